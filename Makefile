@@ -1,0 +1,59 @@
+# Two commands do everything on a machine with Python 3.11 or newer and make:
+#   make try    a thread becomes a job, on your own machine
+#   make test   all checks and tests
+# The rest: make check (lint, types, arrows), make bench, make lock, make clean.
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && { echo $$p; break; }; done)
+VENV   := .venv
+BIN    := $(VENV)/bin
+UV     := $(BIN)/uv --quiet --no-progress
+
+.PHONY: try test check bench lock clean
+
+try: $(VENV)/.ready
+	@$(BIN)/leadhand try
+
+test: check
+	@$(BIN)/python -m pytest -q
+
+check: $(VENV)/.ready-dev
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(VENV)/.ready-dev
+	@$(BIN)/python -m tests.bench
+
+# The environment comes from the hash-checked locks alone. uv (itself from the lock) installs in seconds what pip
+# takes most of a minute for.
+$(VENV)/.uv: requirements.lock
+	@test -n "$(PYTHON)" || { echo "Leadhand needs Python 3.11 or newer; none was found on the PATH."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "Leadhand needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	@echo "Making the environment in $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(VENV)/uv.lock
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.uv requirements.lock pyproject.toml
+	@echo "Installing what Leadhand needs, hash-checked against requirements.lock ..."
+	@$(UV) pip install --python $(BIN)/python --require-hashes --no-deps -r requirements.lock
+	@$(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready .ci/dev.lock
+	@echo "Installing what the tests need, hash-checked against .ci/dev.lock ..."
+	@$(UV) pip install --python $(BIN)/python --require-hashes --no-deps -r .ci/dev.lock
+	@touch $@
+
+lock: $(VENV)/.uv
+	@printf 'uv\nhatchling\neditables\n' > $(VENV)/build.in
+	@$(UV) pip compile pyproject.toml $(VENV)/build.in --extra all --universal --python-version 3.11 \
+	    --generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
+	@$(UV) pip compile pyproject.toml --extra all --group dev -c requirements.lock --universal --python-version 3.11 \
+	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/dev.lock
+
+clean:
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

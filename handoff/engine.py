@@ -1,0 +1,407 @@
+"""The only place where a job's state changes, and the only one that says what is left to do.
+
+`apply(job, event)` folds a fact into the state. `outstanding(job, now)` reads
+off the state what should be going on. Neither does I/O, looks at a clock or
+draws a number: the same log always gives the same job and the same effects.
+
+An event that no longer fits (an answer to a closed question, a result of an
+attempt that was given up) changes nothing: it stays in the log as a fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from handoff import events as ev
+from handoff import messages
+from handoff.briefs import handoff_for
+from handoff.contracts import Note, Plan, Result, Usage
+from handoff.effects import Effect, FetchAttachments, MakePlan, Post, RunSubtask, WriteAnswer
+from handoff.job import SETTLED, Ask, Failure, Job, Question, Work
+from handoff.policy import MAX_REJECTED_PLANS, Again, AskPeople, Trouble, after_trouble
+
+# ---------------------------------------------------------------- state changes
+
+
+def fold(log: Iterable[ev.Event]) -> Job | None:
+    """The job that a whole log describes; None for an empty one. Raises ValueError if it begins wrongly."""
+    job: Job | None = None
+    for event in log:
+        job = apply(job, event)
+    return job
+
+
+def apply(job: Job | None, event: ev.Event) -> Job:
+    """The job after one more event. Raises ValueError if the first event of a log is not RequestAdded."""
+    if isinstance(event, ev.RequestAdded):
+        return _request_added(job, event)
+    if job is None:
+        raise ValueError(f"a job's log begins with RequestAdded, not {event.type}")
+    job = replace(job, seq=job.seq + 1)
+    if isinstance(event, ev.CancelRequested):
+        asks = (a if a.over or a.answer or a.failure else _cancelled(a, event) for a in job.asks)
+        return replace(job, asks=tuple(asks))
+    ask = job.ask(event.request)
+    if ask is None or ask.over:
+        return job
+    changed = _with_state(_CHANGES[event.type](ask, event), event.at)
+    return replace(job, asks=tuple(changed if other is ask else other for other in job.asks))
+
+
+def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
+    job = job or Job(place=event.place)
+    if job.ask(event.request.id) is not None:
+        return replace(job, seq=job.seq + 1)
+    failure = Failure("the request", event.refusal) if event.refusal else None
+    ask = Ask(request=event.request, refusal=event.refusal, failure=failure)
+    if not event.request.attachments:
+        ask = replace(ask, fetched=True)
+    return replace(job, asks=(*job.asks, ask), seq=job.seq + 1)
+
+
+def _cancelled(ask: Ask, event: ev.CancelRequested) -> Ask:
+    return replace(ask, cancelled_by=event.user, failure=Failure("the job", "stopped by a person"), written=event.at)
+
+
+def _attachments_fetched(ask: Ask, event: ev.AttachmentsFetched) -> Ask:
+    return replace(ask, fetched=True, artifacts=event.artifacts, file_faults=event.faults)
+
+
+def _plan_proposed(ask: Ask, event: ev.PlanProposed) -> Ask:
+    if ask.plan is not None:
+        return ask
+    members = {member.name: member for member in event.members}
+    work = {
+        subtask.id: Work(
+            subtask=subtask,
+            specialist=subtask.specialist,
+            tier=subtask.tier or members[subtask.specialist].tier,
+        )
+        for subtask in event.plan.subtasks
+    }
+    return replace(
+        ask,
+        plan=event.plan,
+        planned=event.at,
+        members=MappingProxyType(members),
+        work=MappingProxyType(work),
+        usage=ask.usage + event.usage,
+    )
+
+
+def _plan_rejected(ask: Ask, event: ev.PlanRejected) -> Ask:
+    ask = replace(ask, rejections=(*ask.rejections, event.faults), usage=ask.usage + event.usage)
+    if len(ask.rejections) < MAX_REJECTED_PLANS:
+        return ask
+    return replace(
+        ask,
+        written=event.at,
+        failure=Failure(
+            "planning",
+            "the planner returned no usable plan: " + " ".join(event.faults[:3]),
+            "Say it in other words, or in smaller steps, and mention me again.",
+        ),
+    )
+
+
+def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
+    work = ask.work.get(event.subtask)
+    if work is None or work.state != "pending" or event.attempt != work.attempt + 1:
+        return ask
+    return _with_work(
+        ask,
+        replace(
+            work,
+            state="in_progress",
+            attempt=event.attempt,
+            specialist=event.specialist,
+            tier=event.tier,
+            started=work.started if work.started is not None else event.at,
+            checkpoints=(),
+        ),
+    )
+
+
+def _running(ask: Ask, event: ev.OfAttempt) -> Work | None:
+    """The work that an event of an attempt belongs to, if that attempt is still the one under way."""
+    work = ask.work.get(event.subtask)
+    if work is None or work.state != "in_progress" or work.attempt != event.attempt:
+        return None
+    return work
+
+
+def _checkpoint(ask: Ask, event: ev.TurnTaken | ev.ToolReturned) -> Ask:
+    work = _running(ask, event)
+    return _with_work(ask, replace(work, checkpoints=(*work.checkpoints, event))) if work else ask
+
+
+def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
+    work = _running(ask, event)
+    return _complete(ask, work, event.result, event.at) if work else ask
+
+
+def _complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
+    usage = result.usage
+    done = replace(work, state="complete", result=result, ended=at, checkpoints=(), usage=work.usage + usage)
+    return _settle(replace(_with_work(ask, done), usage=ask.usage + usage), at)
+
+
+def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
+    work = _running(ask, event)
+    if work is None:
+        return ask
+    trouble: Trouble = "passing" if event.transient and event.kind == "model" else event.kind
+    ask, work = _charged(ask, work, event.usage)
+    return _climb(ask, work, trouble, event.message, None, event.at)
+
+
+def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
+    work = _running(ask, event)
+    if work is None:
+        return ask
+    ask, work = _charged(ask, work, event.usage)
+    escalation = event.escalation
+    if escalation.reason == "ambiguous_input":
+        question = Question(work.questions + 1, escalation.message, escalation.options, event.at)
+        work = replace(work, question=question)
+    return _climb(ask, work, escalation.reason, escalation.message, escalation.partial_result, event.at)
+
+
+def _charged(ask: Ask, work: Work, usage: Usage) -> tuple[Ask, Work]:
+    return replace(ask, usage=ask.usage + usage), replace(work, usage=work.usage + usage)
+
+
+def _climb(ask: Ask, work: Work, trouble: Trouble, message: str, partial: Result | None, at: float) -> Ask:
+    """Take the next rung of the ladder, or end the subtask with what there is."""
+    asked = trouble == "ambiguous_input"
+    failures = work.failures if asked else (*work.failures, message)
+    member = ask.members.get(work.specialist)
+    following = after_trouble(
+        trouble,
+        failures=len(failures),
+        questions=work.questions,
+        specialist=work.specialist,
+        fallback=member.fallback if member else "",
+        tier=work.tier or "balanced",
+    )
+    work = replace(work, failures=failures, checkpoints=())
+    if isinstance(following, Again):
+        return _with_work(
+            ask,
+            replace(
+                work,
+                state="pending",
+                specialist=following.specialist,
+                tier=following.tier,
+                not_before=at + following.delay if following.delay else 0.0,
+            ),
+        )
+    if isinstance(following, AskPeople):
+        return _with_work(ask, replace(work, state="input_required", questions=work.questions + 1))
+    work = replace(work, question=None)
+    if partial is not None:
+        kept = partial.model_copy(update={"gaps": (*partial.gaps, message), "usage": Usage()})
+        return _complete(ask, work, kept, at)
+    return _settle(_with_work(ask, replace(work, state="error", reason=message, ended=at)), at)
+
+
+def _question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
+    work = ask.work.get(event.subtask)
+    if work is None or work.state != "input_required" or work.question is None:
+        return ask
+    note = Note(source=f"Asked: {work.question.message}", text=f"Answered by a person: {event.text}")
+    return _with_work(ask, replace(work, state="pending", question=None, answers=(*work.answers, note)))
+
+
+def _settle(ask: Ask, at: float) -> Ask:
+    """After a subtask ended: skip what can no longer run, and end a request that needs no synthesis."""
+    ask = _skip_the_stranded(ask, at)
+    if any(work.state not in SETTLED for work in ask.work.values()):
+        return ask
+    results = [work for work in ask.work.values() if work.result is not None]
+    if not results:
+        return replace(ask, failure=_nothing_came_of_it(ask), written=at)
+    if len(ask.work) == 1 and results[0].result is not None:
+        return replace(ask, answer=results[0].result.content or results[0].result.summary, written=at)
+    return ask
+
+
+def _skip_the_stranded(ask: Ask, at: float) -> Ask:
+    """A pending subtask is skipped when everything that it waits for ended without a result."""
+    while stranded := [work for work in ask.work.values() if work.state == "pending" and _is_stranded(ask, work)]:
+        for work in stranded:
+            titles = ", ".join(repr(ask.work[name].subtask.title) for name in work.subtask.after)
+            ask = _with_work(ask, replace(work, state="skipped", reason=f"it needed {titles}", ended=at))
+    return ask
+
+
+def _is_stranded(ask: Ask, work: Work) -> bool:
+    after = [ask.work[name] for name in work.subtask.after]
+    return bool(after) and all(other.state in {"error", "skipped"} for other in after)
+
+
+def _nothing_came_of_it(ask: Ask) -> Failure:
+    first = next(work for work in ask.work.values() if work.state == "error")
+    return Failure(
+        first.subtask.title,
+        first.reason,
+        "Mend that if you can, then mention me again with the same request.",
+    )
+
+
+def _answer_written(ask: Ask, event: ev.AnswerWritten) -> Ask:
+    if ask.answer is not None or ask.failure is not None:
+        return ask
+    return replace(ask, answer=event.text, usage=ask.usage + event.usage, written=event.at)
+
+
+def _request_failed(ask: Ask, event: ev.RequestFailed) -> Ask:
+    if ask.answer is not None or ask.failure is not None:
+        return ask
+    failure = Failure(event.step, event.reason, event.advice)
+    return replace(ask, failure=failure, usage=ask.usage + event.usage, written=event.at)
+
+
+def _posted(ask: Ask, event: ev.Posted) -> Ask:
+    return replace(ask, posted=MappingProxyType({**ask.posted, event.key: event.ts}))
+
+
+_CHANGES: Mapping[str, Callable[[Ask, Any], Ask]] = {
+    "AttachmentsFetched": _attachments_fetched,
+    "PlanProposed": _plan_proposed,
+    "PlanRejected": _plan_rejected,
+    "AttemptStarted": _attempt_started,
+    "TurnTaken": _checkpoint,
+    "ToolReturned": _checkpoint,
+    "ResultReturned": _result_returned,
+    "AttemptFailed": _attempt_failed,
+    "Escalated": _escalated,
+    "QuestionAnswered": _question_answered,
+    "AnswerWritten": _answer_written,
+    "RequestFailed": _request_failed,
+    "Posted": _posted,
+}
+
+
+def _with_work(ask: Ask, work: Work) -> Ask:
+    return replace(ask, work=MappingProxyType({**ask.work, work.subtask.id: work}))
+
+
+def _with_state(ask: Ask, at: float) -> Ask:
+    """The request's own state follows from its parts."""
+    if ask.answer is not None or ask.failure is not None:
+        if not _end_is_visible(ask):
+            return replace(ask, state="synthesizing" if ask.answer is not None else "working")
+        if ask.answer is not None:
+            return replace(ask, state="completed", ended=at)
+        return replace(ask, state="cancelled" if ask.cancelled_by else "failed", ended=at)
+    if ask.plan is None:
+        return replace(ask, state="submitted")
+    states = {work.state for work in ask.work.values()}
+    if states <= SETTLED:
+        return replace(ask, state="synthesizing")
+    if "input_required" in states and not states & {"in_progress"} and not _ready(ask):
+        return replace(ask, state="input_required")
+    return replace(ask, state="working")
+
+
+def _end_is_visible(ask: Ask) -> bool:
+    needed = [messages.answer(ask.id)]
+    if not ask.refusal:
+        needed.append(messages.card_end(ask.id))
+    return all(key in ask.posted for key in needed)
+
+
+# ---------------------------------------------------------------- what is left to do
+
+
+def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
+    """What should be going on at `now`, and when to look again (None: when something comes in)."""
+    ask = job.current
+    if ask is None:
+        return [], None
+    if ask.answer is not None or ask.failure is not None:
+        return _closing(ask), None
+    effects: list[Effect] = []
+    due: float | None = None
+    if messages.card(ask.id) not in ask.posted:
+        effects.append(Post(ask.id, messages.card(ask.id)))
+    if not ask.fetched:
+        effects.append(FetchAttachments(ask.id))
+    elif ask.plan is None:
+        effects.append(MakePlan(ask.id, ask.rejections[-1] if ask.rejections else ()))
+    else:
+        running, due = _subtasks(job, ask, now)
+        effects += running
+        effects += _files(ask)
+        if all(work.state in SETTLED for work in ask.work.values()):
+            effects.append(WriteAnswer(ask.id))
+    return effects, due
+
+
+def _subtasks(job: Job, ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+    effects: list[Effect] = []
+    due: float | None = None
+    ready = _ready(ask)
+    for work in ask.work.values():
+        name = work.subtask.id
+        if work.state == "input_required" and work.question is not None:
+            key = messages.question(ask.id, name, work.question.number)
+            if key not in ask.posted:
+                effects.append(Post(ask.id, key))
+        if work.state == "in_progress" or work in ready:
+            if work.state == "pending" and work.not_before > now:
+                due = min(due or work.not_before, work.not_before)
+                continue
+            effects.append(
+                RunSubtask(
+                    ask.id,
+                    name,
+                    work.attempt if work.state == "in_progress" else work.attempt + 1,
+                    work.specialist,
+                    work.tier or "balanced",
+                    handoff_for(job, ask, work),
+                    work.subtask.done_when,
+                )
+            )
+    return effects, due
+
+
+def _ready(ask: Ask) -> list[Work]:
+    """Pending work whose dependencies have all ended, at least one of them with a result."""
+    return [
+        work
+        for work in ask.work.values()
+        if work.state == "pending" and all(ask.work[name].state in SETTLED for name in work.subtask.after)
+    ]
+
+
+def _files(ask: Ask) -> list[Effect]:
+    return [
+        Post(ask.id, key)
+        for work in ask.work.values()
+        if work.result is not None
+        for artifact in work.result.artifacts
+        if artifact.publish_as != "nothing" and (key := messages.file(ask.id, artifact.id)) not in ask.posted
+    ]
+
+
+def _closing(ask: Ask) -> list[Effect]:
+    """Files first, then the end itself, and beside it the card's last edit."""
+    effects: list[Effect] = [] if ask.cancelled_by else _files(ask)
+    if not effects and messages.answer(ask.id) not in ask.posted:
+        effects.append(Post(ask.id, messages.answer(ask.id)))
+    if not ask.refusal:
+        if messages.card(ask.id) not in ask.posted:
+            effects.append(Post(ask.id, messages.card(ask.id)))
+        elif messages.card_end(ask.id) not in ask.posted:
+            effects.append(Post(ask.id, messages.card_end(ask.id)))
+    return effects
+
+
+def plan_as_json(plan: Plan) -> str:
+    """The plan as people and tools read it."""
+    return plan.model_dump_json(indent=2)

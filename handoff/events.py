@@ -1,0 +1,216 @@
+"""The facts of a job, in the past tense. Its log is a list of these, and its trace is its log.
+
+An event says what happened and never what to do about it: that is for
+`handoff.engine` to work out. `SCHEMA` rises when the meaning of a log changes;
+an instance leaves jobs alone whose log was written by a newer one.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
+
+from handoff.contracts import (
+    Artifact,
+    Contract,
+    Escalation,
+    Member,
+    Place,
+    Plan,
+    Request,
+    Result,
+    Tier,
+    Usage,
+)
+
+SCHEMA = 1
+
+FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost"]
+"""Why an attempt failed. `lost`: its instance died or let go of it too often."""
+
+
+class Fact(Contract):
+    """What all events share. `at` is seconds since the epoch, on the clock of who wrote it; `v` the schema it has."""
+
+    at: float
+    v: int = SCHEMA
+
+
+class OfRequest(Fact):
+    """An event of one request, named by its id."""
+
+    request: str
+
+
+class OfAttempt(OfRequest):
+    """An event of one attempt (counted from 1) at one subtask of a request."""
+
+    subtask: str
+    attempt: int
+
+
+class RequestAdded(Fact):
+    """Somebody asked for something in the thread. The first of a log makes the job.
+
+    `refusal`, where not empty, says why it will not be worked on (an empty mention, say).
+    """
+
+    type: Literal["RequestAdded"] = "RequestAdded"
+    place: Place
+    request: Request
+    refusal: str = ""
+
+
+class AttachmentsFetched(OfRequest):
+    """The files of a request are in the store; `faults` name those that could not be had, and why."""
+
+    type: Literal["AttachmentsFetched"] = "AttachmentsFetched"
+    artifacts: tuple[Artifact, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+class PlanProposed(OfRequest):
+    """The planner answered with a plan that passed every check."""
+
+    type: Literal["PlanProposed"] = "PlanProposed"
+    plan: Plan
+    members: tuple[Member, ...] = ()
+    """The crew as it stood, so that the job can be followed without it."""
+    usage: Usage = Usage()
+
+
+class PlanRejected(OfRequest):
+    """The planner's answer did not pass; `faults` are the exact ones that it was, or will be, told."""
+
+    type: Literal["PlanRejected"] = "PlanRejected"
+    faults: tuple[str, ...]
+    usage: Usage = Usage()
+
+
+class AttemptStarted(OfAttempt):
+    """A specialist took up a subtask."""
+
+    type: Literal["AttemptStarted"] = "AttemptStarted"
+    specialist: str
+    tier: Tier
+
+
+class TurnTaken(OfAttempt):
+    """A model turn ended: a checkpoint. `turn` is a `specialists.dialogue.Turn` as JSON."""
+
+    type: Literal["TurnTaken"] = "TurnTaken"
+    turn: dict[str, Any]
+
+
+class ToolReturned(OfAttempt):
+    """A tool call of the last turn ended: a checkpoint. `reply` is a `ToolReply` as JSON."""
+
+    type: Literal["ToolReturned"] = "ToolReturned"
+    reply: dict[str, Any]
+    artifacts: tuple[Artifact, ...] = ()
+    gaps: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+class ResultReturned(OfAttempt):
+    """A specialist handed back a result: the subtask is done."""
+
+    type: Literal["ResultReturned"] = "ResultReturned"
+    result: Result
+
+
+class AttemptFailed(OfAttempt):
+    """An attempt ended without a result. `transient`: the same again may work."""
+
+    type: Literal["AttemptFailed"] = "AttemptFailed"
+    kind: FailureKind
+    message: str
+    transient: bool = False
+    usage: Usage = Usage()
+
+
+class Escalated(OfAttempt):
+    """A specialist said "I can't", and why."""
+
+    type: Literal["Escalated"] = "Escalated"
+    escalation: Escalation
+    usage: Usage = Usage()
+
+
+class QuestionAnswered(OfRequest):
+    """A person answered the open question of a subtask, by a click or a reply."""
+
+    type: Literal["QuestionAnswered"] = "QuestionAnswered"
+    subtask: str
+    user: str
+    text: str
+
+
+class CancelRequested(Fact):
+    """A person asked for the job to stop: the Stop button, a command, or a word in the thread."""
+
+    type: Literal["CancelRequested"] = "CancelRequested"
+    user: str
+
+
+class AnswerWritten(OfRequest):
+    """The answer's text is fixed; what remains is to show it."""
+
+    type: Literal["AnswerWritten"] = "AnswerWritten"
+    text: str
+    usage: Usage = Usage()
+
+
+class RequestFailed(OfRequest):
+    """The request cannot be answered: the step, the reason and what people can do next."""
+
+    type: Literal["RequestFailed"] = "RequestFailed"
+    step: str
+    reason: str
+    advice: str
+    usage: Usage = Usage()
+
+
+class Posted(OfRequest):
+    """A message of the request is in the thread. `key` names it once for all; `ts` is Slack's id of it.
+
+    Where it cannot be posted ever (the bot was removed), `ts` is empty and `fault` says why.
+    """
+
+    type: Literal["Posted"] = "Posted"
+    key: str
+    ts: str
+    fault: str = ""
+
+
+Event = Annotated[
+    RequestAdded
+    | AttachmentsFetched
+    | PlanProposed
+    | PlanRejected
+    | AttemptStarted
+    | TurnTaken
+    | ToolReturned
+    | ResultReturned
+    | AttemptFailed
+    | Escalated
+    | QuestionAnswered
+    | CancelRequested
+    | AnswerWritten
+    | RequestFailed
+    | Posted,
+    Field(discriminator="type"),
+]
+
+_adapter: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def dump(event: Event) -> str:
+    """The event as one line of JSON, defaults left out but for its type."""
+    return _adapter.dump_json(event, exclude_defaults=True).decode()[:-1] + f',"type":"{event.type}","v":{SCHEMA}}}'
+
+
+def load(line: str | bytes) -> Event:
+    """The event of one line of JSON. Raises ValueError for what this version cannot read."""
+    return _adapter.validate_json(line)

@@ -1,0 +1,202 @@
+"""What a store promises. `redis.py` keeps it on a server, `memory.py` in this process, for tests.
+
+One suite holds both to the same words. Times are seconds since the epoch, and
+the store's own clock is the only one that decides who owns what. Every method
+that writes may be repeated after a lost reply: a repeat changes nothing and
+answers as the first call did, or says DUP.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+INLINE_LIMIT = 16 * 1024
+"""Bytes of an event's JSON that stay in the log; a longer one goes to a blob key by its sha256."""
+EVENT_LIMIT = 256 * 1024
+LOG_LIMIT = 10_000
+BLOB_LIMIT = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class JobKey:
+    """A job's address in the store: the team is part of every key."""
+
+    team: str
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work on a job, until `expires` unless renewed. `epoch` and `owner` make the fencing token."""
+
+    key: JobKey
+    epoch: int
+    owner: str
+    expires: float
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a log or an inbox. `seq` counts from 1 without a gap in a log; `payload` is an event's JSON."""
+
+    seq: int
+    payload: str
+
+
+class Commit(enum.Enum):
+    """How a commit ended. Only OK appended anything; DUP means that the same operation did so earlier."""
+
+    OK = "ok"
+    DUP = "dup"
+    FENCED = "fenced"
+    CONFLICT = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The projection of a job beside its log, so that status needs no replay. `fields` are the committer's."""
+
+    key: JobKey
+    seq: int
+    schema: int
+    epoch: int
+    due: float | None
+    owner: str
+    updated: float
+    fields: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """The outbox's word on one message key.
+
+    `first` is true for the call that recorded the intent (or its repeat by the same operation id);
+    otherwise somebody may have sent it: `began` says when, and `ts` is its Slack id once known.
+    `draft_ts` is the id of a message that was begun and not finished (a stream).
+    """
+
+    first: bool
+    began: float
+    ts: str
+    draft_ts: str
+
+
+class StoreError(Exception):
+    """The store cannot be used: unreachable, evicting, too old, read-only, full. The text says what to do."""
+
+
+class PayloadTooLarge(StoreError):
+    """An event, a blob or a log would exceed its limit."""
+
+
+class Store(Protocol):
+    """Jobs, their logs, inboxes and outboxes; blobs; schedules."""
+
+    async def ingest(
+        self,
+        key: JobKey,
+        payload: str,
+        *,
+        dedupe: Sequence[str],
+        user: str = "",
+        fields: dict[str, str] | None = None,
+    ) -> bool:
+        """Put an event in the job's inbox and make the job due now, all in one script.
+
+        False, with nothing changed, if any of the `dedupe` ids was seen within the last hour. `user` (the
+        requester) gets the job into `jobs_of`. `fields` are set in the head only where it has none yet.
+        A running owner is told through `signals`.
+        """
+
+    async def signal(self, key: JobKey, payload: str, *, dedupe: Sequence[str]) -> bool:
+        """As `ingest`, but only for a job that exists; False also where there is none."""
+
+    async def claim(self, owner: str, *, lease: float, schema: int) -> Claim | None:
+        """Take one job: an expired lease first, else one that is due. None if nothing is ready.
+
+        Raises the job's epoch. Jobs whose head names a newer schema are left alone.
+        """
+
+    async def beat(self, claim: Claim, *, lease: float) -> bool:
+        """Renew. False if the job is no longer ours."""
+
+    async def release(self, claim: Claim, *, due: float | None) -> bool:
+        """Let go: due again at that time, or (None) only when something comes in.
+
+        Where the inbox is not empty the job is due at once whatever was asked. False if it was not ours.
+        """
+
+    async def commit(
+        self,
+        claim: Claim,
+        operation: str,
+        expected: int,
+        payloads: Sequence[str],
+        *,
+        taken: Sequence[int] = (),
+        fields: dict[str, str] | None = None,
+        schema: int = 1,
+        ends: bool = False,
+    ) -> Commit:
+        """Append events after seq `expected`, drop the `taken` inbox entries, update the head: one script.
+
+        `ends` starts the job's time to live; a later ingest lifts it again. Checked in this order: operation
+        id (DUP), token (FENCED), sequence (CONFLICT). Raises PayloadTooLarge.
+        """
+
+    async def log(self, key: JobKey, *, after: int = 0) -> list[Entry]:
+        """The job's events in order, those behind blob keys included."""
+
+    async def inbox(self, key: JobKey) -> list[Entry]:
+        """What came in and was not taken yet, in order of arrival."""
+
+    async def head(self, key: JobKey) -> Head | None:
+        """The job's projection, or None for an unknown job."""
+
+    async def jobs_of(self, team: str, user: str, *, limit: int = 20) -> list[Head]:
+        """The jobs that a person asked for, newest first."""
+
+    async def outbox_begin(self, claim: Claim, message: str, operation: str) -> Intent | None:
+        """Record that a message is about to be sent. None if the job is no longer ours."""
+
+    async def outbox_draft(self, claim: Claim, message: str, ts: str) -> bool:
+        """Record the id of a message that was begun and is not finished yet."""
+
+    async def outbox_done(self, claim: Claim, message: str, ts: str) -> bool:
+        """Record the id of the finished message. False if the job is no longer ours."""
+
+    async def outbox(self, key: JobKey) -> dict[str, Intent]:
+        """All messages of a job by their key."""
+
+    async def put_blob(self, key: JobKey, data: bytes) -> str:
+        """Keep bytes beside a job, under their sha256 (hex), which is returned. Raises PayloadTooLarge."""
+
+    async def get_blob(self, key: JobKey, digest: str) -> bytes:
+        """The bytes. Raises KeyError if they are not there (any more)."""
+
+    async def put_schedule(self, team: str, schedule: str, payload: str, due: float | None) -> None:
+        """Create or change a schedule; None as `due` switches it off."""
+
+    async def due_schedules(self, *, limit: int = 100) -> list[tuple[str, str, str, float]]:
+        """Schedules whose time has come: (team, schedule, payload, due)."""
+
+    async def fire_schedule(self, team: str, schedule: str, due: float, following: float | None) -> bool:
+        """Move a schedule on from `due` to `following`. True for exactly one caller: it does the work."""
+
+    def signals(self) -> AsyncIterator[JobKey]:
+        """Jobs that something came in for or that became due, as told by other instances. May miss some."""
+
+    async def now(self) -> float:
+        """The store's clock."""
+
+    async def next_due(self) -> float | None:
+        """When the earliest job or lease of all partitions comes up, or None."""
+
+    async def check(self) -> list[str]:
+        """Everything wrong with the server, each with what to do; empty if it may be used."""
+
+    async def close(self) -> None:
+        """Close connections, inside the running loop."""

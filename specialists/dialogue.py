@@ -1,0 +1,110 @@
+"""How anything here talks to a language model: one call, one turn back.
+
+The protocol is small on purpose. A provider (see `bot/models`) turns a
+`ModelCall` into its own wire format and gives back a `Turn` whose stop reason
+is known, or raises `ModelError`, the only exception that may leave a provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from handoff.contracts import Contract, Tier, Usage
+
+StopReason = Literal["end", "tool_use", "max_tokens", "refused"]
+ModelErrorKind = Literal[
+    "unavailable", "rate_limited", "timeout", "bad_request", "bad_reply", "auth", "quota", "too_long"
+]
+
+
+class ToolCall(Contract):
+    """A model's wish to run a tool. `arguments` is the parsed JSON object."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+class ToolReply(Contract):
+    """What the tool said, as text for the model. `failed` marks an error that the model may mend."""
+
+    call_id: str
+    text: str
+    failed: bool = False
+
+
+class Message(Contract):
+    """One message of a conversation. An assistant's may carry calls, a tool's message carries replies."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    replies: tuple[ToolReply, ...] = ()
+
+
+class Turn(Contract):
+    """What one call gave back. `calls` is empty unless `stop` is `tool_use`: a cut-off call is no call."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    stop: StopReason
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it: `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One call. `deadline` is the seconds it may take in all, retries included.
+
+    `answer_schema` asks for a reply that is one JSON object of that schema
+    (provider-side structured output; the caller validates again). `purpose`
+    names the caller for logs, such as `planner` or `specialist:analyst`.
+    `on_text`, if given, is awaited with each piece of text as it streams.
+    """
+
+    purpose: str
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tier: Tier = "balanced"
+    max_tokens: int = 4096
+    deadline: float = 120.0
+    answer_schema: dict[str, Any] | None = None
+    on_text: Callable[[str], Awaitable[None]] | None = field(default=None, compare=False)
+
+
+class ModelError(Exception):
+    """A call that brought no usable turn. `transient` says whether trying again later may help.
+
+    `usage` is what was spent all the same. The text is fit for people: what failed and what to do.
+    """
+
+    def __init__(self, kind: ModelErrorKind, message: str, *, transient: bool, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.transient = transient
+        self.usage = usage or Usage()
+
+
+class Model(Protocol):
+    """What a provider offers. One instance serves all tiers and many calls at once."""
+
+    @property
+    def label(self) -> str:
+        """What people are told, such as `claude-sonnet-5-5 (Anthropic)` or `rehearsal (no language model)`."""
+
+    async def reply(self, call: ModelCall) -> Turn:
+        """One turn. Raises `ModelError` and nothing else, but for cancellation."""
+
+    async def close(self) -> None:
+        """Release connections, inside the running loop."""

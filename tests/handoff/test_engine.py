@@ -1,0 +1,280 @@
+"""The engine's rules, one by one: what a fact changes, and what is left to do then."""
+
+from handoff import events as ev
+from handoff import messages
+from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request, Result, Subtask, Usage
+from handoff.effects import Effect, MakePlan, Post, RunSubtask, WriteAnswer
+from handoff.engine import apply, fold, outstanding
+from handoff.job import Ask, Job
+
+PLACE = Place(team="T1", channel="C1", thread_ts="1.0")
+R = "1.0"
+MEMBERS = (
+    Member(name="analyst", tier="balanced"),
+    Member(name="researcher", tier="fast", fallback="analyst"),
+    Member(name="writer", tier="balanced"),
+)
+
+
+def asked(request: str = R, at: float = 1.0, refusal: str = "") -> ev.RequestAdded:
+    body = Request(id=request, user="U1", text="why did churn rise", at=at)
+    return ev.RequestAdded(at=at, place=PLACE, request=body, refusal=refusal)
+
+
+def subtask(name: str, *after: str, specialist: str = "analyst") -> Subtask:
+    return Subtask(id=name, title=f"Part {name}", intent="Do the whole of it", specialist=specialist, after=after)
+
+
+def planned(*subtasks: Subtask, request: str = R) -> ev.PlanProposed:
+    plan = Plan(goal="Find out", subtasks=subtasks)
+    return ev.PlanProposed(at=2.0, request=request, plan=plan, members=MEMBERS)
+
+
+def started(name: str, attempt: int = 1, at: float = 3.0) -> ev.AttemptStarted:
+    return ev.AttemptStarted(at=at, request=R, subtask=name, attempt=attempt, specialist="analyst", tier="balanced")
+
+
+def returned(name: str, attempt: int = 1, at: float = 5.0, **more: object) -> ev.ResultReturned:
+    result = Result(summary=f"sum {name}", content=f"all of {name}", usage=Usage(calls=2, tokens_in=10), **more)  # type: ignore[arg-type]
+    return ev.ResultReturned(at=at, request=R, subtask=name, attempt=attempt, result=result)
+
+
+def failed(name: str, attempt: int = 1, at: float = 4.0, **more: object) -> ev.AttemptFailed:
+    fields = {"kind": "model", "message": "the model broke", **more}
+    return ev.AttemptFailed.model_validate({"at": at, "request": R, "subtask": name, "attempt": attempt, **fields})
+
+
+def escalated(name: str, reason: str, attempt: int = 1, at: float = 4.0, **more: object) -> ev.Escalated:
+    escalation = Escalation.model_validate({"reason": reason, "message": "which one?", **more})
+    return ev.Escalated(at=at, request=R, subtask=name, attempt=attempt, escalation=escalation)
+
+
+def job(*log: ev.Event) -> Job:
+    folded = fold(log)
+    assert folded is not None
+    return folded
+
+
+def ask(state: Job) -> Ask:
+    return state.asks[-1]
+
+
+def effects(state: Job, now: float = 100.0) -> list[Effect]:
+    return outstanding(state, now)[0]
+
+
+def running(state: Job, now: float = 100.0) -> list[tuple[str, int, str]]:
+    return [(e.subtask, e.attempt, e.specialist) for e in effects(state, now) if isinstance(e, RunSubtask)]
+
+
+def test_a_request_wants_a_card_and_a_plan() -> None:
+    state = job(asked())
+    assert ask(state).state == "submitted"
+    assert effects(state) == [Post(R, messages.card(R)), MakePlan(R)]
+
+
+def test_a_refused_request_wants_one_message_only() -> None:
+    state = job(asked(refusal="say what you need"))
+    assert effects(state) == [Post(R, messages.answer(R))]
+    state = apply(state, ev.Posted(at=2, request=R, key=messages.answer(R), ts="9"))
+    assert ask(state).state == "failed"
+    assert effects(state) == []
+
+
+def test_the_same_request_twice_changes_nothing() -> None:
+    assert job(asked(), asked()).asks == job(asked()).asks
+
+
+def test_independent_subtasks_start_together_and_dependants_wait() -> None:
+    state = job(asked(), planned(subtask("a"), subtask("b"), subtask("c", "a", "b")))
+    assert running(state) == [("a", 1, "analyst"), ("b", 1, "analyst")]
+
+
+def test_a_subtask_starts_the_moment_its_own_dependencies_end() -> None:
+    state = job(
+        asked(),
+        planned(subtask("a"), subtask("b"), subtask("c", "a")),
+        started("a"),
+        started("b"),
+        returned("a"),
+    )
+    assert running(state) == [("b", 1, "analyst"), ("c", 1, "analyst")]
+
+
+def test_a_handoff_carries_direct_dependencies_and_nothing_else() -> None:
+    state = job(
+        asked(),
+        planned(subtask("a"), subtask("b", "a"), subtask("c", "b")),
+        started("a"),
+        returned("a"),
+        started("b"),
+        returned("b"),
+    )
+    (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+    assert [(note.source, note.text) for note in effect.handoff.context] == [("Part b", "all of b")]
+    assert effect.handoff.to_agent == "analyst"
+    assert effect.handoff.return_to == "supervisor"
+
+
+def test_one_subtask_needs_no_synthesis() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), returned("a"))
+    assert ask(state).answer == "all of a"
+    assert WriteAnswer(R) not in effects(state)
+
+
+def test_several_results_are_synthesized_once_all_have_ended() -> None:
+    state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"), returned("a"))
+    assert WriteAnswer(R) not in effects(state)
+    state = apply(state, returned("b"))
+    assert WriteAnswer(R) in effects(state)
+    assert ask(state).state == "synthesizing"
+
+
+def test_a_passing_fault_is_tried_again_after_a_wait() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), failed("a", at=10.0, transient=True))
+    found, due = outstanding(state, 10.0)
+    assert not any(isinstance(e, RunSubtask) for e in found)
+    assert due == 11.0
+    assert running(state, 11.0) == [("a", 2, "analyst")]
+
+
+def test_a_lasting_fault_goes_to_the_fallback_and_then_ends() -> None:
+    state = job(asked(), planned(subtask("a", specialist="researcher")), started("a"))
+    state = apply(state, started("a"))
+    assert ask(state).work["a"].specialist == "analyst"
+    state = job(asked(), planned(subtask("a", specialist="researcher")))
+    start = ev.AttemptStarted(at=3, request=R, subtask="a", attempt=1, specialist="researcher", tier="fast")
+    state = apply(apply(state, start), failed("a"))
+    assert running(state) == [("a", 2, "analyst")]
+    state = apply(apply(state, started("a", 2)), failed("a", 2))
+    assert ask(state).work["a"].state == "error"
+    assert ask(state).failure is not None
+    assert ask(state).failure.reason == "the model broke"
+
+
+def test_three_failures_end_a_subtask() -> None:
+    state = job(asked(), planned(subtask("a"), subtask("b")))
+    for attempt in (1, 2, 3):
+        assert ask(state).work["a"].state == "pending"
+        state = apply(apply(state, started("a", attempt)), failed("a", attempt, transient=True))
+    assert ask(state).work["a"].state == "error"
+
+
+def test_the_five_task_example_delivers_what_it_can() -> None:
+    plan = planned(subtask("t1"), subtask("t2"), subtask("t3", "t1"), subtask("t4", "t2"), subtask("t5", "t3", "t4"))
+    state = job(asked(), plan, started("t1"), started("t2"), failed("t1"), returned("t2"))
+    assert ask(state).work["t3"].state == "skipped"
+    state = apply(apply(state, started("t4")), returned("t4"))
+    (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+    assert effect.subtask == "t5"
+    assert "not available" in effect.handoff.context[0].text
+    state = apply(apply(state, started("t5")), returned("t5"))
+    assert WriteAnswer(R) in effects(state)
+    assert [work.subtask.id for work in ask(state).missing] == ["t1", "t3"]
+    assert any("the model broke" in gap for gap in ask(state).gaps)
+
+
+def test_an_ambiguity_asks_people_while_siblings_go_on() -> None:
+    state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"))
+    state = apply(state, escalated("a", "ambiguous_input", options=("x", "y")))
+    assert Post(R, messages.question(R, "a", 1)) in effects(state)
+    assert running(state) == [("b", 1, "analyst")]
+    assert ask(state).state == "working"
+    state = apply(state, returned("b"))
+    assert ask(state).state == "input_required"
+    answer = ev.QuestionAnswered(at=9, request=R, subtask="a", user="U1", text="x")
+    state = apply(state, answer)
+    (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+    assert effect.attempt == 2
+    assert effect.handoff.context[-1].text == "Answered by a person: x"
+    assert apply(state, answer).asks == state.asks, "an answer to a closed question changes nothing"
+
+
+def test_a_job_that_waits_for_people_has_nothing_to_do() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), escalated("a", "ambiguous_input"))
+    for key in (messages.card(R), messages.question(R, "a", 1)):
+        state = apply(state, ev.Posted(at=6, request=R, key=key, ts="7"))
+    assert outstanding(state, 10.0) == ([], None)
+
+
+def test_a_partial_result_is_kept_with_its_gap_when_nothing_more_helps() -> None:
+    partial = Result(summary="half", content="half of it")
+    state = job(asked(), planned(subtask("a")), started("a"), escalated("a", "timeout", partial_result=partial))
+    assert ask(state).work["a"].state == "complete"
+    assert ask(state).answer == "half of it"
+    assert ask(state).gaps == ("which one?",)
+
+
+def test_a_stronger_tier_follows_low_confidence() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), escalated("a", "confidence_too_low"))
+    (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+    assert effect.tier == "deep"
+
+
+def test_a_plan_may_be_mended_once() -> None:
+    state = job(asked(), ev.PlanRejected(at=2, request=R, faults=("a cycle",)))
+    assert MakePlan(R, ("a cycle",)) in effects(state)
+    state = apply(state, ev.PlanRejected(at=3, request=R, faults=("still a cycle",)))
+    assert ask(state).failure is not None
+    assert "still a cycle" in ask(state).failure.reason
+
+
+def test_cancelling_leaves_only_the_report() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), ev.CancelRequested(at=4, user="U1"))
+    assert running(state) == []
+    assert Post(R, messages.answer(R)) in effects(state)
+    state = _posted(state, messages.answer(R), messages.card(R), messages.card_end(R))
+    assert ask(state).state == "cancelled"
+
+
+def test_a_late_result_of_a_cancelled_request_changes_nothing_visible() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), ev.CancelRequested(at=4, user="U1"), returned("a"))
+    assert ask(state).answer is None or ask(state).cancelled_by
+    assert Post(R, messages.answer(R)) in effects(state)
+
+
+def test_files_come_before_the_answer() -> None:
+    chart = Artifact(id="c" * 64, name="chart.png", publish_as="file")
+    state = job(asked(), planned(subtask("a")), started("a"), returned("a", artifacts=(chart,)))
+    posts = [e for e in effects(state) if isinstance(e, Post)]
+    assert Post(R, messages.file(R, chart.id)) in posts
+    assert Post(R, messages.answer(R)) not in posts
+    state = _posted(state, messages.file(R, chart.id))
+    assert Post(R, messages.answer(R)) in effects(state)
+
+
+def test_a_request_ends_when_its_answer_and_last_card_are_seen() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), returned("a"))
+    state = _posted(state, messages.card(R), messages.answer(R))
+    assert ask(state).state == "synthesizing"
+    state = _posted(state, messages.card_end(R))
+    assert ask(state).state == "completed"
+    assert effects(state) == []
+
+
+def test_a_second_mention_waits_its_turn_and_knows_the_first() -> None:
+    state = job(asked(), asked("2.0", at=2.0), planned(subtask("a")), started("a"), returned("a"))
+    assert state.current is not None
+    assert state.current.id == R
+    state = _posted(state, messages.card(R), messages.answer(R), messages.card_end(R))
+    assert state.current is not None
+    assert state.current.id == "2.0"
+    assert MakePlan("2.0") in effects(state)
+
+
+def test_events_survive_their_json() -> None:
+    chart = Artifact(id="c" * 64, name="chart.png", publish_as="file")
+    for event in (asked(), planned(subtask("a", "b")), returned("a", artifacts=(chart,)), escalated("a", "timeout")):
+        assert ev.load(ev.dump(event)) == event
+
+
+def test_side_by_side_is_the_sum_over_the_wall() -> None:
+    log = [asked(), planned(subtask("a"), subtask("b")), started("a", at=10), started("b", at=10)]
+    state = job(*log, returned("a", at=14), returned("b", at=20))
+    assert ask(state).side_by_side == 1.4
+
+
+def _posted(state: Job, *keys: str) -> Job:
+    for key in keys:
+        state = apply(state, ev.Posted(at=50, request=state.current.id if state.current else R, key=key, ts="1"))
+    return state

@@ -1,0 +1,116 @@
+"""Whatever specialists do, a job comes to exactly one end, within its caps."""
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handoff import events as ev
+from handoff.contracts import Escalation, Member, Place, Plan, Request, Result, Subtask
+from handoff.effects import Effect, FetchAttachments, MakePlan, Post, RunSubtask, WriteAnswer
+from handoff.engine import apply, fold, outstanding
+from handoff.job import ENDED, Job
+from handoff.policy import MAX_FAILURES, MAX_QUESTIONS
+
+MEMBERS = tuple(Member(name=name, fallback=fallback) for name, fallback in [("a", "b"), ("b", "c"), ("c", "")])
+OUTCOMES = ("result", "model", "passing", "tool", "bad_reply", "timeout", "out_of_scope", "ambiguous_input", "partial")
+
+
+def acyclic_plan(rng: random.Random) -> Plan:
+    names = [f"s{n}" for n in range(rng.randint(1, 7))]
+    return Plan(
+        goal="g",
+        subtasks=tuple(
+            Subtask(
+                id=name,
+                title=name,
+                intent="do all of this",
+                specialist=rng.choice("abc"),
+                after=tuple(sorted(other for other in names[:n] if rng.random() < 0.4)),
+            )
+            for n, name in enumerate(names)
+        ),
+    )
+
+
+class World:
+    """Performs effects at random, and counts what the caps are about."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.now = 1000.0
+        self.attempts: dict[str, int] = {}
+        self.answers = 0
+
+    def perform(self, job: Job, effect: Effect) -> list[ev.Event]:
+        at = self.now
+        if isinstance(effect, MakePlan):
+            if self.rng.random() < 0.2:
+                return [ev.PlanRejected(at=at, request=effect.request, faults=("no",))]
+            return [ev.PlanProposed(at=at, request=effect.request, plan=acyclic_plan(self.rng), members=MEMBERS)]
+        if isinstance(effect, Post):
+            self.answers += effect.key.endswith(":answer")
+            return [ev.Posted(at=at, request=effect.request, key=effect.key, ts=str(at))]
+        if isinstance(effect, WriteAnswer):
+            return [ev.AnswerWritten(at=at, request=effect.request, text="the answer")]
+        assert not isinstance(effect, FetchAttachments)
+        return self.attempt(job, effect)
+
+    def attempt(self, job: Job, effect: RunSubtask) -> list[ev.Event]:
+        ask = job.ask(effect.request)
+        assert ask is not None
+        for name in ask.work[effect.subtask].subtask.after:
+            assert ask.work[name].state in {"complete", "error", "skipped"}, "it started before its dependencies ended"
+        self.attempts[effect.subtask] = self.attempts.get(effect.subtask, 0) + 1
+        of = {"at": self.now, "request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
+        log: list[ev.Event] = [ev.AttemptStarted(**of, specialist=effect.specialist, tier=effect.tier)]
+        outcome = self.rng.choice(OUTCOMES)
+        result = Result(summary="s", content="c")
+        if outcome == "result":
+            log.append(ev.ResultReturned(**of, result=result))
+        elif outcome in {"model", "tool", "bad_reply"}:
+            log.append(ev.AttemptFailed(**of, kind=outcome, message="m"))
+        elif outcome == "passing":
+            log.append(ev.AttemptFailed(**of, kind="model", message="m", transient=True))
+        elif outcome == "partial":
+            escalation = Escalation(reason="timeout", message="m", partial_result=result)
+            log.append(ev.Escalated(**of, escalation=escalation))
+        else:
+            log.append(ev.Escalated(**of, escalation=Escalation(reason=outcome, message="m")))
+        return log
+
+
+@given(seed=st.integers(0, 2**32), cancel_at=st.one_of(st.none(), st.integers(0, 40)))
+@settings(max_examples=300, deadline=None)
+def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int | None) -> None:
+    world = World(seed)
+    request = Request(id="1.0", user="U", text="t", at=1.0)
+    place = Place(team="T", channel="C", thread_ts="1.0")
+    log: list[ev.Event] = [ev.RequestAdded(at=1.0, place=place, request=request)]
+    job = apply(None, log[0])
+    for step in range(400):
+        if step == cancel_at:
+            log.append(ev.CancelRequested(at=world.now, user="U"))
+            job = apply(job, log[-1])
+        effects, due = outstanding(job, world.now)
+        if effects:
+            new = world.perform(job, world.rng.choice(effects))
+        elif due is not None:
+            assert due > world.now
+            world.now = due
+            continue
+        elif open_ones := [w for w in job.asks[0].work.values() if w.state == "input_required"]:
+            name = world.rng.choice(open_ones).subtask.id
+            new = [ev.QuestionAnswered(at=world.now, request="1.0", subtask=name, user="U", text="that")]
+        else:
+            break
+        world.now += 0.5
+        log += new
+        for event in new:
+            job = apply(job, event)
+    ask = job.asks[0]
+    assert ask.state in ENDED
+    assert world.answers == 1
+    assert (ask.answer is None) == (ask.state != "completed")
+    assert all(count <= MAX_FAILURES + MAX_QUESTIONS for count in world.attempts.values())
+    assert fold(ev.load(ev.dump(event)) for event in log) == job, "a replay of the stored log gives the same job"
