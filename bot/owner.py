@@ -65,7 +65,7 @@ class Owner:
         self._wake = asyncio.Event()
         self._inbox = True
         self._operations = itertools.count(1)
-        self._progress = time.monotonic()
+        self._trouble: Fenced | StoreError | None = None
 
     def nudge(self) -> None:
         """Something came in for this job: look at its inbox at once."""
@@ -105,6 +105,8 @@ class Owner:
         await self._load()
         while True:
             self._wake.clear()
+            if self._trouble is not None:
+                raise self._trouble
             if beat.done():
                 raise Fenced
             if self._inbox:
@@ -165,7 +167,6 @@ class Owner:
         )
         if outcome in {Commit.FENCED, Commit.CONFLICT}:
             raise Fenced
-        self._progress = time.monotonic()
         self.job = after
         self._performer.changed(self, before or after, after)
 
@@ -185,6 +186,8 @@ class Owner:
             event = await self._performer.perform(effect, self)
             if event is not None:
                 await self.report(event)
+        except (Fenced, StoreError) as error:
+            self._trouble = error
         finally:
             self._running.pop(effect, None)
             self._wake.set()

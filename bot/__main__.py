@@ -1,0 +1,108 @@
+"""The command line: `leadhand try`, `leadhand run`, `leadhand check`.
+
+Nothing heavy is imported before the command is known, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bot.settings import Settings
+
+VERSION = "0.1.0"
+
+DESCRIPTION = "A self-hosted Slack bot: a thread becomes a job that a supervisor plans and specialists do side by side."
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command. Returns the exit code: 0 done, 3 answered in part, 1 failed, 2 wrong usage."""
+    options = _parser().parse_args(arguments)
+    if options.command is None:
+        _parser().print_help()
+        return 2
+    return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
+    import asyncio  # noqa: PLC0415 - not needed for --help
+    import logging  # noqa: PLC0415 - the same
+
+    from bot.settings import SettingsError, read_settings  # noqa: PLC0415 - the same
+    from handoff.store.interface import StoreError  # noqa: PLC0415 - the same
+
+    logging.basicConfig(
+        level=logging.INFO if options.verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    try:
+        return asyncio.run(_command(options)(options, read_settings()))
+    except (SettingsError, StoreError) as error:
+        print(f"leadhand: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _command(options: argparse.Namespace) -> Callable[[argparse.Namespace, Settings], Coroutine[Any, Any, int]]:
+    if options.command == "try":
+        from bot.try_out import try_out  # noqa: PLC0415 - imports the workspace
+
+        return try_out
+    if options.command == "check":
+        from bot.check import check  # noqa: PLC0415 - imports Slack's client
+
+        return check
+    from bot.serve import serve  # noqa: PLC0415 - imports Bolt
+
+    return serve
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="leadhand", description=DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"leadhand {VERSION}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_try(commands.add_parser("try", help="a Slack on your own machine with the bot in it; no account, no key"))
+    for name, text in (
+        ("run", "the bot on real Slack; settings come from the environment"),
+        ("check", "prove tokens, scopes, Redis and models before anything runs"),
+    ):
+        command = commands.add_parser(name, help=text, epilog=_environment(), formatter_class=_Raw)
+        command.add_argument("-v", "--verbose", action="store_true", help="log what happens")
+    return parser
+
+
+class _Raw(argparse.RawDescriptionHelpFormatter):
+    """Keeps the lines of the list of settings."""
+
+
+def _add_try(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--ask", metavar="TEXT", help="do one job without a browser, print its thread, and exit")
+    command.add_argument(
+        "--file", metavar="FILE", type=Path, action="append", default=[], help="attach a file to --ask; repeatable"
+    )
+    command.add_argument("--json", action="store_true", help="with --ask: print the trace instead of the thread")
+    command.add_argument(
+        "--out", metavar="DIR", type=Path, default=Path(), help="with --ask: where made files go; default here"
+    )
+    command.add_argument(
+        "--timeout", metavar="SECONDS", type=float, default=900, help="with --ask: give up after; default 900"
+    )
+    command.add_argument("--port", type=int, default=3900, help="the page's port; default 3900, 0 for any free one")
+    command.add_argument("--no-browser", action="store_true", help="do not open the page")
+    command.add_argument("-v", "--verbose", action="store_true", help="log what happens")
+
+
+def _environment() -> str:
+    from bot.settings import NAMES  # noqa: PLC0415 - only for the help of a command
+
+    width = max(len(name) for name in NAMES)
+    return "environment:\n" + "\n".join(f"  {name:<{width}}  {text}" for name, text in NAMES.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""Puts the parts together: a store, a model, a crew, Slack, and one instance that works on jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from slack_bolt.async_app import AsyncApp
+
+from bot.desk import JobDesk
+from bot.instance import Instance
+from bot.performer import Shell
+from bot.settings import Settings, SettingsError
+from bot.slack.budget import Budget
+from bot.slack.client import make_client
+from bot.slack.listeners import register
+from bot.slack.outbox import Outbox
+from bot.slack.thread import Thread
+from handoff.store.interface import Store, StoreError
+from specialists.dialogue import Model
+from specialists.registry import CREWS, Crew, CrewError, load_crew
+from specialists.toolkits.catalogue import all_tools
+from specialists.toolkits.search import SearchSettings
+
+log = logging.getLogger(__name__)
+
+
+def manifest_path() -> Path:
+    """The app's manifest: beside the packages in a checkout, inside `bot` in an installation."""
+    here = Path(__file__).parent
+    beside = here.parent / "manifest.yml"
+    return beside if beside.exists() else here / "manifest.yml"
+
+
+@contextlib.asynccontextmanager
+async def open_store(settings: Settings) -> AsyncIterator[Store]:
+    """The store of REDIS_URL, else the embedded one. Raises StoreError if it may not be used."""
+    from handoff.store.redis import RedisStore  # noqa: PLC0415 - redis is imported when a store is opened
+
+    url = settings.redis_url
+    if not url:
+        from handoff.store.embedded import start_embedded  # noqa: PLC0415 - only for the embedded server
+
+        url = await start_embedded(settings.data)
+    store = await RedisStore.connect(url)
+    try:
+        refused = [fault for fault in await store.check() if not fault.startswith("warning")]
+        if refused:
+            raise StoreError(" ".join(refused))
+        yield store
+    finally:
+        await store.close()
+
+
+def open_crew(settings: Settings) -> Crew:
+    """The crew of the settings, with its tools. Raises SettingsError naming every fault, by file and line."""
+    folder = CREWS / settings.crew
+    if not folder.is_dir():
+        folder = Path(settings.crew)
+    try:
+        return load_crew(folder, all_tools(search_settings(settings)))
+    except CrewError as error:
+        raise SettingsError(str(error)) from None
+
+
+def search_settings(settings: Settings) -> SearchSettings:
+    """Which service searches the web: the one whose key is set, else the keyless one."""
+    if key := settings.env.get("BRAVE_API_KEY", ""):
+        return SearchSettings(provider="brave", key=key)
+    if key := settings.env.get("TAVILY_API_KEY", ""):
+        return SearchSettings(provider="tavily", key=key)
+    return SearchSettings()
+
+
+@dataclass(slots=True)
+class App:
+    """A running bot, but for its way to Slack (Socket Mode or HTTP), which `serve` and `try` add."""
+
+    bolt: AsyncApp
+    instance: Instance
+    store: Store
+    model: Model
+    thread: Thread
+
+
+@contextlib.asynccontextmanager
+async def running(settings: Settings, store: Store, model: Model) -> AsyncIterator[App]:
+    """A bot at work on `store`. Leaving lets go of its jobs, so that another instance can go on."""
+    crew = open_crew(settings)
+    client = make_client(settings.bot_token, settings.slack_api_url)
+    who = await client.auth_test()
+    bolt = AsyncApp(
+        client=client,
+        signing_secret=settings.signing_secret or "unused in Socket Mode",
+        process_before_response=True,
+    )
+    outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=str(who["user_id"]))
+    thread = Thread(client, outbox, store, model_label=model.label)
+    instance = Instance(
+        store, Shell(store, thread, model, crew.specialists), slots=settings.slots, lease=settings.lease
+    )
+    desk = JobDesk(store, instance, admins=settings.admins)
+    register(bolt, desk)
+    work = asyncio.create_task(instance.run())
+    try:
+        yield App(bolt, instance, store, model, thread)
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        await thread.close()
+        await model.close()
