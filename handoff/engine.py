@@ -120,6 +120,7 @@ def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
             specialist=event.specialist,
             tier=event.tier,
             started=work.started if work.started is not None else event.at,
+            attempt_started=event.at,
             checkpoints=(),
         ),
     )
@@ -283,6 +284,7 @@ _CHANGES: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "AnswerWritten": _answer_written,
     "RequestFailed": _request_failed,
     "Posted": _posted,
+    "FeedbackGiven": lambda ask, _: ask,
 }
 
 

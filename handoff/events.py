@@ -184,6 +184,14 @@ class Posted(OfRequest):
     fault: str = ""
 
 
+class FeedbackGiven(OfRequest):
+    """A person said whether an answer helped."""
+
+    type: Literal["FeedbackGiven"] = "FeedbackGiven"
+    user: str
+    good: bool
+
+
 Event = Annotated[
     RequestAdded
     | AttachmentsFetched
@@ -199,7 +207,8 @@ Event = Annotated[
     | CancelRequested
     | AnswerWritten
     | RequestFailed
-    | Posted,
+    | Posted
+    | FeedbackGiven,
     Field(discriminator="type"),
 ]
 

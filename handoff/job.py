@@ -57,6 +57,7 @@ class Work:
     attempt: int = 0
     not_before: float = 0.0
     started: float | None = None
+    attempt_started: float = 0.0
     ended: float | None = None
     checkpoints: tuple[TurnTaken | ToolReturned, ...] = ()
     failures: tuple[str, ...] = ()

@@ -1,0 +1,77 @@
+"""A handoff as its specialist reads it: compact Markdown under fixed headings.
+
+Everything here is pure but for reading the texts beside this file once. The
+headings are fixed so that a deterministic model can find its way too; headings
+inside the given texts are moved two levels down, so that none can pose as one of ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from handoff.contracts import Artifact, Handoff
+
+TASK = "# Task"
+DONE_WHEN = "# Done when"
+EARLIER = "# From earlier steps"
+FILES = "# Files"
+
+_FOLDER = Path(__file__).parent
+_HEADING = re.compile(r"^(\s{0,3})(#{1,6})(?=\s|$)", re.MULTILINE)
+
+
+def render(handoff: Handoff, done_when: str = "") -> str:
+    """The first message of an attempt. A section without content is left out.
+
+    Args:
+        handoff: What the specialist was handed.
+        done_when: The subtask's acceptance criterion, or nothing.
+
+    Returns:
+        `# Task`, `# Done when`, `# From earlier steps` with `## <source>` and its text for each
+        note, and `# Files` with `- name (media type, N bytes) — about` for each file.
+    """
+    parts = [f"{TASK}\n{_nested(handoff.intent)}"]
+    if done_when.strip():
+        parts.append(f"{DONE_WHEN}\n{_nested(done_when)}")
+    if handoff.context:
+        notes = (f"## {_one_line(note.source)}\n{_nested(note.text)}" for note in handoff.context)
+        parts.append("\n".join((EARLIER, *notes)))
+    if handoff.artifacts:
+        parts.append("\n".join((FILES, *file_lines(handoff.artifacts))))
+    return "\n\n".join(parts)
+
+
+def file_lines(artifacts: Iterable[Artifact]) -> list[str]:
+    """One line a file, as under `# Files`."""
+    lines = []
+    for artifact in artifacts:
+        about = f" — {_one_line(artifact.about)}" if artifact.about.strip() else ""
+        lines.append(f"- {_one_line(artifact.name)} ({artifact.media_type}, {artifact.size} bytes){about}")
+    return lines
+
+
+def system(prompt: str) -> str:
+    """A specialist's own prompt and the protocol that all of them share."""
+    return f"{prompt}\n\n{_text('protocol.md')}"
+
+
+def note(name: str, **values: str) -> str:
+    """A message of the runner's own to the model, from `notes/NAME.md` with `{value}` filled in."""
+    return _text(f"notes/{name}.md").format(**values)
+
+
+@cache
+def _text(path: str) -> str:
+    return (_FOLDER / path).read_text(encoding="utf-8").strip()
+
+
+def _nested(text: str) -> str:
+    return _HEADING.sub(lambda found: found[1] + "#" * min(6, len(found[2]) + 2), text.strip())
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

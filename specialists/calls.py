@@ -1,0 +1,96 @@
+"""One tool call: check its arguments, run it within its time, and say what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+
+from handoff.contracts import Usage
+from specialists.dialogue import ToolCall
+from specialists.finish import faults_of
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+
+OUTPUT_LIMIT = 12_000
+"""Characters of a tool's output that a model gets to see."""
+
+RUNS_OF_SAME = 3
+"""How often one call with the same arguments is run; after that the model is told so instead."""
+
+_log = logging.getLogger(__name__)
+
+
+class ToolBroke(Exception):
+    """A tool raised what it should have said: a bug, to be logged, and the end of the attempt.
+
+    `usage` is what the attempt had spent by then.
+    """
+
+    def __init__(self, tool: str, cause: Exception) -> None:
+        super().__init__(f"the tool {tool} broke: {type(cause).__name__}: {cause}")
+        self.tool = tool
+        self.usage = Usage()
+
+
+async def perform(
+    call: ToolCall, tools: Mapping[str, Tool], workbench: Workbench, *, until: float, times: int
+) -> ToolOutcome:
+    """Run a call, or say why not.
+
+    Args:
+        call: What the model wants.
+        tools: The specialist's own tools by name.
+        workbench: Passed to the tool.
+        until: When it is cut off, on the running loop's clock.
+        times: How often the model has asked for exactly this by now, this time included.
+
+    Returns:
+        The tool's outcome, its text cut to `OUTPUT_LIMIT`; every expected failure is one too.
+
+    Raises:
+        ToolBroke: The tool raised something that nobody expected.
+    """
+    tool = tools.get(call.name)
+    if tool is None:
+        offered = ", ".join(tools) or "none"
+        return _failed(
+            f"There is no tool {call.name!r}. Your tools: {offered}; return_result and escalate end the work."
+        )
+    if times > RUNS_OF_SAME:
+        return _failed(
+            f"You have already called {call.name} {RUNS_OF_SAME} times with exactly these arguments; it was not "
+            "run again. Use the replies you have, change the arguments, or finish."
+        )
+    try:
+        arguments = tool.arguments.model_validate(call.arguments)
+    except ValidationError as error:
+        return _failed(f"{call.name} was not run. Mend its arguments: {faults_of(error)}")
+    return _capped(await _run(tool, arguments, workbench, until))
+
+
+async def _run(tool: Tool, arguments: object, workbench: Workbench, until: float) -> ToolOutcome:
+    clock = asyncio.timeout_at(until)
+    try:
+        async with clock:
+            return await tool.run(arguments, workbench)
+    except TimeoutError:
+        if clock.expired():
+            return _failed(f"{tool.name} was stopped: the time for this task is nearly up.")
+        return _failed(f"{tool.name} took too long and was stopped.")
+    except Exception as error:
+        _log.exception("the tool %s broke", tool.name)
+        raise ToolBroke(tool.name, error) from error
+
+
+def _capped(outcome: ToolOutcome) -> ToolOutcome:
+    length = len(outcome.text)
+    if length <= OUTPUT_LIMIT:
+        return outcome
+    text = f"{outcome.text[:OUTPUT_LIMIT]}\n[cut: the first {OUTPUT_LIMIT:,} of {length:,} characters]"
+    return ToolOutcome(text, outcome.artifacts, outcome.gaps, outcome.sources, outcome.failed)
+
+
+def _failed(text: str) -> ToolOutcome:
+    return ToolOutcome(text, failed=True)

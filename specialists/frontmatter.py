@@ -1,0 +1,89 @@
+"""A Markdown file with front matter, read so that each fault can name its line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FENCE = "---"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    """Something wrong in a file. `line` counts from 1; `text` says what is wrong and what to do."""
+
+    path: Path
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.text}"
+
+
+@dataclass(slots=True)
+class Page:
+    """A file's front matter with the line of each key, its body, and what could not be read."""
+
+    path: Path
+    values: dict[str, Any] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    body: str = ""
+    body_line: int = 1
+    faults: list[Fault] = field(default_factory=list)
+
+    def fault(self, text: str, *, line: int = 0, key: str = "") -> None:
+        """Note a fault, at a line or at a key's line; a key that is not there counts as line 1."""
+        self.faults.append(Fault(self.path, line or self.lines.get(key, 1), text))
+
+
+def read(path: Path) -> Page:
+    """Read a file. What is wrong with it is in `faults`; `values` and `body` hold what could be read."""
+    page = Page(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        page.fault("the file is not UTF-8; save it as UTF-8", line=line)
+        return page
+    except OSError as error:
+        page.fault(f"the file cannot be read: {error.strerror}; check its permissions")
+        return page
+    lines = text.splitlines()
+    if not lines or lines[0].rstrip() != FENCE:
+        page.fault(f"there is no front matter; start the file with a line {FENCE}, its keys, and a line {FENCE}")
+        return page
+    end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == FENCE), None)
+    if end is None:
+        page.fault(f"the front matter does not end; close it with a line {FENCE}")
+        return page
+    page.body, page.body_line = "\n".join(lines[end + 1 :]).strip(), end + 2
+    _read_keys(page, "\n".join(lines[1:end]))
+    return page
+
+
+def _read_keys(page: Page, text: str) -> None:
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return
+        if not isinstance(node, yaml.MappingNode):
+            page.fault("the front matter is not a list of `key: value` lines", line=2)
+            return
+        for key_node, value_node in node.value:
+            key, line = str(key_node.value), key_node.start_mark.line + 2
+            if key in page.values:
+                page.fault(f"the key {key} stands there twice; keep one", line=line)
+                continue
+            page.values[key] = loader.construct_object(value_node, deep=True)
+            page.lines[key] = line
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or "it cannot be read"
+        line = mark.line + 2 if mark else 2
+        page.fault(f"the front matter is not valid YAML: {problem}; put texts with a colon in quotes", line=line)
+    finally:
+        loader.dispose()

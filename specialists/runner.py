@@ -1,0 +1,261 @@
+"""The inner loop of a specialist: model turn, tool calls, until it hands something back."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from handoff.contracts import Escalation, EscalationReason, Handoff, Result
+from specialists import briefing, finish
+from specialists.calls import ToolBroke, perform
+from specialists.checkpoint import AttemptLog, ToolReturn
+from specialists.conversation import Conversation
+from specialists.dialogue import Model, ModelCall, ModelError, ToolCall, ToolReply, Turn
+from specialists.registry import Specialist
+from specialists.toolkits.tool import ToolOutcome, Workbench
+
+LAST_CALL_SHARE = 0.85
+"""The share of the timeout after which no tool runs and the model is asked to finish."""
+
+CALL_DEADLINE = 120.0
+"""Seconds that one model call may take at most, however much time the attempt still has."""
+
+TOKEN_LIMIT = 200_000
+"""Tokens, in and out, after which an attempt is asked to finish."""
+
+_MIXED = "The other calls of this turn ran first. Read their replies, then call {name} again, on its own."
+_LATE = "Not run: the work has to end now."
+
+
+async def run(
+    specialist: Specialist,
+    handoff: Handoff,
+    *,
+    model: Model,
+    workbench: Workbench,
+    log: AttemptLog,
+    done_when: str = "",
+    elapsed: float = 0.0,
+    token_limit: int = TOKEN_LIMIT,
+) -> Result | Escalation:
+    """Have a specialist do its part, going on from where `log.history` ends.
+
+    Args:
+        specialist: Who works.
+        handoff: What it gets. `constraints.timeout` bounds the whole attempt.
+        model: What it thinks with.
+        workbench: The files of the handoff and, on resuming, those that the attempt made already.
+        log: Where each turn and each tool's reply is kept before anything follows from it.
+        done_when: The subtask's acceptance criterion, for the model to read.
+        elapsed: Seconds that the attempt took before this call.
+        token_limit: Tokens, in and out, after which the model is asked to finish.
+
+    Returns:
+        The result, or an escalation: the specialist's own, `out_of_scope` where the model refused,
+        `confidence_too_low` where it came to no usable end, `timeout` with what there was by then.
+
+    Raises:
+        ModelError: A call brought no turn; its `usage` is that of the whole attempt.
+        ToolBroke: A tool has a bug; it is logged.
+    """
+    timeout = handoff.constraints.timeout
+    ends = asyncio.get_running_loop().time() + timeout - elapsed
+    limits = _Limits(ends, ends - timeout * (1 - LAST_CALL_SHARE), token_limit)
+    talk = Conversation(briefing.render(handoff, done_when))
+    attempt = _Attempt(specialist, handoff, model, workbench, log, talk, limits)
+    clock = asyncio.timeout_at(ends)
+    try:
+        async with clock:
+            return await attempt.work()
+    except TimeoutError:
+        if not clock.expired():
+            raise
+        return attempt.out_of_time(timeout)
+    except ModelError as error:
+        error.usage = talk.usage + error.usage
+        raise
+    except ToolBroke as error:
+        error.usage = talk.usage
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """`ends` and `last_call_at` are times on the running loop's clock."""
+
+    ends: float
+    last_call_at: float
+    tokens: int
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One run of the loop. `limit` names the limit that was reached, once one was."""
+
+    specialist: Specialist
+    handoff: Handoff
+    model: Model
+    workbench: Workbench
+    log: AttemptLog
+    talk: Conversation
+    limits: _Limits
+    limit: str = ""
+
+    async def work(self) -> Result | Escalation:
+        """Replay the history, end what it left open, and go on to the end."""
+        for item in self.log.history:
+            if isinstance(item, Turn):
+                self.talk.took(item)
+            else:
+                self.talk.returned(item)
+        if self.talk.turns > self.specialist.max_turns:
+            self.limit = self._reached()  # the last turn of the history was the last call
+        outcome = await self._settle(self.talk.last) if self.talk.last else None
+        while outcome is None:
+            outcome = await self._settle(await self._turn())
+        return outcome
+
+    def out_of_time(self, timeout: float) -> Escalation:
+        """What is said when the deadline cut the work short."""
+        text = f"The time for this task ({timeout:g} s) ran out before it was done."
+        return Escalation(reason="timeout", message=text, partial_result=self.talk.partial(gap=text))
+
+    async def _turn(self) -> Turn:
+        tools = self.specialist.specs
+        self.limit = self._reached()
+        if self.limit:
+            # Not without any tool: some providers refuse that once calls are part of the conversation.
+            tools = finish.FINISHERS
+            self.talk.ask("limit", limit=self.limit)
+        # A second more than is left, so that our deadline cuts first and its word is "timeout".
+        left = self.limits.ends - asyncio.get_running_loop().time() + 1
+        turn = await self.model.reply(
+            ModelCall(
+                purpose=f"specialist:{self.specialist.name}",
+                system=self.specialist.system,
+                messages=tuple(self.talk.messages),
+                tools=tools,
+                tier=self.handoff.constraints.tier,
+                max_tokens=self.handoff.constraints.max_tokens,
+                deadline=min(CALL_DEADLINE, left),
+            )
+        )
+        await self.log.turn(turn)
+        self.talk.took(turn)
+        return turn
+
+    def _reached(self) -> str:
+        if self.talk.turns >= self.specialist.max_turns:
+            return f"the limit of {self.specialist.max_turns} turns"
+        if self.talk.usage.tokens_in + self.talk.usage.tokens_out >= self.limits.tokens:
+            return f"the limit of {self.limits.tokens:,} tokens"
+        if asyncio.get_running_loop().time() >= self.limits.last_call_at:
+            return f"the end of the time for this task ({self.handoff.constraints.timeout:g} s)"
+        return ""
+
+    async def _settle(self, turn: Turn) -> Result | Escalation | None:
+        """Draw what follows from a turn: an end, or None once the next turn can be taken."""
+        if turn.stop == "refused":
+            said = f": {turn.text.strip()}" if turn.text.strip() else "."
+            return self._given_up("out_of_scope", f"The model refused this task{said}")
+        if turn.stop == "max_tokens":
+            return self._cut_off(turn)
+        if turn.stop == "end" or not turn.calls:
+            return self._plain(turn)
+        if all(call.name in finish.NAMES for call in turn.calls):
+            return await self._finish()
+        if self.limit:
+            return self._never_ended(turn)
+        await self._run_tools()
+        return None
+
+    def _cut_off(self, turn: Turn) -> Result | Escalation | None:
+        if self.talk.cuts == 1 and not self.limit:
+            return None
+        gap = f"The answer was cut off at its limit of {self.handoff.constraints.max_tokens:,} tokens."
+        if turn.text.strip():
+            return self.talk.complete(finish.from_text(turn.text), gap=gap)
+        return self._given_up("confidence_too_low", gap)
+
+    def _plain(self, turn: Turn) -> Result | Escalation | None:
+        if turn.text.strip():
+            return self.talk.complete(finish.from_text(turn.text), gap=self._limit_gap())
+        if self.talk.blanks == 1 and not self.limit:
+            return None
+        return self._given_up("confidence_too_low", "The model gave no answer.")
+
+    def _never_ended(self, turn: Turn) -> Result | Escalation:
+        """The last call brought no end: hand over what was said beside it, or give up."""
+        ends = [call for call in turn.calls if call.name in finish.NAMES]
+        outcome = finish.read_leniently(ends[0]) if ends else None
+        if isinstance(outcome, Escalation):
+            return self._escalated(outcome)
+        if outcome is None and turn.text.strip():
+            outcome = finish.from_text(turn.text)
+        if outcome is not None:
+            return self.talk.complete(outcome, gap=self._limit_gap())
+        return self._given_up("confidence_too_low", f"Reached {self.limit} without a result.")
+
+    async def _finish(self) -> Result | Escalation | None:
+        """Take the first call to end the work, or have it mended once."""
+        calls = [call for call, _ in self.talk.open_calls]
+        if not calls:
+            return None  # they were answered before the attempt changed hands
+        try:
+            outcome: Result | Escalation | None = finish.read(calls[0])
+        except ValidationError as error:
+            if not self.talk.finishes and not self.limit:
+                text = f"{calls[0].name} was not accepted. Mend its arguments: {finish.faults_of(error)}"
+                for call in calls:
+                    await self._replied(call, ToolOutcome(text, failed=True))
+                return None
+            outcome = finish.read_leniently(calls[0])
+        if outcome is None:
+            return self._given_up("confidence_too_low", "The specialist handed back nothing that can be used.")
+        if isinstance(outcome, Escalation):
+            return self._escalated(outcome)
+        return self.talk.complete(outcome, gap=self._limit_gap())
+
+    def _escalated(self, escalation: Escalation) -> Escalation:
+        partial = escalation.partial_result
+        whole = self.talk.complete(partial) if partial else None
+        if whole is None and self.talk.artifacts:
+            whole = self.talk.partial()
+        return escalation.model_copy(update={"partial_result": whole})
+
+    def _given_up(self, reason: EscalationReason, message: str) -> Escalation:
+        return Escalation(reason=reason, message=message, partial_result=self.talk.partial(gap=message))
+
+    def _limit_gap(self) -> str:
+        return f"Stopped at {self.limit}; the work may be incomplete." if self.limit else ""
+
+    async def _run_tools(self) -> None:
+        """Run the open calls of a turn side by side. One that breaks ends the others too."""
+        works = [self._call(call, times) for call, times in self.talk.open_calls]
+        if len(works) == 1:
+            await works[0]
+            return
+        tasks = [asyncio.create_task(work) for work in works]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _call(self, call: ToolCall, times: int) -> None:
+        if call.name in finish.NAMES:
+            outcome = ToolOutcome(_MIXED.format(name=call.name), failed=True)
+        elif asyncio.get_running_loop().time() >= self.limits.last_call_at:
+            outcome = ToolOutcome(_LATE, failed=True)
+        else:
+            toolbox = self.specialist.toolbox
+            outcome = await perform(call, toolbox, self.workbench, until=self.limits.last_call_at, times=times)
+        await self._replied(call, outcome)
+
+    async def _replied(self, call: ToolCall, outcome: ToolOutcome) -> None:
+        reply = ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed)
+        await self.log.tool(reply, outcome)
+        self.talk.returned(ToolReturn(reply, outcome.artifacts, outcome.gaps, outcome.sources))

@@ -1,0 +1,227 @@
+"""The pieces of a Word document that python-docx has no call for: links, lists, shading, styles.
+
+docx is imported by whoever imports this module; only `documents` does, inside a thread of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docx.document import Document
+from docx.enum.style import WD_STYLE_TYPE
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.oxml import OxmlElement, parse_xml
+from docx.oxml.ns import nsdecls, qn
+from docx.shared import Inches, Pt, RGBColor
+from docx.text.paragraph import Paragraph
+from docx.text.run import Run
+
+LINK = "Hyperlink"
+CODE = "Code"
+CODE_BLOCK = "Code Block"
+BLOCK_QUOTE = "Block Quote"
+LIST = "List Paragraph"
+
+DEEPEST_LEVEL = 8
+INDENT = 0.3
+"""Inches that a level of a list or a quote is set in."""
+
+_HANGING = 0.24
+_MONOSPACE = "Consolas"
+_INK, _BLUE, _GREY = RGBColor(0x1F, 0x2A, 0x37), RGBColor(0x05, 0x63, 0xC1), RGBColor(0x57, 0x60, 0x6A)
+_HEADING_SIZES = {1: 17, 2: 14, 3: 12, 4: 11, 5: 11, 6: 11}
+_BULLETS = "•◦▪"
+_NUMBERS = ("decimal", "lowerLetter", "lowerRoman")
+
+
+def element(part: Any) -> Any:
+    """The XML of a python-docx object, which has no public name for it."""
+    return part._element  # noqa: SLF001  # there is no other way to it
+
+
+def set_up(document: Document) -> None:
+    """Margins and styles: one typeface, dark headings, and the styles the template lacks."""
+    for section in document.sections:
+        section.left_margin = section.right_margin = Inches(1)
+        section.top_margin = section.bottom_margin = Inches(1)
+    styles = document.styles
+    normal: Any = styles["Normal"]
+    normal.font.name, normal.font.size = "Calibri", Pt(11)
+    normal.paragraph_format.space_after, normal.paragraph_format.line_spacing = Pt(7), 1.12
+    for name, size in {"Title": 24, **{f"Heading {level}": size for level, size in _HEADING_SIZES.items()}}.items():
+        _head(styles[name], size)
+    caption: Any = styles["Caption"]
+    caption.font.size, caption.font.bold, caption.font.italic = Pt(9.5), False, True
+    caption.font.color.rgb = _GREY
+    _add_styles(styles)
+
+
+def _head(style: Any, size: float) -> None:
+    style.font.size, style.font.bold, style.font.italic = Pt(size), True, False
+    style.font.color.rgb = _INK
+    # A theme font in the style would win over the name that is set here.
+    fonts = element(style).get_or_add_rPr().get_or_add_rFonts()
+    for key in list(fonts.attrib):
+        del fonts.attrib[key]
+    style.font.name = "Calibri"
+    style.paragraph_format.space_before = Pt(0 if style.name == "Title" else size * 0.9)
+    style.paragraph_format.space_after = Pt(12 if style.name == "Title" else 4)
+    style.paragraph_format.keep_with_next = True
+
+
+def _add_styles(styles: Any) -> None:
+    link = styles.add_style(LINK, WD_STYLE_TYPE.CHARACTER)
+    link.font.color.rgb, link.font.underline = _BLUE, True
+    code = styles.add_style(CODE, WD_STYLE_TYPE.CHARACTER)
+    code.font.name, code.font.size = _MONOSPACE, Pt(9.5)
+    block = styles.add_style(CODE_BLOCK, WD_STYLE_TYPE.PARAGRAPH)
+    block.base_style = styles["Normal"]
+    block.font.name, block.font.size = _MONOSPACE, Pt(9)
+    block.paragraph_format.line_spacing = 1.0
+    _shade(element(block).get_or_add_pPr(), "F3F4F6")
+    quote = styles.add_style(BLOCK_QUOTE, WD_STYLE_TYPE.PARAGRAPH)
+    quote.base_style = styles["Normal"]
+    quote.font.color.rgb = _GREY
+    _border(element(quote).get_or_add_pPr(), "left", size=18, space=8, color="D1D5DB")
+
+
+def shade_cell(cell: Any, fill: str) -> None:
+    """Colour the ground of a table's cell."""
+    _shade(element(cell).get_or_add_tcPr(), fill)
+
+
+def light_lines(table: Any) -> None:
+    """Draw a table's grid in grey."""
+    sides = ("top", "left", "bottom", "right", "insideH", "insideV")
+    lines = "".join(f'<w:{side} w:val="single" w:sz="4" w:space="0" w:color="C4C9D1"/>' for side in sides)
+    borders = parse_xml(f"<w:tblBorders {nsdecls('w')}>{lines}</w:tblBorders>")
+    element(table).tblPr.insert_element_before(borders, "w:shd", "w:tblLayout", "w:tblCellMar", "w:tblLook")
+
+
+def repeat_as_header(row: Any) -> None:
+    """Have a table's row come again at the top of each page."""
+    element(row).get_or_add_trPr().append(OxmlElement("w:tblHeader"))
+
+
+def rule(paragraph: Paragraph) -> None:
+    """Draw a line below a paragraph, from margin to margin."""
+    _border(element(paragraph).get_or_add_pPr(), "bottom", size=6, space=1, color="D1D5DB")
+
+
+def _shade(properties: Any, fill: str) -> None:
+    shading = parse_xml(f'<w:shd {nsdecls("w")} w:val="clear" w:color="auto" w:fill="{fill}"/>')
+    if properties.tag == qn("w:tcPr"):
+        properties.append(shading)
+    else:
+        properties.insert_element_before(shading, *_AFTER_SHADING)
+
+
+def _border(properties: Any, side: str, *, size: int, space: int, color: str) -> None:
+    line = f'<w:{side} w:val="single" w:sz="{size}" w:space="{space}" w:color="{color}"/>'
+    border = parse_xml(f"<w:pBdr {nsdecls('w')}>{line}</w:pBdr>")
+    properties.insert_element_before(border, "w:shd", *_AFTER_SHADING)
+
+
+# Word refuses a document whose paragraph properties are out of this order.
+_AFTER_SHADING = tuple(
+    f"w:{name}"
+    for name in [
+        "tabs",
+        "suppressAutoHyphens",
+        "kinsoku",
+        "wordWrap",
+        "overflowPunct",
+        "topLinePunct",
+        "autoSpaceDE",
+        "autoSpaceDN",
+        "bidi",
+        "adjustRightInd",
+        "snapToGrid",
+        "spacing",
+        "ind",
+        "contextualSpacing",
+        "mirrorIndents",
+        "suppressOverlap",
+        "jc",
+        "textDirection",
+        "textAlignment",
+        "textboxTightWrap",
+        "outlineLvl",
+        "divId",
+        "cnfStyle",
+        "rPr",
+        "sectPr",
+        "pPrChange",
+    ]
+)
+
+
+def add_link(paragraph: Paragraph, address: str) -> Any:
+    """Add a link to a paragraph; runs are added to what is returned, with `add_run`."""
+    link = OxmlElement("w:hyperlink")
+    link.set(qn("r:id"), paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True))
+    element(paragraph).append(link)
+    return link
+
+
+def add_run(paragraph: Paragraph, link: Any, text: str) -> Run:
+    """Add a run to a paragraph or, where one is given, to a link in it."""
+    if link is None:
+        return paragraph.add_run(text)
+    inner = OxmlElement("w:r")
+    link.append(inner)
+    run = Run(inner, paragraph)
+    run.text = text
+    return run
+
+
+class Numbering:
+    """The lists of a document. Each gets a number of its own, so that counting starts anew."""
+
+    def __init__(self, document: Document) -> None:
+        self._xml: Any = element(document.part.numbering_part)
+        taken = [int(node.get(qn("w:abstractNumId"))) for node in self._xml.findall(qn("w:abstractNum"))]
+        self._bullets, self._numbers = max(taken, default=-1) + 1, max(taken, default=-1) + 2
+        for number, ordered in ((self._bullets, False), (self._numbers, True)):
+            # Definitions have to stand before the lists that use them.
+            self._xml.insert(0, parse_xml(_definition(number, ordered=ordered)))
+
+    def new_list(self, *, ordered: bool, start: int = 1) -> int:
+        """Begin a list; `start` is its first number. Gives the id for `join`."""
+        number = self._xml.add_num(self._numbers if ordered else self._bullets)
+        if ordered:
+            for level in range(DEEPEST_LEVEL + 1):
+                number.add_lvlOverride(level).add_startOverride(start)
+        return int(number.numId)
+
+    @staticmethod
+    def join(paragraph: Paragraph, list_id: int, level: int, *, set_in: int = 0) -> None:
+        """Make a paragraph an item of a list, `level` counted from 0; `set_in` levels more than the list's own."""
+        if set_in:
+            paragraph.paragraph_format.left_indent = Inches(INDENT * (level + 1 + set_in))
+            paragraph.paragraph_format.first_line_indent = Inches(-_HANGING)
+        properties = element(paragraph).get_or_add_pPr().get_or_add_numPr()
+        properties.get_or_add_ilvl().val = min(level, DEEPEST_LEVEL)
+        properties.get_or_add_numId().val = list_id
+
+
+def _definition(number: int, *, ordered: bool) -> str:
+    levels = []
+    for level in range(DEEPEST_LEVEL + 1):
+        kind = _NUMBERS[level % 3] if ordered else "bullet"
+        text = f"%{level + 1}." if ordered else _BULLETS[level % 3]
+        left, hanging = round(1440 * INDENT * (level + 1)), round(1440 * _HANGING)
+        levels.append(
+            f'<w:lvl w:ilvl="{level}"><w:start w:val="1"/><w:numFmt w:val="{kind}"/><w:lvlText w:val="{text}"/>'
+            f'<w:lvlJc w:val="left"/><w:pPr><w:ind w:left="{left}" w:hanging="{hanging}"/></w:pPr></w:lvl>'
+        )
+    kind = '<w:multiLevelType w:val="multilevel"/>'
+    return f'<w:abstractNum {nsdecls("w")} w:abstractNumId="{number}">{kind}{"".join(levels)}</w:abstractNum>'
+
+
+def describe(picture: Any, text: str) -> None:
+    """Say in words what a picture shows, for those who do not see it, and let it begin at the margin."""
+    inline = picture._inline  # noqa: SLF001  # there is no other way to it
+    inline.docPr.set("descr", text)
+    for side in ("distT", "distB", "distL", "distR"):
+        inline.set(side, "0")

@@ -1,0 +1,180 @@
+"""Fetching a page that a model names: the address is hostile until proven otherwise, and so is the page.
+
+`ssrfguard` refuses addresses that are not public, and connects only to the
+addresses it checked. What it leaves open is closed here: redirects are followed
+one by one (their bodies are never read), the body is counted after decoding,
+and one deadline holds for names, connections and bytes together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from http import HTTPStatus
+from ipaddress import ip_network
+from typing import TYPE_CHECKING, Any
+
+from specialists.toolkits.threads import in_thread
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    import httpx
+    from ssrfguard import Policy
+
+Resolver = Callable[..., list[Any]]
+
+AZURE_PLATFORM = "168.63.129.16/32"
+"""Azure's metadata and DNS address. It is public by registry, so no table of special addresses names it."""
+
+_REDIRECTS = 5
+_HEADERS = {"User-Agent": "Leadhand (a bot that reads a page when somebody asks)", "Accept-Encoding": "identity, gzip"}
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """The limits of a fetch.
+
+    Attributes:
+        timeout: Seconds for all of it: names, connections, redirects and bytes.
+        max_bytes: Bytes of the decoded body that are read; the rest is left.
+        allow_hosts: `address:port` pairs that are allowed though they are not public. For tests.
+        resolver: Stands in for `socket.getaddrinfo`. Its answers are checked all the same. For tests.
+    """
+
+    timeout: float = 20.0
+    max_bytes: int = 1_000_000
+    allow_hosts: tuple[str, ...] = ()
+    resolver: Resolver | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """What came back. `url` is the final address; `whole` is false where `max_bytes` cut it."""
+
+    url: str
+    media_type: str
+    charset: str
+    body: bytes
+    whole: bool
+
+
+class FetchFailed(Exception):
+    """The page was not fetched: refused by policy, unreachable, an error status, too slow."""
+
+
+async def download(url: str, settings: FetchSettings, accepts: Callable[[str], str]) -> Download:
+    """Fetch a page over http or https from a public address.
+
+    Args:
+        url: Its address, from anywhere.
+        settings: The limits.
+        accepts: Told the media type before the body is read; says why it is of no use, or nothing.
+
+    Raises:
+        FetchFailed: The text says why.
+    """
+    await in_thread(_load, max(settings.timeout, 20.0))
+    import httpx  # noqa: PLC0415  # loaded a moment ago, off the loop
+    from ssrfguard import SSRFGuardError  # noqa: PLC0415  # the same
+
+    policy = _policy(settings.allow_hosts)
+    try:
+        async with asyncio.timeout(settings.timeout):
+            for _ in range(_REDIRECTS + 1):
+                found = await _hop(url, policy, settings, accepts)
+                if isinstance(found, Download):
+                    return found
+                url = found
+    except TimeoutError as error:
+        raise FetchFailed(f"The page took longer than {settings.timeout:g} s, so it was left.") from error
+    except SSRFGuardError as error:
+        raise FetchFailed(f"This address may not be fetched: {str(error)[:400]}") from error
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError, zlib.error) as error:
+        raise FetchFailed(f"The page cannot be reached ({type(error).__name__}: {str(error)[:200]}).") from error
+    raise FetchFailed(f"The page redirects more than {_REDIRECTS} times, so it was left.")
+
+
+async def _hop(url: str, policy: Policy, settings: FetchSettings, accepts: Callable[[str], str]) -> Download | str:
+    """One request: the page, or where it redirects to."""
+    from ssrfguard.httpx import AsyncClient  # noqa: PLC0415  # only a fetch pays for it
+
+    target = policy.check_url(url)
+    resolver = settings.resolver or socket.getaddrinfo
+
+    # Looked up here and not by the client, whose thread cannot be abandoned when time is up. The
+    # client still checks each answer and connects to no other address.
+    def look_up() -> list[Any]:
+        return list(resolver(target.host, target.port, type=socket.SOCK_STREAM))
+
+    answers = await in_thread(look_up, settings.timeout)
+    # The environment's proxy would look the name up itself, so it is not used.
+    async with (
+        AsyncClient(policy=policy, resolver=lambda *_: answers, trust_env=False, verify=_tls(), timeout=None) as client,
+        client.stream("GET", url, headers=_HEADERS) as response,
+    ):
+        if response.has_redirect_location:
+            return str(response.url.join(response.headers["location"]))
+        return await _read(response, settings, accepts)
+
+
+async def _read(response: httpx.Response, settings: FetchSettings, accepts: Callable[[str], str]) -> Download:
+    status = response.status_code
+    if status != HTTPStatus.OK:
+        phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else "unknown status"
+        raise FetchFailed(f"The page answered {status} ({phrase}).")
+    media_type, _, rest = response.headers.get("content-type", "").partition(";")
+    media_type = media_type.strip().lower()
+    refusal = accepts(media_type)
+    if refusal:
+        raise FetchFailed(refusal)
+    charset = next((part.partition("=")[2] for part in rest.split(";") if "charset=" in part.lower()), "")
+    body, whole = await _body(response, settings.max_bytes)
+    return Download(str(response.url), media_type, charset.strip(" \"'"), body, whole)
+
+
+async def _body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
+    """The decoded body up to `limit` bytes, decoded piece by piece so that no bomb ever unfolds."""
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", "", "gzip", "x-gzip"):
+        raise FetchFailed(f"The page comes in an encoding that was not asked for ({encoding[:40]}).")
+    decoder = zlib.decompressobj(31) if "gzip" in encoding else None
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        room = limit + 1 - len(body)
+        body += decoder.decompress(chunk, room) if decoder else chunk[:room]
+        if len(body) > limit:
+            return bytes(body[:limit]), False
+    return bytes(body), True
+
+
+def _load() -> None:
+    """Import and build what is slow, in a thread, so that nothing else waits for it."""
+    import ssrfguard.httpx  # noqa: F401, PLC0415  # see above
+
+    _tls()
+
+
+@cache
+def _policy(allow_hosts: tuple[str, ...]) -> Policy:
+    from ssrfguard import DEFAULT_DENIED, AddressTable, Block, Policy, Reach  # noqa: PLC0415  # only a fetch pays
+
+    azure = Block(ip_network(AZURE_PLATFORM), "Azure platform address", "not registered", Reach.DENIED)
+    allowed = [host.rpartition(":") for host in allow_hosts]
+    return Policy(
+        denied_networks=AddressTable((*DEFAULT_DENIED.blocks, azure)),
+        allowed_networks=tuple(ip_network(address) for address, _, _ in allowed),
+        allowed_ports=frozenset({80, 443, *(int(port) for _, _, port in allowed)}),
+    )
+
+
+@cache
+def _tls() -> SSLContext:
+    """Built once: reading the certificates takes longer than many a page."""
+    import httpx  # noqa: PLC0415  # only a fetch pays for it
+
+    return httpx.create_ssl_context()

@@ -1,0 +1,34 @@
+"""Blocking work with a deadline: the caller goes on when time is up, whatever the thread does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+
+async def in_thread(work: Callable[[], _T], seconds: float) -> _T:
+    """Run `work` in a thread of its own and wait at most `seconds` for it.
+
+    The thread is a daemon: one that hangs is left behind, and holds up neither the loop nor the exit.
+
+    Raises:
+        TimeoutError: It took longer. What `work` raises passes through.
+    """
+    future: Future[_T] = Future()
+    Thread(target=_settle, args=(future, work), daemon=True).start()
+    async with asyncio.timeout(seconds):
+        return await asyncio.wrap_future(future)
+
+
+def _settle(future: Future[_T], work: Callable[[], _T]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001  # nothing is hidden: the waiting side raises it
+        future.set_exception(error)

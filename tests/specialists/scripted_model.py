@@ -1,0 +1,131 @@
+"""A model that plays given turns, a log in memory, and small tools to play with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from handoff.contracts import Artifact, Constraints, Handoff, Usage
+from specialists.checkpoint import ToolReturn
+from specialists.dialogue import ModelCall, ModelError, ToolCall, ToolReply, Turn
+from specialists.registry import Specialist
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+
+SPENT = Usage(model="played", calls=1, tokens_in=10, tokens_out=5, cost=0.01, duration=0.5)
+Move = Turn | ModelError | Callable[[ModelCall], Awaitable[Turn]]
+
+
+def calling(*calls: tuple[str, dict[str, Any]], text: str = "", ids: Sequence[str] = ()) -> Turn:
+    names = ids or [f"c{index}" for index in range(len(calls))]
+    wishes = (ToolCall(id=i, name=name, arguments=args) for i, (name, args) in zip(names, calls, strict=True))
+    return Turn(text=text, calls=tuple(wishes), stop="tool_use", usage=SPENT)
+
+
+def saying(text: str, stop: Any = "end") -> Turn:
+    return Turn(text=text, stop=stop, usage=SPENT)
+
+
+def returning(content: str = "All of it.", **more: Any) -> Turn:
+    return calling(("return_result", {"summary": "In short.", "content": content, "confidence": 90, **more}))
+
+
+@dataclass
+class ScriptedModel:
+    """Plays its moves in order and keeps every call it got. One move too few is an error of the test."""
+
+    moves: list[Move]
+    calls: list[ModelCall] = field(default_factory=list)
+    label: str = "played"
+
+    async def reply(self, call: ModelCall) -> Turn:
+        self.calls.append(call)
+        move = self.moves.pop(0)
+        if isinstance(move, ModelError):
+            raise move
+        return move if isinstance(move, Turn) else await move(call)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def silence(_call: ModelCall) -> Turn:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+@dataclass
+class KeptLog:
+    """Keeps checkpoints as JSON would, so that a resumed attempt reads what was really written."""
+
+    history: list[Turn | ToolReturn] = field(default_factory=list)
+
+    async def turn(self, turn: Turn) -> None:
+        self.history.append(Turn.model_validate_json(turn.model_dump_json()))
+
+    async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
+        kept = ToolReply.model_validate_json(reply.model_dump_json())
+        self.history.append(ToolReturn(kept, outcome.artifacts, outcome.gaps, outcome.sources))
+
+    @property
+    def replies(self) -> list[ToolReply]:
+        return [item.reply for item in self.history if isinstance(item, ToolReturn)]
+
+    @property
+    def turns(self) -> list[Turn]:
+        return [item for item in self.history if isinstance(item, Turn)]
+
+
+class EmptyBench:
+    artifacts: tuple[Artifact, ...] = ()
+
+    async def path(self, artifact: Artifact) -> Path:
+        raise KeyError(artifact.id)
+
+    async def keep(self, name: str, data: bytes, *, media_type: str, about: str, publish_as: str) -> Artifact:
+        raise NotImplementedError
+
+
+class LookArguments(BaseModel):
+    at: str = Field(min_length=1)
+    times: int = Field(default=1, ge=1, le=5)
+
+
+@dataclass
+class Looker:
+    """Tools that count what was run. `then` decides what a look gives."""
+
+    then: Callable[[LookArguments], Awaitable[ToolOutcome]] | None = None
+    seen: list[str] = field(default_factory=list)
+
+    def tool(self, name: str = "look") -> Tool:
+        async def run(arguments: LookArguments, _bench: Workbench) -> ToolOutcome:
+            """Look at something."""
+            self.seen.append(arguments.at)
+            if self.then:
+                return await self.then(arguments)
+            return ToolOutcome(f"saw {arguments.at}")
+
+        return Tool(name, "read", LookArguments, run)
+
+
+def specialist(*tools: Tool, max_turns: int = 5) -> Specialist:
+    return Specialist(
+        name="scout",
+        description="Looks.",
+        tools=tools,
+        tier="fast",
+        fallback=None,
+        max_turns=max_turns,
+        prompt="You are the scout.",
+        path=Path("scout.md"),
+    )
+
+
+def handoff(seconds: float = 30.0, max_tokens: int = 500) -> Handoff:
+    limits = Constraints(timeout=seconds, max_tokens=max_tokens, tier="deep")
+    return Handoff(to_agent="scout", intent="Look at the sea.", constraints=limits)

@@ -1,0 +1,311 @@
+"""publish_document: what is written is read back from the file."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import sys
+import zipfile
+import zlib
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import docx
+import pytest
+from docx.oxml.ns import qn
+
+from handoff.contracts import Artifact
+from specialists.toolkits import documents
+from specialists.toolkits.tool import ToolOutcome
+from specialists.toolkits.workbench import FolderWorkbench
+
+TEXT = """# Tides of the harbour
+
+Rose by **4872 mm** in *six* hours, `not` ~~five~~ ***both***, see [the office](https://a.example/t?x=1&y=2).
+Same paragraph.
+
+## Numbers
+
+| hour | height | note |
+|:-----|-------:|:----:|
+| 12   | 310    | **low** |
+| 18   | 5182   | a [b](https://b.example) |
+
+- one
+- two
+  - two a
+    1. deep
+    2. deeper
+
+  still two
+- three
+
+1. first
+2. second
+
+Between.
+
+3. third again
+4. fourth
+
+> Quoted *words*.
+>
+> - in a list
+
+```python
+def f():
+    return "<b>"
+```
+
+![The tide](charts/tide%20chart.png)
+
+---
+
+<b>no html</b> & [bad](javascript:alert(1)) ![far](https://far.example/p.png)
+"""
+
+
+class Bench(FolderWorkbench):
+    """The real workbench over a store in memory."""
+
+    def __init__(self, folder: Path, **files: bytes) -> None:
+        self.store: dict[str, bytes] = {}
+        given = tuple(
+            Artifact(id=self._put(data), name=name.replace("_png", ".png"), size=len(data), media_type="image/png")
+            for name, data in files.items()
+        )
+        super().__init__(given, self._get, self._keep, folder)
+
+    def _put(self, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        self.store[digest] = data
+        return digest
+
+    async def _get(self, digest: str) -> bytes:
+        return self.store[digest]
+
+    async def _keep(self, data: bytes) -> str:
+        return self._put(data)
+
+
+def png(width: int, height: int) -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + b"\x60\x90\xc0" * width for _ in range(height))
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+async def publish(bench: FolderWorkbench, title: str = "Tides of the harbour", **arguments: Any) -> ToolOutcome:
+    (tool,) = documents.tools()
+    given = tool.arguments.model_validate({"title": title, "markdown": TEXT, **arguments})
+    return await tool.run(given, bench)
+
+
+async def opened(tmp_path: Path, title: str = "Tides of the harbour", **arguments: Any) -> Any:
+    bench = Bench(tmp_path, **{"tide chart_png": png(2000, 900)})
+    outcome = await publish(bench, title, **arguments)
+    assert not outcome.failed, outcome.text
+    return docx.Document(BytesIO(bench.store[outcome.artifacts[0].id]))
+
+
+def numbering(paragraph: Any) -> tuple[int, int] | None:
+    """The list a paragraph is in, and its level."""
+    found = paragraph._p.find(qn("w:pPr") + "/" + qn("w:numPr"))
+    return None if found is None else (int(found.numId.val), int(found.ilvl.val))
+
+
+def kind_of(document: Any, list_id: int, level: int) -> str:
+    root = document.part.numbering_part.element
+    number = next(num for num in root.findall(qn("w:num")) if num.numId == list_id)
+    wanted = str(number.abstractNumId.val)
+    abstract = next(one for one in root.findall(qn("w:abstractNum")) if one.get(qn("w:abstractNumId")) == wanted)
+    return str(abstract.findall(qn("w:lvl"))[level].find(qn("w:numFmt")).get(qn("w:val")))
+
+
+async def test_the_file_is_kept_as_a_word_document_to_be_posted(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, **{"tide chart_png": png(20, 9)})
+    outcome = await publish(bench)
+    (artifact,) = outcome.artifacts
+    assert artifact.name == "Tides-of-the-harbour.docx"
+    assert artifact.media_type == "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    assert (artifact.publish_as, artifact.about) == ("file", "Tides of the harbour")
+    assert artifact.size == len(bench.store[artifact.id])
+    assert "Tides-of-the-harbour.docx" in outcome.text
+
+
+async def test_headings_and_the_title_stand_once(tmp_path: Path) -> None:
+    document = await opened(tmp_path)
+    titled = [(p.style.name, p.text) for p in document.paragraphs if p.style.name.startswith(("Title", "Heading"))]
+    assert titled == [("Title", "Tides of the harbour"), ("Heading 2", "Numbers")]
+    assert document.core_properties.title == "Tides of the harbour"
+    other = await opened(tmp_path, "Another title")
+    assert [p.text for p in other.paragraphs[:2]] == ["Another title", "Tides of the harbour"]
+
+
+async def test_marks_become_runs_and_links_lead_where_they_say(tmp_path: Path) -> None:
+    document = await opened(tmp_path)
+    paragraph = document.paragraphs[1]
+    assert paragraph.text == "Rose by 4872 mm in six hours, not five both, see the office. Same paragraph."
+    runs = {run.text: run for run in paragraph.runs}
+    assert runs["4872 mm"].bold
+    assert runs["six"].italic
+    assert runs["not"].style.name == "Code"
+    assert runs["five"].font.strike
+    assert (runs["both"].bold, runs["both"].italic) == (True, True)
+    assert runs["Rose by "].bold is None
+    (link,) = paragraph.hyperlinks
+    assert (link.text, link.address) == ("the office", "https://a.example/t?x=1&y=2")
+    assert link.runs[0].style.name == "Hyperlink"
+
+
+async def test_a_table_has_a_header_row_and_its_alignment(tmp_path: Path) -> None:
+    document = await opened(tmp_path)
+    (table,) = document.tables
+    cells = [[cell.text for cell in row.cells] for row in table.rows]
+    assert cells == [["hour", "height", "note"], ["12", "310", "low"], ["18", "5182", "a b"]]
+    assert table.rows[0]._tr.trPr.find(qn("w:tblHeader")) is not None
+    assert all(cell.paragraphs[0].runs[0].bold for cell in table.rows[0].cells)
+    assert [str(cell.paragraphs[0].alignment) for cell in table.rows[1].cells] == ["None", "RIGHT (2)", "CENTER (1)"]
+    assert table.rows[2].cells[2].paragraphs[0].hyperlinks[0].address == "https://b.example"
+
+
+async def test_lists_nest_and_each_counts_for_itself(tmp_path: Path) -> None:
+    document = await opened(tmp_path)
+    items = {p.text: numbering(p) for p in document.paragraphs}
+    lists = {text: found for text, found in items.items() if found}
+    levels = {text: found[1] for text, found in lists.items()}
+    assert levels == {
+        "one": 0, "two": 0, "two a": 1, "deep": 2, "deeper": 2, "three": 0, "first": 0, "second": 0,
+        "third again": 0, "fourth": 0, "in a list": 0,
+    }  # fmt: skip
+    assert lists["one"] == lists["three"]
+    assert lists["first"][0] != lists["third again"][0]
+    assert kind_of(document, *lists["one"]) == "bullet"
+    assert kind_of(document, lists["first"][0], 0) == "decimal"
+    root = document.part.numbering_part.element
+    third = next(num for num in root.findall(qn("w:num")) if num.numId == lists["third again"][0])
+    assert third.findall(qn("w:lvlOverride"))[0].startOverride.val == 3
+    still = next(p for p in document.paragraphs if p.text == "still two")
+    assert numbering(still) is None
+    assert still.paragraph_format.left_indent.inches == pytest.approx(0.3)
+
+
+async def test_code_and_quotes_keep_their_looks(tmp_path: Path) -> None:
+    document = await opened(tmp_path)
+    code = next(p for p in document.paragraphs if p.style.name == "Code Block")
+    assert code.text == 'def f():\n    return "<b>"'
+    quote = next(p for p in document.paragraphs if p.style.name == "Block Quote")
+    assert quote.text == "Quoted words."
+    assert quote.paragraph_format.left_indent.inches == pytest.approx(0.3)
+
+
+async def test_a_picture_is_embedded_fits_the_page_and_is_described(tmp_path: Path) -> None:
+    document = await opened(tmp_path)
+    (shape,) = document.inline_shapes
+    assert shape.width.inches == pytest.approx(6.5, abs=0.01)
+    assert shape.height.inches == pytest.approx(6.5 * 900 / 2000, abs=0.01)
+    assert shape._inline.docPr.get("descr") == "The tide"
+    captions = [p.text for p in document.paragraphs if p.style.name == "Caption"]
+    assert captions == ["The tide"]
+
+
+async def test_html_bad_links_and_far_pictures_stay_text_or_links(tmp_path: Path) -> None:
+    document = await opened(tmp_path)
+    last = document.paragraphs[-1]
+    assert last.text == "<b>no html</b> & [bad](javascript:alert(1)) far"
+    assert [link.address for link in last.hyperlinks] == ["https://far.example/p.png"]
+
+
+async def test_the_parts_of_the_file_are_in_an_order_that_word_accepts(tmp_path: Path) -> None:
+    document = await opened(tmp_path)
+    order = [qn(f"w:{name}") for name in ("pStyle", "keepNext", "numPr", "pBdr", "shd", "spacing", "ind", "jc")]
+    bodies = [document.element, document.styles.element]
+    for properties in (found for body in bodies for found in body.iter(qn("w:pPr"))):
+        places = [order.index(child.tag) for child in properties if child.tag in order]
+        assert places == sorted(places)
+    tags = [child.tag for child in document.part.numbering_part.element]
+    assert tags == sorted(tags)  # every definition before every list
+
+
+async def test_a_file_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, chart_png=png(2, 2))
+    outcome = await publish(bench)
+    assert outcome.failed
+    assert outcome.text == "There is no file tide chart.png to embed. The files are: chart.png."
+    assert not outcome.artifacts
+
+
+async def test_a_file_that_is_no_picture_is_refused(tmp_path: Path) -> None:
+    outcome = await publish(Bench(tmp_path, **{"tide chart_png": b"not a picture"}))
+    assert outcome.failed
+    assert "tide chart.png is no picture" in outcome.text
+    outcome = await publish(Bench(tmp_path / "b", **{"tide chart_png": png(5, 5)[:20]}))
+    assert outcome.failed
+
+
+async def test_a_canvas_keeps_the_markdown_without_pictures_that_load_themselves(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    markdown = "# A\n\n![far](https://far.example/?q=secret) and \\![x]\n"
+    outcome = await publish(bench, "A plan", markdown=markdown, format="canvas")
+    (artifact,) = outcome.artifacts
+    assert (artifact.name, artifact.media_type, artifact.publish_as) == ("A-plan.md", "text/markdown", "canvas")
+    kept = bench.store[artifact.id].decode()
+    assert kept == "# A\n\n[far](https://far.example/?q=secret) and \\![x]\n"
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("../../etc/passwd", "etc-passwd.docx"),
+        ("Übersicht: Käse & Brot (2026)", "Übersicht-Käse-Brot-2026.docx"),
+        ("///", "document.docx"),
+        ("a\x00b\nc", "a-b-c.docx"),
+        ("word " * 39, "word-word-word-word-word-word-word-word-word-word-word-word.docx"),
+        ("x" * 200, "x" * 60 + ".docx"),
+    ],
+)
+async def test_file_names_are_safe_and_short(tmp_path: Path, title: str, name: str) -> None:
+    outcome = await publish(Bench(tmp_path), title, markdown="text")
+    assert not outcome.failed, outcome.text
+    assert outcome.artifacts[0].name == name
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "\x00\x08 odd \ufffe characters",
+        "> " * 80 + "deep",
+        "".join("  " * depth + f"- {depth}\n" for depth in range(30)),
+        "| a |\n|---|\n" + "| 1 | 2 | 3 |\n" * 3 + "|\n",
+        "- \n-\n\n1.\n",
+        "[](https://x.example) ![](<>) [a]()",
+        "# \n\n####### seven",
+        "```\nnever closed",
+        "*" * 5_000,
+    ],
+    ids=str.split("control quotes lists ragged empty links headings fence stars"),
+)
+async def test_odd_texts_still_make_a_document_that_opens(tmp_path: Path, markdown: str) -> None:
+    bench = Bench(tmp_path)
+    outcome = await publish(bench, "odd", markdown=markdown)
+    assert not outcome.failed, outcome.text
+    data = bench.store[outcome.artifacts[0].id]
+    assert docx.Document(BytesIO(data)).paragraphs[0].text == "odd"
+    assert zipfile.ZipFile(BytesIO(data)).testzip() is None
+
+
+async def test_an_empty_text_is_refused(tmp_path: Path) -> None:
+    assert (await publish(Bench(tmp_path), markdown="  \n ")).failed
+
+
+async def test_without_its_extra_a_document_says_what_to_install_and_a_canvas_still_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "markdown_it", None)
+    outcome = await publish(Bench(tmp_path))
+    assert outcome.failed
+    assert "pip install 'leadhand[documents]'" in outcome.text
+    assert not (await publish(Bench(tmp_path), format="canvas")).failed

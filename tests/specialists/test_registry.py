@@ -1,0 +1,221 @@
+"""What a crew's files may say, and that every fault in them is named at once, with file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from specialists import registry
+from specialists.registry import CREWS, CrewError, available_crews, load_crew
+from specialists.toolkits.tool import Tool
+from tests.specialists.scripted_model import Looker
+
+TOOLS = {name: Looker().tool(name) for name in ("look", "listen", "taste")}
+
+
+def page(_name: str, *lines: str, body: str = "You work.", **values: str) -> str:
+    keys = {"name": _name, "description": "Works.", "tools": "[]", "model": "fast", **values}
+    front = [f"{key}: {value}" for key, value in keys.items() if value] + list(lines)
+    return "\n".join(("---", *front, "---", body, ""))
+
+
+def load(folder: Path, **files: str | bytes) -> registry.Crew:
+    for name, text in files.items():
+        path = folder / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return load_crew(folder, TOOLS)
+
+
+def faults(folder: Path, **files: str | bytes) -> list[str]:
+    """The faults as `file:line: text`, the folder left out."""
+    with pytest.raises(CrewError) as raised:
+        load(folder, **files)
+    lines = [str(fault) for fault in raised.value.faults]
+    assert all(line in str(raised.value) for line in lines)
+    return [line.removeprefix(f"{folder}/") for line in lines]
+
+
+def test_a_specialist_is_what_its_file_says(tmp_path: Path) -> None:
+    crew = load(
+        tmp_path / "sea",
+        scout=page("scout", tools="[look, listen]", fallback="cook", max_turns="7", body="You are\n\nthe scout."),
+        cook=page("cook", tools="taste", model="deep"),
+    )
+    assert crew.name == "sea"
+    assert list(crew.specialists) == ["cook", "scout"]
+    scout = crew.specialists["scout"]
+    assert [tool.name for tool in scout.tools] == ["look", "listen"]
+    assert (scout.tier, scout.fallback, scout.max_turns) == ("fast", "cook", 7)
+    assert scout.prompt == "You are\n\nthe scout."
+    assert scout.path == tmp_path / "sea" / "scout.md"
+    assert [tool.name for tool in crew.specialists["cook"].tools] == ["taste"]
+    assert (crew.specialists["cook"].tier, crew.specialists["cook"].fallback) == ("deep", None)
+    assert crew.specialists["cook"].max_turns == registry.DEFAULT_TURNS
+
+
+def test_what_a_model_is_offered_is_built_once(tmp_path: Path) -> None:
+    scout = load(tmp_path, scout=page("scout", tools="[look]")).specialists["scout"]
+    assert scout.specs is scout.specs
+    assert scout.system is scout.system
+    assert [spec.name for spec in scout.specs] == ["look", "return_result", "escalate"]
+
+
+def test_windows_line_ends_a_byte_order_mark_and_folders_are_fine(tmp_path: Path) -> None:
+    marked = b"\xef\xbb\xbf" + page("a").replace("\n", "\r\n").encode()
+    crew = load(tmp_path, a=marked, **{"north/b": page("b"), "north/far/c": page("c")})
+    assert list(crew.specialists) == ["a", "b", "c"]
+    assert crew.specialists["a"].prompt == "You work."
+
+
+ONE_FAULT = {
+    "unknown key": (
+        page("a", colour="red"),
+        "a.md:6: unknown key colour; the keys are name, description, tools, model",
+    ),
+    "near key": (page("a", tool="look"), "a.md:6: unknown key tool (did you mean tools?)"),
+    "missing name": (page("a", name=""), "a.md:1: the key name is missing; add it"),
+    "missing description": (page("a", description=""), "a.md:1: the key description is missing"),
+    "missing tools": (page("a", tools=""), "a.md:1: the key tools is missing"),
+    "missing model": (page("a", model=""), "a.md:1: the key model is missing"),
+    "unknown tool": (page("a", tools="[lok]"), "a.md:4: unknown tool lok (did you mean look?); the tools are listen, "),
+    "tool twice": (page("a", tools="[look, look]"), "a.md:4: the tool look is named twice; keep one"),
+    "built-in tool": (page("a", tools="[escalate]"), "a.md:4: every specialist has escalate; take it out of tools"),
+    "tools no list": (page("a", tools="{look: 1}"), "a.md:4: tools must be a list of tool names; write [] for none"),
+    "tools not named": (page("a", tools="[1]"), "a.md:4: tools must be a list"),
+    "missing fallback": (page("a", fallback="b"), "a.md:6: there is no specialist b to fall back to; there are a"),
+    "own fallback": (page("a", fallback="a"), "a.md:6: a is its own fallback; name another"),
+    "fallback no name": (page("a", fallback="[b]"), "a.md:6: fallback must be the name of another specialist"),
+    "bad tier": (page("a", model="gpt-6"), "a.md:5: model must be a tier: fast, balanced, deep"),
+    "no turns": (page("a", max_turns="0"), "a.md:6: max_turns must be a whole number from 1 to 50"),
+    "many turns": (page("a", max_turns="51"), "a.md:6: max_turns must be"),
+    "true turns": (page("a", max_turns="true"), "a.md:6: max_turns must be"),
+    "half turns": (page("a", max_turns="2.5"), "a.md:6: max_turns must be"),
+    "other name": (page("b"), "a.md:2: the name b is not that of the file; call the file b.md"),
+    "bad name": (page("a", name="A b"), "a.md:2: name must be small letters"),
+    "number name": (page("a", name="7"), "a.md:2: name must be small letters"),
+    "empty prompt": (page("a", body="  \n"), "a.md:7: the prompt is empty; write it below the front matter"),
+    "empty description": (page("a", description='" "'), "a.md:3: description must be one line"),
+    "long description": (
+        page("a", description="x" * 201),
+        "a.md:3: the description has 201 characters, and at most 200",
+    ),
+    "no front matter": ("You work.", "a.md:1: there is no front matter; start the file with a line ---"),
+    "empty file": ("", "a.md:1: there is no front matter"),
+    "open front matter": ("---\nname: a\n", "a.md:1: the front matter does not end; close it with a line ---"),
+    "bad yaml": (
+        page("a", description="Does: this: that"),
+        "a.md:3: the front matter is not valid YAML: mapping values",
+    ),
+    "no mapping": ("---\n- a\n---\nYou work.", "a.md:2: the front matter is not a list of `key: value` lines"),
+    "key twice": (page("a", "name: a"), "a.md:6: the key name stands there twice; keep one"),
+    "tag": (page("a", description="!!python/name:os.system"), "a.md:3: the front matter is not valid YAML"),
+    "not utf-8": (page("a").encode() + b"\xff", "a.md:8: the file is not UTF-8; save it as UTF-8"),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), ONE_FAULT.values(), ids=ONE_FAULT)
+def test_a_fault_is_named_with_file_line_and_remedy(tmp_path: Path, text: str | bytes, expected: str) -> None:
+    (found,) = faults(tmp_path, a=text)
+    assert found.startswith(expected)
+
+
+def test_an_empty_front_matter_misses_everything(tmp_path: Path) -> None:
+    assert len(faults(tmp_path, a="---\n---\nYou work.")) == 4
+
+
+def test_no_name_of_the_bots_own_is_given_away(tmp_path: Path) -> None:
+    (found,) = faults(tmp_path, supervisor=page("supervisor"))
+    assert found.startswith("supervisor.md:2: the name supervisor is taken")
+
+
+def test_a_tool_belongs_to_one_specialist(tmp_path: Path) -> None:
+    (found,) = faults(tmp_path, a=page("a", tools="[look]"), b=page("b", tools="[listen, look]"))
+    assert found == f"b.md:4: the tool look belongs to {tmp_path}/a.md too; a tool belongs to one specialist"
+
+
+def test_fallbacks_may_not_go_in_a_circle(tmp_path: Path) -> None:
+    ring = {"a": "b", "b": "c", "c": "a", "d": "a"}
+    found = faults(tmp_path, **{name: page(name, fallback=to) for name, to in ring.items()})
+    assert [line.split(";")[0] for line in found] == [
+        "a.md:6: the fallbacks go in a circle: a -> b -> c -> a",
+        "b.md:6: the fallbacks go in a circle: b -> c -> a -> b",
+        "c.md:6: the fallbacks go in a circle: c -> a -> b -> c",
+    ]
+
+
+def test_two_specialists_of_one_name_are_refused(tmp_path: Path) -> None:
+    found = faults(tmp_path, a=page("a"), **{"north/a": page("a")})
+    assert len(found) == 1
+    assert "the name a is that of" in found[0]
+
+
+def test_a_file_too_deep_an_empty_crew_and_a_missing_one_are_refused(tmp_path: Path) -> None:
+    found = faults(tmp_path / "deep", **{"a": page("a"), "1/2/b": page("b"), "1/2/3/c": page("c")})
+    assert found == ["1/2/3/c.md:1: the file lies more than 3 levels deep; move it up"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CrewError, match="the crew is empty; add a specialist"):
+        load_crew(tmp_path / "empty", TOOLS)
+    with pytest.raises(CrewError, match="there is no such folder; there are: deep, empty"):
+        load_crew(tmp_path / "none", TOOLS)
+
+
+def test_all_faults_come_at_once_and_with_an_example(tmp_path: Path) -> None:
+    with pytest.raises(CrewError) as raised:
+        load(
+            tmp_path,
+            a=page("a", model="huge", tools="[smell]", max_turns="99"),
+            b=page("x", fallback="nobody", body=""),
+            c="nothing",
+            d=page("d", fallback="c"),
+        )
+    assert [(fault.path.name, fault.line) for fault in raised.value.faults] == [
+        ("a.md", 4), ("a.md", 5), ("a.md", 6), ("b.md", 2), ("b.md", 6), ("b.md", 8), ("c.md", 1),
+    ]  # fmt: skip
+    assert "A specialist is one Markdown file in the crew's folder" in str(raised.value)
+
+
+def test_the_example_in_the_error_is_itself_right(tmp_path: Path) -> None:
+    example = registry._EXAMPLE.partition("\n\n")[2]
+    crew = load(tmp_path, translator=example, writer=page("writer"))
+    assert crew.specialists["translator"].max_turns == 5
+
+
+def general_tools() -> dict[str, Tool]:
+    names = "web_search fetch_page profile_table query_table calculate draw_chart publish_document"  # the issue's list
+    return {name: Looker().tool(name) for name in names.split()}
+
+
+def test_the_crew_general_loads_and_no_two_share_a_tool() -> None:
+    assert "general" in available_crews()
+    crew = load_crew(CREWS / "general", general_tools())
+    owned = {name: [tool.name for tool in one.tools] for name, one in crew.specialists.items()}
+    assert owned == {
+        "analyst": ["profile_table", "query_table", "calculate", "draw_chart"],
+        "researcher": ["web_search", "fetch_page"],
+        "reviewer": [],
+        "writer": ["publish_document"],
+    }
+    tools = [tool for names in owned.values() for tool in names]
+    assert len(tools) == len(set(tools))
+
+
+def test_the_prompts_of_the_crew_general_are_compact() -> None:
+    for one in load_crew(CREWS / "general", general_tools()).specialists.values():
+        assert len(one.prompt) / 4 <= 220, one.name
+        assert len(one.system) - len(one.prompt) <= 90 * 4
+        assert "annot" in one.description or "no tools" in one.description, "the planner must read what it cannot do"
+
+
+def test_every_crew_that_comes_along_loads_with_the_real_tools() -> None:
+    from specialists.toolkits.catalogue import all_tools  # noqa: PLC0415  # as the bot does, at start
+
+    tools = all_tools()
+    for name in available_crews():
+        assert load_crew(CREWS / name, tools).specialists
+    used = [tool.name for one in load_crew(CREWS / "general", tools).specialists.values() for tool in one.tools]
+    assert sorted(used) == sorted(tools), "a tool that nobody has is dead weight"
+    for name, tool in tools.items():
+        assert tool.name == name
+        assert tool.spec.description, name
