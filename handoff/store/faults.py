@@ -1,0 +1,90 @@
+"""What a server's errors and settings mean for people: one line each, with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from redis import exceptions
+from redis.asyncio.sentinel import MasterNotFoundError
+
+from handoff.store.interface import StoreError
+
+OLDEST = (7, 0)
+FULL_FROM = 0.8
+"""The part of `maxmemory` from which on no new work should be taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong with a server. A `fatal` one must stop the start."""
+
+    text: str
+    fatal: bool = True
+
+
+def explain(error: Exception, shown: str) -> StoreError:
+    """The error in words for people. `shown` names the server, without a password."""
+    where = f"The Redis server at {shown}"
+    text = str(error).split("\n", 1)[0]
+    if isinstance(error, MasterNotFoundError):
+        return StoreError(
+            f"No Sentinel at {shown} knows that master ({text}). Check the hosts and the name in REDIS_URL."
+        )
+    if isinstance(error, exceptions.AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS")):
+        return StoreError(
+            f"{where} refused the password. Put the right one in REDIS_URL: redis://user:password@host:port."
+        )
+    if isinstance(error, exceptions.NoPermissionError):
+        return StoreError(
+            f"{where} does not allow this user enough ({text}). Grant it: ~lh:* &lh:* +@all -@dangerous +info."
+        )
+    if isinstance(error, exceptions.ReadOnlyError):
+        return StoreError(f"{where} is a read-only replica. Point REDIS_URL at the primary, or use redis+sentinel://.")
+    if isinstance(error, exceptions.OutOfMemoryError):
+        return StoreError(f"{where} is out of memory. Raise its `maxmemory`; nothing was lost, work goes on then.")
+    if isinstance(error, exceptions.MovedError):
+        return StoreError(f"{where} is part of a cluster. Use redis+cluster:// in REDIS_URL.")
+    if isinstance(error, exceptions.BusyLoadingError):
+        return StoreError(f"{where} is still loading its data. Try again in a moment.")
+    return _explain_rest(error, text, where)
+
+
+def _explain_rest(error: Exception, text: str, where: str) -> StoreError:
+    if isinstance(error, exceptions.ClusterDownError):
+        return StoreError(f"{where} is a cluster that is down ({text}). Bring its missing nodes back.")
+    if "unknown command 'SENTINEL'" in text:
+        return StoreError(f"{where} is no Sentinel. Give the Sentinels' hosts in REDIS_URL, or use redis://.")
+    if text.startswith("MISCONF"):
+        return StoreError(f"{where} cannot write to its disk. Free some space there; its log says more.")
+    if isinstance(error, exceptions.RedisClusterException) and "not enabled" in text:
+        return StoreError(f"{where} is no cluster. Use redis:// in REDIS_URL.")
+    if isinstance(error, exceptions.TimeoutError):
+        return StoreError(f"{where} does not answer ({text}). Check that it runs and is not overloaded.")
+    if isinstance(error, exceptions.ConnectionError | OSError | exceptions.RedisClusterException):
+        return StoreError(f"{where} cannot be reached ({text}). Check that it runs and that REDIS_URL is right.")
+    return StoreError(f"{where} refused a command: {text}")
+
+
+def examine(info: Mapping[str, Any], save: str | None) -> list[Fault]:
+    """What is wrong with one server, from its INFO and its `save` setting (None: it would not tell)."""
+    faults = []
+    version = str(info.get("redis_version", "0"))
+    if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
+        faults.append(Fault(f"The server is Redis {version}, which is too old. Use Redis 7.0 or Valkey 7.2 at least."))
+    policy = info.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
+        faults.append(
+            Fault(f"The server may throw jobs away ({policy}). Set `maxmemory-policy noeviction` in its configuration.")
+        )
+    if info.get("role") == "slave":
+        faults.append(Fault("The server is a read-only replica. Point REDIS_URL at the primary."))
+    limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
+    if limit and used >= FULL_FROM * limit:
+        share = round(100 * used / limit)
+        faults.append(Fault(f"The server's memory is {share} % full. Raise its `maxmemory`.", fatal=False))
+    if not int(info.get("aof_enabled", 0)) and save == "":
+        text = "The server keeps nothing on disk: a restart loses all jobs. Set `appendonly yes`."
+        faults.append(Fault(f"Warning: {text}", fatal=False))
+    return faults

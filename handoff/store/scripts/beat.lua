@@ -1,0 +1,6 @@
+-- Renew a lease. ARGV: offset, member, owner, epoch, lease (s). Answers 1, or 0 if the job is not ours.
+if not owns(ARGV[3], ARGV[4]) then
+  return 0
+end
+redis.call('ZADD', LEASE, stamp(now() + ARGV[5]), ARGV[2])
+return 1

@@ -1,0 +1,48 @@
+-- Append events, drop inbox entries, update the head. Fenced, in order, and once for each operation id.
+-- ARGV: offset, operation, owner, epoch, expected, schema, ms to live or '', operations kept, bytes limit,
+--       number of taken, taken ..., number of payloads, (digest or '', payload) ..., then pairs of fields.
+-- Answers 'ok', 'dup', 'fenced', 'conflict' or 'full'.
+local operation, expected = ARGV[2], tonumber(ARGV[5])
+if redis.call('ZSCORE', OPS, operation) then
+  return 'dup'
+end
+local state = redis.call('HMGET', HEAD, '_owner', '_epoch', '_seq')
+if state[1] ~= ARGV[3] or state[2] ~= ARGV[4] then
+  return 'fenced'
+end
+if tonumber(state[3]) ~= expected then
+  return 'conflict'
+end
+
+local taken_from = 11
+local payloads_from = taken_from + ARGV[10] + 1
+local payloads = tonumber(ARGV[payloads_from - 1])
+local fields_from = payloads_from + 2 * payloads
+local bytes = 0
+for i = payloads_from, fields_from - 1, 2 do
+  if ARGV[i] ~= '' then
+    bytes = bytes + #ARGV[i + 1]
+  end
+end
+if not fits(bytes, ARGV[9]) then
+  return 'full'
+end
+
+local time = stamp(now())
+local seq = expected
+for i = payloads_from, fields_from - 1, 2 do
+  seq = seq + 1
+  append(LOG, seq, ARGV[i], ARGV[i + 1])
+end
+for i = taken_from, payloads_from - 2 do
+  redis.call('XDEL', INBOX, ARGV[i] .. '-0')
+end
+redis.call('HSET', HEAD, '_seq', seq, '_schema', ARGV[6], '_updated', time, unpack(ARGV, fields_from))
+redis.call('ZADD', OPS, time, operation)
+redis.call('ZREMRANGEBYRANK', OPS, 0, -1 - ARGV[8])
+if ARGV[7] ~= '' and redis.call('XLEN', INBOX) == 0 then
+  fade(ARGV[7])
+else
+  fade_on()
+end
+return 'ok'

@@ -1,0 +1,123 @@
+"""The connection to a server: runs scripts and commands, and turns every error into a `StoreError`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.sentinel import SentinelConnectionPool
+from redis.exceptions import NoScriptError, RedisClusterException, RedisError
+
+from handoff.store.address import CONNECTIONS, client, parse
+from handoff.store.faults import Fault, examine, explain
+from handoff.store.interface import StoreError
+from handoff.store.script import Script
+
+Arg = str | bytes | int | float
+BROKEN = (RedisError, RedisClusterException, OSError)
+
+
+class Server:
+    """One server, Sentinel or Cluster behind a URL. Not connected until it is used.
+
+    Args:
+        url: See `handoff.store.address`.
+        timeout: Seconds of silence after which a call is given up.
+    """
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self._address = parse(url)
+        self._client = client(self._address, timeout)
+        self._timeout = timeout
+        self._room = asyncio.Semaphore(CONNECTIONS)
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether a script may touch one slot only."""
+        return self._address.mode == "cluster"
+
+    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Arg]) -> Any:
+        """Run a script by its sha1, sending its text only to a server that does not know it."""
+
+        async def call() -> Any:
+            try:
+                return await self._client.execute_command("EVALSHA", script.sha, len(keys), *keys, *args)
+            except NoScriptError:
+                return await self._client.execute_command("EVAL", script.text, len(keys), *keys, *args)
+
+        return await self._guard(call)
+
+    async def command(self, *args: Arg) -> Any:
+        """Run one command."""
+        return await self._guard(lambda: self._client.execute_command(*args))
+
+    async def commands(self, several: Sequence[tuple[Arg, ...]]) -> list[Any]:
+        """Run commands that do not depend on each other, in one round trip for each node."""
+        pipeline = self._client.pipeline(transaction=False)
+        for args in several:
+            pipeline.execute_command(*args)
+        return list(await self._guard(pipeline.execute))
+
+    async def _guard(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        try:
+            async with self._room:
+                return await call()
+        except BROKEN as error:
+            raise explain(error, self._address.shown) from error
+
+    async def listen(self, channel: str) -> AsyncIterator[bytes]:
+        """Messages of a channel. Connects again by itself; what is sent meanwhile is missed."""
+        pause = 0.05
+        while True:
+            listener = self._client.pubsub(ignore_subscribe_messages=True)
+            try:
+                await listener.subscribe(channel)
+                while True:
+                    # Shorter than the socket's own timeout, which would look like a lost connection.
+                    message = await listener.get_message(timeout=self._timeout / 2)
+                    pause = 0.05
+                    if message is not None:
+                        yield message["data"]
+            except BROKEN:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, 1.0)
+            finally:
+                await listener.aclose()  # type: ignore[no-untyped-call]
+
+    async def faults(self) -> list[Fault]:
+        """What is wrong with the server, or with any primary of a cluster."""
+        save = await self._setting("save")
+        if isinstance(self._client, RedisCluster):
+            found = await self._guard(lambda: self._client.execute_command("INFO", target_nodes="primaries"))
+            infos = list(found.values()) if "redis_version" not in found else [found]
+        else:
+            infos = [await self.command("INFO")]
+        faults = [fault for info in infos for fault in examine(info, save)]
+        if not self.is_cluster and int(infos[0].get("cluster_enabled", 0)):
+            faults.insert(0, Fault("The server is part of a cluster. Use redis+cluster:// in REDIS_URL."))
+        return list(dict.fromkeys(faults))
+
+    async def _setting(self, name: str) -> str | None:
+        """A setting, or None where the server does not tell (hosted ones forbid CONFIG)."""
+        where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
+        try:
+            reply = await self._guard(lambda: self._client.execute_command("CONFIG GET", name, **where))
+        except StoreError as error:
+            if isinstance(error.__cause__, RedisError) and "CONFIG" in str(error).upper():
+                return None
+            raise
+        pairs = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
+        return {_text(key): _text(value) for key, value in pairs.items()}.get(name)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+        if isinstance(self._client, Redis) and isinstance(self._client.connection_pool, SentinelConnectionPool):
+            for sentinel in self._client.connection_pool.sentinel_manager.sentinels:
+                await sentinel.aclose()
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,149 @@
+"""What the tests of the store share: stores whose clock can be moved, and real servers."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from handoff.store.embedded import find_server
+from handoff.store.interface import Claim, Commit, JobKey, Store
+from handoff.store.memory import MemoryStore
+from handoff.store.redis import RedisStore
+from handoff.store.script import Script
+from handoff.store.server import Arg, Server
+
+JOB = JobKey("T1", "J0000000001")
+OTHER_JOB = JobKey("T1", "J0000000002")
+
+
+class TwiceServer(Server):
+    """Sends every script twice, as a client does that lost a reply, and goes on with the second answer."""
+
+    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Arg]) -> Any:
+        await super().run(script, keys, args)
+        return await super().run(script, keys, args)
+
+
+@dataclass
+class Kit:
+    """A store under test. `others` are further instances of the same one."""
+
+    store: Store
+    advance: Callable[[float], None]
+    repeats: bool = False
+    others: list[Store] = field(default_factory=list)
+
+    def ok(self, reply: Commit) -> bool:
+        """Whether a commit was done; where each call is repeated, the repeat says DUP."""
+        return reply is (Commit.DUP if self.repeats else Commit.OK)
+
+    async def claimed(self, key: JobKey = JOB, payload: str = '{"n":1}', *, lease: float = 10.0) -> Claim:
+        """A new job that is owned, its one event still in the inbox."""
+        assert await self.store.ingest(key, payload, dedupe=[f"first {key.job}"])
+        claim = await self.store.claim("me", lease=lease, schema=1)
+        assert claim is not None
+        assert claim.key == key
+        return claim
+
+
+class MovedClock:
+    """Real time, moved on by tests."""
+
+    def __init__(self) -> None:
+        self.moved = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.moved
+
+    def advance(self, seconds: float) -> None:
+        self.moved += seconds
+
+
+def memory_kit() -> Kit:
+    clock = MovedClock()
+    store = MemoryStore(clock=clock)
+    return Kit(store, clock.advance, others=[store, store])
+
+
+async def redis_kit(url: str, *, repeats: bool = False, instances: int = 3, **options: Any) -> Kit:
+    """A store on a server, under a prefix of its own."""
+    prefix = f"t{secrets.token_hex(4)}"
+    stores = [await RedisStore.connect(url, prefix=prefix, **options) for _ in range(instances)]
+    if repeats:
+        for store in stores:
+            await store._server.close()
+            store._server = TwiceServer(url, 3.0)
+
+    def advance(seconds: float) -> None:
+        for store in stores:
+            store.clock_offset_ms += round(seconds * 1000)
+
+    return Kit(stores[0], advance, repeats=repeats, others=list(stores[1:] or stores * 2))
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@contextlib.contextmanager
+def tcp_server(folder: Path, *settings: str, port: int | None = None) -> Iterator[int]:
+    """A server on a port of the loopback; yields the port once it listens."""
+    port = port or free_port()
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [str(find_server()), *settings, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+    try:
+        until(lambda: _listens(port), f"no server on {port}: {(folder / 'log').read_text()[-500:]}")
+        yield port
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def ask(port: int, *words: str) -> bytes:
+    """One command to a server on the loopback, and the start of its reply."""
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        parts = b"".join(b"$%d\r\n%s\r\n" % (len(word.encode()), word.encode()) for word in words)
+        connection.sendall(b"*%d\r\n%s" % (len(words), parts))
+        return connection.recv(65536)
+
+
+def until(condition: Callable[[], bool], fault: str, *, patience: float = 10.0) -> None:
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, fault
+        time.sleep(0.01)
+
+
+async def eventually(condition: Callable[[], Any], *, patience: float = 10.0) -> Any:
+    """The first true value of an async condition."""
+    deadline = time.monotonic() + patience
+    while not (value := await condition()):
+        assert time.monotonic() < deadline, "it never came true"
+        await asyncio.sleep(0.01)
+    return value
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that ended and that nobody asked after counts as gone."""
+    try:
+        os.kill(pid, 0)
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except (ProcessLookupError, FileNotFoundError):
+        return False

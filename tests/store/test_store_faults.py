@@ -1,0 +1,336 @@
+"""Servers that must not be used, servers that fail, and replies that get lost."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from handoff.store.address import parse
+from handoff.store.faults import examine
+from handoff.store.interface import Commit, Entry, JobKey, StoreError
+from handoff.store.redis import RedisStore
+from tests.store.kit import JOB, Kit, ask, eventually, free_port, tcp_server, until
+
+AT_ONCE = ("--repl-diskless-sync-delay", "0")
+
+
+@pytest.fixture
+def port(tmp_path: Path) -> Iterator[int]:
+    """A server of this test alone."""
+    with tcp_server(tmp_path / "server", "--save", "", "--appendonly", "yes", *AT_ONCE) as port:
+        yield port
+
+
+async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+    for url in (f"redis://:secret@127.0.0.1:{free_port()}", f"unix://{tmp_path}/nothing"):
+        with pytest.raises(StoreError, match=r"cannot be reached.*REDIS_URL") as caught:
+            await RedisStore.connect(url)
+        assert "secret" not in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+async def test_the_password(port: int) -> None:
+    ask(port, "CONFIG", "SET", "requirepass", "p@ss/word")
+    for login in ("", ":wrong@", "someone:p%40ss%2Fword@"):
+        with pytest.raises(StoreError, match="refused the password"):
+            await RedisStore.connect(f"redis://{login}127.0.0.1:{port}")
+    store = await RedisStore.connect(f"redis://:p%40ss%2Fword@127.0.0.1:{port}/1")
+    assert await store.check() == []
+    await store.close()
+
+
+async def test_a_user_who_may_not_enough(port: int) -> None:
+    ask(port, "ACL", "SETUSER", "bot", "on", ">pw", "~other:*", "+@all")
+    with pytest.raises(StoreError, match=r"does not allow this user enough.*~lh:\*"):
+        await RedisStore.connect(f"redis://bot:pw@127.0.0.1:{port}")
+    ask(port, "ACL", "SETUSER", "bot", "resetkeys", "-@all", "~lh:*", "&lh:*", "+@all", "-@dangerous", "+info")
+    store = await RedisStore.connect(f"redis://bot:pw@127.0.0.1:{port}")
+    assert await store.check() == []
+    assert await store.ingest(JOB, "{}", dedupe=["1"])
+    await store.close()
+
+
+async def test_a_server_that_evicts_keys_is_refused(port: int) -> None:
+    ask(port, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    with pytest.raises(StoreError, match="maxmemory-policy noeviction"):
+        await RedisStore.connect(f"redis://127.0.0.1:{port}")
+
+
+async def test_a_replica_is_refused(port: int, tmp_path: Path) -> None:
+    with tcp_server(tmp_path / "replica", "--replicaof", f"127.0.0.1 {port}") as replica:
+        until(lambda: b"master_link_status:up" in ask(replica, "INFO", "replication"), "no link")
+        with pytest.raises(StoreError, match="read-only replica"):
+            await RedisStore.connect(f"redis://127.0.0.1:{replica}")
+
+
+async def test_a_primary_that_became_a_replica(port: int, tmp_path: Path) -> None:
+    store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
+    with tcp_server(tmp_path / "other", *AT_ONCE) as other:
+        ask(port, "REPLICAOF", "127.0.0.1", str(other))
+        until(lambda: b"master_link_status:up" in ask(port, "INFO", "replication"), "no link")
+        with pytest.raises(StoreError, match="read-only replica"):
+            await store.ingest(JOB, "{}", dedupe=["1"])
+        assert any("read-only replica" in fault for fault in await store.check())
+    await store.close()
+
+
+async def test_a_full_server_takes_nothing_half(port: int) -> None:
+    store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
+    await store.ingest(JOB, '{"n":1}', dedupe=["1"])
+    claim = await store.claim("me", lease=30, schema=1)
+    assert claim is not None
+    ask(port, "CONFIG", "SET", "maxmemory", "1mb")
+    assert any("memory" in fault for fault in await store.check())
+    with pytest.raises(StoreError, match="out of memory"):
+        await store.commit(claim, "op", 0, ["{}"], taken=[1])
+    with pytest.raises(StoreError, match="out of memory"):
+        await store.ingest(JOB, '{"n":2}', dedupe=["2"])
+    ask(port, "CONFIG", "SET", "maxmemory", "0")
+    assert await store.log(JOB) == []
+    assert len(await store.inbox(JOB)) == 1
+    assert await store.commit(claim, "op", 0, ["{}"], taken=[1]) is Commit.OK
+    assert await store.ingest(JOB, '{"n":2}', dedupe=["2"])
+    await store.close()
+
+
+async def test_a_server_without_a_disk_is_a_warning(tmp_path: Path) -> None:
+    with tcp_server(tmp_path, "--save", "") as port:
+        store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
+        (fault,) = await store.check()
+        assert fault.startswith("Warning")
+        assert "appendonly yes" in fault
+        await store.close()
+
+
+async def test_the_wrong_kind_of_url_says_the_right_one(port: int, cluster_url: str) -> None:
+    with pytest.raises(StoreError, match=r"redis\+cluster://"):
+        await RedisStore.connect(cluster_url.replace("redis+cluster", "redis"))
+    with pytest.raises(StoreError, match="Use redis://"):
+        await RedisStore.connect(f"redis+cluster://127.0.0.1:{port}")
+    with pytest.raises(StoreError, match="is no Sentinel"):
+        await RedisStore.connect(f"redis+sentinel://127.0.0.1:{port}/main")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://:secret@host",
+        "redis+tcp://:secret@host",
+        "redis+sentinel://:secret@host:1",
+        "redis+cluster://:secret@host:1/3",
+        "redis+cluster://:secret@",
+        "redis://:secret@host:port",
+        ":secret@host",
+        "",
+    ],
+)
+async def test_a_url_that_is_none_is_one_line_without_its_password(url: str) -> None:
+    with pytest.raises(StoreError, match="REDIS_URL is not usable") as caught:
+        await RedisStore.connect(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_urls_are_taken_apart() -> None:
+    sentinel = parse("rediss+sentinel://bot:p%40ss@a:1,b,[::1]:3/main/2?sentinel_password=x&ssl_ca_certs=/ca.pem")
+    assert sentinel.hosts == (("a", 1), ("b", 26379), ("::1", 3))
+    assert sentinel.master == "main"
+    assert sentinel.options == {
+        "username": "bot",
+        "password": "p@ss",
+        "db": 2,
+        "ssl": True,
+        "ssl_ca_certs": "/ca.pem",
+        "sentinel_password": "x",
+    }
+    cluster = parse("redis+cluster://a:7000,b:7001")
+    assert (cluster.hosts, cluster.shown) == ((("a", 7000), ("b", 7001)), "a:7000,b:7001")
+    assert parse("unix:///a%20b/s").shown == "/a b/s"
+
+
+def test_an_old_server_is_refused() -> None:
+    (fault,) = examine({"redis_version": "6.2.14", "aof_enabled": 1}, None)
+    assert fault.fatal
+    assert "Redis 7.0" in fault.text
+    assert examine({"redis_version": "7.0.0", "aof_enabled": 1}, None) == []
+
+
+async def test_the_number_of_partitions_is_fixed_by_the_first(server_url: str) -> None:
+    prefix = f"t{secrets.token_hex(4)}"
+    store = await RedisStore.connect(server_url, prefix=prefix, partitions=4)
+    with pytest.raises(StoreError, match="4 partitions"):
+        await RedisStore.connect(server_url, prefix=prefix)
+    await store.close()
+
+
+async def test_through_a_sentinel(port: int, tmp_path: Path) -> None:
+    folder = tmp_path / "sentinel"
+    folder.mkdir()
+    ask(port, "CONFIG", "SET", "requirepass", "pw")
+    settings = f"sentinel monitor main 127.0.0.1 {port} 1\nsentinel auth-pass main pw\n"
+    (folder / "sentinel.conf").write_text(settings)
+    with tcp_server(folder, str(folder / "sentinel.conf"), "--sentinel") as sentinel:
+        url = f"redis+sentinel://:pw@127.0.0.1:{free_port()},127.0.0.1:{sentinel}"
+        with pytest.raises(StoreError, match="No Sentinel"):
+            await RedisStore.connect(f"{url}/nobody")
+        store = await RedisStore.connect(f"{url}/main")
+        heard = asyncio.ensure_future(anext(store.signals()))
+
+        async def hears() -> bool:
+            await store.ingest(JOB, "{}", dedupe=[])
+            return heard.done()
+
+        await eventually(hears)
+        assert await heard == JOB
+        claim = await store.claim("me", lease=30, schema=1)
+        assert claim is not None
+        assert await store.commit(claim, "op", 0, ["{}"]) is Commit.OK
+        await store.close()
+
+
+async def test_scripts_are_loaded_again_where_the_server_forgot_them(served: Kit) -> None:
+    store = served.store
+    assert isinstance(store, RedisStore)
+    claim = await served.claimed()
+    await store._server.command("SCRIPT", "FLUSH")
+    assert await store.commit(claim, "op", 0, ["{}"]) is Commit.OK
+    assert await store.log(JOB) == [Entry(1, "{}")]
+
+
+async def test_listeners_come_back_after_a_lost_connection(served: Kit) -> None:
+    store = served.store
+    assert isinstance(store, RedisStore)
+    heard: list[JobKey] = []
+
+    async def listen() -> None:
+        async for key in served.others[0].signals():
+            heard.append(key)  # noqa: PERF401 - a comprehension would show nothing before its end
+
+    async def hears() -> bool:
+        await store.ingest(JOB, "{}", dedupe=[])
+        return JOB in heard
+
+    listener = asyncio.create_task(listen())
+    await eventually(hears)
+    assert await store._server.command("CLIENT", "KILL", "TYPE", "pubsub") >= 1
+    heard.clear()
+    await eventually(hears)
+    listener.cancel()
+
+
+@asynccontextmanager
+async def _lossy(server: str, socket: Path) -> AsyncIterator[list[int]]:
+    """A way to a server that loses the reply to every EVALSHA whose turn (in the list) has come."""
+    losses: list[int] = []
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def pump(client: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
+        upstream, upward = await asyncio.open_unix_connection(server)
+        try:
+            while request := await client.read(65536):
+                upward.write(request)
+                reply = await upstream.read(65536)
+                if b"EVALSHA" in request and losses and losses.pop():
+                    return
+                to.write(reply)
+        finally:
+            upward.close()
+            to.close()
+
+    def accept(client: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(pump(client, to))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    listener = await asyncio.start_unix_server(accept, socket)
+    try:
+        yield losses
+    finally:
+        listener.close()
+        for task in list(tasks):
+            task.cancel()
+
+
+async def test_a_lost_reply_changes_nothing(server_url: str, tmp_path: Path) -> None:
+    async with _lossy(server_url.removeprefix("unix://"), tmp_path / "s") as losses:
+        store = await RedisStore.connect(f"unix://{tmp_path}/s", prefix=f"t{secrets.token_hex(4)}")
+        # Warm, so that no reply is lost that only asks for a script's text.
+        warm = JobKey("T1", "warm")
+        await store.ingest(warm, "{}", dedupe=[])
+        claim = await store.claim("me", lease=30, schema=1, prefer=warm)
+        assert claim is not None
+        await store.commit(claim, "op", 0, [], taken=[1])
+        await store.outbox_begin(claim, "m", "o")
+        await store.release(claim, due=None)
+
+        losses.append(1)
+        assert await store.ingest(JOB, "{}", dedupe=["1"])
+        losses.append(1)
+        claim = await store.claim("me", lease=30, schema=1, prefer=JOB)
+        assert claim is not None
+        assert (claim.key, claim.epoch) == (JOB, 1)
+        losses.append(1)
+        intent = await store.outbox_begin(claim, "m", "o")
+        assert intent is not None
+        assert intent.first
+        losses.append(1)
+        assert await store.commit(claim, "op", 0, ["{}"], taken=[1]) is Commit.DUP
+        losses.append(1)
+        assert await store.release(claim, due=None)
+        assert losses == []
+        assert await store.log(JOB) == [Entry(1, "{}")]
+        losses.extend([1, 1, 1])
+        with pytest.raises(StoreError):
+            await store.ingest(JOB, '{"n":2}', dedupe=["2"])
+        assert losses == [], "three times at most"
+        assert len(await store.inbox(JOB)) == 1
+        await store.close()
+
+
+async def test_finished_jobs_expire_and_what_comes_in_keeps_them(server_url: str) -> None:
+    store = await RedisStore.connect(server_url, prefix=f"t{secrets.token_hex(4)}", retention=0.4)
+    large = "x" * 20_000
+    keys = [JobKey("T1", "ends"), JobKey("T1", "goes on"), JobKey("T1", "waits")]
+    digest = ""
+    for key in keys:
+        await store.ingest(key, large, dedupe=["1"], user="U1")
+        claim = await store.claim("me", lease=30, schema=1, prefer=key)
+        assert claim is not None
+        if key.job == "waits":
+            await store.signal(key, "{}", dedupe=["2"])
+        assert await store.commit(claim, "op", 0, [large], taken=[1], ends=True) is Commit.OK
+        assert await store.outbox_begin(claim, "late", "o") is not None
+        digest = await store.put_blob(key, b"late")
+        await store.release(claim, due=None)
+        if key.job == "goes on":
+            assert await store.ingest(key, "{}", dedupe=["2"])
+    await eventually(lambda: _is_gone(store, keys[0]))
+    assert await store.outbox(keys[0]) == {}
+    with pytest.raises(KeyError):
+        await store.get_blob(keys[0], digest)
+    for key in keys[1:]:
+        assert [entry.payload for entry in await store.log(key)] == [large]
+        assert len(await store.inbox(key)) == 1
+        assert await store.get_blob(key, digest) == b"late"
+        assert (await store.outbox(key)).keys() == {"late"}
+    await store.close()
+
+
+async def _is_gone(store: RedisStore, key: JobKey) -> bool:
+    return await store.head(key) is None
+
+
+async def test_everything_kept_has_a_bound(served: Kit) -> None:
+    store = served.store
+    assert isinstance(store, RedisStore)
+    claim = await served.claimed()
+    await store.put_blob(JobKey("T1", "never"), b"x")
+    await store.commit(claim, "op", 0, ["{}"], taken=[1])
+    await store.outbox_begin(claim, "m", "o")
+    await store.release(claim, due=None)
+    names = await store._server.command("KEYS", f"{store._prefix}:*")
+    lives = await store._server.commands([("PTTL", name) for name in names])
+    forever = [name.decode() for name, life in zip(names, lives, strict=True) if life == -1]
+    assert [name.partition("}:")[2] for name in forever] == ["partitions"]
