@@ -1,0 +1,269 @@
+"""Block Kit as Slack checks it: which blocks, which keys, how long, how many, and where."""
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from bot.workspace.elements import (
+    BUTTON,
+    IMAGE,
+    IN_ACTIONS,
+    IN_CONTEXT,
+    IN_CONTEXT_ACTIONS,
+    IN_INPUT,
+    IN_SECTION,
+    OVERFLOW,
+    RICH_TEXT,
+    SLACK_FILE,
+    URL,
+    plain,
+    text,
+)
+from bot.workspace.refusal import Refusal
+from bot.workspace.schema import Check, Complaints, anything, boolean, by_type, complain, items, number, string, typed
+from bot.workspace.stream import TASK_STATES
+
+MOST_IN_MESSAGE = 50
+MOST_IN_VIEW = 100
+MOST_MARKDOWN = 12_000
+MOST_CARD_BYTES = 10_600
+MOST_CARDS = 48
+BLOCK: Mapping[str, Check] = {"block_id": string(255)}
+SOURCES = items(by_type(lambda: {"url": typed({"url": string(least=1), "text": string()}, {})}), 100, least=0)
+RICH = by_type(lambda: {"rich_text": RICH_TEXT})
+TASK_CARD = typed(
+    {"task_id": string(255, least=1), "title": string(256, least=1)},
+    {**BLOCK, "status": string(choices=TASK_STATES), "details": RICH, "output": RICH, "sources": SOURCES},
+)
+CARD = typed(
+    {},
+    {
+        **BLOCK,
+        "hero_image": by_type(lambda: {"image": IMAGE}),
+        "icon": by_type(lambda: {"image": IMAGE}),
+        "title": text(150),
+        "subtitle": text(150),
+        "body": text(200),
+        "actions": items(by_type(lambda: {"button": BUTTON}), 5),
+    },
+)
+CELL = by_type(
+    lambda: {
+        "raw_text": typed({"text": string(least=1)}),
+        "raw_number": typed({"value": number}, {"text": string()}),
+        "rich_text": RICH_TEXT,
+    }
+)
+CONTENT: dict[str, Check] = {
+    "section": typed(
+        {},
+        {**BLOCK, "text": text(3000), "fields": items(text(2000), 10), "accessory": IN_SECTION, "expand": boolean},
+    ),
+    "divider": typed({}, BLOCK),
+    "image": typed(
+        {"alt_text": string(2000)}, {**BLOCK, "image_url": URL, "slack_file": SLACK_FILE, "title": plain(2000)}
+    ),
+    "actions": typed({"elements": items(IN_ACTIONS, 25)}, BLOCK),
+    "context": typed({"elements": items(IN_CONTEXT, 10)}, BLOCK),
+    "header": typed({"text": plain(150)}, {**BLOCK, "level": number}),
+    "input": typed(
+        {"label": plain(2000), "element": IN_INPUT},
+        {**BLOCK, "hint": plain(2000), "optional": boolean, "dispatch_action": boolean},
+    ),
+    "rich_text": RICH_TEXT,
+    "video": typed(
+        {"alt_text": string(), "video_url": URL, "thumbnail_url": URL, "title": plain(199)},
+        {
+            **BLOCK,
+            "title_url": URL,
+            "description": plain(199),
+            "provider_icon_url": URL,
+            "provider_name": string(),
+            "author_name": string(49),
+        },
+    ),
+}
+MESSAGE_ONLY: dict[str, Check] = {
+    "markdown": typed({"text": string(MOST_MARKDOWN, least=1)}, BLOCK),
+    "table": typed({"rows": items(items(CELL, 20), 100)}, {**BLOCK, "column_settings": items(anything, 20, least=0)}),
+    "context_actions": typed({"elements": items(IN_CONTEXT_ACTIONS, 5)}, BLOCK),
+    "plan": typed(
+        {"title": string(256, least=1)},
+        {**BLOCK, "tasks": items(by_type(lambda: {"task_card": TASK_CARD}), MOST_IN_MESSAGE, least=0)},
+    ),
+    "task_card": TASK_CARD,
+    "card": CARD,
+    "carousel": typed({"elements": items(by_type(lambda: {"card": CARD}), 10)}, BLOCK),
+    "container": typed(
+        {"child_blocks": items(by_type(lambda: {**CONTENT, **MESSAGE_ONLY}), 10)},
+        {
+            **BLOCK,
+            "title": plain(150),
+            "rich_text_title": RICH,
+            "subtitle": text(150),
+            "width": string(choices=("narrow", "standard", "wide", "full")),
+            "icon": by_type(lambda: {"image": IMAGE}),
+            "is_collapsible": boolean,
+            "default_collapsed": boolean,
+            "has_header_divider": boolean,
+        },
+    ),
+    "file": typed({"external_id": string(), "source": string(choices=("remote",))}, BLOCK),
+    "call": typed({"call_id": string()}, {**BLOCK, "api_decoration_available": boolean, "call": anything}),
+    # No public shape yet: passed on as they are.
+    "data_table": anything,
+    "data_visualization": anything,
+}
+ALERT = typed(
+    {"text": text(3000)}, {**BLOCK, "level": string(choices=("default", "info", "warning", "error", "success"))}
+)
+AUTH_PROVIDER = typed(
+    {"value": string(150, least=1), "name": plain(75), "is_connected": boolean},
+    {
+        **BLOCK,
+        "description": plain(150),
+        "icon_url": URL,
+        "auth_url": URL,
+        "disconnect_url": URL,
+        "connected_identity": plain(75),
+        "connected_context": plain(75),
+        "accessory": by_type(lambda: {"overflow": OVERFLOW}),
+        "fallback": items(by_type(lambda: CONTENT), MOST_IN_VIEW),
+    },
+)
+IN_MESSAGE = {**CONTENT, **MESSAGE_ONLY}
+IN_HOME = {**CONTENT, "auth_provider": AUTH_PROVIDER}
+IN_MODAL = {**IN_HOME, "alert": ALERT}
+VIEW = {
+    "private_metadata": string(3000),
+    "callback_id": string(255),
+    "external_id": string(255),
+    "clear_on_close": boolean,
+    "notify_on_close": boolean,
+    "submit_disabled": boolean,
+    "submit": plain(24),
+    "close": plain(24),
+}
+
+
+def check_message_blocks(blocks: Any, *, rest: str = "") -> list[dict[str, Any]]:
+    """Check the blocks of a message and give ids to those without.
+
+    Args:
+        blocks: What the app sent.
+        rest: The other text of the message, for limits on the whole.
+
+    Raises:
+        Refusal: `invalid_blocks`, `invalid_blocks_format`, `msg_too_long` or
+            `only_one_table_allowed`, with Slack's complaints.
+    """
+    if not isinstance(blocks, list):
+        raise Refusal("invalid_blocks_format")
+    complaints: Complaints = []
+    items(by_type(lambda: IN_MESSAGE), MOST_IN_MESSAGE, least=0)(blocks, "/blocks", complaints)
+    if not complaints:
+        _whole(blocks, complaints)
+        _unique(blocks, complaints)
+    if complaints:
+        raise Refusal("invalid_blocks", *complaints)
+    kinds = [block["type"] for block in blocks]
+    if kinds.count("table") > 1:
+        raise Refusal("only_one_table_allowed")
+    check_size(blocks, rest)
+    return _with_ids(blocks)
+
+
+def check_size(blocks: list[dict[str, Any]], rest: str) -> None:
+    """Refuse what is too long as a whole: many task cards, or much Markdown.
+
+    Raises:
+        Refusal: `msg_too_long`.
+    """
+    cards = sum(len(block.get("tasks") or ()) if block["type"] == "plan" else 1 for block in blocks if is_task(block))
+    if cards:
+        size = len(json.dumps(blocks, ensure_ascii=False).encode()) + len(rest.encode())
+        if cards > MOST_CARDS or size > MOST_CARD_BYTES:
+            raise Refusal("msg_too_long")
+
+
+def is_task(block: dict[str, Any]) -> bool:
+    """Whether a block shows tasks."""
+    return block["type"] in ("plan", "task_card")
+
+
+def check_view(view: Any) -> dict[str, Any]:
+    """Check a modal or a home view.
+
+    Raises:
+        Refusal: `invalid_arguments` with Slack's complaints.
+    """
+    kind = view.get("type") if isinstance(view, dict) else None
+    if not isinstance(view, dict) or kind not in ("modal", "home"):
+        raise Refusal("invalid_arguments", "[ERROR] must provide a string [json-pointer:/view/type]")
+    table = IN_MODAL if kind == "modal" else IN_HOME
+    required = {"blocks": items(by_type(lambda: table), MOST_IN_VIEW, least=0)}
+    complaints: Complaints = []
+    if kind == "modal":
+        typed({**required, "title": plain(24)}, VIEW)(view, "/view", complaints)
+        inputs = [
+            block for block in view.get("blocks") or [] if isinstance(block, dict) and block.get("type") == "input"
+        ]
+        if inputs and "submit" not in view:
+            complain(complaints, "missing required field: submit", "/view")
+    else:
+        typed(required, {key: VIEW[key] for key in ("private_metadata", "callback_id", "external_id")})(
+            view, "/view", complaints
+        )
+    if not complaints:
+        _unique(view["blocks"], complaints, "/view/blocks")
+    if complaints:
+        raise Refusal("invalid_arguments", *complaints)
+    return {**view, "blocks": _with_ids(view["blocks"])}
+
+
+def _whole(blocks: list[dict[str, Any]], complaints: Complaints) -> None:
+    kinds = {block["type"] for block in blocks}
+    if {"plan", "task_card"} <= kinds:
+        complain(complaints, "plan and task_card cannot share a message", "/blocks")
+    if sum(len(block["text"]) for block in blocks if block["type"] == "markdown") > MOST_MARKDOWN:
+        complain(
+            complaints, f"all markdown blocks together must be less than {MOST_MARKDOWN + 1} characters", "/blocks"
+        )
+    for index, block in enumerate(blocks):
+        if block["type"] == "section" and "text" not in block and "fields" not in block:
+            complain(complaints, "missing required field: text or fields", f"/blocks/{index}")
+        if block["type"] == "image" and ("image_url" in block) == ("slack_file" in block):
+            complain(complaints, "exactly one of image_url and slack_file is required", f"/blocks/{index}")
+
+
+def _unique(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str = "/blocks") -> None:
+    seen: set[str] = set()
+    for index, block in enumerate(blocks):
+        block_id = block.get("block_id")
+        if block_id in seen:
+            complain(complaints, f"block_id already exists: {block_id}", f"{pointer}/{index}/block_id")
+        if block_id:
+            seen.add(block_id)
+        ids = [each.get("action_id") for each in block.get("elements") or [] if isinstance(each, dict)]
+        named = [each for each in ids if each]
+        for action_id in sorted({each for each in named if named.count(each) > 1}):
+            complain(complaints, f"action_id already exists: {action_id}", f"{pointer}/{index}/elements")
+
+
+def _with_ids(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [_with_id(block) for block in blocks]
+
+
+def _with_id(block: dict[str, Any]) -> dict[str, Any]:
+    block = {**block, "block_id": block.get("block_id") or secrets.token_urlsafe(4)}
+    if block["type"] in ("actions", "context_actions"):
+        block["elements"] = [_with_action(element) for element in block["elements"]]
+    for key in ("accessory", "element"):
+        if key in block and block[key]["type"] != "image":
+            block[key] = _with_action(block[key])
+    return block
+
+
+def _with_action(element: dict[str, Any]) -> dict[str, Any]:
+    return {**element, "action_id": element.get("action_id") or secrets.token_urlsafe(4)}

@@ -1,0 +1,84 @@
+"""What changed, told to whoever waits or watches."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+REMEMBERED = 8
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that people can see.
+
+    `body` is what the page is told, `channel` limits it to the channel's
+    members and `user` to one person; both None means everybody.
+    """
+
+    body: dict[str, Any]
+    channel: str | None = None
+    user: str | None = None
+
+
+class Changes:
+    """Passes every change to the watchers, and wakes those who wait for one."""
+
+    def __init__(self) -> None:
+        self.watchers: set[Callable[[Change], None]] = set()
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._recent: deque[str] = deque(maxlen=REMEMBERED)
+
+    def tell(self, change: Change) -> None:
+        """Pass on one change."""
+        self._recent.append(_in_short(change))
+        for watcher in tuple(self.watchers):
+            watcher(change)
+        self.wake()
+
+    def wake(self) -> None:
+        """Let those who wait look again, for something the page is not told."""
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+        self._waiting.clear()
+
+    async def until(self, predicate: Callable[[], T], timeout: float) -> T:  # noqa: ASYNC109  # part of the public call
+        """Wait until `predicate` returns something true, looking again after every change.
+
+        Args:
+            predicate: Called at once and after each change; its true value is returned.
+            timeout: Seconds to wait at most.
+
+        Raises:
+            TimeoutError: It never came true; the text tells what was seen last.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        while True:
+            value = predicate()
+            if value:
+                return value
+            future: asyncio.Future[None] = loop.create_future()
+            self._waiting.add(future)
+            try:
+                await asyncio.wait_for(future, deadline - loop.time())
+            except TimeoutError:
+                value = predicate()
+                if value:
+                    return value
+                seen = "\n  ".join(self._recent) or "nothing"
+                raise TimeoutError(
+                    f"not true within {timeout:g} s; last value {value!r:.500}; last changes:\n  {seen}"
+                ) from None
+            finally:
+                self._waiting.discard(future)
+
+
+def _in_short(change: Change) -> str:
+    body = change.body
+    message = body.get("message")
+    what = message.get("text", "") if isinstance(message, dict) else {k: v for k, v in body.items() if k != "type"}
+    return f"{body.get('type')}: {what!r:.160}"

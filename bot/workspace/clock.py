@@ -1,0 +1,75 @@
+"""The workspace's own clock: it runs like the wall clock and can be moved forward by a test."""
+
+import asyncio
+import heapq
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(order=True)
+class Timer:
+    """A call that is due at `when` (seconds since the epoch, workspace time)."""
+
+    when: float
+    number: int
+    call: Callable[[], None] = field(compare=False)
+    cancelled: bool = field(default=False, compare=False)
+
+    def cancel(self) -> None:
+        """Keep the call from being made; does nothing once it was made."""
+        self.cancelled = True
+
+
+class Clock:
+    """Tells the time, gives message timestamps, and makes calls when they are due."""
+
+    def __init__(self) -> None:
+        self._offset = 0.0
+        self._last_micro = 0
+        self._numbers = itertools.count()
+        self._timers: list[Timer] = []
+        self._changed = asyncio.Event()
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time() + self._offset
+
+    def advance(self, seconds: float) -> None:
+        """Move the time forward; whatever fell due in between happens at once."""
+        self._offset += seconds
+        self._changed.set()
+
+    def next_ts(self) -> str:
+        """Return a message timestamp that is later than every one before it."""
+        micro = max(int(self.now() * 1_000_000), self._last_micro + 1)
+        self._last_micro = micro
+        return f"{micro // 1_000_000}.{micro % 1_000_000:06d}"
+
+    def later_than(self, ts: str) -> None:
+        """Make sure that the next timestamp is later than `ts` (read back after a restart)."""
+        seconds, _, micro = ts.partition(".")
+        self._last_micro = max(self._last_micro, int(seconds) * 1_000_000 + int(micro or 0))
+
+    def call_in(self, seconds: float, call: Callable[[], None]) -> Timer:
+        """Make `call` that many seconds from now, in workspace time."""
+        timer = Timer(self.now() + seconds, next(self._numbers), call)
+        heapq.heappush(self._timers, timer)
+        if self._timers[0] is timer:
+            self._changed.set()
+        return timer
+
+    async def run(self) -> None:
+        """Make the calls as they fall due, until cancelled."""
+        while True:
+            self._changed.clear()
+            while self._timers and (self._timers[0].cancelled or self._timers[0].when <= self.now()):
+                timer = heapq.heappop(self._timers)
+                if not timer.cancelled:
+                    timer.call()
+            wait = self._timers[0].when - self.now() if self._timers else None
+            try:
+                await asyncio.wait_for(self._changed.wait(), wait)
+            except TimeoutError:
+                continue

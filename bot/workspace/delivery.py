@@ -1,0 +1,116 @@
+"""Events on their way to the app: only what it subscribed to, again when it is not acknowledged."""
+
+import asyncio
+import logging
+from typing import Any
+
+from bot.workspace.faults import Faults
+from bot.workspace.identity import new_id
+from bot.workspace.state import State
+from bot.workspace.transport import Ack, Retry, Transport
+
+log = logging.getLogger(__name__)
+RETRY_DELAYS = (0.0, 60.0, 300.0)
+SCOPES = {
+    "app_mention": ("app_mentions:read",),
+    "message.channels": ("channels:history",),
+    "message.groups": ("groups:history",),
+    "message.im": ("im:history",),
+    "message.mpim": ("mpim:history",),
+    "reaction_added": ("reactions:read",),
+    "reaction_removed": ("reactions:read",),
+    "member_joined_channel": ("channels:read",),
+    "member_left_channel": ("channels:read",),
+    "file_shared": ("files:read",),
+}
+
+
+class Delivery:
+    """Delivers events in their own tasks; `retry_scale` shortens the waits between attempts for tests."""
+
+    def __init__(self, state: State, faults: Faults, transport: Transport, retry_scale: float) -> None:
+        self._state, self._faults, self._transport = state, faults, transport
+        self._retry_scale = retry_scale
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def subscribed(self, name: str) -> bool:
+        """Whether the manifest asks for the event and has the scope that Slack demands for it."""
+        app = self._state.app
+        return name in app.events and all(scope in app.scopes for scope in SCOPES.get(name, ()))
+
+    def emit(self, name: str, event: dict[str, Any]) -> None:
+        """Deliver an event, if the app may have it. `name` is the subscription, as `message.channels`."""
+        if not self.subscribed(name):
+            return
+        body = self._callback(event)
+        self._state.record.put("event", body["event_id"], lambda: {"name": name, "body": body})
+        self._start(name, body)
+
+    def resume(self) -> None:
+        """Deliver what an earlier run of the workspace could not."""
+        for _, event in list(self._state.record.all("event")):
+            self._start(event["name"], event["body"])
+
+    async def close(self) -> None:
+        """Stop delivering; what is not acknowledged stays on record."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, name: str, body: dict[str, Any]) -> None:
+        fault = self._faults.take_delivery(name)
+        kind = fault.kind if fault else ""
+        if kind == "lost_delivery":
+            self._failed(name, body, 0, Ack(ok=False, failure="timeout"))
+            return
+        for _ in range(2 if kind == "duplicate_delivery" else 1):
+            self._spawn(name, body, 0, None)
+
+    def _spawn(self, name: str, body: dict[str, Any], attempt: int, retry: Retry | None) -> None:
+        task = asyncio.get_running_loop().create_task(self._attempt(name, body, attempt, retry))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _attempt(self, name: str, body: dict[str, Any], attempt: int, retry: Retry | None) -> None:
+        ack = await self._transport.send("events_api", body, retry)
+        if ack.ok:
+            self._state.record.drop("event", body["event_id"])
+        else:
+            self._failed(name, body, attempt, ack)
+        self._state.changes.wake()
+
+    def _failed(self, name: str, body: dict[str, Any], attempt: int, ack: Ack) -> None:
+        if attempt >= len(RETRY_DELAYS):
+            self._state.record.drop("event", body["event_id"])
+            log.warning("%s %s was not acknowledged %d times and is given up", name, body["event_id"], attempt + 1)
+            return
+        retry = Retry(attempt + 1, ack.failure)
+        delay = RETRY_DELAYS[attempt] * self._retry_scale
+        if delay:
+            self._state.clock.call_in(delay, lambda: self._spawn(name, body, attempt + 1, retry))
+        else:
+            self._spawn(name, body, attempt + 1, retry)
+
+    def _callback(self, event: dict[str, Any]) -> dict[str, Any]:
+        who = self._state.identity
+        authorization = {
+            "enterprise_id": None,
+            "team_id": who.team_id,
+            "user_id": who.bot_user_id,
+            "is_bot": True,
+            "is_enterprise_install": False,
+        }
+        return {
+            "token": who.verification_token,
+            "team_id": who.team_id,
+            "context_team_id": who.team_id,
+            "context_enterprise_id": None,
+            "api_app_id": who.app_id,
+            "event": event,
+            "type": "event_callback",
+            "event_id": new_id("Ev"),
+            "event_time": int(self._state.clock.now()),
+            "authorizations": [authorization],
+            "is_ext_shared_channel": False,
+            "event_context": f"4-{who.app_id}-{event.get('channel', '')}",
+        }

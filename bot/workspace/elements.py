@@ -1,0 +1,225 @@
+"""The shapes of Block Kit's elements and composition objects."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.workspace.schema import (
+    Check,
+    Complaints,
+    anything,
+    boolean,
+    by_type,
+    complain,
+    fields,
+    items,
+    number,
+    string,
+    typed,
+)
+
+URL = string(3000, least=1)
+ACTION_ID = string(255, least=1)
+MOST_OPTIONS = 100
+
+
+def plain(most: int) -> Check:
+    """A plain_text object."""
+    table = {"plain_text": typed({"text": string(most, least=1)}, {"emoji": boolean})}
+    return by_type(lambda: table)
+
+
+def text(most: int) -> Check:
+    """A plain_text or mrkdwn object."""
+    table = {
+        "plain_text": typed({"text": string(most, least=1)}, {"emoji": boolean}),
+        "mrkdwn": typed({"text": string(most, least=1)}, {"verbatim": boolean}),
+    }
+    return by_type(lambda: table)
+
+
+OPTION = fields({"text": text(75), "value": string(150, least=1)}, {"description": text(75), "url": URL})
+OPTIONS = items(OPTION, MOST_OPTIONS)
+OPTION_GROUPS = items(fields({"label": plain(75), "options": OPTIONS}), MOST_OPTIONS)
+CONFIRM = fields(
+    {"title": plain(100), "text": text(300), "confirm": plain(30), "deny": plain(30)},
+    {"style": string(choices=("primary", "danger"))},
+)
+DISPATCH = fields({"trigger_actions_on": items(string(choices=("on_enter_pressed", "on_character_entered")), 2)})
+FEEDBACK = fields({"text": plain(75), "value": string(2000)}, {"accessibility_label": string(75)})
+FILTER = fields(
+    {}, {"include": items(string(), 4), "exclude_external_shared_channels": boolean, "exclude_bot_users": boolean}
+)
+STYLE = string(choices=("primary", "danger"))
+SLACK_FILE = fields({}, {"id": string(), "url": string()})
+INPUT: Mapping[str, Check] = {"action_id": ACTION_ID, "focus_on_load": boolean, "confirm": CONFIRM}
+PLACED: Mapping[str, Check] = {**INPUT, "placeholder": plain(150)}
+LINE: Mapping[str, Check] = {**PLACED, "dispatch_action_config": DISPATCH, "initial_value": string()}
+MANY: Mapping[str, Check] = {**PLACED, "max_selected_items": number}
+
+
+def _options(value: Any, pointer: str, complaints: Complaints) -> None:
+    if isinstance(value, dict) and ("options" in value) == ("option_groups" in value):
+        complain(complaints, "exactly one of options and option_groups is required", pointer)
+
+
+def _both(first: Check, second: Check) -> Check:
+    def check(value: Any, pointer: str, complaints: Complaints) -> None:
+        first(value, pointer, complaints)
+        second(value, pointer, complaints)
+
+    return check
+
+
+BUTTON = typed(
+    {"text": plain(75)},
+    {
+        "action_id": ACTION_ID,
+        "url": URL,
+        "value": string(2000),
+        "style": STYLE,
+        "confirm": CONFIRM,
+        "accessibility_label": string(75),
+        "agent_prompt": string(4000),
+        "agent_prompt_display": anything,
+        "visible_to_user_ids": items(string(), 100),
+    },
+)
+IMAGE = typed({"alt_text": string(2000)}, {"image_url": URL, "slack_file": SLACK_FILE})
+OVERFLOW = typed({"options": items(OPTION, 5)}, {"action_id": ACTION_ID, "confirm": CONFIRM})
+STATIC = {"options": OPTIONS, "option_groups": OPTION_GROUPS}
+
+INTERACTIVE: dict[str, Check] = {
+    "button": BUTTON,
+    "overflow": OVERFLOW,
+    "checkboxes": typed({"options": items(OPTION, 10)}, {**INPUT, "initial_options": items(OPTION, 10)}),
+    "radio_buttons": typed({"options": items(OPTION, 10)}, {**INPUT, "initial_option": OPTION}),
+    "datepicker": typed({}, {**PLACED, "initial_date": string()}),
+    "timepicker": typed({}, {**PLACED, "initial_time": string(), "timezone": string()}),
+    "datetimepicker": typed({}, {**INPUT, "initial_date_time": number}),
+    "static_select": _both(typed({}, {**PLACED, **STATIC, "initial_option": OPTION}), _options),
+    "multi_static_select": _both(
+        typed({}, {**MANY, **STATIC, "initial_options": items(OPTION, MOST_OPTIONS)}), _options
+    ),
+    "external_select": typed({}, {**PLACED, "initial_option": OPTION, "min_query_length": number}),
+    "multi_external_select": typed(
+        {}, {**MANY, "initial_options": items(OPTION, MOST_OPTIONS), "min_query_length": number}
+    ),
+    "users_select": typed({}, {**PLACED, "initial_user": string()}),
+    "multi_users_select": typed({}, {**MANY, "initial_users": items(string(), MOST_OPTIONS)}),
+    "conversations_select": typed(
+        {},
+        {
+            **PLACED,
+            "initial_conversation": string(),
+            "default_to_current_conversation": boolean,
+            "response_url_enabled": boolean,
+            "filter": FILTER,
+        },
+    ),
+    "multi_conversations_select": typed(
+        {},
+        {
+            **MANY,
+            "initial_conversations": items(string(), MOST_OPTIONS),
+            "default_to_current_conversation": boolean,
+            "filter": FILTER,
+        },
+    ),
+    "channels_select": typed({}, {**PLACED, "initial_channel": string(), "response_url_enabled": boolean}),
+    "multi_channels_select": typed({}, {**MANY, "initial_channels": items(string(), MOST_OPTIONS)}),
+    "workflow_button": typed(
+        {"text": plain(75), "workflow": anything},
+        {"action_id": ACTION_ID, "style": STYLE, "accessibility_label": string(75)},
+    ),
+}
+INPUTS: dict[str, Check] = {
+    "plain_text_input": typed({}, {**LINE, "multiline": boolean, "min_length": number, "max_length": number}),
+    "email_text_input": typed({}, LINE),
+    "url_text_input": typed({}, LINE),
+    "number_input": typed({"is_decimal_allowed": boolean}, {**LINE, "min_value": number, "max_value": number}),
+    "rich_text_input": typed({}, {**LINE, "initial_value": anything, "min_lines": number, "max_lines": number}),
+    "file_input": typed({}, {**INPUT, "filetypes": items(string(), 100), "max_files": number}),
+}
+
+RADIO = {"radio_buttons": INTERACTIVE["radio_buttons"]}
+IN_SECTION = by_type(lambda: {**INTERACTIVE, "image": IMAGE})
+IN_ACTIONS = by_type(lambda: {**INTERACTIVE, "rich_text_input": INPUTS["rich_text_input"]})
+IN_INPUT = by_type(
+    lambda: {**{name: check for name, check in INTERACTIVE.items() if "button" not in name}, **INPUTS, **RADIO}
+)
+IN_CONTEXT = by_type(
+    lambda: {
+        "image": IMAGE,
+        "mrkdwn": typed({"text": string(3000, least=1)}, {"verbatim": boolean}),
+        "plain_text": typed({"text": string(3000, least=1)}, {"emoji": boolean}),
+    }
+)
+IN_CONTEXT_ACTIONS = by_type(
+    lambda: {
+        "feedback_buttons": typed({"positive_button": FEEDBACK, "negative_button": FEEDBACK}, {"action_id": ACTION_ID}),
+        "icon_button": typed(
+            {"icon": string(), "text": plain(75)},
+            {
+                "action_id": ACTION_ID,
+                "value": string(2000),
+                "confirm": CONFIRM,
+                "accessibility_label": string(75),
+                "visible_to_user_ids": items(string(), 100),
+            },
+        ),
+    }
+)
+
+RICH_STYLE = fields(
+    {},
+    {
+        "bold": boolean,
+        "italic": boolean,
+        "strike": boolean,
+        "code": boolean,
+        "underline": boolean,
+        "highlight": boolean,
+    },
+)
+RICH_PART = by_type(
+    lambda: {
+        "text": typed({"text": string(least=1)}, {"style": RICH_STYLE}),
+        "link": typed({"url": string(least=1)}, {"text": string(), "unsafe": boolean, "style": RICH_STYLE}),
+        "user": typed({"user_id": string()}, {"style": RICH_STYLE}),
+        "channel": typed({"channel_id": string()}, {"style": RICH_STYLE}),
+        "usergroup": typed({"usergroup_id": string()}, {"style": RICH_STYLE}),
+        "emoji": typed(
+            {"name": string()}, {"unicode": string(), "url": string(), "skin_tone": number, "style": RICH_STYLE}
+        ),
+        "broadcast": typed({"range": string(choices=("here", "channel", "everyone"))}, {"style": RICH_STYLE}),
+        "color": typed({"value": string()}, {"style": RICH_STYLE}),
+        "date": typed(
+            {"timestamp": number, "format": string()}, {"url": string(), "fallback": string(), "style": RICH_STYLE}
+        ),
+    }
+)
+RICH_PARTS = items(RICH_PART, 10_000, least=0)
+RICH_SECTION = typed({"elements": RICH_PARTS})
+RICH_LIST = typed(
+    {
+        "elements": items(by_type(lambda: {"rich_text_section": RICH_SECTION}), 1_000),
+        "style": string(choices=("bullet", "ordered")),
+    },
+    {"indent": number, "offset": number, "border": number},
+)
+RICH_TEXT = typed(
+    {
+        "elements": items(
+            by_type(
+                lambda: {
+                    "rich_text_section": RICH_SECTION,
+                    "rich_text_list": RICH_LIST,
+                    "rich_text_quote": typed({"elements": RICH_PARTS}, {"border": number}),
+                    "rich_text_preformatted": typed({"elements": RICH_PARTS}, {"border": number, "language": string()}),
+                }
+            ),
+            1_000,
+        )
+    },
+    {"block_id": string(255)},
+)

@@ -1,0 +1,86 @@
+"""Faults that a test or a curious developer switches on: Slack on a bad day."""
+
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal[
+    "lost_reply",
+    "slow_reply",
+    "rate_limited",
+    "server_error_before",
+    "server_error_after",
+    "error",
+    "lagging_history",
+    "duplicate_delivery",
+    "lost_delivery",
+]
+DELIVERIES: frozenset[str] = frozenset({"duplicate_delivery", "lost_delivery"})
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault of one call; see `Faults.add`."""
+
+    kind: Kind
+    retry_after: int
+    seconds: float
+    error: str
+
+
+class Faults:
+    """Faults that wait for their call."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, deque[Fault]] = defaultdict(deque)
+        self._deliveries: dict[str, deque[Fault]] = defaultdict(deque)
+
+    def add(  # one call with named arguments reads better in a test than an object
+        self,
+        method: str,
+        kind: Kind,
+        *,
+        times: int = 1,
+        retry_after: int = 1,
+        seconds: float = 5,
+        error: str = "internal_error",
+    ) -> None:
+        """Let the next calls of a method, or the next deliveries of an event, go wrong.
+
+        Args:
+            method: A Web API method such as `chat.postMessage`; for the kinds
+                `duplicate_delivery` and `lost_delivery` an event such as
+                `app_mention` or `message.channels`.
+            kind: `lost_reply`: done, but the connection breaks before the answer.
+                `slow_reply`: done, the answer comes `seconds` later.
+                `rate_limited`: not done, 429 with Retry-After `retry_after`.
+                `server_error_before`: not done, 500. `server_error_after`: done, 500.
+                `error`: not done, answered with the code in `error`.
+                `lagging_history`: messages of the last `seconds` are not found yet.
+                `duplicate_delivery`: the event comes twice with the same event_id.
+                `lost_delivery`: the first attempt is never sent and counts as unacknowledged.
+            times: How many calls in a row.
+            retry_after: Seconds, for `rate_limited`.
+            seconds: For `slow_reply` and `lagging_history`.
+            error: Slack's code, for `error`.
+        """
+        queue = (self._deliveries if kind in DELIVERIES else self._calls)[method]
+        queue.extend([Fault(kind, retry_after, seconds, error)] * times)
+
+    def take(self, method: str) -> Fault | None:
+        """The fault of this call, if one waits."""
+        return self._next(self._calls, method)
+
+    def take_delivery(self, event: str) -> Fault | None:
+        """The fault of this delivery, if one waits."""
+        return self._next(self._deliveries, event)
+
+    def clear(self) -> None:
+        """Switch every fault off."""
+        self._calls.clear()
+        self._deliveries.clear()
+
+    @staticmethod
+    def _next(queues: dict[str, deque[Fault]], name: str) -> Fault | None:
+        queue = queues.get(name)
+        return queue.popleft() if queue else None

@@ -1,0 +1,154 @@
+"""Files: uploaded by the app in three steps, attached by people, fetched with a token."""
+
+import mimetypes
+import secrets
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from bot.workspace.identity import new_id
+from bot.workspace.state import Json, State
+
+MOST_BYTES = 1024 * 1024 * 1024
+
+
+@dataclass
+class Upload:
+    """An upload URL that was handed out. `received` counts its bytes, -1 before they came."""
+
+    file_id: str
+    name: str
+    length: int
+    received: int = -1
+
+
+class Files:
+    """What is known of files; their bytes are in the record."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._uploads: dict[str, Upload] = {}
+        self._by_file: dict[str, Upload] = {}
+        self.base_url = ""
+
+    def promise(self, name: str, length: int) -> tuple[str, str]:
+        """Start an upload: returns the URL to post to, and the file's id."""
+        key = secrets.token_urlsafe(24)
+        upload = Upload(new_id("F"), name, length)
+        self._uploads[key] = self._by_file[upload.file_id] = upload
+        return f"{self.base_url}/upload/v1/{key}", upload.file_id
+
+    async def receive(self, key: str, content: bytes) -> str | None:
+        """Take the bytes of an upload; returns what is wrong, if anything."""
+        upload = self._uploads.get(key)
+        if upload is None:
+            return "This upload URL is not valid or was used."
+        if len(content) != upload.length:
+            return f"Expected {upload.length} bytes, got {len(content)}."
+        del self._uploads[key]
+        upload.received = len(content)
+        await self._state.record.write_file(upload.file_id, content)
+        return None
+
+    def complete(self, file_id: str, title: str | None, user_id: str) -> Json | None:
+        """Finish an upload; None when its bytes never came."""
+        upload = self._by_file.get(file_id)
+        if upload is None or upload.received < 0:
+            return None
+        del self._by_file[file_id]
+        return self._add(file_id, upload.name, upload.received, user_id, title)
+
+    async def add(self, name: str, content: bytes, user_id: str, mimetype: str | None = None) -> Json:
+        """Keep a file that a person attaches."""
+        file_id = new_id("F")
+        await self._state.record.write_file(file_id, content)
+        return self._add(file_id, name, len(content), user_id, None, mimetype)
+
+    def rebase(self, base_url: str) -> None:
+        """Say where files are served; those of earlier runs move along."""
+        self.base_url = base_url
+        for file in self._state.files.values():
+            file.update(self._addresses(file["id"], file["name"], file["user"]))
+        for channel in self._state.channels.values():
+            for message in channel.messages.values():
+                if "files" in message.data:
+                    message.data["files"] = [self._state.files[file["id"]] for file in message.data["files"]]
+
+    def share(self, file: Json, channel_id: str) -> None:
+        """Note where a file is shown."""
+        key = "ims" if channel_id.startswith("D") else "channels"
+        if channel_id not in file[key]:
+            file[key].append(channel_id)
+        self._state.record.put("file", file["id"], lambda: file)
+
+    async def content(self, file_id: str) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            KeyError: There is no such file.
+        """
+        if file_id not in self._state.files:
+            raise KeyError(file_id)
+        return await self._state.record.read_file(file_id)
+
+    def _add(  # one private place where a file's facts come together
+        self, file_id: str, name: str, size: int, user_id: str, title: str | None, mimetype: str | None = None
+    ) -> Json:
+        team = self._state.identity.team_id
+        now = int(self._state.clock.now())
+        guessed = mimetype or mimetypes.guess_type(name)[0] or "application/octet-stream"
+        suffix = name.rpartition(".")[2].lower() if "." in name else "text"
+        file: Json = {
+            "id": file_id,
+            "created": now,
+            "timestamp": now,
+            "name": name,
+            "title": title or name,
+            "mimetype": guessed,
+            "filetype": suffix,
+            "pretty_type": suffix.upper(),
+            "user": user_id,
+            "user_team": team,
+            "editable": False,
+            "size": size,
+            "mode": "hosted",
+            "is_external": False,
+            "is_public": True,
+            **self._addresses(file_id, name, user_id),
+            "has_rich_preview": False,
+            "file_access": "visible",
+            "channels": [],
+            "groups": [],
+            "ims": [],
+        }
+        self._state.files[file_id] = file
+        self._state.record.put("file", file_id, lambda: file)
+        return file
+
+    def _addresses(self, file_id: str, name: str, user_id: str) -> dict[str, str]:
+        path = f"{self.base_url}/files-pri/{self._state.identity.team_id}-{file_id}"
+        return {
+            "url": f"/local/files/{file_id}",
+            "url_private": f"{path}/{quote(name)}",
+            "url_private_download": f"{path}/download/{quote(name)}",
+            "permalink": f"{self.base_url}/files/{user_id}/{file_id}/{quote(name)}",
+        }
+
+    async def add_canvas(self, title: str, markdown: str, user_id: str) -> Json:
+        """Keep a canvas, which Slack files like a file of its own kind."""
+        content = markdown.encode()
+        file = await self.add(f"{title}.md", content, user_id, "application/vnd.slack-docs")
+        file |= {"title": title, "name": title, "filetype": "quip", "pretty_type": "Canvas", "mode": "quip"}
+        self._state.record.put("file", file["id"], lambda: file)
+        return file
+
+    async def rewrite(self, file: Json, content: bytes) -> None:
+        """Replace the bytes of a file, as an edit of a canvas does."""
+        await self._state.record.write_file(file["id"], content)
+        file["size"] = len(content)
+        self._state.record.put("file", file["id"], lambda: file)
+
+
+def for_page(file: Json) -> dict[str, Any]:
+    """What the page needs of a file."""
+    return {key: file[key] for key in ("id", "name", "mimetype", "size", "url")}

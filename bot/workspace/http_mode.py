@@ -1,0 +1,88 @@
+"""HTTP mode: payloads are posted to the app's request URL, signed with the signing secret."""
+
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from typing import Any
+from urllib.parse import urlencode
+
+import aiohttp
+
+from bot.workspace.transport import Ack, PayloadKind, Retry
+
+OK = 200
+REASONS = {"timeout": "http_timeout", "connection_failed": "connection_failed"}
+
+
+class HttpMode:
+    """Posts payloads the way Slack does, after the URL proved itself once (`url_verification`)."""
+
+    def __init__(self, url: str, signing_secret: str, token: str, ack_seconds: float) -> None:
+        self._url = url
+        self._secret = signing_secret.encode()
+        self._token = token
+        self._timeout = aiohttp.ClientTimeout(total=ack_seconds)
+        self._session: aiohttp.ClientSession | None = None
+        self._verified = False
+
+    async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
+        """Post a payload; acknowledged means answered with 200 in time."""
+        if kind == "events_api" and not self._verified:
+            self._verified = await self.verify()
+            if not self._verified:
+                return Ack(ok=False, failure="url_verification_failed")
+        headers = {}
+        if retry:
+            reason = REASONS.get(retry.reason, retry.reason)
+            headers = {"X-Slack-Retry-Num": str(retry.attempt), "X-Slack-Retry-Reason": reason}
+        if kind == "events_api":
+            body, content_type = json.dumps(payload), "application/json"
+        else:
+            form = {"payload": json.dumps(payload)} if kind == "interactive" else payload
+            body, content_type = urlencode(form), "application/x-www-form-urlencoded"
+        return await self._post(body, {**headers, "Content-Type": content_type})
+
+    async def verify(self) -> bool:
+        """Send the challenge that Slack sends when a request URL is saved."""
+        challenge = secrets.token_hex(24)
+        body = {"token": self._token, "challenge": challenge, "type": "url_verification"}
+        ack = await self._post(json.dumps(body), {"Content-Type": "application/json"})
+        answer = ack.body or {}
+        return ack.ok and challenge in (answer.get("challenge"), answer.get("text"))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session:
+            await self._session.close()
+
+    async def _post(self, body: str, headers: dict[str, str]) -> Ack:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=self._timeout)
+        stamp = str(int(time.time()))  # the app compares it with its own clock, not with ours
+        signed = hmac.new(self._secret, f"v0:{stamp}:{body}".encode(), hashlib.sha256).hexdigest()
+        signing = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={signed}"}
+        try:
+            sending = self._session.post(self._url, data=body.encode(), headers={**headers, **signing})
+            async with sending as response:
+                text = await response.text()
+        except TimeoutError:
+            return Ack(ok=False, failure="timeout")
+        except aiohttp.ClientError:
+            return Ack(ok=False, failure="connection_failed")
+        if response.status != OK:
+            return Ack(ok=False, failure="http_error")
+        return Ack(ok=True, body=_parse(text, response.content_type))
+
+
+def _parse(text: str, content_type: str) -> dict[str, Any] | None:
+    if not text:
+        return None
+    if content_type == "application/json":
+        try:
+            body = json.loads(text)
+        except ValueError:
+            return None
+        return body if isinstance(body, dict) else None
+    return {"text": text}

@@ -1,0 +1,112 @@
+"""What people put into inputs and press on, in the shape that Slack reports it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from bot.workspace.state import Json
+
+VALUE_KEY = {
+    "plain_text_input": "value",
+    "email_text_input": "value",
+    "url_text_input": "value",
+    "number_input": "value",
+    "rich_text_input": "rich_text_value",
+    "datepicker": "selected_date",
+    "timepicker": "selected_time",
+    "datetimepicker": "selected_date_time",
+    "users_select": "selected_user",
+    "multi_users_select": "selected_users",
+    "conversations_select": "selected_conversation",
+    "multi_conversations_select": "selected_conversations",
+    "channels_select": "selected_channel",
+    "multi_channels_select": "selected_channels",
+    "file_input": "files",
+}
+ONE_OPTION = frozenset({"static_select", "external_select", "radio_buttons", "overflow"})
+MANY_OPTIONS = frozenset({"multi_static_select", "multi_external_select", "checkboxes"})
+
+
+def value_of(element: Json, value: Any) -> Json:
+    """An element's part of `view.state.values`.
+
+    Args:
+        element: The element as the app sent it.
+        value: What was put in: text, a date, an option's value, a list of
+            them, None for nothing; or already Slack's own shape, with `type`.
+
+    Raises:
+        ValueError: The element has no such option.
+    """
+    kind = element["type"]
+    if isinstance(value, dict) and value.get("type") == kind:
+        return value
+    if kind in ONE_OPTION:
+        return {"type": kind, "selected_option": None if value is None else option(element, value)}
+    if kind in MANY_OPTIONS:
+        return {"type": kind, "selected_options": [option(element, each) for each in value or ()]}
+    return {"type": kind, VALUE_KEY.get(kind, "value"): value}
+
+
+def initial_value(element: Json) -> Json:
+    """An input nobody has touched."""
+    kind = element["type"]
+    if kind in ONE_OPTION:
+        return {"type": kind, "selected_option": element.get("initial_option")}
+    if kind in MANY_OPTIONS:
+        return {"type": kind, "selected_options": element.get("initial_options") or []}
+    key = VALUE_KEY.get(kind, "value")
+    initial = "initial_value" if key in ("value", "rich_text_value") else key.replace("selected", "initial")
+    return {"type": kind, key: element.get(initial)}
+
+
+def is_input(element: Json) -> bool:
+    """Whether an element keeps a value, unlike a button."""
+    return element["type"] in VALUE_KEY or element["type"] in ONE_OPTION | MANY_OPTIONS
+
+
+def is_empty(value: Json) -> bool:
+    """Whether nothing was put in."""
+    return all(each in (None, "", []) for key, each in value.items() if key != "type")
+
+
+def option(element: Json, value: Any) -> Json:
+    """The element's option with that value, or the option itself.
+
+    Raises:
+        ValueError: There is none.
+    """
+    wanted = value.get("value") if isinstance(value, dict) else value
+    groups = element.get("option_groups") or [{"options": element.get("options") or []}]
+    for group in groups:
+        for each in group["options"]:
+            if each.get("value") == wanted:
+                found: Json = each
+                return found
+    raise ValueError(f"{element.get('action_id')} has no option {wanted!r}")
+
+
+def inputs_of(view: Json) -> Iterator[tuple[Json, Json]]:
+    """The input blocks of a view, each with its element."""
+    for block in view["blocks"]:
+        if block["type"] == "input":
+            yield block, block["element"]
+
+
+def pressed(element: Json, block_id: str, value: Any, at: str) -> Json:
+    """The entry in `actions` for a press on an element.
+
+    Raises:
+        ValueError: The element has no such option or button.
+    """
+    kind = element["type"]
+    action: Json = {"action_id": element.get("action_id", ""), "block_id": block_id, "type": kind, "action_ts": at}
+    if kind == "feedback_buttons":
+        buttons = [element["positive_button"], element["negative_button"]]
+        found = next((each for each in buttons if value is None or each["value"] == value), None)
+        if found is None:
+            raise ValueError(f"{element.get('action_id')} has no button {value!r}")
+        return {**action, "text": found["text"], "value": found["value"]}
+    if kind in ("button", "workflow_button", "icon_button"):
+        kept: Json = {key: element[key] for key in ("text", "value", "style", "url") if key in element}
+        return {**action, **kept}
+    return {**action, **value_of(element, value)}

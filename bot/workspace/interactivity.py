@@ -1,0 +1,239 @@
+"""What people do: presses, commands, shortcuts, submissions. The app has three seconds to acknowledge each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from bot.workspace.blocks import check_view
+from bot.workspace.changes import Change
+from bot.workspace.inputs import initial_value, inputs_of, is_empty, is_input, pressed, value_of
+from bot.workspace.manifest import Command, Shortcut
+from bot.workspace.messages import Messages
+from bot.workspace.refusal import ActionFailed, Refusal
+from bot.workspace.responses import Responses
+from bot.workspace.state import Channel, Json, Message, State
+from bot.workspace.transport import Ack, PayloadKind, Transport
+from bot.workspace.views import Views
+
+FAILURES = {"timeout": "operation_timeout", "not_connected": "dispatch_failed", "connection_failed": "dispatch_failed"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a press happened: on a message (maybe an ephemeral one) or in a view."""
+
+    channel: Channel | None = None
+    message: Message | None = None
+    view: Json | None = None
+    inputs: Json | None = None
+
+
+class Interactivity:
+    """Sends interactive payloads and does what the app's acknowledgement asks for."""
+
+    def __init__(
+        self, state: State, transport: Transport, messages: Messages, views: Views, responses: Responses
+    ) -> None:  # the parts it joins
+        self._state, self._transport = state, transport
+        self._messages, self._views, self._responses = messages, views, responses
+        self.errors: dict[str, list[str]] = {}
+
+    async def command(self, user_id: str, channel: Channel, command: Command, text: str) -> None:
+        """Run a slash command.
+
+        Raises:
+            ActionFailed: The app did not acknowledge it.
+        """
+        who, user = self._state.identity, self._state.users[user_id]
+        payload = {
+            "token": who.verification_token,
+            "team_id": who.team_id,
+            "team_domain": who.team_domain,
+            "channel_id": channel.id,
+            "channel_name": channel.name or "directmessage",
+            "user_id": user_id,
+            "user_name": user.name,
+            "command": command.command,
+            "text": text,
+            "api_app_id": who.app_id,
+            "is_enterprise_install": "false",
+            "response_url": self._responses.url(user_id, channel),
+            "trigger_id": self._views.trigger(user_id),
+        }
+        ack = await self._send(user_id, "slash_commands", payload, f"{command.command} failed")
+        self._responses.post_ack(ack.body, user_id, channel)
+
+    async def press(self, user_id: str, place: Place, block_id: str, element: Json, value: Any = None) -> None:
+        """Press a button or choose from a menu.
+
+        Raises:
+            ActionFailed: The app did not acknowledge it, or it has no such option.
+        """
+        try:
+            action = pressed(element, block_id, value, self._state.clock.next_ts())
+        except ValueError as error:
+            raise ActionFailed(str(error)) from error
+        payload = {**self._base("block_actions", user_id), "actions": [action]}
+        put_in = {block_id: {action["action_id"]: value_of(element, value)}} if is_input(element) else {}
+        if place.view is not None:
+            kept = place.view["state"]["values"]
+            for block, inputs in put_in.items():
+                kept.setdefault(block, {}).update(inputs)
+        put_in = {**(place.inputs or {}), **put_in}
+        payload |= self._of_message(user_id, place, put_in) if place.message else _of_view(place)
+        await self._send(user_id, "interactive", payload, "That did not work")
+
+    async def shortcut(
+        self, user_id: str, shortcut: Shortcut, channel: Channel | None, message: Message | None
+    ) -> None:
+        """Use a shortcut, on a message or globally.
+
+        Raises:
+            ActionFailed: The app did not acknowledge it.
+        """
+        kind = "message_action" if shortcut.kind == "message" else "shortcut"
+        payload = {**self._base(kind, user_id), "callback_id": shortcut.callback_id}
+        payload["action_ts"] = self._state.clock.next_ts()
+        if shortcut.kind == "message" and channel and message:
+            payload |= {
+                "message_ts": message.ts,
+                "message": message.data,
+                "channel": _named(channel),
+                "response_url": self._responses.url(user_id, channel, message),
+            }
+        await self._send(user_id, "interactive", payload, f"{shortcut.name} failed")
+
+    async def submit(self, user_id: str, view: Json, values: Json) -> bool:
+        """Submit a modal.
+
+        Args:
+            user_id: Who.
+            view: The modal on top of that person's stack.
+            values: By block_id and action_id, or by action_id alone.
+
+        Returns:
+            False when something is missing or the app found errors, which the
+            person sees at the inputs.
+
+        Raises:
+            ActionFailed: The app did not acknowledge it, or answered what Slack cannot use.
+        """
+        missing = self._fill(view, values)
+        if missing:
+            self._tell_errors(user_id, view, missing)
+            return False
+        payload = {**self._base("view_submission", user_id), "view": view, "response_urls": []}
+        ack = await self._send(user_id, "interactive", payload, "We had some trouble connecting. Try again?")
+        return self._after_submission(user_id, view, ack.body or {})
+
+    async def close(self, user_id: str, view: Json) -> None:
+        """Close a modal, and tell the app if it asked for that."""
+        self._views.close(user_id, view["id"])
+        if view["notify_on_close"]:
+            payload = {**self._base("view_closed", user_id), "view": view, "is_cleared": False}
+            await self._send(user_id, "interactive", payload, "That did not work")
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    async def _send(self, user_id: str, kind: PayloadKind, payload: Json, what: str) -> Ack:
+        if kind == "interactive" and not self._state.app.interactivity:
+            raise self._failed(user_id, f"{what}: the app's manifest does not enable interactivity")
+        ack = await self._transport.send(kind, payload)
+        if not ack.ok:
+            raise self._failed(user_id, f"{what} with the error “{FAILURES.get(ack.failure, 'dispatch_failed')}”")
+        return ack
+
+    def _failed(self, user_id: str, text: str) -> ActionFailed:
+        self.errors.setdefault(user_id, []).append(text)
+        self._state.changes.wake()
+        return ActionFailed(text)
+
+    def _base(self, kind: str, user_id: str) -> Json:
+        who, user = self._state.identity, self._state.users[user_id]
+        return {
+            "type": kind,
+            "user": {"id": user_id, "username": user.name, "name": user.name, "team_id": who.team_id},
+            "api_app_id": who.app_id,
+            "token": who.verification_token,
+            "trigger_id": self._views.trigger(user_id),
+            "team": {"id": who.team_id, "domain": who.team_domain},
+            "enterprise": None,
+            "is_enterprise_install": False,
+        }
+
+    def _of_message(self, user_id: str, place: Place, put_in: Json) -> Json:
+        channel, message = place.channel, place.message
+        if channel is None or message is None:
+            return {}
+        ephemeral = bool(message.data.get("is_ephemeral"))
+        container = {"type": "message", "message_ts": message.ts, "channel_id": channel.id, "is_ephemeral": ephemeral}
+        if message.data.get("thread_ts"):
+            container["thread_ts"] = message.data["thread_ts"]
+        payload = {
+            "container": container,
+            "channel": _named(channel),
+            "state": {"values": put_in},
+            "response_url": self._responses.url(user_id, channel, message),
+        }
+        return payload if ephemeral else {**payload, "message": message.data}
+
+    def _fill(self, view: Json, values: Json) -> dict[str, str]:
+        missing: dict[str, str] = {}
+        state = view["state"]["values"]
+        for block, element in inputs_of(view):
+            block_id, action_id = block["block_id"], element["action_id"]
+            given = values.get(block_id)
+            in_block = isinstance(given, dict) and action_id in given
+            if in_block or action_id in values:
+                raw = given[action_id] if in_block and isinstance(given, dict) else values[action_id]
+                try:
+                    value = value_of(element, raw)
+                except ValueError as error:
+                    raise ActionFailed(str(error)) from error
+            else:
+                value = state.get(block_id, {}).get(action_id) or initial_value(element)
+            if is_empty(value) and not block.get("optional"):
+                missing[block_id] = "Please complete this required field."
+            state.setdefault(block_id, {})[action_id] = value
+        return missing
+
+    def _after_submission(self, user_id: str, view: Json, answer: Json) -> bool:
+        action = answer.get("response_action")
+        if action is None:
+            self._views.close(user_id, view["id"])
+            return True
+        if action == "clear":
+            self._views.close(user_id, None)
+            return True
+        if action == "errors":
+            errors = answer.get("errors") or {}
+            known = {block["block_id"] for block, _ in inputs_of(view)}
+            if not errors or not set(errors) <= known:
+                raise self._failed(
+                    user_id, f"The app answered errors for blocks the view does not have: {sorted(errors)}"
+                )
+            self._tell_errors(user_id, view, errors)
+            return False
+        try:
+            new = check_view(answer.get("view"))
+            if action == "update":
+                self._views.replace(user_id, view, new)
+            elif action == "push":
+                self._views.push_for(user_id, new)
+            else:
+                raise self._failed(user_id, f"The app answered an unknown response_action: {action}")
+        except Refusal as refusal:
+            raise self._failed(user_id, f"The app answered a view that Slack refuses: {refusal.messages}") from refusal
+        return True
+
+    def _tell_errors(self, user_id: str, view: Json, errors: dict[str, str]) -> None:
+        body = {"type": "view_errors", "view_id": view["id"], "errors": errors}
+        self._state.changes.tell(Change(body, user=user_id))
+
+
+def _named(channel: Channel) -> Json:
+    return {"id": channel.id, "name": channel.name or "directmessage"}
+
+
+def _of_view(place: Place) -> Json:
+    view = place.view or {}
+    return {"container": {"type": "view", "view_id": view["id"]}, "view": view}

@@ -1,0 +1,49 @@
+"""Slack's rate limits: a bucket of calls per method, refilled steadily."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Calls a minute, and how many of them may come at once. `by` names the argument that has its own bucket."""
+
+    per_minute: int
+    burst: int
+    by: str = ""
+
+
+POST = Limit(60, 4, "channel")
+TIER_2 = Limit(20, 20)
+TIER_3 = Limit(50, 50)
+TIER_4 = Limit(100, 100)
+SPECIAL = Limit(600, 600)
+STATUS = Limit(60, 60, "channel_id")
+
+
+class Limits:
+    """Counts calls against their limits; `enforced` switches all of it."""
+
+    def __init__(self, now: Callable[[], float], *, enforced: bool) -> None:
+        self.enforced = enforced
+        self._now = now
+        self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
+
+    def wait(self, method: str, limit: Limit, key: str) -> int:
+        """Count one call.
+
+        Returns:
+            0 when it may go ahead, else the whole seconds until one may.
+        """
+        if not self.enforced:
+            return 0
+        now = self._now()
+        left, at = self._buckets.get((method, key), (float(limit.burst), now))
+        a_second = limit.per_minute / 60
+        left = min(float(limit.burst), left + (now - at) * a_second)
+        if left >= 1:
+            self._buckets[method, key] = (left - 1, now)
+            return 0
+        self._buckets[method, key] = (left, now)
+        return max(1, math.ceil((1 - left) / a_second))

@@ -1,0 +1,124 @@
+"""The page's WebSocket: everything that changes, as one person sees it."""
+
+import asyncio
+import json
+from typing import Any
+
+from aiohttp import web
+
+from bot.workspace.changes import Change
+from bot.workspace.identity import User
+from bot.workspace.state import Channel
+from bot.workspace.world import World
+
+MOST_WAITING = 5_000
+
+
+class Live:
+    """Serves the page's connections."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._sockets: set[web.WebSocketResponse] = set()
+
+    async def connect(self, request: web.Request) -> web.StreamResponse:
+        """Serve one connection until it closes."""
+        people = {user.id: user for user in self._world.state.people}
+        wanted = request.query.get("as", "")
+        me = people.get(wanted) if wanted else next(iter(people.values()))
+        if me is None:
+            return web.Response(status=404, text="Nobody has that id.")
+        socket = web.WebSocketResponse(heartbeat=20)
+        await socket.prepare(request)
+        waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_WAITING)
+        self._sockets.add(socket)
+
+        def watch(change: Change) -> None:
+            if self._sees(me, change):
+                if waiting.full():  # a page that fell this far behind starts over
+                    asyncio.get_running_loop().create_task(socket.close()).add_done_callback(lambda _: None)
+                else:
+                    waiting.put_nowait(change.body)
+
+        for body in self._opening(me):
+            waiting.put_nowait(body)
+        self._world.state.changes.watchers.add(watch)
+        sending = asyncio.create_task(self._send(socket, waiting))
+        try:
+            async for _ in socket:
+                pass  # the page speaks by POST
+        finally:
+            self._world.state.changes.watchers.discard(watch)
+            self._sockets.discard(socket)
+            sending.cancel()
+        return socket
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for socket in tuple(self._sockets):
+            await socket.close()
+
+    def hello(self, me: User) -> dict[str, Any]:
+        """The first message: who and what there is."""
+        state = self._world.state
+        who = state.identity
+        people = [{"id": u.id, "name": u.name, "real_name": u.real_name, "color": u.color} for u in state.people]
+        mine = [channel for channel in state.channels.values() if me.id in channel.members]
+        commands = [
+            {"command": each.command, "description": each.description, "usage_hint": each.usage_hint}
+            for each in state.app.commands
+        ]
+        shortcuts = [
+            {"name": each.name, "callback_id": each.callback_id, "description": each.description, "type": each.kind}
+            for each in state.app.shortcuts
+        ]
+        workspace = {
+            "team": {"id": who.team_id, "name": who.team_name},
+            "bot": {"user_id": who.bot_user_id, "name": state.bot.name},
+            "people": people,
+            "channels": [_channel(channel) for channel in sorted(mine, key=lambda each: (each.kind, each.name))],
+            "commands": commands,
+            "shortcuts": shortcuts,
+            "notice": self._world.notice,
+        }
+        return {"type": "hello", "workspace": workspace, "me": me.id}
+
+    def _opening(self, me: User) -> list[dict[str, Any]]:
+        world = self._world
+        bodies = [self.hello(me)]
+        for (channel_id, thread_ts), prompts in world.sessions.prompts.items():
+            if me.id in world.state.channels[channel_id].members:
+                bodies.append({"type": "prompts", "channel": channel_id, "thread_ts": thread_ts, "prompts": prompts})
+        for message in world.messages.ephemerals[me.id].values():
+            data = message.data
+            body = {"type": "ephemeral", "channel": data["channel"], "thread_ts": data.get("thread_ts")}
+            bodies.append({**body, "message": message.shown()})
+        for number, view in enumerate(world.views.stacks[me.id]):
+            bodies.append({"type": "view_push" if number else "view_open", "view": view})
+        if me.id in world.views.homes:
+            bodies.append({"type": "home", "view": world.views.homes[me.id]})
+        return bodies
+
+    def _sees(self, me: User, change: Change) -> bool:
+        if change.user is not None:
+            return change.user == me.id
+        return change.channel is None or me.id in self._world.state.channels[change.channel].members
+
+    @staticmethod
+    async def _send(socket: web.WebSocketResponse, waiting: asyncio.Queue[dict[str, Any]]) -> None:
+        while not socket.closed:
+            body = await waiting.get()
+            try:
+                await socket.send_str(json.dumps(body))
+            except ConnectionError:
+                return
+
+
+def _channel(channel: Channel) -> dict[str, Any]:
+    return {
+        "id": channel.id,
+        "name": channel.name,
+        "is_im": channel.kind == "im",
+        "members": channel.members,
+        "topic": channel.topic,
+    }

@@ -1,0 +1,193 @@
+"""What the page asks for: POST /local/NAME, and the files people see."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp import BodyPartReader, web
+
+from bot.workspace.files import for_page
+from bot.workspace.people import Person
+from bot.workspace.refusal import ActionFailed
+from bot.workspace.world import World
+
+Body = dict[str, Any]
+MOST_ROOTS = 200
+MOST_UPLOAD = 100 * 1024 * 1024
+INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+
+class Local:
+    """Answers the page."""
+
+    def __init__(self, world: World, people: dict[str, Person]) -> None:
+        self._world = world
+        self._people = people
+        self._endpoints: dict[str, Callable[[Person, Body], Awaitable[Body]]] = {
+            "history": self._history,
+            "thread": self._thread,
+            "say": self._say,
+            "action": self._action,
+            "command": self._command,
+            "shortcut": self._shortcut,
+            "submit": self._submit,
+            "close": self._close,
+            "react": self._react,
+            "stop": self._stop,
+            "home": self._home,
+            "kick": self._kick,
+            "invite": self._invite,
+        }
+
+    async def post(self, request: web.Request) -> web.Response:
+        """Answer one POST: always JSON, `ok` false with a text for people when it did not work."""
+        endpoint = self._endpoints.get(request.match_info["name"])
+        if endpoint is None:
+            return _no("There is no such thing to do.", 404)
+        try:
+            body = await request.json()
+        except json.JSONDecodeError:
+            return _no("That was not JSON.", 400)
+        person = self._people.get(str(body.get("as"))) if isinstance(body, dict) else None
+        if person is None:
+            return _no("Nobody has that id.", 400)
+        try:
+            answer = await endpoint(person, body)
+        except ActionFailed as failed:
+            return _no(str(failed))
+        except (KeyError, TypeError, AttributeError) as error:
+            return _no(f"Something is missing or of the wrong kind: {error}", 400)
+        return web.json_response({"ok": True, **answer})
+
+    async def upload(self, request: web.Request) -> web.Response:
+        """Take one file from the page."""
+        if request.content_type != "multipart/form-data":
+            return _no("That was not an upload.", 400)
+        reader = await request.multipart()
+        user, name, content = "", "", None
+        async for part in reader:
+            if not isinstance(part, BodyPartReader):
+                return _no("That was not an upload.", 400)
+            if part.name == "as":
+                user = await part.text()
+            elif part.name == "file":
+                name = part.filename or "file"
+                content = await _read(part)
+        if user not in self._people or content is None:
+            return _no("The file is missing, or larger than 100 MB.", 400)
+        file = await self._world.files.add(name, content, user)
+        return web.json_response({"ok": True, "file": for_page(file)})
+
+    async def file(self, request: web.Request) -> web.Response:
+        """Serve the bytes of a file; only plain pictures are shown in place."""
+        file = self._world.state.files.get(request.match_info["id"])
+        if file is None:
+            return web.Response(status=404, text="There is no such file.")
+        content = await self._world.files.content(file["id"])
+        how = "inline" if file["mimetype"] in INLINE else "attachment"
+        headers = {
+            "Content-Disposition": f"{how}; filename*=UTF-8''{quote(file['name'])}",
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+        }
+        return web.Response(body=content, content_type=file["mimetype"].partition(";")[0], headers=headers)
+
+    # -- endpoints -------------------------------------------------------------------------------
+
+    async def _history(self, person: Person, body: Body) -> Body:
+        channel = person.channel(body["channel"])
+        if channel.kind == "im":
+            await person.open_home("messages")
+        roots = [channel.messages[ts].shown() for ts in channel.roots[-MOST_ROOTS:]]
+        return {"messages": roots}
+
+    async def _thread(self, person: Person, body: Body) -> Body:
+        channel, ts = person.channel(body["channel"]), body["ts"]
+        session = self._world.sessions.session(channel.id, ts)
+        status = self._world.sessions.status(channel.id, ts)
+        return {
+            "messages": [message.shown() for message in channel.thread(ts)],
+            "session": {"status": session.status, "title": session.title},
+            "status": {"status": status.text, "loading_messages": status.loading_messages},
+        }
+
+    async def _say(self, person: Person, body: Body) -> Body:
+        files = [self._file(file_id) for file_id in body.get("files") or ()]
+        ts = person.post(body["channel"], str(body.get("text") or ""), body.get("thread_ts"), files)
+        return {"ts": ts}
+
+    async def _action(self, person: Person, body: Body) -> Body:
+        action = body["action"]
+        value = _chosen(action)
+        if body.get("view_id"):
+            await person.click_in_view(body["view_id"], action["action_id"], value)
+        else:
+            where = {"block_id": body.get("block_id"), "inputs": body.get("values")}
+            await person.click(body["channel"], body["ts"], action["action_id"], value, **where)
+        return {}
+
+    async def _command(self, person: Person, body: Body) -> Body:
+        command, _, text = str(body["text"]).strip().partition(" ")
+        await person.command(body["channel"], command, text)
+        return {}
+
+    async def _shortcut(self, person: Person, body: Body) -> Body:
+        await person.shortcut(body["callback_id"], body.get("channel"), body.get("ts"))
+        return {}
+
+    async def _submit(self, person: Person, body: Body) -> Body:
+        return {"closed": await person.submit(body["view_id"], body.get("values") or {})}
+
+    async def _close(self, person: Person, body: Body) -> Body:
+        await person.close(body["view_id"])
+        return {}
+
+    async def _react(self, person: Person, body: Body) -> Body:
+        await person.react(body["channel"], body["ts"], body["name"], add=bool(body.get("add", True)))
+        return {}
+
+    async def _stop(self, person: Person, body: Body) -> Body:
+        await person.stop(body["channel"], body["thread_ts"])
+        return {}
+
+    async def _home(self, person: Person, _body: Body) -> Body:
+        return {"view": await person.open_home()}
+
+    async def _kick(self, person: Person, body: Body) -> Body:
+        await person.kick(body["channel"])
+        return {}
+
+    async def _invite(self, person: Person, body: Body) -> Body:
+        await person.invite(body["channel"])
+        return {}
+
+    def _file(self, file_id: str) -> Body:
+        file = self._world.state.files.get(file_id)
+        if file is None:
+            raise ActionFailed("The attached file is gone: attach it again.")
+        return file
+
+
+def _no(text: str, status: int = 200) -> web.Response:
+    return web.json_response({"ok": False, "error": text}, status=status)
+
+
+def _chosen(action: Body) -> Any:
+    """What was chosen, out of the shapes an action comes in."""
+    if action.get("selected_option"):
+        return action["selected_option"].get("value")
+    if "selected_options" in action:
+        return [option["value"] for option in action["selected_options"]]
+    for key, value in action.items():
+        if key.startswith("selected_") or key in ("value", "rich_text_value", "files"):
+            return value
+    return None
+
+
+async def _read(part: BodyPartReader) -> bytes | None:
+    content = bytearray()
+    while chunk := await part.read_chunk(1 << 16):
+        content += chunk
+        if len(content) > MOST_UPLOAD:
+            return None
+    return bytes(content)

@@ -1,0 +1,118 @@
+"""What the workspace takes from an app's manifest: names, commands, shortcuts, scopes, events."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+@dataclass(frozen=True)
+class Command:
+    """A slash command; `command` starts with a slash."""
+
+    command: str
+    description: str
+    usage_hint: str
+    should_escape: bool
+
+
+@dataclass(frozen=True)
+class Shortcut:
+    """A shortcut; `kind` is `message` or `global`."""
+
+    name: str
+    callback_id: str
+    description: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One app, as its manifest describes it."""
+
+    name: str
+    bot_name: str
+    description: str
+    commands: tuple[Command, ...]
+    shortcuts: tuple[Shortcut, ...]
+    scopes: frozenset[str]
+    events: frozenset[str]
+    is_agent: bool
+    suggested_prompts: tuple[dict[str, str], ...]
+    home_tab: bool
+    messages_tab: bool
+    messages_read_only: bool
+    interactivity: bool
+    socket_mode: bool
+
+    def command(self, name: str) -> Command | None:
+        """Return the command of that name, slash included."""
+        return next((command for command in self.commands if command.command == name), None)
+
+    def shortcut(self, callback_id: str) -> Shortcut | None:
+        """Return the shortcut with that callback id."""
+        return next((shortcut for shortcut in self.shortcuts if shortcut.callback_id == callback_id), None)
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read a manifest in YAML (or JSON, which is YAML too).
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is not a manifest; the text says what is missing.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is not valid YAML: {error}") from error
+    if not isinstance(raw, dict) or not isinstance(raw.get("display_information"), dict):
+        raise ValueError(f"{path} is not an app manifest: display_information is missing")  # noqa: TRY004  # the file is wrong, not a type
+    return _parse(raw)
+
+
+def _parse(raw: dict[str, Any]) -> Manifest:
+    about = raw["display_information"]
+    features = raw.get("features") or {}
+    settings = raw.get("settings") or {}
+    scopes = (raw.get("oauth_config") or {}).get("scopes") or {}
+    home = features.get("app_home") or {}
+    agent = features.get("agent_view") or features.get("assistant_view") or {}
+    name = str(about.get("name") or "app")
+    bot = features.get("bot_user") or {}
+    granted = frozenset([*(scopes.get("bot") or ()), *(scopes.get("bot_optional") or ())])
+    return Manifest(
+        name=name,
+        bot_name=str(bot.get("display_name") or name),
+        description=str(about.get("description") or ""),
+        commands=tuple(_command(each) for each in features.get("slash_commands") or ()),
+        shortcuts=tuple(_shortcut(each) for each in features.get("shortcuts") or ()),
+        # Slack grants assistant:write to an app that is declared an agent.
+        scopes=granted | ({"assistant:write"} if agent else frozenset()),
+        events=frozenset((settings.get("event_subscriptions") or {}).get("bot_events") or ()),
+        is_agent=bool(agent),
+        suggested_prompts=tuple(agent.get("suggested_prompts") or ()),
+        home_tab=bool(home.get("home_tab_enabled", False)),
+        messages_tab=bool(home.get("messages_tab_enabled", True)),
+        messages_read_only=bool(home.get("messages_tab_read_only_enabled", False)),
+        interactivity=bool((settings.get("interactivity") or {}).get("is_enabled", False)),
+        socket_mode=bool(settings.get("socket_mode_enabled", False)),
+    )
+
+
+def _command(raw: dict[str, Any]) -> Command:
+    return Command(
+        command=str(raw["command"]),
+        description=str(raw.get("description") or ""),
+        usage_hint=str(raw.get("usage_hint") or ""),
+        should_escape=bool(raw.get("should_escape", False)),
+    )
+
+
+def _shortcut(raw: dict[str, Any]) -> Shortcut:
+    return Shortcut(
+        name=str(raw.get("name") or raw["callback_id"]),
+        callback_id=str(raw["callback_id"]),
+        description=str(raw.get("description") or ""),
+        kind=str(raw.get("type") or "global"),
+    )

@@ -1,0 +1,245 @@
+"""Posting, editing, deleting and reacting: what changes a channel, and the events that tell of it."""
+
+import secrets
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from bot.workspace.changes import Change
+from bot.workspace.delivery import Delivery
+from bot.workspace.sessions import Sessions
+from bot.workspace.state import KIND_OF_EVENT, Channel, Json, Message, State
+from bot.workspace.stream import Stream
+from bot.workspace.typed_text import as_rich_text
+
+STREAM_SECONDS = 300.0
+HIDDEN_FROM_EVENTS = ("reply_count", "reply_users", "reply_users_count", "latest_reply", "subscribed", "is_locked")
+
+
+class Messages:
+    """Every way a message comes to be or changes."""
+
+    def __init__(self, state: State, delivery: Delivery, sessions: Sessions) -> None:
+        self._state, self._delivery, self._sessions = state, delivery, sessions
+        self.ephemerals: dict[str, dict[str, Message]] = defaultdict(dict)
+
+    # -- posting ---------------------------------------------------------------------------------
+
+    def by_person(self, channel: Channel, user_id: str, text: str, thread_ts: str | None, files: list[Json]) -> Message:
+        """Post what a person typed (already in Slack's form) and tell the app."""
+        data: Json = {
+            "type": "message",
+            "user": user_id,
+            "ts": self._state.clock.next_ts(),
+            "client_msg_id": secrets.token_hex(16),
+            "text": text,
+            "team": self._state.identity.team_id,
+        }
+        if text:
+            data["blocks"] = [as_rich_text(text, secrets.token_hex(3))]
+        if files:
+            data |= {"files": files, "upload": False, "display_as_bot": False, "subtype": "file_share"}
+        message = self._file(channel, Message(data), thread_ts)
+        self._tell(channel, message)
+        self._mention(channel, message)
+        return message
+
+    def by_bot(self, channel: Channel, content: Json, thread_ts: str | None, stream: Stream | None = None) -> Message:
+        """Post as the app. `content` is what the call brought: text, blocks, metadata, files ..."""
+        data = {**self.bot_fields(), "ts": self._state.clock.next_ts(), **content}
+        if stream:
+            data["blocks"] = stream.blocks()
+            data["text"] = stream.text
+            data["streaming_state"] = "in_progress"
+        message = Message(data, stream)
+        self.offer(message)
+        self._file(channel, message, thread_ts)
+        if thread_ts:
+            self._sessions.clear_status(channel.id, thread_ts)
+        self._tell(channel, message)
+        if stream:
+            self._state.clock.call_in(STREAM_SECONDS, lambda: self.end_stream(channel, message))
+        return message
+
+    def ephemeral(self, channel: Channel, user_id: str, content: Json, thread_ts: str | None) -> Message:
+        """Show one person a message that nobody else sees and nothing keeps."""
+        data = {**self.bot_fields(), "ts": self._state.clock.next_ts(), **content, "is_ephemeral": True}
+        data["channel"] = channel.id
+        if thread_ts:
+            data["thread_ts"] = thread_ts
+        message = Message(data)
+        self.offer(message)
+        self.ephemerals[user_id][message.ts] = message
+        self.tell_ephemeral(user_id, message)
+        return message
+
+    def tell_ephemeral(self, user_id: str, message: Message) -> None:
+        """Show an ephemeral message, new or changed."""
+        data = message.data
+        body = {"type": "ephemeral", "channel": data["channel"], "thread_ts": data.get("thread_ts")}
+        self._state.changes.tell(Change({**body, "message": message.shown()}, user=user_id))
+
+    def drop_ephemeral(self, user_id: str, ts: str) -> None:
+        """Take an ephemeral message off the person's screen."""
+        message = self.ephemerals[user_id].pop(ts, None)
+        if message:
+            body = {"type": "deleted", "channel": message.data["channel"], "ts": ts}
+            self._state.changes.tell(Change(body, user=user_id))
+
+    # -- changing --------------------------------------------------------------------------------
+
+    def edit(self, channel: Channel, message: Message, content: Json) -> None:
+        """Replace parts of a message; a value of None removes the part."""
+        before = dict(message.data)
+        for key, value in content.items():
+            if value is None:
+                message.data.pop(key, None)
+            else:
+                message.data[key] = value
+        edited = {"user": message.data["user"], "ts": self._state.clock.next_ts()}
+        message.data["edited"] = edited
+        self.offer(message)
+        self._state.save_message(channel, message)
+        self._changed(channel, message, before)
+
+    def delete(self, channel: Channel, message: Message) -> None:
+        """Delete a message. A root with replies leaves a tombstone."""
+        self._state.record.drop("message", f"{channel.id}:{message.ts}")
+        before = message.data
+        if channel.replies.get(message.ts):
+            gone = {"type": "message", "subtype": "tombstone", "text": "This message was deleted.", "hidden": True}
+            kept = {key: before[key] for key in (*HIDDEN_FROM_EVENTS, "ts", "thread_ts") if key in before}
+            message.data = {**gone, **kept, "user": "USLACKBOT"}
+            message.stream = None
+            self._state.save_message(channel, message)
+        else:
+            channel.remove(message)
+            if before.get("thread_ts", message.ts) != message.ts:
+                self._state.remove_reply(channel, message)
+            body = {"type": "deleted", "channel": channel.id, "ts": message.ts}
+            self._state.changes.tell(Change(body, channel=channel.id))
+        event = {"subtype": "message_deleted", "hidden": True, "deleted_ts": message.ts, "previous_message": before}
+        self._emit(channel, {"type": "message", **event, "ts": self._state.clock.next_ts()})
+
+    def streamed(self, channel: Channel, message: Message) -> None:
+        """Show what was added to a stream."""
+        stream = message.stream
+        if stream is None:
+            return
+        message.data["text"] = stream.text
+        message.data["blocks"] = stream.blocks()
+        self._state.save_message(channel, message)
+
+    def end_stream(self, channel: Channel, message: Message) -> None:
+        """Finish a stream: stopped by the app or a person, or expired."""
+        stream = message.stream
+        if stream is None or not stream.live:
+            return
+        stream.live = False
+        before = dict(message.data)
+        message.data["streaming_state"] = "completed"
+        self.streamed(channel, message)
+        self.offer(message)
+        self._changed(channel, message, before)
+
+    def react(self, channel: Channel, message: Message, user_id: str, name: str, *, add: bool) -> bool:
+        """Add or remove a reaction; False when there was nothing to do."""
+        reactions: list[Json] = message.data.setdefault("reactions", [])
+        found = next((each for each in reactions if each["name"] == name), None)
+        if (found is not None and user_id in found["users"]) == add:
+            if not reactions:
+                del message.data["reactions"]
+            return False
+        if add and found is None:
+            reactions.append({"name": name, "users": [user_id], "count": 1})
+        elif found is not None:
+            found["users"] = [*found["users"], user_id] if add else [u for u in found["users"] if u != user_id]
+            found["count"] = len(found["users"])
+        kept = [each for each in reactions if each["count"]]
+        message.data["reactions"] = kept
+        if not kept:
+            del message.data["reactions"]
+        self._state.save_message(channel, message)
+        self._reacted(channel, message, user_id, name, add=add)
+        return True
+
+    def offer(self, message: Message) -> None:
+        """Remember the buttons and menus of a message."""
+        for block, element in interactive_elements(message.data.get("blocks") or []):
+            message.offered[block.get("block_id", ""), element.get("action_id", "")] = element
+
+    def bot_fields(self) -> Json:
+        """What marks a message as the app's."""
+        who = self._state.identity
+        profile = {"id": who.bot_id, "app_id": who.app_id, "name": self._state.bot.name, "team_id": who.team_id}
+        marks = {"user": who.bot_user_id, "bot_id": who.bot_id, "app_id": who.app_id, "team": who.team_id}
+        return {"type": "message", **marks, "bot_profile": {**profile, "deleted": False}}
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _file(self, channel: Channel, message: Message, thread_ts: str | None) -> Message:
+        if thread_ts:
+            message.data["thread_ts"] = thread_ts
+            parent = channel.messages[thread_ts].data.get("user")
+            if parent:
+                message.data["parent_user_id"] = parent
+        channel.add(message)
+        if thread_ts:
+            self._state.add_reply(channel, message)
+        self._state.save_message(channel, message)
+        return message
+
+    def _tell(self, channel: Channel, message: Message) -> None:
+        data = {key: value for key, value in message.data.items() if key not in HIDDEN_FROM_EVENTS}
+        self._emit(channel, {**data, "event_ts": message.ts})
+
+    def _changed(self, channel: Channel, message: Message, before: Json) -> None:
+        event = {"subtype": "message_changed", "hidden": True, "message": dict(message.data)}
+        stamp = self._state.clock.next_ts()
+        self._emit(channel, {"type": "message", **event, "previous_message": before, "ts": stamp, "event_ts": stamp})
+
+    def _mention(self, channel: Channel, message: Message) -> None:
+        who = self._state.identity
+        if f"<@{who.bot_user_id}>" not in message.data["text"] or channel.kind == "im":
+            return
+        if not self._state.bot_is_in(channel):
+            text = f"@{self._state.bot.name} is not in #{channel.name}. Invite it to talk to it here."
+            self._state.changes.tell(Change({"type": "error", "text": text}, user=message.data["user"]))
+            return
+        left_out = ("subtype", "parent_user_id")
+        data = {key: value for key, value in message.data.items() if key not in left_out}
+        event = {**data, "type": "app_mention", "channel": channel.id, "event_ts": message.ts}
+        self._delivery.emit("app_mention", event)
+
+    def _emit(self, channel: Channel, event: Json) -> None:
+        if self._state.bot_is_in(channel):
+            body = {**event, "channel": channel.id, "channel_type": channel.kind}
+            body.setdefault("event_ts", event["ts"])
+            self._delivery.emit(KIND_OF_EVENT[channel.kind], body)
+
+    def _reacted(self, channel: Channel, message: Message, user_id: str, name: str, *, add: bool) -> None:
+        if self._state.bot_is_in(channel):
+            kind = "reaction_added" if add else "reaction_removed"
+            item = {"type": "message", "channel": channel.id, "ts": message.ts}
+            event: Json = {"type": kind, "user": user_id, "reaction": name, "item": item}
+            event |= {"item_user": message.data.get("user"), "event_ts": self._state.clock.next_ts()}
+            self._delivery.emit(kind, event)
+
+
+def interactive_elements(blocks: list[Json]) -> Iterator[tuple[Json, Json]]:
+    """Every element with an action_id, with the block it stands in."""
+    for block in blocks:
+        for element in _elements_of(block):
+            if isinstance(element, dict) and element.get("action_id"):
+                yield block, element
+        cards = [each for each in block.get("elements") or [] if isinstance(each, dict) and each.get("type") == "card"]
+        yield from interactive_elements([*(block.get("child_blocks") or []), *cards])
+
+
+def _elements_of(block: Json) -> list[Any]:
+    return [
+        *(block.get("elements") or []),
+        *(block.get("actions") or []),
+        *([block["accessory"]] if block.get("accessory") else []),
+        *([block["element"]] if block.get("element") else []),
+    ]

@@ -1,0 +1,318 @@
+"""The people of the workspace, and everything they can do in it."""
+
+from pathlib import Path
+from typing import Any
+
+from bot.workspace.changes import Change
+from bot.workspace.identity import User
+from bot.workspace.interactivity import Place
+from bot.workspace.messages import interactive_elements
+from bot.workspace.refusal import ActionFailed
+from bot.workspace.state import Channel, Json, Message
+from bot.workspace.typed_text import typed
+from bot.workspace.world import World
+
+Attached = Path | tuple[str, bytes]
+PROCESSING = "processing"
+
+
+class Person:
+    """One person, by whose hand a test or the page acts.
+
+    Channels are named by id, by name (`#general`), or, for the direct message
+    with the bot, by `@` and the bot's name. Whatever Slack would not let a
+    person do, or would show an error for, raises `ActionFailed` with that error.
+    """
+
+    def __init__(self, world: World, user: User) -> None:
+        self._world, self._state = world, world.state
+        self.user = user
+
+    @property
+    def id(self) -> str:
+        """The person's user id."""
+        return self.user.id
+
+    @property
+    def dm(self) -> str:
+        """The id of the direct message with the bot."""
+        return self.channel(self.id).id
+
+    def channel(self, reference: str) -> Channel:
+        """A channel this person is in.
+
+        Raises:
+            ActionFailed: There is none of that id or name.
+        """
+        if reference.removeprefix("@").lower() == self._state.bot.name.lower():
+            reference = self.id
+        place = self._state.find_channel(reference)
+        if place is None or self.id not in place.members:
+            raise ActionFailed(f"{self.user.name} is in no channel {reference!r}.")
+        return place
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    async def say(
+        self, channel: str, text: str, thread_ts: str | None = None, files: list[Attached] | None = None
+    ) -> str:
+        """Post a message; `@name` becomes a mention.
+
+        Returns:
+            Its ts.
+
+        Raises:
+            ActionFailed: Not a member, an archived channel, no such thread, nothing to say.
+        """
+        attached = []
+        for each in files or ():
+            name, content = (each.name, each.read_bytes()) if isinstance(each, Path) else each
+            attached.append(await self._world.files.add(name, content, self.id))
+        return self.post(channel, text, thread_ts, attached)
+
+    def post(self, channel: str, text: str, thread_ts: str | None, files: list[Json]) -> str:
+        """Post a message with files that are here already; returns its ts.
+
+        Raises:
+            ActionFailed: As in `say`.
+        """
+        place = self._writable(channel)
+        if not text.strip() and not files:
+            raise ActionFailed("There is nothing to send.")
+        if thread_ts:
+            root = self._message(place, thread_ts)
+            thread_ts = str(root.data.get("thread_ts", root.ts))
+        for file in files:
+            self._world.files.share(file, place.id)
+        message = self._world.messages.by_person(place, self.id, typed(self._state, text), thread_ts, files)
+        return message.ts
+
+    async def edit(self, channel: str, ts: str, text: str) -> None:
+        """Change one's own message.
+
+        Raises:
+            ActionFailed: It is somebody else's.
+        """
+        place, message = self._own(channel, ts)
+        self._world.messages.edit(place, message, {"text": typed(self._state, text), "blocks": None})
+
+    async def delete(self, channel: str, ts: str) -> None:
+        """Delete one's own message.
+
+        Raises:
+            ActionFailed: It is somebody else's.
+        """
+        self._world.messages.delete(*self._own(channel, ts))
+
+    async def react(self, channel: str, ts: str, name: str, *, add: bool = True) -> None:
+        """Add a reaction, or take it away; nothing happens when it is so already."""
+        place = self._writable(channel)
+        self._world.messages.react(place, self._message(place, ts), self.id, name.strip(":"), add=add)
+
+    # -- pressing --------------------------------------------------------------------------------
+
+    async def click(  # everything that tells one press from another
+        self,
+        channel: str,
+        ts: str,
+        action_id: str,
+        value: Any = None,
+        *,
+        block_id: str | None = None,
+        inputs: Json | None = None,
+    ) -> None:
+        """Press a button or choose from a menu of a message, an ephemeral one too.
+
+        A button that the message had a moment ago can be pressed as well, as
+        from a screen that is not up to date.
+
+        Args:
+            channel: Where the message is.
+            ts: Which message.
+            action_id: Which element.
+            value: Of several buttons with that action_id the one to press; the
+                option of a menu; what goes into an input.
+            block_id: The block it stands in, where several have that action_id.
+            inputs: What stands in the message's inputs, in the shape of `state.values`.
+
+        Raises:
+            ActionFailed: There is no such element, or the app did not acknowledge.
+        """
+        place = self.channel(channel)
+        message = self._world.messages.ephemerals[self.id].get(ts) or self._message(place, ts)
+        for found, element in self._offered(message, action_id):
+            if _fits(element, value) and block_id in (None, found):
+                where = Place(place, message, inputs=inputs)
+                await self._world.interactivity.press(self.id, where, found, element, value)
+                return
+        raise ActionFailed(f"The message has nothing called {action_id!r} (any more).")
+
+    async def click_in_view(self, view_id: str, action_id: str, value: Any = None) -> None:
+        """Press or choose within a modal or the home tab.
+
+        Raises:
+            ActionFailed: There is no such view or element, or the app did not acknowledge.
+        """
+        view = self._view(view_id)
+        for block, element in interactive_elements(view["blocks"]):
+            if element["action_id"] == action_id and _fits(element, value):
+                await self._world.interactivity.press(self.id, Place(view=view), block["block_id"], element, value)
+                return
+        raise ActionFailed(f"The view has nothing called {action_id!r}.")
+
+    async def command(self, channel: str, command: str, text: str = "") -> None:
+        """Run a slash command.
+
+        Raises:
+            ActionFailed: There is no such command, or the app did not acknowledge it.
+        """
+        found = self._state.app.command(command)
+        if found is None:
+            raise ActionFailed(f"{command} is not a valid command.")
+        await self._world.interactivity.command(self.id, self._writable(channel), found, text.strip())
+
+    async def shortcut(self, callback_id: str, channel: str | None = None, ts: str | None = None) -> None:
+        """Use a shortcut, on a message when it is a message shortcut.
+
+        Raises:
+            ActionFailed: There is no such shortcut, or the app did not acknowledge it.
+        """
+        found = self._state.app.shortcut(callback_id)
+        if found is None:
+            raise ActionFailed(f"There is no shortcut {callback_id!r}.")
+        if found.kind == "message" and not (channel and ts):
+            raise ActionFailed(f"{found.name} is used on a message.")
+        place = self.channel(channel) if channel else None
+        message = self._message(place, ts) if place and ts else None
+        await self._world.interactivity.shortcut(self.id, found, place, message)
+
+    async def submit(self, view_id: str, values: Json | None = None) -> bool:
+        """Submit a modal, with values by action_id or by block_id and action_id.
+
+        Returns:
+            False when something is missing or the app found errors.
+
+        Raises:
+            ActionFailed: There is no such modal, or the app did not acknowledge.
+        """
+        view = self._view(view_id)
+        return await self._world.interactivity.submit(self.id, view, values or {})
+
+    async def close(self, view_id: str) -> None:
+        """Close a modal without submitting it."""
+        await self._world.interactivity.close(self.id, self._view(view_id))
+
+    async def stop(self, channel: str, thread_ts: str) -> None:
+        """Press Slack's own Stop button, which a thread shows while its session is processing.
+
+        Raises:
+            ActionFailed: The thread shows no such button.
+        """
+        place = self.channel(channel)
+        session = self._world.sessions.session(place.id, thread_ts)
+        if session.status != PROCESSING or not self._world.delivery.subscribed("agent_session_stopped"):
+            raise ActionFailed("There is no Stop button: the agent's session is not processing.")
+        streaming = [each for each in place.thread(thread_ts) if each.stream and each.stream.live]
+        for message in streaming:
+            self._world.messages.end_stream(place, message)
+        event: Json = {"type": "agent_session_stopped", "channel": place.id, "thread_ts": thread_ts, "user": self.id}
+        event |= {"streaming_message_ts": [each.ts for each in streaming], "event_ts": self._state.clock.next_ts()}
+        self._world.delivery.emit("agent_session_stopped", event)
+
+    async def open_home(self, tab: str = "home") -> Json | None:
+        """Open the app's home tab (or its `messages` tab); returns the home view the app published before."""
+        view = self._world.views.homes.get(self.id)
+        event: Json = {"type": "app_home_opened", "user": self.id, "channel": self.dm, "tab": tab}
+        event["event_ts"] = self._state.clock.next_ts()
+        if tab == "home" and view:
+            event["view"] = view
+        self._world.delivery.emit("app_home_opened", event)
+        return view
+
+    # -- members ---------------------------------------------------------------------------------
+
+    async def kick(self, channel: str) -> None:
+        """Remove the bot from a channel."""
+        place = self.channel(channel)
+        bot = self._state.identity.bot_user_id
+        if place.kind == "im" or bot not in place.members:
+            raise ActionFailed("The app is not in this channel.")
+        place.members.remove(bot)
+        self._moved(place, "member_left_channel", {})
+
+    async def invite(self, channel: str) -> None:
+        """Bring the bot (back) into a channel."""
+        place = self.channel(channel)
+        bot = self._state.identity.bot_user_id
+        if bot in place.members:
+            raise ActionFailed("The app is in this channel already.")
+        place.members.append(bot)
+        self._moved(place, "member_joined_channel", {"inviter": self.id})
+
+    # -- seeing ----------------------------------------------------------------------------------
+
+    def ephemerals(self, channel: str) -> list[Json]:
+        """The messages in a channel that only this person sees, oldest first."""
+        place = self.channel(channel)
+        mine = self._world.messages.ephemerals[self.id].values()
+        return [message.shown() for message in mine if message.data["channel"] == place.id]
+
+    def views(self) -> list[Json]:
+        """The open modals, topmost last."""
+        return list(self._world.views.stacks[self.id])
+
+    def home(self) -> Json | None:
+        """The home view the app published for this person."""
+        return self._world.views.homes.get(self.id)
+
+    def errors(self) -> list[str]:
+        """What Slack complained of to this person: presses and commands that failed."""
+        return list(self._world.interactivity.errors.get(self.id, ()))
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _writable(self, reference: str) -> Channel:
+        place = self.channel(reference)
+        if place.archived:
+            raise ActionFailed("This channel is archived.")
+        app = self._state.app
+        if place.kind == "im" and (not app.messages_tab or app.messages_read_only):
+            raise ActionFailed("Sending messages to this app has been turned off.")
+        return place
+
+    def _message(self, place: Channel, ts: str) -> Message:
+        message = place.messages.get(ts)
+        if message is None:
+            raise ActionFailed("This message does not exist.")
+        return message
+
+    def _own(self, channel: str, ts: str) -> tuple[Channel, Message]:
+        place = self._writable(channel)
+        message = self._message(place, ts)
+        if message.data.get("user") != self.id:
+            raise ActionFailed("This message is somebody else's.")
+        return place, message
+
+    def _view(self, view_id: str) -> Json:
+        view = self._world.views.find(self.id, view_id)
+        if view is None:
+            raise ActionFailed("This view is not open.")
+        return view
+
+    def _offered(self, message: Message, action_id: str) -> list[tuple[str, Json]]:
+        now = [(block["block_id"], each) for block, each in interactive_elements(message.data.get("blocks") or [])]
+        before = [(block_id, element) for (block_id, _), element in message.offered.items()]
+        return [(block_id, each) for block_id, each in [*now, *before] if each.get("action_id") == action_id]
+
+    def _moved(self, place: Channel, kind: str, extra: Json) -> None:
+        self._state.save_channel(place)
+        who = self._state.identity
+        event = {"type": kind, "user": who.bot_user_id, "channel": place.id, "channel_type": "C", "team": who.team_id}
+        self._world.delivery.emit(kind, {**event, **extra, "event_ts": self._state.clock.next_ts()})
+        self._state.changes.tell(Change({"type": "members", "channel": place.id, "members": place.members}))
+
+
+def _fits(element: Json, value: Any) -> bool:
+    if value is None or element["type"] not in ("button", "icon_button"):
+        return True
+    return bool(element.get("value") == value)

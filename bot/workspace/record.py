@@ -1,0 +1,112 @@
+"""What outlives a restart: records in SQLite, written in batches behind the work, and the bytes of files.
+
+A record that was put is written within `BATCH_SECONDS`, or when the workspace
+stops. Putting the same record often in that time costs one write.
+"""
+
+import asyncio
+import contextlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+BATCH_SECONDS = 0.05
+SCHEMA = "CREATE TABLE IF NOT EXISTS records (kind TEXT, key TEXT, body TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID"
+Snapshot = Callable[[], dict[str, Any]]
+
+
+class Record:
+    """Keeps records by kind and key. Without a folder everything stays in memory."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._files: dict[str, bytes] = {}
+        self._waiting: dict[tuple[str, str], Snapshot | None] = {}
+        self._dirty = asyncio.Event()
+        self._database: sqlite3.Connection | None = None
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (folder / "files").mkdir(exist_ok=True, mode=0o700)
+            path = folder / "workspace.sqlite3"
+            path.touch(mode=0o600)
+            self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA synchronous=NORMAL")
+            self._database.execute(SCHEMA)
+
+    def put(self, kind: str, key: str, body: Snapshot) -> None:
+        """Write what `body()` returns when the batch is written."""
+        if self._database is not None:
+            self._waiting[kind, key] = body
+            self._dirty.set()
+
+    def drop(self, kind: str, key: str) -> None:
+        """Remove a record; no error when there is none."""
+        if self._database is not None:
+            self._waiting[kind, key] = None
+            self._dirty.set()
+
+    def all(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Every record of a kind, by key."""
+        if self._database is not None:
+            query = "SELECT key, body FROM records WHERE kind = ? ORDER BY key"
+            for key, body in self._database.execute(query, (kind,)):
+                yield key, json.loads(body)
+
+    async def write_file(self, file_id: str, content: bytes) -> None:
+        """Keep the bytes of a file."""
+        if self.folder is None:
+            self._files[file_id] = content
+        else:
+            await asyncio.to_thread((self.folder / "files" / file_id).write_bytes, content)
+
+    async def read_file(self, file_id: str) -> bytes:
+        """Return the bytes of a file.
+
+        Raises:
+            KeyError: Nothing is kept under that id (in memory).
+            FileNotFoundError: The same, on disk.
+        """
+        if self.folder is None:
+            return self._files[file_id]
+        return await asyncio.to_thread((self.folder / "files" / file_id).read_bytes)
+
+    async def run(self) -> None:
+        """Write batches until cancelled."""
+        while True:
+            await self._dirty.wait()
+            await asyncio.sleep(BATCH_SECONDS)
+            self._dirty.clear()
+            rows = self._take()
+            writing = asyncio.ensure_future(asyncio.to_thread(self._write, rows))
+            try:
+                await asyncio.shield(writing)
+            except asyncio.CancelledError:
+                await writing  # the batch was taken: it must reach the disk before the last one
+                raise
+
+    def close(self) -> None:
+        """Write what is left and close."""
+        if self._database is not None:
+            self._write(self._take())
+            self._database.close()
+            self._database = None
+
+    def _take(self) -> list[tuple[str, str, str | None]]:
+        waiting, self._waiting = self._waiting, {}
+        return [(kind, key, None if body is None else json.dumps(body())) for (kind, key), body in waiting.items()]
+
+    def _write(self, rows: list[tuple[str, str, str | None]]) -> None:
+        if self._database is None or not rows:
+            return
+        with contextlib.closing(self._database.cursor()) as cursor:
+            cursor.execute("BEGIN")
+            cursor.executemany(
+                "INSERT OR REPLACE INTO records VALUES (?, ?, ?)", [row for row in rows if row[2] is not None]
+            )
+            cursor.executemany(
+                "DELETE FROM records WHERE kind = ? AND key = ?", [row[:2] for row in rows if row[2] is None]
+            )
+            cursor.execute("COMMIT")

@@ -1,0 +1,97 @@
+"""Response URLs: answers to what a person did, at most five within thirty minutes."""
+
+import secrets
+from dataclasses import dataclass
+
+from bot.workspace.blocks import check_message_blocks
+from bot.workspace.messages import Messages
+from bot.workspace.refusal import Refusal
+from bot.workspace.state import Channel, Json, Message, State
+
+LIFE_SECONDS = 1800.0
+MOST_USES = 5
+PARTS = ("text", "blocks", "attachments", "metadata")
+
+
+@dataclass
+class Response:
+    """One response URL: who did something, where, and on which message."""
+
+    user_id: str
+    channel: Channel
+    message: Message | None
+    until: float
+    uses: int = 0
+
+
+class Responses:
+    """Hands out response URLs and posts what comes in by them."""
+
+    def __init__(self, state: State, messages: Messages) -> None:
+        self._state, self._messages = state, messages
+        self._open: dict[str, Response] = {}
+        self.base_url = ""
+
+    def url(self, user_id: str, channel: Channel, message: Message | None = None) -> str:
+        """Hand out a URL."""
+        key = secrets.token_urlsafe(24)
+        self._open[key] = Response(user_id, channel, message, self._state.clock.now() + LIFE_SECONDS)
+        return f"{self.base_url}/response/{key}"
+
+    def post(self, key: str, body: Json) -> None:
+        """Post what the app sent.
+
+        Raises:
+            Refusal: `invalid_url`, `expired_url`, `used_url`, or what the message lacks.
+        """
+        response = self._open.get(key)
+        if response is None:
+            raise Refusal("invalid_url")
+        if response.until < self._state.clock.now():
+            raise Refusal("expired_url")
+        if response.uses >= MOST_USES:
+            raise Refusal("used_url")
+        self._do(response, body)
+        response.uses += 1
+
+    def post_ack(self, body: Json | None, user_id: str, channel: Channel) -> None:
+        """Show a message that came with the acknowledgement of a command; anything unusable is left out."""
+        if body and (body.get("text") or body.get("blocks")):
+            response = Response(user_id, channel, None, 0.0)
+            self._do(response, body)
+
+    def _do(self, response: Response, body: Json) -> None:
+        message, channel = response.message, response.channel
+        gone = message and not message.data.get("is_ephemeral") and channel.messages.get(message.ts) is not message
+        if gone and (body.get("delete_original") or body.get("replace_original")):
+            raise Refusal("message_not_found")
+        if message and body.get("delete_original"):
+            if message.data.get("is_ephemeral"):
+                self._messages.drop_ephemeral(response.user_id, message.ts)
+            else:
+                self._messages.delete(channel, message)
+            return
+        content = {key: body[key] for key in PARTS if body.get(key)}
+        if not content:
+            raise Refusal("no_text")
+        if "blocks" in content:
+            content["blocks"] = check_message_blocks(content["blocks"])
+        content.setdefault("text", "")
+        if message and body.get("replace_original"):
+            self._replace(response, message, content)
+        elif body.get("response_type") == "in_channel":
+            self._messages.by_bot(channel, content, body.get("thread_ts"))
+        else:
+            self._messages.ephemeral(channel, response.user_id, content, body.get("thread_ts"))
+
+    def _replace(self, response: Response, message: Message, content: Json) -> None:
+        whole = {**dict.fromkeys(("blocks", "attachments")), **content}
+        if message.data.get("is_ephemeral"):
+            message.data |= {key: value for key, value in whole.items() if value is not None}
+            for key, value in whole.items():
+                if value is None:
+                    message.data.pop(key, None)
+            self._messages.offer(message)
+            self._messages.tell_ephemeral(response.user_id, message)
+        else:
+            self._messages.edit(response.channel, message, whole)

@@ -1,0 +1,91 @@
+"""Which address does what."""
+
+from pathlib import Path
+from urllib.parse import quote
+
+from aiohttp import web
+
+from bot.workspace.live import Live
+from bot.workspace.local import Local
+from bot.workspace.refusal import Refusal
+from bot.workspace.safety import Guard
+from bot.workspace.web_api.arguments import read_arguments
+from bot.workspace.web_api.dispatch import Dispatch
+from bot.workspace.world import World
+
+PAGE = Path(__file__).parent / "page"
+SIGN_IN = "<!doctype html><title>Sign in to Slack</title><p>Send the bot token: Authorization: Bearer xoxb-..."
+REFUSED = 404
+
+
+def add_routes(app: web.Application, world: World, guard: Guard, live: Live, local: Local) -> None:
+    """Add every route of the workspace."""
+    dispatch, site = Dispatch(world), Site(world, guard)
+    app.router.add_route("GET", "/api/{method}", dispatch.answer)
+    app.router.add_route("POST", "/api/{method}", dispatch.answer)
+    app.router.add_post("/upload/v1/{key}", site.upload)
+    app.router.add_post("/response/{key}", site.response)
+    app.router.add_get("/files-pri/{id}/{name}", site.private_file)
+    app.router.add_get("/files-pri/{id}/download/{name}", site.private_file)
+    if world.sockets:
+        app.router.add_get("/link/", world.sockets.connect)
+    app.router.add_get("/", site.page)
+    if PAGE.is_dir():
+        app.router.add_static("/page", PAGE)
+    app.router.add_get("/local/live", live.connect)
+    app.router.add_get("/local/files/{id}", local.file)
+    app.router.add_post("/local/upload", local.upload)
+    app.router.add_post("/local/{name}", local.post)
+
+
+class Site:
+    """The few addresses that belong to nothing larger."""
+
+    def __init__(self, world: World, guard: Guard) -> None:
+        self._world, self._guard = world, guard
+
+    async def page(self, request: web.Request) -> web.StreamResponse:
+        """The page, for whoever brings its token; the token moves into a cookie."""
+        if not self._guard.knows(request.query.get("token", "")):
+            return web.Response(status=403, text="Open the page by the address the workspace printed.")
+        index = PAGE / "index.html"
+        if not index.is_file():
+            return web.Response(status=404, text="The page is not installed.")
+        response = web.FileResponse(index)
+        self._guard.let_in(response)
+        return response
+
+    async def upload(self, request: web.Request) -> web.Response:
+        """The bytes of an upload, raw or as a form."""
+        if request.content_type == "multipart/form-data":
+            form = await request.post()
+            part = next((value for value in form.values() if isinstance(value, web.FileField)), None)
+            content = part.file.read() if part else b""
+        else:
+            content = await request.read()
+        wrong = await self._world.files.receive(request.match_info["key"], content)
+        if wrong:
+            return web.Response(status=400, text=wrong)
+        return web.Response(text=f"OK - {len(content)}")
+
+    async def response(self, request: web.Request) -> web.Response:
+        """What the app posts to a response URL."""
+        try:
+            self._world.responses.post(request.match_info["key"], await read_arguments(request))
+        except Refusal as refusal:
+            status = REFUSED if refusal.code in ("invalid_url", "expired_url", "used_url") else 400
+            return web.json_response(refusal.answer(), status=status)
+        return web.Response(text="ok")
+
+    async def private_file(self, request: web.Request) -> web.Response:
+        """A file's bytes for the app. Without its token Slack shows a page to sign in, with status 200."""
+        who, scopes = self._world.state.identity, self._world.state.app.scopes
+        allowed = request.headers.get("Authorization") == f"Bearer {who.bot_token}" and "files:read" in scopes
+        if not allowed:
+            return web.Response(text=SIGN_IN, content_type="text/html")
+        file = self._world.state.files.get(request.match_info["id"].rpartition("-")[2])
+        if file is None:
+            return web.Response(status=404, text="There is no such file.")
+        content = await self._world.files.content(file["id"])
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(file['name'])}"}
+        return web.Response(body=content, content_type=file["mimetype"].partition(";")[0], headers=headers)

@@ -1,0 +1,76 @@
+"""Only this machine, only our own page: Host, Origin and token checks, and the page's security headers."""
+
+import hmac
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+TOKEN_HEADER = "X-Workspace-Token"  # noqa: S105  # the header's name
+FORBIDDEN = 403
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
+    "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Guard:
+    """Checks every request. `port` is known once the server listens."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+        self._cookie = ""
+        self._hosts: frozenset[str] = frozenset()
+        self._origins: frozenset[str] = frozenset()
+
+    def listen_on(self, port: int) -> None:
+        """Say which port is ours."""
+        self._cookie = f"workspace_token_{port}"  # browsers share cookies between ports
+        self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
+        self._origins = frozenset(f"http://{host}" for host in self._hosts)
+
+    def middleware(self) -> Middleware:
+        """The check of Host and Origin, for every route there is."""
+
+        @web.middleware
+        async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+            if request.host not in self._hosts:
+                return web.Response(status=FORBIDDEN, text="Wrong Host header.")
+            origin = request.headers.get("Origin")
+            if origin is not None and origin not in self._origins:
+                return web.Response(status=FORBIDDEN, text="Wrong Origin header.")
+            if request.path.startswith("/local/") and not self._may_use_page(request):
+                return web.Response(status=FORBIDDEN, text="Open the page by the address the workspace printed.")
+            response = await handler(request)
+            if not request.path.startswith("/api/") and not response.prepared:
+                for name, value in HEADERS.items():
+                    response.headers.setdefault(name, value)
+            return response
+
+        return check
+
+    def knows(self, token: str) -> bool:
+        """Whether that is the page's token."""
+        return hmac.compare_digest(token.encode(), self._token.encode())
+
+    def _may_use_page(self, request: web.Request) -> bool:
+        header = request.headers.get(TOKEN_HEADER)
+        if header is not None:
+            return self.knows(header)
+        if not self.knows(request.cookies.get(self._cookie, "")):
+            return False
+        # A cookie comes by itself: what changes something, or listens, must also come from our page.
+        needs_origin = request.method != "GET" or request.path == "/local/live"
+        return not needs_origin or request.headers.get("Origin") in self._origins
+
+    def let_in(self, response: web.StreamResponse) -> None:
+        """Set the page's cookie."""
+        response.set_cookie(self._cookie, self._token, httponly=True, samesite="Strict", path="/")

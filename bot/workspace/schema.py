@@ -1,0 +1,108 @@
+"""A small language for the shape of JSON, with Slack's words for what is wrong.
+
+A check looks at a value and adds to a list of complaints such as
+`[ERROR] must be less than 3001 characters [json-pointer:/blocks/0/text/text]`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Complaints = list[str]
+Check = Callable[[Any, str, Complaints], None]
+
+
+def complain(complaints: Complaints, text: str, pointer: str) -> None:
+    """Add one complaint in Slack's form."""
+    complaints.append(f"[ERROR] {text} [json-pointer:{pointer}]")
+
+
+def string(most: int | None = None, *, least: int = 0, choices: tuple[str, ...] = ()) -> Check:
+    """A string of `least` to `most` characters, or one of `choices`."""
+
+    def check(value: Any, pointer: str, complaints: Complaints) -> None:
+        if not isinstance(value, str):
+            complain(complaints, "must be a string", pointer)
+        elif choices and value not in choices:
+            complain(complaints, f"must be a valid enum value: {', '.join(choices)}", pointer)
+        elif most is not None and len(value) > most:
+            complain(complaints, f"must be less than {most + 1} characters", pointer)
+        elif len(value) < least:
+            complain(complaints, f"must be more than {least - 1} characters", pointer)
+
+    return check
+
+
+def boolean(value: Any, pointer: str, complaints: Complaints) -> None:
+    """True or false."""
+    if not isinstance(value, bool):
+        complain(complaints, "must be a boolean", pointer)
+
+
+def number(value: Any, pointer: str, complaints: Complaints) -> None:
+    """A number; Slack takes some of them as strings too."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        complain(complaints, "must be a number", pointer)
+
+
+def anything(value: Any, pointer: str, complaints: Complaints) -> None:
+    """No demands: for shapes that Slack does not document."""
+
+
+def items(check_item: Check, most: int, *, least: int = 1) -> Check:
+    """A list of `least` to `most` items."""
+
+    def check(value: Any, pointer: str, complaints: Complaints) -> None:
+        if not isinstance(value, list):
+            complain(complaints, "must be an array", pointer)
+            return
+        if len(value) > most:
+            complain(complaints, f"no more than {most} items allowed", pointer)
+        if len(value) < least:
+            complain(complaints, f"must provide at least {least} items", pointer)
+        for index, item in enumerate(value[:most]):
+            check_item(item, f"{pointer}/{index}", complaints)
+
+    return check
+
+
+def fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+    """An object with exactly these keys."""
+    known = {**required, **(optional or {})}
+
+    def check(value: Any, pointer: str, complaints: Complaints) -> None:
+        if not isinstance(value, dict):
+            complain(complaints, "must be an object", pointer)
+            return
+        for key in required:
+            if key not in value:
+                complain(complaints, f"missing required field: {key}", pointer)
+        for key, part in value.items():
+            if key in known:
+                known[key](part, f"{pointer}/{key}", complaints)
+            else:
+                complain(complaints, f"invalid additional property: {key}", pointer)
+
+    return check
+
+
+def by_type(table: Callable[[], Mapping[str, Check]]) -> Check:
+    """An object that `type` tells the shape of. The table is asked for late, so that shapes may nest."""
+
+    def check(value: Any, pointer: str, complaints: Complaints) -> None:
+        if not isinstance(value, dict):
+            complain(complaints, "must be an object", pointer)
+            return
+        check_kind = table().get(str(value.get("type")))
+        if check_kind is None:
+            complain(complaints, f"unsupported type: {value.get('type')}", f"{pointer}/type")
+        else:
+            check_kind(value, pointer, complaints)
+
+    return check
+
+
+def typed(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+    """`fields` with the `type` that `by_type` already looked at."""
+    return fields({"type": anything, **required}, optional)

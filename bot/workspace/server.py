@@ -1,0 +1,334 @@
+"""A strict Slack on your own machine, for trying, testing and writing Slack apps.
+
+It serves the Web API, Socket Mode (or HTTP mode with signatures) and a page
+that looks like Slack, and it enforces what Slack enforces, with Slack's own
+error codes: scopes and event subscriptions from your manifest, Block Kit,
+lengths, rate limits, three seconds to acknowledge, retries of events, streams
+that expire. A mistake fails here first.
+
+Alone, beside an app in any language::
+
+    python -m bot.workspace --manifest manifest.yml
+
+It prints an address for the browser, and the tokens and the API address to
+start your app with. For Bolt for Python::
+
+    app = AsyncApp(client=AsyncWebClient(token=BOT_TOKEN, base_url=API_URL))
+    await AsyncSocketModeHandler(app, APP_TOKEN).start_async()
+
+In a test::
+
+    workspace = await Workspace.start(Path("manifest.yml"))
+    ana = workspace.person("ana")
+    ts = await ana.say("#general", "@mybot hello")
+    answer = await workspace.until(lambda: workspace.thread("#general", ts)[1:])
+    workspace.faults.add("chat.postMessage", "lost_reply")
+    workspace.clock.advance(300)  # five minutes later
+    await workspace.stop()
+
+There are three people (ana, ben, cleo), the channels #general and #sales, and
+a direct message with the bot for each person. With `data` everything is kept
+in that folder and is there again at the next start; without, it is forgotten.
+
+What differs from Slack: arguments that a method does not know are refused, not
+ignored; an event that finds no Socket Mode connection waits for one; private
+channels, user tokens, OAuth and link unfurling are left out.
+"""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from aiohttp import web
+
+from bot.workspace.changes import Change, Changes
+from bot.workspace.clock import Clock
+from bot.workspace.delivery import Delivery
+from bot.workspace.faults import Faults
+from bot.workspace.files import MOST_BYTES, Files
+from bot.workspace.http_mode import HttpMode
+from bot.workspace.interactivity import Interactivity
+from bot.workspace.limits import Limits
+from bot.workspace.live import Live
+from bot.workspace.local import Local
+from bot.workspace.manifest import read_manifest
+from bot.workspace.messages import Messages
+from bot.workspace.people import Person
+from bot.workspace.record import Record
+from bot.workspace.responses import Responses
+from bot.workspace.routes import add_routes
+from bot.workspace.safety import Guard
+from bot.workspace.sessions import Sessions
+from bot.workspace.socket_mode import SocketMode
+from bot.workspace.state import Channel, Json, State
+from bot.workspace.views import Views
+from bot.workspace.world import ApiCall, World
+
+T = TypeVar("T")
+HOST = "127.0.0.1"
+
+
+class Workspace:
+    """A running workspace. Make one with `await Workspace.start(...)`."""
+
+    def __init__(self, world: World, transport: SocketMode | HttpMode, token: str) -> None:
+        self._world, self._transport, self._token = world, transport, token
+        self._people = {user.name: Person(world, user) for user in world.state.people}
+        self._live = Live(world)
+        self._runner: web.AppRunner | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @classmethod
+    async def start(  # a public call with named arguments
+        cls,
+        manifest: Path,
+        *,
+        data: Path | None = None,
+        port: int = 0,
+        rate_limits: bool = True,
+        request_url: str | None = None,
+        retry_scale: float = 1.0,
+        ack_seconds: float = 3.0,
+    ) -> "Workspace":
+        """Start a workspace on 127.0.0.1.
+
+        Args:
+            manifest: The app's manifest, YAML or JSON.
+            data: Folder that keeps everything; None keeps it in memory.
+            port: 0 takes a free one, with `data` that of the last run if it can.
+            rate_limits: Whether Slack's rate limits hold.
+            request_url: Where to post events and interactions (HTTP mode); None is Socket Mode.
+            retry_scale: Shortens the waits between attempts to deliver an event (60 s, 300 s).
+            ack_seconds: How long the app has to acknowledge.
+
+        Raises:
+            ValueError: The manifest cannot be used.
+            OSError: The manifest cannot be read, or the port is taken.
+        """
+        state = State(read_manifest(manifest), Record(data), Clock(), Changes())
+        who = state.identity
+        transport: SocketMode | HttpMode
+        if request_url is None:
+            transport = SocketMode(who.app_id, ack_seconds)
+        else:
+            transport = HttpMode(request_url, who.signing_secret, who.verification_token, ack_seconds)
+        world = _wire(state, transport, rate_limits=rate_limits, retry_scale=retry_scale)
+        workspace = cls(world, transport, secrets.token_urlsafe(24))
+        await workspace._listen(port)
+        return workspace
+
+    # -- addresses and tokens --------------------------------------------------------------------
+
+    @property
+    def api_url(self) -> str:
+        """The Web API's address, for `base_url` of slack_sdk."""
+        return f"{self._world.base_url}/api/"
+
+    @property
+    def page_url(self) -> str:
+        """The page's address with its token."""
+        return f"{self._world.base_url}/?token={self._token}"
+
+    @property
+    def bot_token(self) -> str:
+        """The app's `xoxb-` token."""
+        return self._world.state.identity.bot_token
+
+    @property
+    def app_token(self) -> str:
+        """The app's `xapp-` token, for Socket Mode."""
+        return self._world.state.identity.app_token
+
+    @property
+    def signing_secret(self) -> str:
+        """What HTTP mode signs its requests with."""
+        return self._world.state.identity.signing_secret
+
+    @property
+    def team_id(self) -> str:
+        """The workspace's id."""
+        return self._world.state.identity.team_id
+
+    @property
+    def bot_user_id(self) -> str:
+        """The bot's user id."""
+        return self._world.state.identity.bot_user_id
+
+    # -- controls --------------------------------------------------------------------------------
+
+    @property
+    def faults(self) -> Faults:
+        """Faults to switch on."""
+        return self._world.faults
+
+    @property
+    def clock(self) -> Clock:
+        """The workspace's clock, which can be moved forward."""
+        return self._world.state.clock
+
+    @property
+    def connections(self) -> int:
+        """How many Socket Mode connections are open; 0 in HTTP mode."""
+        return self._world.sockets.connections if self._world.sockets else 0
+
+    def notice(self, text: str) -> None:
+        """Show a line on top of the page."""
+        self._world.notice = text
+        self._world.state.changes.tell(Change({"type": "notice", "text": text}))
+
+    def archive(self, channel: str) -> None:
+        """Archive a channel."""
+        place = self._channel(channel)
+        place.archived = True
+        self._world.state.save_channel(place)
+
+    async def refresh_connections(self) -> None:
+        """Ask the app's Socket Mode connections to reconnect, as Slack does now and then."""
+        if self._world.sockets:
+            await self._world.sockets.refresh()
+
+    def person(self, name: str) -> Person:
+        """One of the three people: ana, ben or cleo.
+
+        Raises:
+            KeyError: There is nobody of that name.
+        """
+        return self._people[name]
+
+    # -- seeing ----------------------------------------------------------------------------------
+
+    def channel_id(self, channel: str) -> str:
+        """The id of a channel named by id or name.
+
+        Raises:
+            KeyError: There is no such channel.
+        """
+        return self._channel(channel).id
+
+    def messages(self, channel: str) -> list[Json]:
+        """Every message of a channel, replies included, oldest first, as Slack shows them."""
+        found = self._channel(channel).messages
+        return [found[ts].shown() for ts in sorted(found)]
+
+    def thread(self, channel: str, thread_ts: str) -> list[Json]:
+        """A thread: its root, then the replies, oldest first. Empty when there is no such root."""
+        return [message.shown() for message in self._channel(channel).thread(thread_ts)]
+
+    def session(self, channel: str, thread_ts: str) -> Json:
+        """A thread's agent session and passing status.
+
+        Returns:
+            `status` and `title` of the session, and `line`, the passing status.
+        """
+        place = self._channel(channel)
+        session = self._world.sessions.session(place.id, thread_ts)
+        line = self._world.sessions.status(place.id, thread_ts).text
+        return {"status": session.status, "title": session.title, "line": line}
+
+    def prompts(self, channel: str, thread_ts: str = "") -> list[dict[str, str]]:
+        """The suggested prompts of a thread, or of a whole direct message."""
+        return self._world.sessions.prompts.get((self._channel(channel).id, thread_ts), [])
+
+    async def file(self, file_id: str) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            KeyError: There is no such file.
+        """
+        return await self._world.files.content(file_id)
+
+    def calls(self, method: str | None = None) -> list[ApiCall]:
+        """The Web API calls that were seen, oldest first; the last 20,000 are kept."""
+        return [call for call in self._world.calls if method in (None, call.method)]
+
+    def call_count(self, method: str) -> int:
+        """How often a method was called, all calls counted."""
+        return self._world.call_counts[method]
+
+    async def until(self, predicate: Callable[[], T], timeout: float = 10) -> T:  # noqa: ASYNC109  # part of the public call
+        """Wait until `predicate` returns something true, and return that.
+
+        It is asked at once and after every change, never by the clock.
+
+        Raises:
+            TimeoutError: It was not true within `timeout` seconds; the text tells what was seen last.
+        """
+        return await self._world.state.changes.until(predicate, timeout)
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """Stop, and write what is not written yet."""
+        await self._world.delivery.close()
+        await self._live.close()
+        await self._transport.close()
+        if self._runner:
+            await self._runner.cleanup()
+            self._runner = None
+        for task in self._tasks:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        self._world.state.record.close()
+
+    async def _listen(self, port: int) -> None:
+        guard = Guard(self._token)
+        app = web.Application(middlewares=[guard.middleware()], client_max_size=MOST_BYTES)
+        people = {person.id: person for person in self._people.values()}
+        add_routes(app, self._world, guard, self._live, Local(self._world, people))
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+        await self._runner.setup()
+        try:
+            await self._bind(self._runner, port)
+        except OSError:
+            await self._runner.cleanup()
+            self._world.state.record.close()
+            raise
+        bound = int(self._runner.addresses[0][1])
+        guard.listen_on(bound)
+        url = f"http://{HOST}:{bound}"
+        self._world.base_url = self._world.responses.base_url = url
+        self._world.files.rebase(url)
+        state = self._world.state
+        state.record.put("identity", "port", lambda: {"port": bound})
+        self._tasks = [asyncio.create_task(state.clock.run()), asyncio.create_task(state.record.run())]
+        self._world.delivery.resume()
+
+    async def _bind(self, runner: web.AppRunner, port: int) -> None:
+        """Listen; where any port will do, on that of the last run, so that addresses given out then still work."""
+        last = dict(self._world.state.record.all("identity")).get("port")
+        if port == 0 and last:
+            with contextlib.suppress(OSError):  # taken by now: any other will do
+                await web.TCPSite(runner, HOST, last["port"]).start()
+                return
+        await web.TCPSite(runner, HOST, port).start()
+
+    def _channel(self, reference: str) -> Channel:
+        channel = self._world.state.find_channel(reference)
+        if channel is None:
+            raise KeyError(f"there is no channel {reference!r}")
+        return channel
+
+
+def _wire(state: State, transport: SocketMode | HttpMode, *, rate_limits: bool, retry_scale: float) -> World:
+    faults = Faults()
+    delivery = Delivery(state, faults, transport, retry_scale)
+    sessions, views = Sessions(state), Views(state)
+    messages = Messages(state, delivery, sessions)
+    responses = Responses(state, messages)
+    return World(
+        state=state,
+        faults=faults,
+        limits=Limits(state.clock.now, enforced=rate_limits),
+        delivery=delivery,
+        sessions=sessions,
+        messages=messages,
+        files=Files(state),
+        views=views,
+        responses=responses,
+        interactivity=Interactivity(state, transport, messages, views, responses),
+        sockets=transport if isinstance(transport, SocketMode) else None,
+    )

@@ -1,0 +1,116 @@
+"""What a thread says about the agent: its session, its passing status, and suggested prompts."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from bot.workspace.changes import Change
+from bot.workspace.clock import Timer
+from bot.workspace.state import State
+
+STATUS_SECONDS = 120.0
+SESSION_STATES = ("processing", "active", "suspended", "closed")
+
+
+@dataclass
+class Session:
+    """An agent session. `status` is one of `SESSION_STATES`, or empty before the first."""
+
+    status: str = ""
+    title: str = ""
+    initiator: str = ""
+
+
+@dataclass
+class Status:
+    """The line under a thread that says what the agent does; it clears itself."""
+
+    text: str
+    loading_messages: list[str] = field(default_factory=list)
+    timer: Timer | None = None
+
+
+class Sessions:
+    """Sessions and statuses by (channel, thread).
+
+    A session's status and the passing status share one place on the screen:
+    the one that was set last shows.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._sessions: dict[tuple[str, str], Session] = {}
+        self._statuses: dict[tuple[str, str], Status] = {}
+        self.prompts: dict[tuple[str, str], list[dict[str, str]]] = {}
+        for key, body in state.record.all("session"):
+            channel, _, thread = key.partition(":")
+            self._sessions[channel, thread] = Session(**body)
+
+    def session(self, channel: str, thread_ts: str) -> Session:
+        """The thread's session; an empty one when none was started."""
+        return self._sessions.get((channel, thread_ts), Session())
+
+    def status(self, channel: str, thread_ts: str) -> Status:
+        """The thread's passing status; an empty one when none shows."""
+        return self._statuses.get((channel, thread_ts), Status(""))
+
+    def set_session(self, channel: str, thread_ts: str, status: str, title: str = "", initiator: str = "") -> Session:
+        """Set a session's status, starting the session when there is none. A title counts only then."""
+        key = (channel, thread_ts)
+        session = self._sessions.get(key)
+        if session is None:
+            session = self._sessions[key] = Session(title=title, initiator=initiator)
+        session.status = status
+        self.clear_status(channel, thread_ts)
+        self._save(key, session)
+        return session
+
+    def rename(self, channel: str, thread_ts: str, title: str) -> Session | None:
+        """Change a session's title; None when there is no session."""
+        session = self._sessions.get((channel, thread_ts))
+        if session:
+            session.title = title
+            self._save((channel, thread_ts), session)
+        return session
+
+    def title(self, channel: str, thread_ts: str, title: str) -> None:
+        """Set a thread's title, session or not (`assistant.threads.setTitle`)."""
+        session = self._sessions.setdefault((channel, thread_ts), Session())
+        session.title = title
+        self._save((channel, thread_ts), session)
+
+    def set_status(self, channel: str, thread_ts: str, text: str, loading_messages: list[str]) -> None:
+        """Show a passing status for two minutes; an empty text clears it."""
+        self._drop(channel, thread_ts)
+        if text:
+            timer = self._state.clock.call_in(STATUS_SECONDS, lambda: self.clear_status(channel, thread_ts))
+            self._statuses[channel, thread_ts] = Status(text, loading_messages, timer)
+        self._tell_status(channel, thread_ts)
+
+    def clear_status(self, channel: str, thread_ts: str) -> None:
+        """Clear the passing status, if one shows."""
+        if self._drop(channel, thread_ts):
+            self._tell_status(channel, thread_ts)
+
+    def suggest(self, channel: str, thread_ts: str, prompts: list[dict[str, str]]) -> None:
+        """Show prompts to begin with."""
+        self.prompts[channel, thread_ts] = prompts
+        body = {"type": "prompts", "channel": channel, "thread_ts": thread_ts, "prompts": prompts}
+        self._state.changes.tell(Change(body, channel=channel))
+
+    def _drop(self, channel: str, thread_ts: str) -> bool:
+        status = self._statuses.pop((channel, thread_ts), None)
+        if status and status.timer:
+            status.timer.cancel()
+        return status is not None
+
+    def _tell_status(self, channel: str, thread_ts: str) -> None:
+        status = self.status(channel, thread_ts)
+        body: dict[str, Any] = {"type": "status", "channel": channel, "thread_ts": thread_ts}
+        body |= {"status": status.text, "loading_messages": status.loading_messages}
+        self._state.changes.tell(Change(body, channel=channel))
+
+    def _save(self, key: tuple[str, str], session: Session) -> None:
+        self._state.record.put("session", ":".join(key), lambda: asdict(session))
+        body = {"type": "session", "channel": key[0], "thread_ts": key[1]}
+        body |= {"status": session.status, "title": session.title}
+        self._state.changes.tell(Change(body, channel=key[0]))

@@ -1,0 +1,138 @@
+"""Socket Mode: up to ten WebSocket connections, each payload to one of them."""
+
+import asyncio
+import json
+import secrets
+from typing import Any
+
+from aiohttp import WSMsgType, web
+
+from bot.workspace.transport import Ack, PayloadKind, Retry
+
+MOST_CONNECTIONS = 10
+TICKET_SECONDS = 30.0
+
+
+class SocketMode:
+    """The app's connections and the payloads that wait for an acknowledgement.
+
+    Slack counts an event that finds no connection as not delivered. Here it
+    waits for the next connection instead, so that whoever starts the bot a
+    little later loses nothing; what people click or command fails at once.
+    """
+
+    def __init__(self, app_id: str, ack_seconds: float) -> None:
+        self._app_id = app_id
+        self._ack_seconds = ack_seconds
+        self._tickets: dict[str, float] = {}
+        self._sockets: dict[web.WebSocketResponse, set[str]] = {}
+        self._pending: dict[str, asyncio.Future[Ack]] = {}
+        self._connected = asyncio.Event()
+        self._turn = 0
+
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        return len(self._sockets)
+
+    def ticket(self) -> str:
+        """Return a ticket that opens one connection, soon."""
+        now = asyncio.get_running_loop().time()
+        self._tickets = {ticket: until for ticket, until in self._tickets.items() if until > now}
+        ticket = secrets.token_urlsafe(24)
+        self._tickets[ticket] = now + TICKET_SECONDS
+        return ticket
+
+    async def connect(self, request: web.Request) -> web.StreamResponse:
+        """Serve one connection until it closes."""
+        until = self._tickets.pop(request.query.get("ticket", ""), 0.0)
+        if until < asyncio.get_running_loop().time():
+            return web.Response(status=403, text="This ticket is used up or too old: call apps.connections.open again.")
+        socket = web.WebSocketResponse(max_msg_size=16 * 1024 * 1024)
+        await socket.prepare(request)
+        if self.connections >= MOST_CONNECTIONS:
+            await socket.send_json({"type": "disconnect", "reason": "too_many_websockets"})
+            await socket.close()
+            return socket
+        self._sockets[socket] = set()
+        await socket.send_json(self._hello())
+        self._connected.set()
+        try:
+            async for message in socket:
+                if message.type is WSMsgType.TEXT:
+                    self._receive(message.data)
+        finally:
+            self._forget(socket)
+        return socket
+
+    async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
+        """Send a payload over the next connection and wait for its acknowledgement."""
+        if kind == "events_api":
+            await self._connected.wait()
+        if not self._sockets:
+            return Ack(ok=False, failure="not_connected")
+        envelope_id = secrets.token_hex(16)
+        socket = list(self._sockets)[self._turn % len(self._sockets)]
+        self._turn += 1
+        future: asyncio.Future[Ack] = asyncio.get_running_loop().create_future()
+        self._pending[envelope_id] = future
+        self._sockets[socket].add(envelope_id)
+        try:
+            await socket.send_str(json.dumps(_envelope(kind, envelope_id, payload, retry)))
+            return await asyncio.wait_for(future, self._ack_seconds)
+        except TimeoutError:
+            return Ack(ok=False, failure="timeout")
+        except ConnectionError:
+            return Ack(ok=False, failure="connection_closed")
+        finally:
+            del self._pending[envelope_id]
+            self._sockets.get(socket, set()).discard(envelope_id)
+
+    async def refresh(self) -> None:
+        """Ask every connection to make way for a new one, as Slack does every few hours."""
+        for socket in tuple(self._sockets):
+            await socket.send_json({"type": "disconnect", "reason": "refresh_requested", "debug_info": {}})
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for socket in tuple(self._sockets):
+            await socket.close()
+
+    def _receive(self, text: str) -> None:
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            return  # Slack ignores what is not JSON
+        future = self._pending.get(answer.get("envelope_id", "")) if isinstance(answer, dict) else None
+        if future and not future.done():
+            body = answer.get("payload")
+            future.set_result(Ack(ok=True, body=body if isinstance(body, dict) else None))
+
+    def _forget(self, socket: web.WebSocketResponse) -> None:
+        for envelope_id in self._sockets.pop(socket):
+            future = self._pending.get(envelope_id)
+            if future and not future.done():
+                future.set_result(Ack(ok=False, failure="connection_closed"))
+        if not self._sockets:
+            self._connected.clear()
+
+    def _hello(self) -> dict[str, Any]:
+        return {
+            "type": "hello",
+            "num_connections": self.connections,
+            "debug_info": {"host": "local", "build_number": 1, "approximate_connection_time": 18060},
+            "connection_info": {"app_id": self._app_id},
+        }
+
+
+def _envelope(kind: PayloadKind, envelope_id: str, payload: dict[str, Any], retry: Retry | None) -> dict[str, Any]:
+    envelope: dict[str, Any] = {
+        "envelope_id": envelope_id,
+        "type": kind,
+        "payload": payload,
+        "accepts_response_payload": kind != "events_api",
+    }
+    if kind == "events_api":
+        envelope["retry_attempt"] = retry.attempt if retry else 0
+        envelope["retry_reason"] = retry.reason if retry else ""
+    return envelope

@@ -1,0 +1,206 @@
+"""Channels, messages and people: what is so right now, and finding it fast."""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.workspace.changes import Change, Changes
+from bot.workspace.clock import Clock
+from bot.workspace.identity import Identity, User, new_id
+from bot.workspace.manifest import Manifest
+from bot.workspace.record import Record
+from bot.workspace.stream import Stream
+
+Json = dict[str, Any]
+SHOWN_REPLIERS = 5
+KIND_OF_EVENT = {"channel": "message.channels", "group": "message.groups", "im": "message.im", "mpim": "message.mpim"}
+SCOPE_WORD = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
+
+
+@dataclass
+class Message:
+    """A message as Slack shows it, and the stream that still writes it.
+
+    `offered` remembers every button it ever had, by (block_id, action_id): a
+    person whose screen is a moment old can still press one.
+    """
+
+    data: Json
+    stream: Stream | None = None
+    offered: dict[tuple[str, str], Json] = field(default_factory=dict)
+
+    @property
+    def ts(self) -> str:
+        """Its timestamp, which is its id within the channel."""
+        return str(self.data["ts"])
+
+    def shown(self) -> Json:
+        """The message for the page and the tests."""
+        extra = self.stream.shown() if self.stream else {"streaming": False}
+        return {**self.data, **extra}
+
+    def as_dict(self) -> Json:
+        """For the record."""
+        return {"data": self.data, "stream": self.stream.as_dict() if self.stream else None}
+
+
+@dataclass
+class Channel:
+    """A channel or a direct message. `kind` is `channel`, `group`, `im` or `mpim`."""
+
+    id: str
+    name: str
+    kind: str
+    members: list[str]
+    topic: str = ""
+    archived: bool = False
+    created: int = 0
+    messages: dict[str, Message] = field(default_factory=dict)
+    roots: list[str] = field(default_factory=list)
+    replies: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, message: Message) -> None:
+        """File a message under its channel or thread."""
+        data = message.data
+        self.messages[message.ts] = message
+        parent = data.get("thread_ts")
+        if parent and parent != message.ts:
+            insort(self.replies.setdefault(parent, []), message.ts)
+        if not parent or parent == message.ts or data.get("subtype") == "thread_broadcast":
+            insort(self.roots, message.ts)
+
+    def remove(self, message: Message) -> None:
+        """Take a message out."""
+        del self.messages[message.ts]
+        for index in (self.roots, self.replies.get(message.data.get("thread_ts", ""), [])):
+            place = bisect_left(index, message.ts)
+            if place < len(index) and index[place] == message.ts:
+                del index[place]
+
+    def thread(self, ts: str) -> Iterator[Message]:
+        """The root and its replies, oldest first."""
+        if ts in self.messages:
+            yield self.messages[ts]
+            for reply in self.replies.get(ts, ()):
+                yield self.messages[reply]
+
+    def as_dict(self) -> Json:
+        """For the record."""
+        return {key: getattr(self, key) for key in ("name", "kind", "members", "topic", "archived", "created")}
+
+
+class State:
+    """The workspace's data, its indices, and the record behind it."""
+
+    def __init__(self, app: Manifest, record: Record, clock: Clock, changes: Changes) -> None:
+        self.app, self.record, self.clock, self.changes = app, record, clock, changes
+        known = dict(record.all("identity")).get("workspace")
+        self.identity = Identity(**known) if known else Identity()
+        record.put("identity", "workspace", self.identity.as_dict)
+        self.users: dict[str, User] = {user.id: user for user in self.identity.users(app.bot_name, app.name)}
+        self.by_name = {user.name: user for user in self.users.values()}
+        self.channels: dict[str, Channel] = {}
+        self.channel_ids: dict[str, str] = {}
+        self.files: dict[str, Json] = dict(record.all("file"))
+        self._load()
+        if not self.channels:
+            self._furnish()
+
+    # -- finding ---------------------------------------------------------------------------------
+
+    @property
+    def bot(self) -> User:
+        """The app's bot user."""
+        return self.users[self.identity.bot_user_id]
+
+    @property
+    def people(self) -> list[User]:
+        """Everybody but the bot."""
+        return [user for user in self.users.values() if not user.is_bot]
+
+    def find_channel(self, reference: str) -> Channel | None:
+        """By id, by name with or without `#`, or by a person's id for the DM with the bot."""
+        if reference in self.channels:
+            return self.channels[reference]
+        if reference in self.users:
+            return self.channels.get(self.channel_ids.get(f"@{reference}", ""))
+        return self.channels.get(self.channel_ids.get(reference.removeprefix("#"), ""))
+
+    def bot_is_in(self, channel: Channel) -> bool:
+        """Whether the bot is a member."""
+        return self.identity.bot_user_id in channel.members
+
+    # -- changing --------------------------------------------------------------------------------
+
+    def save_message(self, channel: Channel, message: Message) -> None:
+        """Record a message and show it."""
+        self.record.put("message", f"{channel.id}:{message.ts}", message.as_dict)
+        if self.changes.watchers:
+            body = {"type": "message", "channel": channel.id, "message": message.shown()}
+            self.changes.tell(Change(body, channel=channel.id))
+        else:
+            self.changes.wake()
+
+    def save_channel(self, channel: Channel) -> None:
+        """Record a channel."""
+        self.channels[channel.id] = channel
+        self.channel_ids[f"@{channel.members[0]}" if channel.kind == "im" else channel.name] = channel.id
+        self.record.put("channel", channel.id, channel.as_dict)
+
+    def add_reply(self, channel: Channel, message: Message) -> None:
+        """Count a reply at its root."""
+        root = channel.messages[message.data["thread_ts"]]
+        data = root.data
+        repliers = data.setdefault("reply_users", [])
+        author = message.data.get("user")
+        if author and author not in repliers and len(repliers) < SHOWN_REPLIERS:
+            repliers.append(author)
+        data.update(
+            thread_ts=root.ts,
+            reply_count=data.get("reply_count", 0) + 1,
+            reply_users_count=len(repliers),
+            latest_reply=message.ts,
+            is_locked=False,
+            subscribed=True,
+        )
+        self.save_message(channel, root)
+
+    def remove_reply(self, channel: Channel, message: Message) -> None:
+        """Take a deleted reply off its root's count."""
+        root = channel.messages.get(message.data["thread_ts"])
+        if root is None:
+            return
+        left = channel.replies.get(root.ts, [])
+        root.data["reply_count"] = len(left)
+        if left:
+            root.data["latest_reply"] = left[-1]
+        else:
+            for key in ("reply_count", "reply_users", "reply_users_count", "latest_reply", "thread_ts"):
+                root.data.pop(key, None)
+        self.save_message(channel, root)
+
+    # -- starting --------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        for channel_id, body in self.record.all("channel"):
+            self.save_channel(Channel(id=channel_id, **body))
+        for key, body in self.record.all("message"):
+            stream = Stream(**body["stream"]) if body["stream"] else None
+            if stream:
+                stream.live = False  # nobody streams over a restart
+            message = Message(body["data"], stream)
+            self.channels[key.partition(":")[0]].add(message)
+            self.clock.later_than(message.ts)
+
+    def _furnish(self) -> None:
+        everyone = [user.id for user in self.people]
+        for name, topic in (("general", "Everything and everybody"), ("sales", "Numbers, customers, plans")):
+            self._open(name, "channel", [*everyone, self.identity.bot_user_id], topic)
+        for user in self.people:
+            self._open("", "im", [user.id, self.identity.bot_user_id], "")
+
+    def _open(self, name: str, kind: str, members: list[str], topic: str) -> None:
+        prefix = "D" if kind == "im" else "C"
+        created = int(self.clock.now())
+        self.save_channel(Channel(new_id(prefix), name, kind, members, topic, created=created))

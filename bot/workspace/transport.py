@@ -1,0 +1,31 @@
+"""How a payload reaches the app, whichever way that is."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+PayloadKind = Literal["events_api", "interactive", "slash_commands"]
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Which attempt this is (1 for the first repeat) and why."""
+
+    attempt: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Ack:
+    """The app's answer to a payload: the body it answered with, or why there is none in time."""
+
+    ok: bool
+    body: dict[str, Any] | None = None
+    failure: str = ""
+
+
+class Transport(Protocol):
+    """Socket Mode or HTTP."""
+
+    async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
+        """Send a payload and wait for its acknowledgement, as long as Slack waits."""
+        ...

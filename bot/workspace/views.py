@@ -1,0 +1,172 @@
+"""Modals and the App Home: views, their stack, and what a person typed into them."""
+
+import secrets
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from bot.workspace.changes import Change
+from bot.workspace.identity import new_id
+from bot.workspace.refusal import Refusal
+from bot.workspace.state import Json, State
+
+TRIGGER_SECONDS = 3.0
+MOST_STACKED = 3
+
+
+@dataclass
+class Trigger:
+    """Leave to open a modal for a person: once, within three seconds."""
+
+    user_id: str
+    until: float
+    used: bool = False
+
+
+class Views:
+    """Every person's stack of modals and home view."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._triggers: dict[str, Trigger] = {}
+        self.stacks: dict[str, list[Json]] = defaultdict(list)
+        self.homes: dict[str, Json] = dict(state.record.all("home"))
+
+    def trigger(self, user_id: str) -> str:
+        """Hand out a trigger_id."""
+        now = self._state.clock.now()
+        if len(self._triggers) > 1_000:  # old ones go now and then; how often does not matter
+            self._triggers = {key: each for key, each in self._triggers.items() if each.until > now - 60}
+        trigger_id = f"{secrets.randbelow(10**10)}.{secrets.randbelow(10**10)}.{secrets.token_hex(16)}"
+        self._triggers[trigger_id] = Trigger(user_id, now + TRIGGER_SECONDS)
+        return trigger_id
+
+    def open(self, trigger_id: str, view: Json) -> Json:
+        """Open a modal, in place of whatever was open."""
+        user_id = self._use(trigger_id, view)
+        self.stacks[user_id].clear()
+        return self._show(user_id, view, "view_open")
+
+    def push(self, trigger_id: str, view: Json) -> Json:
+        """Put a modal on top of the one that is open."""
+        user_id = self._use(trigger_id, view)
+        stack = self.stacks[user_id]
+        if not stack:
+            raise Refusal("not_found")
+        if len(stack) >= MOST_STACKED:
+            raise Refusal("push_limit_reached")
+        return self._show(user_id, view, "view_push")
+
+    def update(self, view: Json, view_id: str | None, external_id: str | None, known_hash: str | None) -> Json:
+        """Replace an open modal or a home view."""
+        for user_id, old in self._everywhere():
+            if old["id"] == view_id or (external_id and old.get("external_id") == external_id):
+                if known_hash and known_hash != old["hash"]:
+                    raise Refusal("hash_conflict")
+                return self.replace(user_id, old, view)
+        raise Refusal("not_found")
+
+    def replace(self, user_id: str, old: Json, view: Json) -> Json:
+        """Put new content into a view that is on screen."""
+        kept = {key: old[key] for key in ("id", "root_view_id", "previous_view_id")}
+        old_state = old["state"]
+        new = {**self._whole(view), **kept}
+        ids = {block["block_id"] for block in view["blocks"]}
+        new["state"] = {"values": {key: value for key, value in old_state["values"].items() if key in ids}}
+        if old["type"] == "home":
+            self._set_home(user_id, new)
+        else:
+            stack = self.stacks[user_id]
+            stack[stack.index(old)] = new
+            self._state.changes.tell(Change({"type": "view_update", "view": new}, user=user_id))
+        return new
+
+    def publish(self, user_id: str, view: Json, known_hash: str | None) -> Json:
+        """Set a person's home view."""
+        old = self.homes.get(user_id)
+        if known_hash and old and known_hash != old["hash"]:
+            raise Refusal("hash_conflict")
+        new = self._whole(view)
+        if old:
+            new |= {"id": old["id"], "root_view_id": old["id"]}
+        self._set_home(user_id, new)
+        return new
+
+    def push_for(self, user_id: str, view: Json) -> Json:
+        """Push a modal as the answer to a submission, which needs no trigger."""
+        if len(self.stacks[user_id]) >= MOST_STACKED:
+            raise Refusal("push_limit_reached")
+        return self._show(user_id, view, "view_push")
+
+    def find(self, user_id: str, view_id: str) -> Json | None:
+        """An open modal or the home view of that person."""
+        home = self.homes.get(user_id)
+        views = [*self.stacks[user_id], *([home] if home else [])]
+        return next((view for view in views if view["id"] == view_id), None)
+
+    def close(self, user_id: str, view_id: str | None) -> list[Json]:
+        """Close a modal, or all of them; returns what was closed, topmost first."""
+        stack = self.stacks[user_id]
+        gone = [view for view in reversed(stack) if view_id is None or view["id"] == view_id]
+        for view in gone:
+            stack.remove(view)
+            self._state.changes.tell(Change({"type": "view_close", "view_id": view["id"]}, user=user_id))
+        return gone
+
+    def _use(self, trigger_id: str, view: Json) -> str:
+        trigger = self._triggers.get(trigger_id)
+        if trigger is None:
+            raise Refusal("invalid_trigger_id")
+        if trigger.until < self._state.clock.now():
+            raise Refusal("expired_trigger_id")
+        if trigger.used:
+            raise Refusal("exchanged_trigger_id")
+        external_id = view.get("external_id")
+        if external_id and any(each.get("external_id") == external_id for _, each in self._everywhere()):
+            raise Refusal("duplicate_external_id")
+        trigger.used = True
+        return trigger.user_id
+
+    def _everywhere(self) -> list[tuple[str, Json]]:
+        modals = [(user_id, view) for user_id, stack in self.stacks.items() for view in stack]
+        return [*modals, *self.homes.items()]
+
+    def _show(self, user_id: str, view: Json, how: str) -> Json:
+        stack = self.stacks[user_id]
+        new = self._whole(view)
+        if stack:
+            new |= {"previous_view_id": stack[-1]["id"], "root_view_id": stack[0]["id"]}
+        stack.append(new)
+        self._state.changes.tell(Change({"type": how, "view": new}, user=user_id))
+        return new
+
+    def _set_home(self, user_id: str, view: Json) -> None:
+        self.homes[user_id] = view
+        self._state.record.put("home", user_id, lambda: view)
+        self._state.changes.tell(Change({"type": "home", "view": view}, user=user_id))
+
+    def _whole(self, view: Json) -> Json:
+        who = self._state.identity
+        view_id = new_id("V")
+        defaults: dict[str, Any] = {
+            "private_metadata": "",
+            "callback_id": "",
+            "external_id": "",
+            "title": {"type": "plain_text", "text": self._state.app.name[:24], "emoji": True},
+            "close": None,
+            "submit": None,
+            "clear_on_close": False,
+            "notify_on_close": False,
+        }
+        fixed: Json = {
+            "id": view_id,
+            "team_id": who.team_id,
+            "app_id": who.app_id,
+            "app_installed_team_id": who.team_id,
+            "bot_id": who.bot_id,
+            "state": {"values": {}},
+            "hash": f"{self._state.clock.next_ts().partition('.')[0]}.{secrets.token_hex(4)}",
+            "previous_view_id": None,
+            "root_view_id": view_id,
+        }
+        return {**defaults, **view, **fixed}

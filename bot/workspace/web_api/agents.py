@@ -1,0 +1,99 @@
+"""assistant.threads.* and agents.sessions.*."""
+
+from typing import Any
+
+from bot.workspace.refusal import Refusal
+from bot.workspace.sessions import SESSION_STATES
+from bot.workspace.state import Channel
+from bot.workspace.web_api.call import Answer, Call
+
+MOST_LOADING_MESSAGES = 10
+MOST_PROMPTS = 4
+MOST_TITLE = 200
+STOP_EVENT = "agent_session_stopped"
+
+
+async def set_status(call: Call) -> Answer:
+    """Show what the agent does, for two minutes or until it answers."""
+    channel, thread_ts = _thread(call)
+    loading = call.args.get("loading_messages") or []
+    if not isinstance(loading, list) or not all(isinstance(each, str) for each in loading):
+        raise _invalid("must be an array of strings", "loading_messages")
+    if len(loading) > MOST_LOADING_MESSAGES:
+        raise _invalid(f"no more than {MOST_LOADING_MESSAGES} items allowed", "loading_messages")
+    call.world.sessions.set_status(channel.id, thread_ts, call.args["status"], loading)
+    return {}
+
+
+async def set_title(call: Call) -> Answer:
+    """Name a thread."""
+    channel, thread_ts = _thread(call)
+    call.world.sessions.title(channel.id, thread_ts, call.args["title"])
+    return {}
+
+
+async def set_prompts(call: Call) -> Answer:
+    """Suggest what to ask. Without a thread they belong to the whole direct message."""
+    if call.args.get("thread_ts"):
+        channel, thread_ts = _thread(call)
+    else:
+        channel, thread_ts = call.writable_channel("channel_id"), ""
+    prompts = call.args["prompts"]
+    if not isinstance(prompts, list) or not all(_is_prompt(each) for each in prompts):
+        raise _invalid("must be an array of objects with title and message", "prompts")
+    if len(prompts) > MOST_PROMPTS:
+        raise _invalid(f"no more than {MOST_PROMPTS} items allowed", "prompts")
+    call.world.sessions.suggest(channel.id, thread_ts, prompts)
+    return {}
+
+
+async def set_session_status(call: Call) -> Answer:
+    """Set a session's status, starting the session when there is none."""
+    channel, thread_ts = _session_thread(call)
+    status, title = call.args["status"], call.args.get("title", "")
+    if status not in SESSION_STATES:
+        raise _invalid(f"must be one of {', '.join(SESSION_STATES)}", "status")
+    if len(title) > MOST_TITLE:
+        raise _invalid(f"must be less than {MOST_TITLE + 1} characters", "title")
+    initiator = call.args.get("initiator_user_id", "")
+    if initiator and initiator not in channel.members:
+        raise Refusal("user_not_in_channel")
+    if status == "processing" and not call.world.delivery.subscribed(STOP_EVENT):
+        call.warnings.append("missing_agent_session_stopped_event_subscription")
+    session = call.world.sessions.set_session(channel.id, thread_ts, status, title, initiator)
+    return {"status": session.status, "agent_status": session.status, "title": session.title}
+
+
+async def rename_session(call: Call) -> Answer:
+    """Change a session's title."""
+    channel, thread_ts = _session_thread(call)
+    title = call.args["title"]
+    if not 0 < len(title) <= MOST_TITLE:
+        raise _invalid(f"must have 1 to {MOST_TITLE} characters", "title")
+    if call.world.sessions.rename(channel.id, thread_ts, title) is None:
+        raise Refusal("session_not_found")
+    return {"title": title}
+
+
+def _thread(call: Call) -> tuple[Channel, str]:
+    channel = call.writable_channel("channel_id")
+    thread_ts = call.thread_ts(channel)
+    if thread_ts is None:
+        raise Refusal("thread_not_found")
+    return channel, thread_ts
+
+
+def _session_thread(call: Call) -> tuple[Channel, str]:
+    if not call.state.app.is_agent:
+        raise Refusal("agent_view_not_enabled", "The manifest has no features.agent_view, so this app has no sessions.")
+    if not call.args.get("thread_ts"):
+        raise _invalid("missing required field: thread_ts", "thread_ts")
+    return _thread(call)
+
+
+def _is_prompt(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("title", "message"))
+
+
+def _invalid(text: str, name: str) -> Refusal:
+    return Refusal("invalid_arguments", f"[ERROR] {text} [json-pointer:/{name}]")

@@ -1,0 +1,101 @@
+"""Reading a call's arguments: query, form or JSON, each value in the kind that the method takes."""
+
+import json
+from typing import Any
+
+from aiohttp import web
+
+from bot.workspace.refusal import Refusal
+from bot.workspace.web_api.call import ArgumentKind, Method
+
+EVERYWHERE = frozenset({"token", "team_id"})
+TRUE = frozenset({"1", "true", "True"})
+FALSE = frozenset({"0", "false", "False", ""})
+
+
+async def read_arguments(request: web.Request) -> dict[str, Any]:
+    """Put together what the query and the body bring.
+
+    Raises:
+        Refusal: `invalid_json`, `json_not_object`, `invalid_form_data`, `invalid_post_type`.
+    """
+    args: dict[str, Any] = dict(request.query)
+    if request.method == "GET" or not request.can_read_body:
+        return args
+    kind = request.content_type
+    if kind == "application/json":
+        try:
+            body = json.loads(await request.text())
+        except ValueError as error:
+            raise Refusal("invalid_json") from error
+        if not isinstance(body, dict):
+            raise Refusal("json_not_object")
+        body.pop("token", None)  # Slack reads a token from the header or a form, never from JSON
+        return {**args, **body}
+    if kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        form = await request.post()
+        if any(not isinstance(value, str) for value in form.values()):
+            raise Refusal("invalid_form_data")
+        return {**args, **form}
+    raise Refusal("invalid_post_type")
+
+
+def check_arguments(method: Method, raw: dict[str, Any]) -> dict[str, Any]:
+    """Turn raw arguments into the kinds the method takes.
+
+    Slack ignores most arguments that it does not know; here they are refused,
+    for they are mistakes.
+
+    Raises:
+        Refusal: `invalid_arguments`, which names them.
+    """
+    complaints: list[str] = []
+    args: dict[str, Any] = {}
+    for name, value in raw.items():
+        if value is None or name in EVERYWHERE:
+            continue
+        kind = method.arguments.get(name)
+        if kind is None:
+            complaints.append(f"[ERROR] unknown argument: {name}")
+            continue
+        try:
+            args[name] = _value(kind, value)
+        except ValueError as error:
+            complaints.append(f"[ERROR] {error} [json-pointer:/{name}]")
+    complaints += [f"[ERROR] missing required field: {name}" for name in method.required if name not in args]
+    if complaints:
+        raise Refusal("invalid_arguments", *complaints)
+    return args
+
+
+def _value(kind: ArgumentKind, value: Any) -> Any:
+    if kind == "json":
+        return _json(value)
+    if kind == "bool":
+        return _bool(value)
+    if kind == "int":
+        try:
+            return int(value)
+        except (TypeError, ValueError):
+            raise ValueError("must be an integer") from None
+    if isinstance(value, (dict, list)):
+        raise ValueError("must be a string")  # noqa: TRY004  # told to the caller as a complaint
+    return value if isinstance(value, str) else str(value)
+
+
+def _json(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError("must be valid JSON") from None
+
+
+def _bool(value: Any) -> bool:
+    text = str(value)
+    if text in TRUE:
+        return True
+    if text in FALSE:
+        return False
+    raise ValueError("must be a boolean")

@@ -1,0 +1,126 @@
+"""One Web API call on its way through a method."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from bot.workspace.limits import Limit
+from bot.workspace.refusal import Refusal
+from bot.workspace.state import Channel, Message, State
+from bot.workspace.world import World
+
+Answer = dict[str, Any]
+ArgumentKind = Literal["text", "json", "bool", "int"]
+MOST_LISTED = 999
+
+
+@dataclass
+class Call:
+    """The checked arguments of a call, and the workspace it works on."""
+
+    world: World
+    method: str
+    args: dict[str, Any]
+    lag_seconds: float = 0.0
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def state(self) -> State:
+        """Channels, messages and people."""
+        return self.world.state
+
+    def need_scope(self, *scopes: str) -> None:
+        """Refuse the call unless the app has one of the scopes.
+
+        Raises:
+            Refusal: `missing_scope`, with what is needed and what is provided.
+        """
+        provided = self.state.app.scopes
+        if not any(scope in provided for scope in scopes):
+            raise Refusal("missing_scope", needed=",".join(scopes), provided=",".join(sorted(provided)))
+
+    def channel(self, key: str = "channel") -> Channel:
+        """Return the channel an argument names.
+
+        Raises:
+            Refusal: `channel_not_found`, also for private ones that the bot is not in.
+        """
+        reference = str(self.args[key])
+        by_name = self.method == "chat.postMessage"  # everything else takes ids alone
+        channel = self.state.find_channel(reference) if by_name else self.state.channels.get(reference)
+        if channel is None or (channel.kind != "channel" and not self.state.bot_is_in(channel)):
+            raise Refusal("channel_not_found")
+        return channel
+
+    def writable_channel(self, key: str = "channel") -> Channel:
+        """Return the channel, if the bot may write there.
+
+        Raises:
+            Refusal: `channel_not_found`, `not_in_channel`, `is_archived`, `messages_tab_disabled`.
+        """
+        channel = self.channel(key)
+        if channel.archived:
+            raise Refusal("is_archived")
+        if channel.kind == "im" and not self.state.app.messages_tab:
+            raise Refusal("messages_tab_disabled")
+        if not self.state.bot_is_in(channel):
+            raise Refusal("not_in_channel")
+        return channel
+
+    def message(self, channel: Channel, key: str = "ts") -> Message:
+        """Return the message an argument names.
+
+        Raises:
+            Refusal: `message_not_found`.
+        """
+        message = channel.messages.get(str(self.args[key]))
+        if message is None or message.data.get("subtype") == "tombstone":
+            raise Refusal("message_not_found")
+        return message
+
+    def thread_ts(self, channel: Channel) -> str | None:
+        """Return the thread to reply in, if the call names one.
+
+        Raises:
+            Refusal: `thread_not_found`, or `cannot_reply_to_message` for the ts of a reply.
+        """
+        ts = self.args.get("thread_ts")
+        if not ts:
+            return None
+        parent = channel.messages.get(ts)
+        if parent is None:
+            raise Refusal("thread_not_found")
+        if parent.data.get("thread_ts", ts) != ts:
+            raise Refusal("cannot_reply_to_message")
+        return str(ts)
+
+    def limit(self, default: int) -> int:
+        """Return how many items the call asks for.
+
+        Raises:
+            Refusal: `invalid_limit`.
+        """
+        limit = self.args.get("limit")
+        if limit is None:
+            return default
+        if not 0 < limit <= MOST_LISTED + 1:
+            raise Refusal("invalid_limit")
+        return min(int(limit), MOST_LISTED)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A Web API method: what it does, what it takes, what it needs.
+
+    `arguments` maps each name to its kind; `required` are those it must have.
+    Any one of `scopes` is enough. `get` tells whether it may be called by GET,
+    which nothing may that changes anything.
+    """
+
+    handler: Callable[[Call], Awaitable[Answer]]
+    arguments: dict[str, ArgumentKind]
+    limit: Limit
+    required: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    get: bool = False
+    authority: Literal["bot", "app", "none"] = "bot"

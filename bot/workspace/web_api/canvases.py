@@ -1,0 +1,64 @@
+"""canvases.create and edit: a canvas is kept as the Markdown it was written in."""
+
+from typing import Any
+
+from bot.workspace.refusal import Refusal
+from bot.workspace.state import Json
+from bot.workspace.web_api.call import Answer, Call
+
+OPERATIONS = ("insert_at_start", "insert_at_end", "replace", "rename")
+MOST_MARKDOWN = 100_000
+
+
+async def create(call: Call) -> Answer:
+    """Write a canvas, in a channel when one is named."""
+    markdown = _markdown(call.args.get("document_content", {"type": "markdown", "markdown": ""}))
+    channel = call.writable_channel("channel_id") if call.args.get("channel_id") else None
+    title = call.args.get("title") or "Untitled"
+    canvas = await call.world.files.add_canvas(title, markdown, call.state.identity.bot_user_id)
+    if channel:
+        call.world.files.share(canvas, channel.id)
+    return {"canvas_id": canvas["id"]}
+
+
+async def edit(call: Call) -> Answer:
+    """Change a canvas."""
+    canvas = call.state.files.get(call.args["canvas_id"])
+    if canvas is None or canvas["mode"] != "quip":
+        raise Refusal("canvas_not_found")
+    changes = call.args["changes"]
+    if not isinstance(changes, list) or len(changes) != 1 or not isinstance(changes[0], dict):
+        raise Refusal("invalid_arguments", "[ERROR] must be an array of one change [json-pointer:/changes]")
+    await _apply(call, canvas, changes[0])
+    return {}
+
+
+async def _apply(call: Call, canvas: Json, change: Json) -> None:
+    operation = change.get("operation")
+    if operation not in OPERATIONS:
+        raise Refusal("invalid_arguments", "[ERROR] unsupported operation [json-pointer:/changes/0/operation]")
+    if operation == "rename":
+        title = _markdown(change.get("title_content"))
+        canvas |= {"title": title, "name": title}
+        await call.world.files.rewrite(canvas, await call.world.files.content(canvas["id"]))
+        return
+    if change.get("section_id"):
+        raise Refusal("section_not_found")
+    new = _markdown(change.get("document_content"))
+    old = (await call.world.files.content(canvas["id"])).decode()
+    whole = {"insert_at_start": f"{new}\n{old}", "insert_at_end": f"{old}\n{new}", "replace": new}[operation]
+    await call.world.files.rewrite(canvas, whole.encode())
+
+
+def _markdown(content: Any) -> str:
+    if (
+        not isinstance(content, dict)
+        or content.get("type") != "markdown"
+        or not isinstance(content.get("markdown"), str)
+    ):
+        raise Refusal(
+            "invalid_arguments", "[ERROR] must be {type: markdown, markdown: ...} [json-pointer:/document_content]"
+        )
+    if len(content["markdown"]) > MOST_MARKDOWN:
+        raise Refusal("canvas_too_large")
+    return str(content["markdown"])

@@ -1,0 +1,164 @@
+"""chat.postMessage, update, delete, postEphemeral, getPermalink."""
+
+import json
+from typing import Any
+
+from bot.workspace.blocks import check_message_blocks
+from bot.workspace.refusal import Refusal
+from bot.workspace.state import Json, Message
+from bot.workspace.web_api.call import Answer, Call
+
+MOST_TEXT = 40_000
+MOST_UPDATED_TEXT = 4_000
+MOST_MARKDOWN = 12_000
+MOST_ATTACHMENTS = 100
+MOST_METADATA_BYTES = 16_384
+PERSONA = ("username", "icon_emoji", "icon_url")
+
+
+async def post_message(call: Call) -> Answer:
+    """Post a message."""
+    call.need_scope("chat:write")
+    _check_persona(call)
+    channel = call.writable_channel()
+    content = _content(call, MOST_TEXT)
+    thread_ts = call.thread_ts(channel)
+    if thread_ts and call.args.get("reply_broadcast"):
+        content["subtype"] = "thread_broadcast"
+    message = call.world.messages.by_bot(channel, content, thread_ts)
+    return {"channel": channel.id, "ts": message.ts, "message": message.data}
+
+
+async def update(call: Call) -> Answer:
+    """Edit a message of the app's own."""
+    call.need_scope("chat:write")
+    channel = call.channel()
+    message = own_message(call, "cant_update_message")
+    if message.stream and message.stream.live:
+        raise Refusal("streaming_state_conflict")
+    content = _content(call, MOST_UPDATED_TEXT)
+    if "text" in call.args and "blocks" not in call.args and "markdown_text" not in call.args:
+        content["blocks"] = None  # new text alone replaces what was shown
+    if message.stream:
+        message.stream = None
+    call.world.messages.edit(channel, message, content)
+    return {"channel": channel.id, "ts": message.ts, "text": message.data["text"], "message": message.data}
+
+
+async def delete(call: Call) -> Answer:
+    """Delete a message of the app's own."""
+    call.need_scope("chat:write")
+    channel = call.channel()
+    message = own_message(call, "cant_delete_message")
+    call.world.messages.delete(channel, message)
+    return {"channel": channel.id, "ts": message.ts}
+
+
+async def post_ephemeral(call: Call) -> Answer:
+    """Show a message to one member of a channel."""
+    call.need_scope("chat:write")
+    _check_persona(call)
+    channel = call.writable_channel()
+    user_id = str(call.args["user"])
+    if user_id not in call.state.users:
+        raise Refusal("user_not_found")
+    if user_id not in channel.members:
+        raise Refusal("user_not_in_channel")
+    content = _content(call, MOST_TEXT)
+    message = call.world.messages.ephemeral(channel, user_id, content, call.thread_ts(channel))
+    return {"message_ts": message.ts}
+
+
+async def get_permalink(call: Call) -> Answer:
+    """Tell a message's address."""
+    channel = call.channel()
+    message = call.message(channel, "message_ts")
+    link = f"{call.world.base_url}/archives/{channel.id}/p{message.ts.replace('.', '')}"
+    thread_ts = message.data.get("thread_ts")
+    if thread_ts and thread_ts != message.ts:
+        link += f"?thread_ts={thread_ts}&cid={channel.id}"
+    return {"channel": channel.id, "permalink": link}
+
+
+def own_message(call: Call, refusal: str) -> Message:
+    """Return the message the call names, if the app wrote it.
+
+    Raises:
+        Refusal: `message_not_found`, or `refusal` for somebody else's.
+    """
+    message = call.message(call.channel())
+    if message.data.get("bot_id") != call.state.identity.bot_id:
+        raise Refusal(refusal)
+    return message
+
+
+def check_metadata(metadata: Any) -> None:
+    """Check message metadata.
+
+    Raises:
+        Refusal: `invalid_metadata_format` or `metadata_too_large`.
+    """
+    if not isinstance(metadata, dict):
+        raise Refusal("invalid_metadata_format")
+    if metadata and not (
+        isinstance(metadata.get("event_type"), str) and isinstance(metadata.get("event_payload"), dict)
+    ):
+        raise Refusal("invalid_metadata_format")
+    if len(json.dumps(metadata)) > MOST_METADATA_BYTES:
+        raise Refusal("metadata_too_large")
+
+
+def check_markdown(text: str) -> None:
+    """Check the length of `markdown_text`.
+
+    Raises:
+        Refusal: `msg_too_long`.
+    """
+    if len(text) > MOST_MARKDOWN:
+        raise Refusal("msg_too_long")
+
+
+def _content(call: Call, most_text: int) -> Json:
+    args = call.args
+    content: Json = {}
+    if "markdown_text" in args:
+        if args.get("text") or args.get("blocks"):
+            raise Refusal("markdown_text_conflict")
+        check_markdown(args["markdown_text"])
+        block = {"type": "markdown", "text": args["markdown_text"]}
+        content = {"text": args["markdown_text"], "blocks": check_message_blocks([block])}
+    text = args.get("text", "")
+    if len(text) > most_text:
+        raise Refusal("msg_too_long")
+    if text or "text" in args:
+        content["text"] = text
+    if "blocks" in args:
+        blocks = check_message_blocks(args["blocks"], rest=text)
+        content["blocks"] = blocks or None
+    if "attachments" in args:
+        content["attachments"] = _attachments(args["attachments"])
+    if "metadata" in args:
+        check_metadata(args["metadata"])
+        content["metadata"] = args["metadata"] or None
+    if call.method != "chat.update":
+        content = {key: value for key, value in content.items() if value is not None}
+        content.setdefault("text", "")
+    if not any(content.get(key) for key in ("text", "blocks", "attachments")):
+        raise Refusal("no_text")
+    return content
+
+
+def _attachments(attachments: Any) -> list[Json] | None:
+    if not isinstance(attachments, list) or not all(isinstance(each, dict) for each in attachments):
+        raise Refusal("invalid_attachments")
+    if len(attachments) > MOST_ATTACHMENTS:
+        raise Refusal("too_many_attachments")
+    for each in attachments:
+        if "blocks" in each:
+            each["blocks"] = check_message_blocks(each["blocks"])
+    return attachments or None
+
+
+def _check_persona(call: Call) -> None:
+    if any(key in call.args for key in PERSONA):
+        call.need_scope("chat:write.customize")

@@ -1,0 +1,197 @@
+"""conversations.info, history, replies, list, members, open, join."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from typing import Any
+
+from bot.workspace.refusal import Refusal
+from bot.workspace.state import SCOPE_WORD, Channel, Json, Message
+from bot.workspace.web_api.call import Answer, Call
+
+KIND_OF_TYPE = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
+HISTORY_DEFAULT = 100
+REPLIES_DEFAULT = 1000
+
+
+async def info(call: Call) -> Answer:
+    """Describe a channel."""
+    channel = call.channel()
+    call.need_scope(f"{SCOPE_WORD[channel.kind]}:read")
+    about = describe(call, channel)
+    if call.args.get("include_num_members"):
+        about["num_members"] = len(channel.members)
+    return {"channel": about}
+
+
+async def history(call: Call) -> Answer:
+    """List a channel's messages, newest first."""
+    channel = _readable(call)
+    roots = [channel.messages[ts] for ts in _window(call, channel.roots, newest_first=True)]
+    page, more, cursor = _page(call, roots, HISTORY_DEFAULT)
+    return _listed(call, page, more, cursor) | {"pin_count": 0}
+
+
+async def replies(call: Call) -> Answer:
+    """List a thread, oldest first; its root comes always."""
+    channel = _readable(call)
+    ts = call.args["ts"]
+    root = channel.messages.get(ts)
+    if root is None or _too_new(call, ts):
+        raise Refusal("thread_not_found")
+    found = [channel.messages[reply] for reply in _window(call, channel.replies.get(ts, []), newest_first=False)]
+    page, more, cursor = _page(call, found, REPLIES_DEFAULT)
+    return _listed(call, [root, *page], more, cursor)
+
+
+async def list_channels(call: Call) -> Answer:
+    """List channels."""
+    kinds = []
+    for name in str(call.args.get("types") or "public_channel").split(","):
+        kind = KIND_OF_TYPE.get(name.strip())
+        if kind is None:
+            raise Refusal("invalid_types")
+        call.need_scope(f"{SCOPE_WORD[kind]}:read")
+        kinds.append(kind)
+    hidden = bool(call.args.get("exclude_archived"))
+    found = [
+        channel
+        for channel in call.state.channels.values()
+        if channel.kind in kinds
+        and not (hidden and channel.archived)
+        and (channel.kind == "channel" or call.state.bot_is_in(channel))
+    ]
+    page, _, cursor = _page(call, found, HISTORY_DEFAULT)
+    return {
+        "channels": [describe(call, channel) for channel in page],
+        "response_metadata": {"next_cursor": cursor},
+    }
+
+
+async def members(call: Call) -> Answer:
+    """List the members of a channel."""
+    channel = call.channel()
+    call.need_scope(f"{SCOPE_WORD[channel.kind]}:read")
+    page, _, cursor = _page(call, channel.members, HISTORY_DEFAULT)
+    return {"members": list(page), "response_metadata": {"next_cursor": cursor}}
+
+
+async def open_dm(call: Call) -> Answer:
+    """Open a direct message with one person."""
+    call.need_scope("im:write")
+    if "channel" in call.args:
+        channel = call.channel()
+    else:
+        users = [each for each in str(call.args.get("users") or "").split(",") if each]
+        if not users:
+            raise Refusal("users_list_not_supplied")
+        if any(user not in call.state.users for user in users):
+            raise Refusal("user_not_found")
+        found = call.state.find_channel(users[0]) if len(users) == 1 else None
+        if found is None:
+            raise Refusal("method_not_supported_for_channel_type")
+        channel = found
+    about = describe(call, channel) if call.args.get("return_im") else {"id": channel.id}
+    return {"channel": about, "no_op": True, "already_open": True}
+
+
+async def join(call: Call) -> Answer:
+    """Join a public channel."""
+    call.need_scope("channels:join")
+    channel = call.channel()
+    if channel.kind != "channel":
+        raise Refusal("method_not_supported_for_channel_type")
+    if channel.archived:
+        raise Refusal("is_archived")
+    if call.state.bot_is_in(channel):
+        call.warnings.append("already_in_channel")
+    else:
+        channel.members.append(call.state.identity.bot_user_id)
+        call.state.save_channel(channel)
+    return {"channel": describe(call, channel)}
+
+
+def describe(call: Call, channel: Channel) -> Json:
+    """Return a channel as Slack describes it."""
+    about: Json = {
+        "id": channel.id,
+        "created": channel.created,
+        "is_archived": channel.archived,
+        "is_channel": channel.kind == "channel",
+        "is_group": channel.kind == "group",
+        "is_im": channel.kind == "im",
+        "is_mpim": channel.kind == "mpim",
+        "is_private": channel.kind != "channel",
+        "context_team_id": call.state.identity.team_id,
+    }
+    if channel.kind == "im":
+        return about | {"user": channel.members[0], "is_open": True}
+    topic = {"value": channel.topic, "creator": "", "last_set": 0}
+    named = {"name": channel.name, "name_normalized": channel.name, "is_member": call.state.bot_is_in(channel)}
+    return about | named | {"is_general": channel.name == "general", "topic": topic, "purpose": {**topic, "value": ""}}
+
+
+def _readable(call: Call) -> Channel:
+    channel = call.channel()
+    call.need_scope(f"{SCOPE_WORD[channel.kind]}:history")
+    if not call.state.bot_is_in(channel):
+        raise Refusal("not_in_channel")
+    return channel
+
+
+def _window(call: Call, index: Sequence[str], *, newest_first: bool) -> list[str]:
+    oldest, latest = str(call.args.get("oldest") or "0"), call.args.get("latest")
+    inclusive = bool(call.args.get("inclusive"))
+    found = []
+    for ts in reversed(index) if newest_first else index:
+        if _too_new(call, ts) or _is_after(ts, latest, inclusive=inclusive):
+            continue
+        if _stamp(ts) < _stamp(oldest) or (not inclusive and oldest == ts):
+            if newest_first:
+                break
+            continue
+        found.append(ts)
+    return found
+
+
+def _stamp(ts: str) -> tuple[int, int]:
+    seconds, _, micro = ts.partition(".")
+    try:
+        return int(seconds), int(micro.ljust(6, "0")[:6] or 0)
+    except ValueError:
+        raise Refusal("invalid_ts_oldest") from None
+
+
+def _is_after(ts: str, latest: str | None, *, inclusive: bool) -> bool:
+    if not latest:
+        return False
+    return _stamp(ts) > _stamp(latest) or (not inclusive and ts == latest)
+
+
+def _too_new(call: Call, ts: str) -> bool:
+    return bool(call.lag_seconds) and float(ts) > call.state.clock.now() - call.lag_seconds
+
+
+def _page(call: Call, found: Sequence[Any], default: int) -> tuple[Sequence[Any], bool, str]:
+    start = 0
+    if call.args.get("cursor"):
+        try:
+            start = int(base64.b64decode(call.args["cursor"], validate=True).decode().removeprefix("next:"))
+        except (binascii.Error, ValueError):
+            raise Refusal("invalid_cursor") from None
+    end = start + call.limit(default)
+    more = end < len(found)
+    cursor = base64.b64encode(f"next:{end}".encode()).decode() if more else ""
+    return found[start:end], more, cursor
+
+
+def _listed(call: Call, messages: Sequence[Message], more: bool, cursor: str) -> Answer:  # noqa: FBT001  # one private use
+    with_metadata = bool(call.args.get("include_all_metadata"))
+    shown = [
+        message.data if with_metadata else {key: value for key, value in message.data.items() if key != "metadata"}
+        for message in messages
+    ]
+    answer: Answer = {"messages": shown, "has_more": more}
+    if cursor:
+        answer["response_metadata"] = {"next_cursor": cursor}
+    return answer

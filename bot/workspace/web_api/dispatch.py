@@ -1,0 +1,111 @@
+"""A request to /api/METHOD: token, limits, scopes, arguments, faults, and the answer Slack would give."""
+
+import asyncio
+import json
+from typing import Any
+
+from aiohttp import web
+
+from bot.workspace.faults import Fault
+from bot.workspace.refusal import Refusal
+from bot.workspace.web_api.arguments import check_arguments, read_arguments
+from bot.workspace.web_api.call import Answer, Call, Method
+from bot.workspace.web_api.table import METHODS
+from bot.workspace.world import ApiCall, World
+
+SERVER_ERROR = 500
+TOO_MANY = 429
+
+
+class Dispatch:
+    """Answers Web API calls."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._scopes = ",".join(sorted(world.state.app.scopes))
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """Answer one request."""
+        name = request.match_info["method"]
+        method = METHODS.get(name)
+        fault = self._world.faults.take(name)
+        if fault and fault.kind == "server_error_before":
+            return self._failed(name, {}, SERVER_ERROR, "internal_error")
+        if fault and fault.kind == "rate_limited":
+            return self._limited(name, {}, fault.retry_after)
+        raw: dict[str, Any] = {}
+        try:
+            raw = await read_arguments(request)
+            if method is None:
+                raise Refusal("unknown_method", req_method=name)  # noqa: TRY301  # all refusals are answered below
+            self._check_token(request, raw, method)
+            wait = self._world.limits.wait(name, method.limit, str(raw.get(method.limit.by, "")))
+            if wait:
+                return self._limited(name, raw, wait)
+            body = await self._answer(name, method, raw, fault, request.method)
+        except Refusal as refusal:
+            body = refusal.answer()
+        return await self._reply(request, name, raw, body, fault)
+
+    async def _answer(self, name: str, method: Method, raw: dict[str, Any], fault: Fault | None, verb: str) -> Answer:
+        if verb == "GET" and not method.get:
+            raise Refusal("method_not_allowed_by_get")
+        if fault and fault.kind == "error":
+            raise Refusal(fault.error)
+        call = Call(self._world, name, {})
+        if method.scopes:
+            call.need_scope(*method.scopes)
+        call.args = check_arguments(method, raw)
+        if fault and fault.kind == "lagging_history":
+            call.lag_seconds = fault.seconds
+        answer = {"ok": True, **await method.handler(call)}
+        if call.warnings:
+            answer["warning"] = ",".join(call.warnings)
+            answer.setdefault("response_metadata", {})["warnings"] = call.warnings
+        return answer
+
+    def _check_token(self, request: web.Request, raw: dict[str, Any], method: Method) -> None:
+        header = request.headers.get("Authorization", "")
+        token = header.removeprefix("Bearer ") if header.startswith("Bearer ") else str(raw.get("token", ""))
+        who = self._world.state.identity
+        if method.authority == "none":
+            return
+        if not token:
+            raise Refusal("not_authed")
+        if token not in (who.bot_token, who.app_token):
+            raise Refusal("invalid_auth")
+        if token != (who.bot_token if method.authority == "bot" else who.app_token):
+            raise Refusal("not_allowed_token_type")
+
+    async def _reply(  # one private place that knows the whole call
+        self, request: web.Request, name: str, raw: dict[str, Any], body: Answer, fault: Fault | None
+    ) -> web.StreamResponse:
+        # The answer is written out before anybody can change what it tells of.
+        text = json.dumps(body)
+        self._note(name, raw, body)
+        kind = fault.kind if fault else ""
+        if fault and kind == "slow_reply":
+            await asyncio.sleep(fault.seconds)
+        if kind == "lost_reply" and request.transport:
+            request.transport.abort()
+        if kind == "server_error_after":
+            return web.json_response({"ok": False, "error": "internal_error"}, status=SERVER_ERROR)
+        headers = {"x-oauth-scopes": self._scopes, "x-slack-req-id": str(len(self._world.calls))}
+        return web.Response(text=text, content_type="application/json", headers=headers)
+
+    def _limited(self, name: str, raw: dict[str, Any], seconds: int) -> web.Response:
+        body = {"ok": False, "error": "ratelimited"}
+        self._note(name, raw, body)
+        return web.json_response(body, status=TOO_MANY, headers={"Retry-After": str(seconds)})
+
+    def _failed(self, name: str, raw: dict[str, Any], status: int, error: str) -> web.Response:
+        body = {"ok": False, "error": error}
+        self._note(name, raw, body)
+        return web.json_response(body, status=status)
+
+    def _note(self, name: str, raw: dict[str, Any], body: Answer) -> None:
+        args = {key: value for key, value in raw.items() if key != "token"}
+        error = str(body.get("error", ""))
+        self._world.calls.append(ApiCall(name, args, self._world.state.clock.now(), not error, error))
+        self._world.call_counts[name] += 1
+        self._world.state.changes.wake()

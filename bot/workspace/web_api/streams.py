@@ -1,0 +1,134 @@
+"""chat.startStream, appendStream, stopStream."""
+
+from typing import Any
+
+from bot.workspace.blocks import SOURCES, check_message_blocks, check_size
+from bot.workspace.refusal import Refusal
+from bot.workspace.schema import Check, Complaints, anything, by_type, items, string, typed
+from bot.workspace.sessions import SESSION_STATES
+from bot.workspace.state import Channel, Message
+from bot.workspace.stream import TASK_STATES, Stream
+from bot.workspace.web_api.call import Answer, Call
+from bot.workspace.web_api.chat import MOST_TEXT, check_markdown, check_metadata, own_message
+
+MOST_CHUNKS = 100
+CHUNK: dict[str, Check] = {
+    "markdown_text": typed({"text": string(12_000)}),
+    "plan_update": typed({"title": string(256, least=1)}),
+    "task_update": typed(
+        {"id": string(255, least=1), "title": string(256, least=1), "status": string(choices=TASK_STATES)},
+        {"details": string(), "output": string(), "sources": SOURCES},
+    ),
+    "blocks": typed({"blocks": anything}),
+}
+CHUNKS = items(by_type(lambda: CHUNK), MOST_CHUNKS, least=0)
+MODES = ("timeline", "plan")
+
+
+async def start_stream(call: Call) -> Answer:
+    """Start a message that is written bit by bit."""
+    call.need_scope("chat:write")
+    channel = call.writable_channel()
+    thread_ts = call.thread_ts(channel)
+    if thread_ts is None and channel.kind == "im":
+        raise Refusal("invalid_arguments", "[ERROR] missing required field: thread_ts")
+    if channel.kind != "im":
+        _check_recipient(call)
+    mode = call.args.get("task_display_mode", "timeline")
+    if mode not in MODES:
+        raise Refusal("invalid_arguments", "[ERROR] must be timeline or plan [json-pointer:/task_display_mode]")
+    stream = Stream(mode, call.state.clock.now())
+    _add(call, stream)
+    message = call.world.messages.by_bot(channel, {}, thread_ts, stream)
+    return {"channel": channel.id, "ts": message.ts}
+
+
+async def append_stream(call: Call) -> Answer:
+    """Write on."""
+    call.need_scope("chat:write")
+    channel, message, stream = _live(call)
+    if not call.args.get("markdown_text") and not call.args.get("chunks"):
+        raise Refusal("no_text")
+    _add(call, stream)
+    call.world.messages.streamed(channel, message)
+    return {"channel": channel.id, "ts": message.ts}
+
+
+async def stop_stream(call: Call) -> Answer:
+    """Finish the message."""
+    call.need_scope("chat:write")
+    channel, message, stream = _live(call)
+    status = call.args.get("session_status")
+    if status and status not in SESSION_STATES:
+        raise Refusal(
+            "invalid_arguments", f"[ERROR] must be one of {', '.join(SESSION_STATES)} [json-pointer:/session_status]"
+        )
+    blocks = check_message_blocks(call.args["blocks"]) if "blocks" in call.args else []
+    if "metadata" in call.args:
+        check_metadata(call.args["metadata"])
+    _add(call, stream, blocks)
+    stream.final_blocks = blocks
+    if call.args.get("metadata"):
+        message.data["metadata"] = call.args["metadata"]
+    call.world.messages.end_stream(channel, message)
+    if status and message.data.get("thread_ts"):
+        call.world.sessions.set_session(channel.id, message.data["thread_ts"], status)
+    return {"channel": channel.id, "ts": message.ts, "message": message.data}
+
+
+def _live(call: Call) -> tuple[Channel, Message, Stream]:
+    channel = call.channel()
+    message = own_message(call, "message_not_owned_by_app")
+    if message.stream is None or not message.stream.live:
+        raise Refusal("message_not_in_streaming_state")
+    return channel, message, message.stream
+
+
+def _check_recipient(call: Call) -> None:
+    team, user = call.args.get("recipient_team_id"), call.args.get("recipient_user_id")
+    if not team:
+        raise Refusal("missing_recipient_team_id")
+    if not user:
+        raise Refusal("missing_recipient_user_id")
+    if team != call.state.identity.team_id:
+        raise Refusal("team_not_found")
+    if user not in call.state.users:
+        raise Refusal("user_not_found")
+
+
+def _add(call: Call, stream: Stream, final_blocks: list[dict[str, Any]] | None = None) -> None:
+    text, chunks = call.args.get("markdown_text"), call.args.get("chunks")
+    if text and chunks:
+        raise Refusal("invalid_arguments", "[ERROR] markdown_text and chunks cannot be used together")
+    chunks = [{"type": "markdown_text", "text": text}] if text else chunks or []
+    if text:
+        check_markdown(text)
+    complaints: Complaints = []
+    CHUNKS(chunks, "/chunks", complaints)
+    if complaints:
+        raise Refusal("invalid_chunks", *complaints)
+    for chunk in chunks:
+        if chunk["type"] == "blocks":
+            chunk["blocks"] = check_message_blocks(chunk["blocks"])
+    _check_whole(stream, chunks, final_blocks or [])
+    for chunk in chunks:
+        stream.add(chunk)
+
+
+def _check_whole(stream: Stream, chunks: list[dict[str, Any]], final_blocks: list[dict[str, Any]]) -> None:
+    """Refuse before anything is added: a refused call changes nothing."""
+    added = sum(len(chunk.get("text", "")) for chunk in chunks if chunk["type"] == "markdown_text")
+    if len(stream.text) + added > MOST_TEXT:
+        raise Refusal("msg_too_long")
+    if stream.tasks or any(chunk["type"] == "task_update" for chunk in chunks):
+        trial = Stream(
+            stream.mode,
+            stream.started,
+            plan_title=stream.plan_title,
+            segments=[dict(segment) for segment in stream.segments],
+            tasks={task_id: dict(task) for task_id, task in stream.tasks.items()},
+            final_blocks=final_blocks,
+        )
+        for chunk in chunks:
+            trial.add(chunk)
+        check_size(trial.blocks(), "")

@@ -1,0 +1,217 @@
+"""Every method of the Web API that the workspace has: arguments, scopes, limits."""
+
+from bot.workspace.limits import POST, SPECIAL, STATUS, TIER_2, TIER_3, TIER_4
+from bot.workspace.web_api import agents, canvases, chat, conversations, files, people, reactions, streams, views
+from bot.workspace.web_api.call import ArgumentKind, Method
+
+PERSONA: dict[str, ArgumentKind] = {"username": "text", "icon_emoji": "text", "icon_url": "text"}
+MESSAGE: dict[str, ArgumentKind] = {
+    "channel": "text",
+    "text": "text",
+    "blocks": "json",
+    "attachments": "json",
+    "as_user": "bool",
+    "link_names": "bool",
+    "parse": "text",
+    "markdown_text": "text",
+}
+PAGED: dict[str, ArgumentKind] = {"cursor": "text", "limit": "int"}
+WINDOW: dict[str, ArgumentKind] = {
+    **PAGED,
+    "channel": "text",
+    "inclusive": "bool",
+    "include_all_metadata": "bool",
+    "latest": "text",
+    "oldest": "text",
+}
+VIEW: dict[str, ArgumentKind] = {"view": "json"}
+CHUNKED: dict[str, ArgumentKind] = {"channel": "text", "markdown_text": "text", "chunks": "json"}
+THREAD: dict[str, ArgumentKind] = {"channel_id": "text", "thread_ts": "text"}
+ASSISTANT = ("assistant:write", "chat:write")
+
+CHAT: dict[str, Method] = {
+    "chat.postMessage": Method(
+        chat.post_message,
+        {
+            **MESSAGE,
+            **PERSONA,
+            "thread_ts": "text",
+            "reply_broadcast": "bool",
+            "unfurl_links": "bool",
+            "unfurl_media": "bool",
+            "container_id": "text",
+            "mrkdwn": "bool",
+            "metadata": "json",
+        },
+        POST,
+        ("channel",),
+    ),
+    "chat.update": Method(
+        chat.update,
+        {**MESSAGE, "ts": "text", "file_ids": "text", "reply_broadcast": "bool", "metadata": "json"},
+        TIER_3,
+        ("channel", "ts"),
+    ),
+    "chat.delete": Method(chat.delete, {"channel": "text", "ts": "text", "as_user": "bool"}, TIER_3, ("channel", "ts")),
+    "chat.postEphemeral": Method(
+        chat.post_ephemeral, {**MESSAGE, **PERSONA, "user": "text", "thread_ts": "text"}, TIER_4, ("channel", "user")
+    ),
+    "chat.getPermalink": Method(
+        chat.get_permalink, {"channel": "text", "message_ts": "text"}, SPECIAL, ("channel", "message_ts"), get=True
+    ),
+    "chat.startStream": Method(
+        streams.start_stream,
+        {
+            **CHUNKED,
+            **PERSONA,
+            "thread_ts": "text",
+            "recipient_team_id": "text",
+            "recipient_user_id": "text",
+            "task_display_mode": "text",
+        },
+        TIER_2,
+        ("channel",),
+    ),
+    "chat.appendStream": Method(streams.append_stream, {**CHUNKED, "ts": "text"}, TIER_4, ("channel", "ts")),
+    "chat.stopStream": Method(
+        streams.stop_stream,
+        {**CHUNKED, "ts": "text", "blocks": "json", "metadata": "json", "session_status": "text"},
+        TIER_2,
+        ("channel", "ts"),
+    ),
+}
+
+READING: dict[str, Method] = {
+    "api.test": Method(people.api_test, {"error": "text", "foo": "text"}, TIER_4, get=True, authority="none"),
+    "auth.test": Method(people.auth_test, {}, SPECIAL, get=True),
+    "apps.connections.open": Method(people.open_connection, {}, TIER_3, authority="app"),
+    "conversations.info": Method(
+        conversations.info,
+        {"channel": "text", "include_locale": "bool", "include_num_members": "bool"},
+        TIER_3,
+        ("channel",),
+        get=True,
+    ),
+    "conversations.history": Method(conversations.history, WINDOW, TIER_3, ("channel",), get=True),
+    "conversations.replies": Method(
+        conversations.replies, {**WINDOW, "ts": "text"}, TIER_3, ("channel", "ts"), get=True
+    ),
+    "conversations.list": Method(
+        conversations.list_channels, {**PAGED, "exclude_archived": "bool", "types": "text"}, TIER_2, get=True
+    ),
+    "conversations.members": Method(
+        conversations.members, {**PAGED, "channel": "text"}, TIER_4, ("channel",), get=True
+    ),
+    "users.info": Method(
+        people.user_info, {"user": "text", "include_locale": "bool"}, TIER_4, ("user",), ("users:read",), get=True
+    ),
+    "users.list": Method(people.list_users, {**PAGED, "include_locale": "bool"}, TIER_2, (), ("users:read",), get=True),
+    "bots.info": Method(people.bot_info, {"bot": "text"}, TIER_3, (), ("users:read",), get=True),
+    "team.info": Method(
+        people.team_info,
+        {"team": "text", "domain": "text", "include_slackbot_availability": "bool"},
+        TIER_3,
+        (),
+        ("team:read",),
+        get=True,
+    ),
+    "files.info": Method(
+        files.file_info,
+        {**PAGED, "file": "text", "count": "int", "page": "int"},
+        TIER_4,
+        ("file",),
+        ("files:read",),
+        get=True,
+    ),
+}
+
+WRITING: dict[str, Method] = {
+    "conversations.open": Method(
+        conversations.open_dm, {"channel": "text", "users": "text", "return_im": "bool"}, TIER_3
+    ),
+    "conversations.join": Method(conversations.join, {"channel": "text"}, TIER_3, ("channel",)),
+    "reactions.add": Method(
+        reactions.add,
+        {"channel": "text", "name": "text", "timestamp": "text"},
+        TIER_3,
+        ("channel", "name", "timestamp"),
+        ("reactions:write",),
+    ),
+    "reactions.remove": Method(
+        reactions.remove,
+        {"channel": "text", "name": "text", "timestamp": "text", "file": "text", "file_comment": "text"},
+        TIER_2,
+        ("name",),
+        ("reactions:write",),
+    ),
+    "files.getUploadURLExternal": Method(
+        files.get_upload_url,
+        {"filename": "text", "length": "int", "alt_txt": "text", "snippet_type": "text"},
+        TIER_4,
+        ("filename", "length"),
+        ("files:write",),
+    ),
+    "files.completeUploadExternal": Method(
+        files.complete_upload,
+        {"files": "json", "channel_id": "text", "channels": "text", "initial_comment": "text", "thread_ts": "text"},
+        TIER_4,
+        ("files",),
+        ("files:write",),
+    ),
+    "views.open": Method(
+        views.open_view, {**VIEW, "trigger_id": "text", "interactivity_pointer": "text"}, TIER_4, ("view",)
+    ),
+    "views.push": Method(
+        views.push, {**VIEW, "trigger_id": "text", "interactivity_pointer": "text"}, TIER_4, ("view",)
+    ),
+    "views.update": Method(
+        views.update, {**VIEW, "view_id": "text", "external_id": "text", "hash": "text"}, TIER_4, ("view",)
+    ),
+    "views.publish": Method(views.publish, {**VIEW, "user_id": "text", "hash": "text"}, TIER_4, ("view", "user_id")),
+    "canvases.create": Method(
+        canvases.create,
+        {"title": "text", "document_content": "json", "channel_id": "text"},
+        TIER_2,
+        (),
+        ("canvases:write",),
+    ),
+    "canvases.edit": Method(
+        canvases.edit,
+        {"canvas_id": "text", "changes": "json"},
+        TIER_3,
+        ("canvas_id", "changes"),
+        ("canvases:write",),
+    ),
+}
+
+AGENT: dict[str, Method] = {
+    "assistant.threads.setStatus": Method(
+        agents.set_status,
+        {**THREAD, **PERSONA, "status": "text", "loading_messages": "json"},
+        STATUS,
+        ("channel_id", "thread_ts", "status"),
+        ASSISTANT,
+    ),
+    "assistant.threads.setTitle": Method(
+        agents.set_title, {**THREAD, "title": "text"}, TIER_3, ("channel_id", "thread_ts", "title"), ASSISTANT
+    ),
+    "assistant.threads.setSuggestedPrompts": Method(
+        agents.set_prompts,
+        {**THREAD, "title": "text", "prompts": "json"},
+        TIER_3,
+        ("channel_id", "prompts"),
+        ASSISTANT,
+    ),
+    "agents.sessions.setStatus": Method(
+        agents.set_session_status,
+        {**THREAD, **PERSONA, "status": "text", "title": "text", "initiator_user_id": "text"},
+        TIER_3,
+        ("channel_id", "status"),
+        ("chat:write",),
+    ),
+    "agents.sessions.rename": Method(
+        agents.rename_session, {**THREAD, "title": "text"}, TIER_3, ("channel_id", "title"), ("chat:write",)
+    ),
+}
+
+METHODS: dict[str, Method] = {**CHAT, **READING, **WRITING, **AGENT}

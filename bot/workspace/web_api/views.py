@@ -1,0 +1,51 @@
+"""views.open, push, update, publish."""
+
+from bot.workspace.blocks import check_view
+from bot.workspace.refusal import Refusal
+from bot.workspace.web_api.call import Answer, Call
+
+
+async def open_view(call: Call) -> Answer:
+    """Open a modal."""
+    return {"view": call.world.views.open(_trigger(call), _modal(call))}
+
+
+async def push(call: Call) -> Answer:
+    """Put a modal on top of another."""
+    return {"view": call.world.views.push(_trigger(call), _modal(call))}
+
+
+async def update(call: Call) -> Answer:
+    """Replace a view."""
+    args = call.args
+    if not args.get("view_id") and not args.get("external_id"):
+        raise Refusal("invalid_arguments", "[ERROR] missing required field: view_id or external_id")
+    view = check_view(args["view"])
+    return {"view": call.world.views.update(view, args.get("view_id"), args.get("external_id"), args.get("hash"))}
+
+
+async def publish(call: Call) -> Answer:
+    """Set a person's home tab."""
+    user = call.state.users.get(str(call.args["user_id"]))
+    if user is None or user.is_bot:
+        raise Refusal("user_not_found")
+    if not call.state.app.home_tab:
+        raise Refusal("not_enabled")
+    view = check_view(call.args["view"])
+    if view["type"] != "home":
+        raise Refusal("invalid_arguments", "[ERROR] must be home [json-pointer:/view/type]")
+    return {"view": call.world.views.publish(user.id, view, call.args.get("hash"))}
+
+
+def _trigger(call: Call) -> str:
+    trigger = call.args.get("trigger_id") or call.args.get("interactivity_pointer")
+    if not trigger:
+        raise Refusal("invalid_arguments", "[ERROR] missing required field: trigger_id")
+    return str(trigger)
+
+
+def _modal(call: Call) -> dict[str, object]:
+    view = check_view(call.args["view"])
+    if view["type"] != "modal":
+        raise Refusal("invalid_arguments", "[ERROR] must be modal [json-pointer:/view/type]")
+    return view

@@ -1,0 +1,51 @@
+"""Everything a Web API method, a person or the page works with."""
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.workspace.delivery import Delivery
+from bot.workspace.faults import Faults
+from bot.workspace.files import Files
+from bot.workspace.interactivity import Interactivity
+from bot.workspace.limits import Limits
+from bot.workspace.messages import Messages
+from bot.workspace.responses import Responses
+from bot.workspace.sessions import Sessions
+from bot.workspace.socket_mode import SocketMode
+from bot.workspace.state import State
+from bot.workspace.views import Views
+
+MOST_CALLS = 20_000
+
+
+@dataclass(frozen=True)
+class ApiCall:
+    """One Web API call that was seen: `at` in seconds since the epoch, `error` is Slack's code or empty."""
+
+    method: str
+    args: dict[str, Any]
+    at: float
+    ok: bool
+    error: str
+
+
+@dataclass
+class World:
+    """The parts of the workspace, wired together by `server.Workspace`."""
+
+    state: State
+    faults: Faults
+    limits: Limits
+    delivery: Delivery
+    sessions: Sessions
+    messages: Messages
+    files: Files
+    views: Views
+    responses: Responses
+    interactivity: Interactivity
+    sockets: SocketMode | None
+    notice: str = ""
+    base_url: str = ""
+    calls: deque[ApiCall] = field(default_factory=lambda: deque(maxlen=MOST_CALLS))
+    call_counts: Counter[str] = field(default_factory=Counter)

@@ -1,0 +1,113 @@
+"""A workspace for a test, a client of it, and a Bolt app that listens to it."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.workspace.server import Workspace
+
+MANIFEST = Path(__file__).parent / "manifest.yml"
+Refused = Callable[[str, Awaitable[Any]], Awaitable[dict[str, Any]]]
+Start = Callable[..., Awaitable[Workspace]]
+Listen = Callable[..., Awaitable[AsyncApp]]
+
+
+@pytest.fixture
+async def start() -> AsyncIterator[Start]:
+    """Start workspaces that stop with the test."""
+    started: list[Workspace] = []
+
+    async def start(**options: Any) -> Workspace:
+        workspace = await Workspace.start(options.pop("manifest", MANIFEST), **options)
+        started.append(workspace)
+        return workspace
+
+    yield start
+    for workspace in started:
+        await workspace.stop()
+
+
+@pytest.fixture
+async def workspace(start: Start) -> Workspace:
+    return await start(rate_limits=False)
+
+
+@pytest.fixture
+def client_of(session: aiohttp.ClientSession) -> Callable[[Workspace], AsyncWebClient]:
+    """The real client, without retries of its own."""
+
+    def make(workspace: Workspace) -> AsyncWebClient:
+        return AsyncWebClient(
+            workspace.bot_token, base_url=workspace.api_url, session=session, retry_handlers=[], timeout=10
+        )
+
+    return make
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
+        yield session
+
+
+@pytest.fixture
+def client(workspace: Workspace, client_of: Callable[[Workspace], AsyncWebClient]) -> AsyncWebClient:
+    return client_of(workspace)
+
+
+@pytest.fixture
+def refused() -> Refused:
+    """Await a call that must fail with a code; returns the whole answer."""
+
+    async def refused(code: str, call: Awaitable[Any]) -> dict[str, Any]:
+        with pytest.raises(SlackApiError) as caught:
+            await call
+        assert caught.value.response["error"] == code, caught.value.response
+        answer: dict[str, Any] = caught.value.response.data
+        return answer
+
+    return refused
+
+
+@pytest.fixture
+def manifest_with(tmp_path: Path) -> Callable[[Callable[[dict[str, Any]], None]], Path]:
+    """The manifest with a change."""
+
+    def change(edit: Callable[[dict[str, Any]], None]) -> Path:
+        raw = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
+        edit(raw)
+        path = tmp_path / "changed.yml"
+        path.write_text(yaml.safe_dump(raw), encoding="utf-8")
+        return path
+
+    return change
+
+
+@pytest.fixture
+async def listen() -> AsyncIterator[Listen]:
+    """Connect real Bolt apps by Socket Mode: `await listen(workspace, register)`."""
+    handlers: list[AsyncSocketModeHandler] = []
+
+    async def listen(workspace: Workspace, register: Callable[[AsyncApp], None]) -> AsyncApp:
+        quiet = logging.getLogger("quiet-bolt")
+        quiet.setLevel(logging.CRITICAL)
+        client = AsyncWebClient(workspace.bot_token, base_url=workspace.api_url)
+        app = AsyncApp(client=client, logger=quiet)
+        register(app)
+        handler = AsyncSocketModeHandler(app, workspace.app_token, logger=quiet)
+        handlers.append(handler)
+        await handler.connect_async()
+        return app
+
+    yield listen
+    for handler in handlers:
+        await handler.close_async()

@@ -1,0 +1,169 @@
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.workspace.server import Workspace
+
+TEXT = {"type": "mrkdwn", "text": "hello"}
+PLAIN = {"type": "plain_text", "text": "hello"}
+BUTTON = {"type": "button", "text": PLAIN, "action_id": "go", "value": "1"}
+CARD = {"type": "task_card", "task_id": "1", "title": "Read", "status": "pending"}
+
+
+def options(count: int) -> Any:
+    return [{"text": PLAIN, "value": str(number)} for number in range(count)]
+
+
+def section(**more: Any) -> Any:
+    return {"type": "section", "text": TEXT, **more}
+
+
+def long(length: int) -> Any:
+    return {"type": "mrkdwn", "text": "x" * length}
+
+
+GOOD = [
+    [section(), {"type": "divider"}],
+    [section(accessory=BUTTON), section(fields=[TEXT] * 10)],
+    [section(text=long(3000))],
+    [{"type": "actions", "elements": [BUTTON, {"type": "static_select", "action_id": "s", "options": options(100)}]}],
+    [
+        {
+            "type": "context",
+            "elements": [TEXT, {"type": "image", "image_url": "https://x.example/i.png", "alt_text": "i"}],
+        }
+    ],
+    [{"type": "header", "text": PLAIN}],
+    [{"type": "markdown", "text": "x" * 12_000}],
+    [
+        {
+            "type": "plan",
+            "title": "Plan",
+            "tasks": [
+                {**CARD, "output": {"type": "rich_text", "elements": []}}
+                | {
+                    "output": {
+                        "type": "rich_text",
+                        "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "done"}]}],
+                    }
+                }
+            ],
+        }
+    ],
+    [CARD],
+    [{"type": "table", "rows": [[{"type": "raw_text", "text": "a"}] * 20] * 100}],
+    [
+        {
+            "type": "context_actions",
+            "elements": [
+                {
+                    "type": "feedback_buttons",
+                    "action_id": "f",
+                    "positive_button": {"text": PLAIN, "value": "up"},
+                    "negative_button": {"text": PLAIN, "value": "down"},
+                }
+            ],
+        }
+    ],
+    [{"type": "carousel", "elements": [{"type": "card", "title": TEXT, "actions": [BUTTON]}]}],
+    [{"type": "container", "title": PLAIN, "child_blocks": [section()]}],
+    [section()] * 50,
+]
+BAD = [
+    ([{"type": "sektion"}], "unsupported type: sektion [json-pointer:/blocks/0/type]"),
+    ([section(), section(text=long(3001))], "must be less than 3001 characters [json-pointer:/blocks/1/text/text]"),
+    ([section(text=long(0))], "must be more than 0 characters [json-pointer:/blocks/0/text/text]"),
+    ([section(colour="red")], "invalid additional property: colour [json-pointer:/blocks/0]"),
+    ([section(accessory={**BUTTON, "label": "x"})], "invalid additional property: label"),
+    (
+        [section(accessory={**BUTTON, "text": {"type": "plain_text", "text": "x" * 76}})],
+        "must be less than 76 characters",
+    ),
+    ([section(accessory={"type": "plain_text_input"})], "unsupported type: plain_text_input"),
+    ([section()] * 51, "no more than 50 items allowed [json-pointer:/blocks]"),
+    ([{"type": "section"}], "missing required field: text or fields"),
+    ([{"type": "header", "text": TEXT}], "unsupported type: mrkdwn"),
+    ([{"type": "actions", "elements": []}], "must provide at least 1 items"),
+    ([{"type": "actions", "elements": [BUTTON, BUTTON]}], "action_id already exists: go"),
+    ([section(block_id="a"), section(block_id="a")], "block_id already exists: a"),
+    ([{"type": "markdown", "text": "x" * 12_001}], "must be less than 12001 characters"),
+    ([{"type": "markdown", "text": "x" * 6_001}] * 2, "all markdown blocks together"),
+    ([CARD, {"type": "plan", "title": "Plan", "tasks": [CARD]}], "plan and task_card cannot share a message"),
+    ([{**CARD, "status": "done"}], "must be a valid enum value: pending, in_progress, complete, error"),
+    ([{"type": "table", "rows": [[{"type": "raw_text", "text": "a"}] * 21]}], "no more than 20 items"),
+    ([{"type": "table", "rows": [[{"type": "raw_text", "text": "a"}]] * 101}], "no more than 100 items"),
+    ([{"type": "alert", "text": TEXT}], "unsupported type: alert"),
+    ([{"type": "context_actions", "elements": [BUTTON]}], "unsupported type: button"),
+    ([{"type": "image", "alt_text": "x"}], "exactly one of image_url and slack_file"),
+    ([{"type": "actions", "elements": [{"type": "static_select", "action_id": "s"}]}], "exactly one of options"),
+    (
+        [{"type": "actions", "elements": [{"type": "static_select", "action_id": "s", "options": options(101)}]}],
+        "no more than 100 items",
+    ),
+    (
+        [{"type": "container", "title": PLAIN, "child_blocks": [section(text=long(3001))]}],
+        "[json-pointer:/blocks/0/child_blocks/0/text/text]",
+    ),
+]
+
+
+@pytest.mark.parametrize("blocks", GOOD, ids=lambda blocks: blocks[0]["type"])
+async def test_good_blocks_are_taken(
+    workspace: Workspace, client: AsyncWebClient, blocks: list[dict[str, Any]]
+) -> None:
+    answer = await client.chat_postMessage(channel=workspace.channel_id("#general"), text="x", blocks=blocks)
+    assert all(block["block_id"] for block in answer["message"]["blocks"])
+
+
+@pytest.mark.parametrize(("blocks", "complaint"), BAD, ids=[complaint[:40] for _, complaint in BAD])
+async def test_bad_blocks_are_refused_and_the_fault_is_named(
+    workspace: Workspace,
+    client: AsyncWebClient,
+    refused: Callable[..., Awaitable[dict[str, Any]]],
+    blocks: list[dict[str, Any]],
+    complaint: str,
+) -> None:
+    channel = workspace.channel_id("#general")
+    answer = await refused("invalid_blocks", client.chat_postMessage(channel=channel, text="x", blocks=blocks))
+    assert any(complaint in each for each in answer["response_metadata"]["messages"]), answer
+    assert workspace.messages("#general") == []
+
+
+async def test_cards_have_a_size_as_a_whole(
+    workspace: Workspace, client: AsyncWebClient, refused: Callable[..., Awaitable[dict[str, Any]]]
+) -> None:
+    channel = workspace.channel_id("#general")
+    tasks = [{**CARD, "task_id": str(number)} for number in range(49)]
+    plan = {"type": "plan", "title": "Plan", "tasks": tasks[:48]}
+    await client.chat_postMessage(channel=channel, text="x", blocks=[plan])
+    await refused("msg_too_long", client.chat_postMessage(channel=channel, text="x", blocks=[{**plan, "tasks": tasks}]))
+    detail = {
+        "type": "rich_text",
+        "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "x" * 900}]}],
+    }
+    wordy = [{**task, "details": detail} for task in tasks[:12]]
+    await refused("msg_too_long", client.chat_postMessage(channel=channel, text="x", blocks=[{**plan, "tasks": wordy}]))
+
+
+async def test_one_table_a_message_and_a_list_of_blocks(
+    workspace: Workspace, client: AsyncWebClient, refused: Callable[..., Awaitable[dict[str, Any]]]
+) -> None:
+    channel = workspace.channel_id("#general")
+    table = {"type": "table", "rows": [[{"type": "raw_text", "text": "a"}]]}
+    await refused("only_one_table_allowed", client.chat_postMessage(channel=channel, text="x", blocks=[table, table]))
+    await refused(
+        "invalid_blocks_format", client.chat_postMessage(channel=channel, text="x", blocks='{"type": "section"}')
+    )
+
+
+async def test_new_text_alone_replaces_blocks_and_an_empty_list_removes_them(
+    workspace: Workspace, client: AsyncWebClient
+) -> None:
+    channel = workspace.channel_id("#general")
+    ts = (await client.chat_postMessage(channel=channel, text="x", blocks=[section()]))["ts"]
+    await client.chat_update(channel=channel, ts=ts, text="y", blocks=[{"type": "divider"}])
+    assert workspace.messages("#general")[0]["blocks"][0]["type"] == "divider"
+    await client.chat_update(channel=channel, ts=ts, text="z")
+    assert "blocks" not in workspace.messages("#general")[0]

@@ -1,0 +1,126 @@
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.workspace.refusal import ActionFailed
+from bot.workspace.server import Workspace
+
+
+class Served:
+    """A real Bolt app behind a real HTTP server, which counts what it answers."""
+
+    def __init__(self) -> None:
+        self.bolt: Any = None
+        self.url = ""
+        self.requests: list[web.Request] = []
+        self.refuse = 0
+
+    async def handle(self, request: web.Request) -> Any:
+        self.requests.append(request)
+        if self.refuse:
+            self.refuse -= 1
+            return web.Response(status=503)
+        return await self.bolt.server().handle_post_requests(request)
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[Any]:
+    served = Served()
+    app = web.Application()
+    app.router.add_post("/slack/events", served.handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    served.url = f"http://127.0.0.1:{runner.addresses[0][1]}/slack/events"
+    yield served
+    await runner.cleanup()
+
+
+def bolt_for(workspace: Workspace, secret: str | None = None) -> Any:
+    quiet = logging.getLogger("quiet-bolt")
+    quiet.setLevel(logging.CRITICAL)
+    client = AsyncWebClient(workspace.bot_token, base_url=workspace.api_url)
+    return AsyncApp(client=client, signing_secret=secret or workspace.signing_secret, logger=quiet)
+
+
+async def test_events_commands_and_presses_come_signed(
+    start: Callable[..., Awaitable[Workspace]], served: Served
+) -> None:
+    workspace = await start(request_url=served.url)
+    served.bolt = bolt_for(workspace)
+    seen: list[Any] = []
+
+    @served.bolt.event("app_mention")
+    async def mention(event: Any, say: Any) -> None:
+        seen.append(event["ts"])
+        await say(text="hello", thread_ts=event["ts"])
+
+    @served.bolt.event("message")
+    async def message() -> None:
+        pass
+
+    @served.bolt.command("/testhand")
+    async def command(ack: Any, command: Any) -> None:
+        await ack(f"got {command['text']}")
+
+    ana = workspace.person("ana")
+    ts = await ana.say("#general", "@testhand hi")
+    await workspace.until(lambda: len(workspace.thread("#general", ts)) == 2)
+    assert seen == [ts]
+    await ana.command("#general", "/testhand", "a & b")
+    assert ana.ephemerals("#general")[0]["text"] == "got a & b"
+
+
+async def test_a_wrong_secret_is_turned_away_by_bolt(
+    start: Callable[..., Awaitable[Workspace]], served: Served
+) -> None:
+    workspace = await start(request_url=served.url, retry_scale=0)
+    served.bolt = bolt_for(workspace, secret="another secret")
+    with pytest.raises(ActionFailed, match="dispatch_failed"):
+        await workspace.person("ana").command("#general", "/testhand")
+
+
+async def test_a_failed_delivery_comes_again_and_says_why(
+    start: Callable[..., Awaitable[Workspace]], served: Served
+) -> None:
+    workspace = await start(request_url=served.url, retry_scale=0)
+    served.bolt = bolt_for(workspace)
+    seen: list[Any] = []
+
+    @served.bolt.event("message")
+    async def message(event: Any) -> None:
+        seen.append(event["text"])
+
+    ana = workspace.person("ana")
+    await ana.say("@testhand", "first")
+    await workspace.until(lambda: seen == ["first"])
+    served.refuse = 2
+    await ana.say("@testhand", "second")
+    await workspace.until(lambda: seen == ["first", "second"])
+    last = served.requests[-1]
+    assert last.headers["X-Slack-Retry-Num"] == "2"
+    assert last.headers["X-Slack-Retry-Reason"] == "http_error"
+    assert served.requests[0].headers.get("X-Slack-Retry-Num") is None
+
+
+async def test_an_unverified_url_gets_no_events(start: Callable[..., Awaitable[Workspace]]) -> None:
+    async def wrong(request: web.Request) -> Any:
+        bodies.append(await request.json())
+        return web.json_response({"challenge": "something else"})
+
+    bodies: list[Any] = []
+    app = web.Application()
+    app.router.add_post("/", wrong)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    workspace = await start(request_url=f"http://127.0.0.1:{runner.addresses[0][1]}/", retry_scale=0.00001)
+    await workspace.person("ana").say("@testhand", "hi")
+    await workspace.until(lambda: len(bodies) == 4)
+    await runner.cleanup()
+    assert {body["type"] for body in bodies} == {"url_verification"}

@@ -1,0 +1,131 @@
+import asyncio
+import stat
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.workspace.server import Workspace
+
+MANIFEST = Path(__file__).parent / "manifest.yml"
+
+
+async def test_the_next_start_shows_the_same_threads(tmp_path: Path) -> None:
+    first = await Workspace.start(MANIFEST, data=tmp_path / "data")
+    ana = first.person("ana")
+    client = AsyncWebClient(first.bot_token, base_url=first.api_url)
+    root = await ana.say("#sales", "root", files=[("a.csv", b"1,2")])
+    channel = first.channel_id("#sales")
+    posted = await client.chat_postMessage(
+        channel=channel, thread_ts=root, text="reply", metadata={"event_type": "x", "event_payload": {"key": "1"}}
+    )
+    await client.reactions_add(channel=channel, name="eyes", timestamp=root)
+    stream = await client.chat_startStream(
+        channel=channel,
+        thread_ts=root,
+        markdown_text="so far",
+        recipient_team_id=first.team_id,
+        recipient_user_id=ana.id,
+    )
+    await client.agents_sessions_setStatus(channel_id=channel, thread_ts=root, status="suspended", title="Job")
+    gone = await ana.say("#sales", "gone")
+    await ana.delete("#sales", gone)
+    before = first.messages("#sales")
+    await first.stop()
+
+    second = await Workspace.start(MANIFEST, data=tmp_path / "data")
+    try:
+        after = second.messages("#sales")
+        assert [each["text"] for each in after] == ["root", "reply", "so far"]
+        before[2]["streaming"] = False
+        assert after == before
+        assert second.thread("#sales", root)[1]["ts"] == posted["ts"]
+        assert second.thread("#sales", root)[2]["ts"] == stream["ts"]
+        assert second.session("#sales", root)["status"] == "suspended"
+        assert await second.file(after[0]["files"][0]["id"]) == b"1,2"
+        assert second.api_url == first.api_url
+        assert (second.bot_token, second.team_id, second.person("ana").id) == (first.bot_token, first.team_id, ana.id)
+        assert second.page_url.partition("token=")[2] != first.page_url.partition("token=")[2]
+        assert await second.person("ana").say("#sales", "later") > stream["ts"]
+    finally:
+        await second.stop()
+
+
+async def test_files_are_served_from_another_port_when_the_last_one_is_taken(tmp_path: Path) -> None:
+    first = await Workspace.start(MANIFEST, data=tmp_path)
+    await first.person("ana").say("#sales", "", files=[("a.csv", b"1,2")])
+    await first.stop()
+    port = int(first.api_url.rpartition(":")[2].partition("/")[0])
+    taken = await asyncio.start_server(lambda _r, writer: writer.close(), "127.0.0.1", port)
+    second = await Workspace.start(MANIFEST, data=tmp_path)
+    try:
+        file = second.messages("#sales")[0]["files"][0]
+        assert second.api_url != first.api_url
+        assert file["url_private"].startswith(second.api_url.removesuffix("/api/"))
+    finally:
+        await second.stop()
+        taken.close()
+
+
+async def test_an_event_nobody_took_is_delivered_after_a_restart(
+    tmp_path: Path, listen: Callable[..., Awaitable[AsyncApp]]
+) -> None:
+    first = await Workspace.start(MANIFEST, data=tmp_path)
+    await first.person("ana").say("@testhand", "anybody?")
+    await first.stop()
+    second = await Workspace.start(MANIFEST, data=tmp_path)
+    seen: list[Any] = []
+
+    def register(app: Any) -> None:
+        @app.event("message")
+        async def message(event: Any) -> None:
+            seen.append(event["text"])
+
+    try:
+        await listen(second, register)
+        await second.until(lambda: seen == ["anybody?"])
+    finally:
+        await second.stop()
+
+
+async def test_what_holds_tokens_is_private(tmp_path: Path) -> None:
+    workspace = await Workspace.start(MANIFEST, data=tmp_path / "data")
+    await workspace.stop()
+    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "data" / "workspace.sqlite3").stat().st_mode) == 0o600
+
+
+async def test_it_starts_alone_and_stops_on_a_signal() -> None:
+    root = Path(__file__).parents[2]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bot.workspace", "--manifest", str(MANIFEST), cwd=root, stdout=asyncio.subprocess.PIPE
+    )
+    lines = {}
+    while b"Ctrl-C" not in (line := await asyncio.wait_for(process.stdout.readline(), 20)):
+        name, _, value = line.decode().strip().partition(":")
+        lines[name] = value.strip()
+    client = AsyncWebClient(lines["SLACK_BOT_TOKEN"], base_url=lines["SLACK_API_URL"])
+    assert (await client.auth_test())["ok"]
+    process.terminate()
+    assert await asyncio.wait_for(process.wait(), 10) == 0
+
+
+async def test_a_manifest_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yml"
+    path.write_text("- not a manifest\n", encoding="utf-8")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "bot.workspace",
+        "--manifest",
+        str(path),
+        cwd=Path(__file__).parents[2],
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, errors = await asyncio.wait_for(process.communicate(), 20)
+    assert process.returncode == 1
+    assert errors.decode().count("\n") == 1
+    assert "is not an app manifest" in errors.decode()
