@@ -1,0 +1,38 @@
+"""Work that goes on after Slack was told "received": kept hold of, and waited for at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+
+class Background:
+    """Tasks of our own: nobody else keeps a reference to them. A failure is logged, never fatal."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, object], what: str) -> None:
+        """Do it beside everything else. `what` names it in the log should it fail."""
+        task = asyncio.create_task(self._watch(work, what))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def drain(self, timeout: float = 5.0) -> None:  # noqa: ASYNC109  what is left is cancelled
+        """Wait for what is under way, at most `timeout` seconds; cancel the rest."""
+        if not self._tasks:
+            return
+        _, late = await asyncio.wait(self._tasks, timeout=timeout)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+    async def _watch(self, work: Coroutine[Any, Any, object], what: str) -> None:
+        try:
+            await work
+        except Exception:
+            log.exception("could not %s", what)

@@ -1,0 +1,67 @@
+"""Keeps one plan card true: edits are coalesced, unchanged pictures are not sent, and it never falls silent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+
+from bot.slack.outbox import Outbox
+from bot.slack.views.card import plan_card
+from handoff.job import Ask, Job
+
+PAUSE = 1.2
+"""Seconds between two edits of one card: Slack lets 50 a minute through, for all cards together."""
+QUIET = 30.0
+"""Seconds after which a card is drawn again even if no row changed, so that running times move."""
+
+
+class CardPainter:
+    """Draws the card of one job for as long as this instance works on it."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._wanted: tuple[Job, Ask, str] | None = None
+        self._drawn: tuple[object, ...] = ()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+
+    def show(self, job: Job, ask: Ask, ts: str) -> None:
+        """The card should show this state. Returns at once; the latest state wins."""
+        self._wanted = (job, ask, ts)
+        if self._rows(ask) != self._drawn:
+            self._wake.set()
+        if self._task is None and not self._closing.is_set():
+            self._task = asyncio.create_task(self._paint())
+
+    async def stop(self) -> None:
+        """Draw no more. An edit that is on its way arrives first, so that a later one is not overtaken."""
+        self._closing.set()
+        self._wake.set()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _rows(self, ask: Ask) -> tuple[object, ...]:
+        rows = ((name, work.state, work.specialist, work.attempt) for name, work in ask.work.items())
+        return (ask.id, ask.state, ask.plan is not None, *rows)
+
+    async def _paint(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(QUIET):
+                    await self._wake.wait()
+            self._wake.clear()
+            if self._closing.is_set():
+                return
+            if self._wanted is not None:
+                job, ask, ts = self._wanted
+                self._drawn = self._rows(ask)
+                await self._outbox.update(job.place, ts, plan_card(job, ask, time.time()))
+            await self._pause()
+
+    async def _pause(self) -> None:
+        """Wait a little, so that changes gather; a stop ends it at once."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PAUSE):
+                await self._closing.wait()

@@ -1,0 +1,129 @@
+"""`/leadhand`: status, trace, cancel, help. Answered to the person alone."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack import notices
+from bot.slack.background import Background
+from bot.slack.desk import CancelVerdict, Denied, Desk
+from bot.slack.notices import note, tell
+from bot.slack.payloads import Command, Malformed, parse_command
+from bot.slack.text import clean, plain
+from bot.slack.views.home import help_message
+from bot.slack.views.outgoing import Outgoing
+from bot.slack.views.status import status_job, status_list, trace
+from handoff.contracts import Place
+from handoff.store.interface import Entry
+
+log = logging.getLogger(__name__)
+
+COMMAND = "/leadhand"
+_JOB = re.compile(r"J[0-9A-HJKMNP-TV-Z]{10}")
+_ANYTHING = re.compile(r".*", re.DOTALL)
+IN_MESSAGES = "The whole trace is on its way to your direct messages with me, as a JSON file."
+_DENIED: dict[Denied, str] = {"unknown": notices.UNKNOWN, "not_yours": notices.NOT_YOURS}
+
+
+class Commands:
+    """The listener of the slash command."""
+
+    def __init__(self, desk: Desk, background: Background) -> None:
+        self._desk = desk
+        self._background = background
+
+    def register(self, app: AsyncApp) -> None:
+        """Make the app listen."""
+        app.command(COMMAND)(self.on_command)
+        app.command(_ANYTHING)(_unknown)
+
+    async def on_command(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+        """One command: the answer goes back with the acknowledgement."""
+        command = parse_command(body)
+        if isinstance(command, Malformed):
+            log.warning("a command without %s was left alone", command.reason)
+            await ack()
+            return
+        message = await self._answer(command, client)
+        await ack(text=message.text, blocks=list(message.blocks), response_type="ephemeral")
+
+    async def _answer(self, command: Command, client: AsyncWebClient) -> Outgoing:
+        job = command.rest.strip("`").upper()
+        if command.word in {"", "help"}:
+            return help_message()
+        if command.word == "status" and not job:
+            return status_list(await self._desk.jobs(command.team, command.user))
+        if command.word not in {"status", "trace", "cancel"}:
+            known = "`status`, `trace JOB`, `cancel JOB` and `help`"
+            return note(f"I do not know “{clean(plain(command.word, 40))}”. There are {known}.")
+        if not job:
+            return note(f"Which job? `{COMMAND} status` lists yours, then: `{COMMAND} {command.word} JOB`.")
+        if not _JOB.fullmatch(job):
+            name = clean(plain(command.rest, 40))
+            return note(
+                f"“{name}” is no job. A job's name is J and ten letters and digits; `{COMMAND} status` lists yours."
+            )
+        if command.word == "cancel":
+            return await self._cancel(command, job)
+        return await (self._status if command.word == "status" else self._trace)(command, job, client)
+
+    async def _cancel(self, command: Command, job: str) -> Outgoing:
+        verdict = await self._desk.cancel(command.team, job, None, user=command.user)
+        words: dict[CancelVerdict, str] = {
+            "cancelling": notices.STOPPING,
+            "nothing": f"{job} is over already.",
+            "unknown": notices.UNKNOWN,
+            "not_yours": notices.NOT_YOURS,
+        }
+        return note(words[verdict])
+
+    async def _status(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+        del client
+        found = await self._desk.job(command.team, job, command.user)
+        return note(_DENIED[found]) if isinstance(found, str) else status_job(found, time.time())
+
+    async def _trace(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+        found = await self._desk.job(command.team, job, command.user)
+        if isinstance(found, str):
+            return note(_DENIED[found])
+        entries = await self._desk.trace(command.team, job, command.user)
+        if isinstance(entries, str):
+            return note(_DENIED[entries])
+        self._background.start(self._send(command, job, entries, client), "send a trace")
+        return trace(found, entries, IN_MESSAGES)
+
+    async def _send(self, command: Command, job: str, entries: Sequence[Entry], client: AsyncWebClient) -> None:
+        """A file cannot be ephemeral, so the trace goes to the person's direct messages."""
+        try:
+            direct = await client.conversations_open(users=command.user)
+            await client.files_upload_v2(
+                channel=direct["channel"]["id"],
+                filename=f"{job}.json",
+                title=f"Trace of {job}",
+                content=trace_json(job, entries),
+            )
+        except Exception:
+            place = Place(team=command.team, channel=command.channel, thread_ts="")
+            await tell(
+                client, place, command.user, note(f"The trace of {job} could not be sent. Try again in a minute.")
+            )
+            raise
+
+
+def trace_json(job: str, entries: Sequence[Entry]) -> str:
+    """The whole log as one JSON object: `job`, and its `events` in order, each with its `seq`."""
+    events = [{"seq": entry.seq, **json.loads(entry.payload)} for entry in entries]
+    return json.dumps({"job": job, "events": events}, indent=2, ensure_ascii=False)
+
+
+async def _unknown(ack: AsyncAck) -> None:
+    await ack(text=f"I only know `{COMMAND}`.", response_type="ephemeral")

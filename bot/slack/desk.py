@@ -1,0 +1,65 @@
+"""What the listeners need of the rest of the bot: record what people did, and tell what jobs are at."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from bot.slack.views.status import JobLine
+from handoff.contracts import Attachment, Place, Request
+from handoff.job import Job
+from handoff.store.interface import Entry
+
+AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown"]
+"""`stale`: the question is answered or its request over. `not_yours`: only who asked may answer."""
+ReplyVerdict = Literal["taken", "ignored"]
+CancelVerdict = Literal["cancelling", "nothing", "not_yours", "unknown"]
+"""`nothing`: the job is over. `unknown`: there is no such job, or none in that thread."""
+Denied = Literal["unknown", "not_yours"]
+
+
+class Desk(Protocol):
+    """Where listeners hand in. Everything that returns has been recorded; an exception means that it was not.
+
+    `dedupe` ids name what happened, so that a second delivery changes nothing
+    and is answered as the first was. Who may do what is decided here, not by
+    the listeners.
+    """
+
+    async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
+        """Record a request; False for a duplicate. `refusal`: why it will not be worked on, told in the thread."""
+
+    async def reply(
+        self,
+        place: Place,
+        *,
+        user: str,
+        text: str,
+        attachments: tuple[Attachment, ...],
+        ts: str,
+        dedupe: tuple[str, ...],
+    ) -> ReplyVerdict:
+        """A message in the thread: taken if it answers an open question of its author, else ignored.
+
+        What is ignored leaves no trace: the same dedupe ids may come again with `request`. What was
+        taken is taken again when it comes twice.
+        """
+
+    async def answer(
+        self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
+    ) -> AnswerVerdict:
+        """A click on an answer's button."""
+
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
+        """Stop a job, named by its id or by its place."""
+
+    async def jobs(self, team: str, user: str) -> list[JobLine]:
+        """The jobs that a person asked for, newest first."""
+
+    async def job(self, team: str, job: str, user: str) -> Job | Denied:
+        """One job, if the person may see it."""
+
+    async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
+        """A job's log, if the person may see it."""
+
+    async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> None:
+        """A thumb below an answer."""

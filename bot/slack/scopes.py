@@ -1,0 +1,47 @@
+"""What the code uses of Slack, and the permission each thing needs. `manifest.yml` is held to this by a test."""
+
+from __future__ import annotations
+
+METHOD_SCOPES: dict[str, tuple[str, ...]] = {
+    "agents_sessions_setStatus": ("chat:write",),
+    "assistant_threads_setSuggestedPrompts": ("assistant:write",),
+    "canvases_access_set": ("canvases:write",),
+    "canvases_create": ("canvases:write",),
+    "chat_appendStream": ("chat:write",),
+    "chat_delete": ("chat:write",),
+    "chat_postEphemeral": ("chat:write",),
+    "chat_postMessage": ("chat:write",),
+    "chat_startStream": ("chat:write",),
+    "chat_stopStream": ("chat:write",),
+    "chat_update": ("chat:write",),
+    "conversations_open": ("im:write",),
+    "conversations_replies": ("channels:history", "groups:history", "im:history", "mpim:history"),
+    "files_completeUploadExternal": ("files:write",),
+    "files_getUploadURLExternal": ("files:write",),
+    "files_info": ("files:read",),
+    "files_upload_v2": ("files:write",),
+    "reactions_add": ("reactions:write",),
+    "views_open": (),
+    "views_publish": (),
+}
+"""The Web API methods that are called, by their name in the SDK."""
+
+EVENT_SCOPES: dict[str, tuple[str, ...]] = {
+    "agent_session_stopped": ("chat:write",),
+    "app_home_opened": (),
+    "app_mention": ("app_mentions:read",),
+    "message.channels": ("channels:history",),
+    "message.groups": ("groups:history",),
+    "message.im": ("im:history",),
+    "message.mpim": ("mpim:history",),
+}
+"""The events that are handled."""
+
+OTHER_SCOPES = ("commands", "files:read", "assistant:write")
+"""The slash command and the shortcut; fetching files by their address; being an agent at all."""
+
+
+def needed() -> frozenset[str]:
+    """All permissions of the bot token."""
+    tables = (*METHOD_SCOPES.values(), *EVENT_SCOPES.values(), OTHER_SCOPES)
+    return frozenset(scope for scopes in tables for scope in scopes)

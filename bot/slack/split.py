@@ -1,0 +1,89 @@
+"""Cuts a long answer into messages: at ends of paragraphs, with code and tables whole or repaired."""
+
+from __future__ import annotations
+
+import re
+
+LIMIT = 11_500
+"""Characters of Markdown in one message; Slack's own limit is 12,000 for all its markdown blocks together."""
+CONTINUED = "\n\n_continued below_"
+
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)")
+_TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+
+
+def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
+    """The parts of a text, each at most `limit` characters, all but the last saying that more follows.
+
+    An empty text is one empty part. Raises ValueError for a limit too small to hold anything.
+    """
+    if limit < 200:
+        raise ValueError(f"a part must hold at least 200 characters, not {limit}")
+    if len(markdown) <= limit:
+        return [markdown]
+    room = limit - len(CONTINUED)
+    pieces = [piece for block in _blocks(markdown) for piece in _fit(block, room)]
+    parts, current = [], ""
+    for piece in pieces:
+        joined = f"{current}\n\n{piece}" if current else piece
+        if len(joined) > room and current:
+            parts.append(current)
+            joined = piece
+        current = joined
+    parts.append(current)
+    return [part + CONTINUED for part in parts[:-1]] + parts[-1:]
+
+
+def _blocks(markdown: str) -> list[str]:
+    """The paragraphs, with a code fence being one however many empty lines it has."""
+    blocks: list[list[str]] = [[]]
+    fence = ""
+    for line in markdown.split("\n"):
+        mark = _FENCE.fullmatch(line)
+        if fence:
+            blocks[-1].append(line)
+            if mark and mark.group(1).startswith(fence) and not mark.group(2).strip():
+                fence = ""
+                blocks.append([])
+        elif mark and "`" not in mark.group(2):
+            fence = mark.group(1)
+            blocks.append([line])
+        elif line.strip():
+            blocks[-1].append(line)
+        else:
+            blocks.append([])
+    return ["\n".join(lines) for lines in blocks if lines]
+
+
+def _fit(block: str, room: int) -> list[str]:
+    """A block in pieces that fit, each whole in itself: its fence closed, its table with a head."""
+    if len(block) <= room:
+        return [block]
+    lines = block.split("\n")
+    head, foot = "", ""
+    mark = _FENCE.fullmatch(lines[0])
+    if mark:
+        head, foot = lines[0][:100] + "\n", "\n" + mark.group(1)
+        lines = lines[1:-1] if _FENCE.fullmatch(lines[-1]) else lines[1:]
+    elif len(lines) > 2 and _TABLE_RULE.fullmatch(lines[1]) and len(lines[0]) + len(lines[1]) < room // 2:
+        head, lines = f"{lines[0]}\n{lines[1]}\n", lines[2:]
+    room -= len(head) + len(foot)
+    pieces, current = [], ""
+    for row in (part for line in lines for part in _cut(line, room)):
+        joined = f"{current}\n{row}" if current else row
+        if len(joined) > room and current:
+            pieces.append(current)
+            joined = row
+        current = joined
+    return [head + piece + foot for piece in [*pieces, current] if piece]
+
+
+def _cut(line: str, room: int) -> list[str]:
+    """A line in pieces that fit: at a sentence's end, else at a space, else anywhere."""
+    pieces = []
+    while len(line) > room:
+        at = max(line.rfind(end, room // 2, room) + 1 for end in (". ", "! ", "? "))
+        at = at or line.rfind(" ", room // 2, room) + 1 or room
+        pieces.append(line[:at].rstrip())
+        line = line[at:].lstrip() if at < room else line[at:]
+    return [*pieces, line]

@@ -1,0 +1,161 @@
+"""An answer that people can read while it is written, on Slack's streaming methods.
+
+Streaming is an extra: whatever goes wrong with it, the answer is then posted
+whole, and the half-written message goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from bot.slack.outbox import Gone, Outbox, Sent, metadata
+from bot.slack.text import StreamCleaner
+from bot.slack.views.outgoing import Outgoing
+from bot.slack.web_calls import Doubt, Refused
+from handoff.contracts import Place
+from handoff.store.interface import Claim, StoreError
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 0.4
+"""Seconds before a stream is begun, and between two pieces: an answer that is quicker is simply posted."""
+LONGEST = 11_000
+"""Characters of a streamed answer; a longer one is posted in parts instead."""
+
+
+class AnswerStream:
+    """One answer on its way. `write` never waits for Slack."""
+
+    def __init__(self, outbox: Outbox, claim: Claim, place: Place, key: str, *, reader: str) -> None:
+        self._outbox = outbox
+        self._claim = claim
+        self._place = place
+        self._key = key
+        self._reader = reader
+        self._cleaner = StreamCleaner()
+        self._buffer = ""
+        self._length = 0
+        self._ts = ""
+        self._broken = False
+        self._closing = asyncio.Event()
+        self._pump: asyncio.Task[None] | None = None
+
+    async def write(self, text: str) -> None:
+        """Take the next piece of the model's text."""
+        self._buffer += self._cleaner.feed(text)
+        if self._pump is None and not self._broken:
+            self._pump = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        """Send what has gathered, every now and then, until cancelled or broken."""
+        try:
+            while not await self._closes_within(PATIENCE):
+                if self._buffer:
+                    await self._flush()
+        except (Refused, Doubt, Gone, StoreError) as error:
+            log.info("job %s: the answer is not streamed: %s", self._place.job_id, error)
+            self._broken = True
+
+    async def _closes_within(self, seconds: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
+        return self._closing.is_set()
+
+    async def _flush(self) -> None:
+        piece, self._buffer = self._buffer, ""
+        self._length += len(piece)
+        if self._length > LONGEST:
+            raise Refused("msg_too_long", "the answer goes out in parts")
+        if self._ts:
+            await self._append(piece)
+        elif not self._outbox.calls.budget.room("chat.startStream", priority="stream"):
+            raise Refused("ratelimited", "no stream is left this minute")
+        else:
+            await self._start(piece)
+
+    async def _start(self, piece: str) -> None:
+        intent = await self._outbox.begin(self._claim, self._key)
+        if intent.ts or not intent.first:
+            raise Refused("already_begun", "an earlier owner began this answer")
+        data = await self._outbox.calls.make(
+            "chat.startStream",
+            lambda: self._outbox.client.chat_startStream(
+                channel=self._place.channel,
+                thread_ts=self._place.thread_ts,
+                markdown_text=piece,
+                recipient_team_id=self._place.team,
+                recipient_user_id=self._reader,
+            ),
+            priority="stream",
+        )
+        self._ts = str(data["ts"])
+        await self._outbox.store.outbox_draft(self._claim, self._key, self._ts)
+
+    async def _append(self, piece: str) -> None:
+        await self._outbox.calls.make(
+            "chat.appendStream",
+            lambda: self._outbox.client.chat_appendStream(
+                channel=self._place.channel, ts=self._ts, markdown_text=piece
+            ),
+            priority="stream",
+        )
+
+    async def finish(self, parts: Sequence[Outgoing], closing: Sequence[dict[str, Any]]) -> Sent | None:
+        """Close the stream under the text with `closing` blocks. None: it must be posted whole instead.
+
+        Raises Gone if the job is no longer ours.
+        """
+        await self._settle()
+        if not self._ts:
+            return None
+        rest = self._buffer + self._cleaner.finish()
+        if self._broken or self._length + len(rest) > LONGEST or len(parts) > 1:
+            await self.abandon()
+            return None
+        try:
+            await self._stop(rest, closing)
+        except Refused as error:
+            log.info("job %s: the stream could not be closed: %s", self._place.job_id, error)
+            await self.abandon()
+            return None
+        except Doubt:
+            found = await self._outbox.find(self._place, self._key)
+            if not found:
+                await self.abandon()
+                return None
+        return await self._outbox.done(self._claim, self._key, self._ts)
+
+    async def _stop(self, rest: str, closing: Sequence[dict[str, Any]]) -> None:
+        await self._outbox.calls.make(
+            "chat.stopStream",
+            lambda: self._outbox.client.chat_stopStream(
+                channel=self._place.channel,
+                ts=self._ts,
+                markdown_text=rest or None,
+                blocks=list(closing),
+                metadata=metadata(self._place, self._key),
+            ),
+        )
+
+    async def _settle(self) -> None:
+        """Let a piece that is on its way arrive, and send no more."""
+        self._closing.set()
+        if self._pump is not None:
+            await asyncio.gather(self._pump, return_exceptions=True)
+
+    async def abandon(self) -> None:
+        """Take the half-written message, if there is one, out of the thread."""
+        await self._settle()
+        if self._ts:
+            ts, self._ts = self._ts, ""
+            await self._outbox.delete(self._place, ts)
+
+    def drop(self) -> None:
+        """Stop sending and leave the rest to whoever owns the job next."""
+        self._broken = True
+        self._closing.set()

@@ -1,0 +1,186 @@
+"""The job's side of its Slack thread: what each message key shows, the live card, the streamed answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.card_painter import CardPainter
+from bot.slack.client import close_client
+from bot.slack.files import download
+from bot.slack.outbox import Outbox, Sent
+from bot.slack.session import STATUS, set_status
+from bot.slack.stream import AnswerStream
+from bot.slack.views import answer as answer_view
+from bot.slack.views import ending
+from bot.slack.views.card import plan_card
+from bot.slack.views.outgoing import Outgoing
+from bot.slack.views.question import question, question_answered
+from handoff import messages
+from handoff.contracts import Artifact
+from handoff.events import AttachmentsFetched
+from handoff.job import Ask, Job, Work
+from handoff.store.interface import Claim, JobKey, Store
+
+log = logging.getLogger(__name__)
+
+
+class Thread:
+    """Shows jobs in their threads. One serves all the jobs of an instance."""
+
+    def __init__(self, client: AsyncWebClient, outbox: Outbox, store: Store, *, model_label: str) -> None:
+        self._client = client
+        self._outbox = outbox
+        self._store = store
+        self._model_label = model_label
+        self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
+        self._painters: dict[JobKey, CardPainter] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def fetch(self, claim: Claim, ask: Ask) -> AttachmentsFetched:
+        """Bring the request's files into the store, side by side; what cannot be had is a named gap."""
+        fetched = await asyncio.gather(*(download(self._client, file) for file in ask.request.attachments))
+        artifacts, faults = [], []
+        for file, data in zip(ask.request.attachments, fetched, strict=True):
+            if isinstance(data, str):
+                faults.append(data)
+                continue
+            digest = await self._store.put_blob(claim.key, data)
+            kept = Artifact(id=digest, name=file.name, media_type=file.media_type, size=len(data), about="attached")
+            artifacts.append(kept)
+        return AttachmentsFetched(at=time.time(), request=ask.id, artifacts=tuple(artifacts), faults=tuple(faults))
+
+    async def post(self, claim: Claim, job: Job, ask: Ask, key: str) -> Sent:
+        """Put the message of that key into the thread, once. Raises Gone if the job is no longer ours."""
+        place = job.place
+        if key == messages.card(ask.id):
+            return await self._outbox.post(claim, place, key, plan_card(job, ask, time.time()))
+        if key == messages.card_end(ask.id):
+            return await self._paint_the_end(job, ask)
+        if key == messages.answer(ask.id):
+            return await self._post_the_end(claim, job, ask)
+        for work in ask.work.values():
+            asked = work.question
+            if asked is not None and key == messages.question(ask.id, work.subtask.id, asked.number):
+                return await self._outbox.post(claim, place, key, question(job, ask, work))
+            for artifact in work.result.artifacts if work.result else ():
+                if key == messages.file(ask.id, artifact.id):
+                    return await self._post_file(claim, job, key, artifact)
+        return Sent("", "there is nothing to show any more")
+
+    async def _post_file(self, claim: Claim, job: Job, key: str, artifact: Artifact) -> Sent:
+        try:
+            data = await self._store.get_blob(claim.key, artifact.id)
+        except KeyError:
+            return Sent("", f"{artifact.name} is no longer kept")
+        if artifact.publish_as == "canvas":
+            return await self._outbox.canvas(claim, job.place, key, artifact, data.decode("utf-8", "replace"))
+        return await self._outbox.upload(claim, job.place, key, artifact, data)
+
+    async def _post_the_end(self, claim: Claim, job: Job, ask: Ask) -> Sent:
+        key = messages.answer(ask.id)
+        stream = self._streams.pop((claim.key, ask.id), None)
+        if ask.answer is None:
+            if stream is not None:
+                await stream.abandon()
+            return await self._outbox.post(claim, job.place, key, self._ending(job, ask))
+        parts = answer_view.answer(job, ask, self._model_label)
+        if stream is not None:
+            sent = await stream.finish(parts, answer_view.answer_end(job, ask, self._model_label))
+            if sent is not None:
+                return sent
+        sent = Sent("")
+        for number, part in enumerate(parts):
+            last = number == len(parts) - 1
+            sent = await self._outbox.post(claim, job.place, key if last else f"{key}:{number}", part)
+            if sent.fault:
+                break
+        return sent
+
+    def _ending(self, job: Job, ask: Ask) -> Outgoing:
+        if ask.refusal:
+            return ending.refused(ask.refusal)
+        return ending.cancelled(job, ask) if ask.cancelled_by else ending.failed(job, ask)
+
+    async def _paint_the_end(self, job: Job, ask: Ask) -> Sent:
+        ts = ask.posted.get(messages.card(ask.id), "")
+        if not ts:
+            return Sent("", "there is no card")
+        painter = self._painters.get(_key(job))
+        if painter is not None:
+            await painter.stop()
+        shown = await self._outbox.update(job.place, ts, plan_card(job, ask, time.time()))
+        return Sent(ts if shown else "", "" if shown else "the card could not be edited")
+
+    async def begin_answer(self, claim: Claim, job: Job, ask: Ask) -> AnswerStream:
+        """A stream for the answer that is about to be written."""
+        stream = AnswerStream(self._outbox, claim, job.place, messages.answer(ask.id), reader=ask.request.user)
+        self._streams[claim.key, ask.id] = stream
+        return stream
+
+    def changed(self, claim: Claim, before: Job, after: Job) -> None:
+        """Redraw the card if a row of it changed, close answered questions, tell Slack the session's status."""
+        ask = after.latest
+        old = before.ask(ask.id)
+        if old is None or old.state != ask.state:
+            self._show_status(after, ask)
+        if old is None or ask.refusal:
+            return
+        for name, work in ask.work.items():
+            then = old.work.get(name)
+            if then is not None and then.question is not None and work.question is None:
+                self._close_question(after, ask, then, work)
+        ts = ask.posted.get(messages.card(ask.id), "")
+        if ts and not ask.over and messages.card_end(ask.id) not in ask.posted:
+            painter = self._painters.get(claim.key)
+            if painter is None:
+                painter = self._painters[claim.key] = CardPainter(self._outbox)
+            painter.show(after, ask, ts)
+
+    def _close_question(self, job: Job, ask: Ask, then: Work, now: Work) -> None:
+        """Take the buttons off a question that was answered, and say who decided."""
+        asked = then.question
+        if asked is None or len(now.answers) <= len(then.answers):
+            return
+        ts = ask.posted.get(messages.question(ask.id, then.subtask.id, asked.number), "")
+        if ts:
+            text = now.answers[-1].text.removeprefix("Answered by a person: ")
+            card = question_answered(ask, then.subtask.title, asked.message, ask.request.user, text, time.time())
+            self._later(self._outbox.update(job.place, ts, card))
+
+    def _show_status(self, job: Job, ask: Ask) -> None:
+        title = ask.plan.goal if ask.plan else ask.request.text
+        self._later(
+            set_status(
+                self._client, self._outbox.calls, job.place, STATUS[ask.state], title=title, user=ask.request.user
+            )
+        )
+
+    def _later(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def left(self, key: JobKey) -> None:
+        """The job is no longer in our hands: stop drawing, and drop unfinished streams."""
+        painter = self._painters.pop(key, None)
+        if painter is not None:
+            await painter.stop()
+        for name in [name for name in self._streams if name[0] == key]:
+            self._streams.pop(name).drop()
+
+    async def close(self) -> None:
+        """End what is under way and close the client."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await close_client(self._client)
+
+
+def _key(job: Job) -> JobKey:
+    return JobKey(job.place.team, job.id)

@@ -1,0 +1,71 @@
+"""The other ends of a request, and the words while it waits its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.slack.text import clean, mention
+from bot.slack.views.answer import usage_words
+from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
+from handoff.job import Ask, Job, Work
+
+_LISTED = 12
+
+
+def failed(job: Job, ask: Ask) -> Outgoing:
+    """The step that failed, why, and what people can do. Raises ValueError for a request that has not failed."""
+    if ask.failure is None:
+        raise ValueError(f"{ask.id} has not failed")
+    if ask.refusal:
+        return refused(ask.refusal)
+    step, reason = clean(ask.failure.step, limit=200), clean(ask.failure.reason, limit=1200)
+    lines = [":x: *I could not answer this.*", f"*Step:* {step}", f"*Reason:* {reason}"]
+    if ask.failure.advice:
+        lines.append(f"*What you can do:* {clean(ask.failure.advice, limit=600)}")
+    blocks = [section("\n".join(lines)), *_progress(ask)]
+    blocks.append(context(" · ".join([f"job {job.id}", *usage_words(ask.usage), _took(ask)])))
+    return Outgoing(text=f"I could not answer this. {step}: {reason}", blocks=tuple(blocks))
+
+
+def cancelled(job: Job, ask: Ask) -> Outgoing:
+    """The report of a stop: what was done, what was under way, what was left."""
+    who = mention(ask.cancelled_by)
+    blocks = [section(f":octagonal_sign: *Stopped* by {who}."), *_progress(ask)]
+    if not ask.work:
+        blocks.append(section("No plan was made yet, so no work was done."))
+    blocks.append(context(" · ".join([f"job {job.id}", *usage_words(ask.usage), _took(ask)])))
+    return Outgoing(text=f"Stopped by {who}.", blocks=tuple(blocks))
+
+
+def refused(reason: str) -> Outgoing:
+    """Why a request is not worked on, and what to do instead."""
+    text = clean(reason, limit=2500) or "I cannot take that."
+    return Outgoing(text=text, blocks=(section(text),))
+
+
+def queued(ahead: int) -> Outgoing:
+    """A request that waits for earlier ones of its thread."""
+    others = "an earlier request" if ahead == 1 else f"{ahead} earlier requests"
+    text = f":hourglass_flowing_sand: I am still at {others} in this thread. Yours comes next."
+    return Outgoing(text=text, blocks=(section(text),), priority="card")
+
+
+def _progress(ask: Ask) -> list[Block]:
+    works = list(ask.work.values())
+    groups = [
+        ("Done", [work for work in works if work.state == "complete"]),
+        ("In progress", [work for work in works if work.state in {"in_progress", "input_required"}]),
+        ("Failed", [work for work in works if work.state == "error"]),
+        ("Left", [work for work in works if work.state in {"pending", "skipped"}]),
+    ]
+    lines = [f"*{name}:* {_titles(group)}" for name, group in groups if group]
+    return [section("\n".join(lines))] if lines else []
+
+
+def _titles(works: Sequence[Work]) -> str:
+    named = ", ".join(clean(work.subtask.title, limit=50) for work in works[:_LISTED])
+    return f"{named} and {len(works) - _LISTED} more" if len(works) > _LISTED else named
+
+
+def _took(ask: Ask) -> str:
+    return seconds((ask.ended or ask.written or ask.request.at) - ask.request.at)

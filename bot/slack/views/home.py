@@ -1,0 +1,86 @@
+"""The app's home, its help, and the window that starts a job from a message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bot.slack.text import plain
+from bot.slack.views.outgoing import Block, Outgoing, context, header, section
+from bot.slack.views.status import JobLine, job_line
+
+START_JOB = "start_job"
+"""The callback_id of the message shortcut and of the window it opens."""
+REQUEST_BLOCK = "request"
+REQUEST_ACTION = "text"
+REQUEST_LIMIT = 2900
+
+PROMPTS: tuple[tuple[str, str], ...] = (
+    ("Analyse a table", "Profile the attached table: what stands out, and what should I check?"),
+    ("Research a question", "Research this question and give me a short answer with sources: "),
+    ("Write a document", "Write a one-page brief on this topic, with the open questions at the end: "),
+    ("What can you do?", "help"),
+)
+"""Title and text of the prompts that Slack suggests in a new conversation."""
+
+
+def help_text() -> str:
+    """How to use the bot, in mrkdwn."""
+    return (
+        "*Ask:* mention me in a channel, or write to me directly. Say what you need, attach files if it is about them. "
+        "I plan the work, give each part to a specialist, and post one answer in the thread.\n"
+        "*In the thread:* answer my questions with a button or a reply. Mention me again to ask for more. "
+        "Press *Stop*, or mention me with the word `stop`, to stop.\n"
+        "*Commands:*\n"
+        "• `/leadhand status` your jobs; `/leadhand status JOB` one of them\n"
+        "• `/leadhand trace JOB` every step of a job: a timeline, and a file in your direct messages\n"
+        "• `/leadhand cancel JOB` stop a job\n"
+        "• `/leadhand help` this text"
+    )
+
+
+def help_message() -> Outgoing:
+    """The help as a message."""
+    return Outgoing(text="How to use Leadhand", blocks=(section(help_text()),))
+
+
+def suggested_prompts() -> list[dict[str, str]]:
+    """The prompts in the form that Slack's API takes."""
+    return [{"title": title, "message": message} for title, message in PROMPTS]
+
+
+def app_home(lines: Sequence[JobLine]) -> Block:
+    """The home tab of a person: how it works, and their jobs."""
+    blocks = [header("Leadhand"), section(help_text()), {"type": "divider"}, header("Your jobs")]
+    blocks += [section(job_line(line)) for line in lines[:20]] or [context("None yet.")]
+    return {"type": "home", "blocks": blocks}
+
+
+def start_job_modal(text: str, metadata: str) -> Block:
+    """The window of "Start a job from this". `text` is put into its field, `metadata` comes back with it."""
+    field: dict[str, Any] = {
+        "type": "plain_text_input",
+        "action_id": REQUEST_ACTION,
+        "multiline": True,
+        "max_length": 3000,
+        "placeholder": {"type": "plain_text", "text": "What should be done with this message?"},
+    }
+    if text.strip():
+        field["initial_value"] = text[:REQUEST_LIMIT]
+    return {
+        "type": "modal",
+        "callback_id": START_JOB,
+        "private_metadata": metadata,
+        "title": {"type": "plain_text", "text": "Start a job"},
+        "submit": {"type": "plain_text", "text": "Start"},
+        "close": {"type": "plain_text", "text": "Close"},
+        "blocks": [
+            {
+                "type": "input",
+                "block_id": REQUEST_BLOCK,
+                "label": {"type": "plain_text", "text": plain("What should be done?", 100)},
+                "element": field,
+            },
+            context("The job runs in the message's thread. The message and its files go with it."),
+        ],
+    }

@@ -1,0 +1,87 @@
+"""A message on its way to Slack, and the few blocks that messages are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bot.slack.text import plain
+
+Block = dict[str, Any]
+Priority = Literal["answer", "question", "card"]
+
+SECTION_LIMIT = 3000
+CONTEXT_LIMIT = 2000
+BUTTON_TEXT_LIMIT = 75
+BUTTON_VALUE_LIMIT = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message as the outbox sends it. `text` is what notifications and screen readers get (mrkdwn, cleaned).
+
+    `priority` says who goes first where Slack's limits leave room for one.
+    """
+
+    text: str
+    blocks: tuple[Block, ...]
+    priority: Priority = "answer"
+
+
+def section(mrkdwn: str) -> Block:
+    """A paragraph. The text is already cleaned."""
+    return {"type": "section", "text": {"type": "mrkdwn", "text": _cut(mrkdwn, SECTION_LIMIT)}}
+
+
+def context(*lines: str) -> Block:
+    """Small print: one line below the other. The lines are already cleaned."""
+    return {
+        "type": "context",
+        "elements": [{"type": "mrkdwn", "text": _cut(line, CONTEXT_LIMIT)} for line in lines[:10]],
+    }
+
+
+def header(title: str) -> Block:
+    """A title of at most 150 characters."""
+    return {"type": "header", "text": {"type": "plain_text", "text": plain(title, 150)}}
+
+
+def button(text: str, action_id: str, value: str, *, style: str = "") -> Block:
+    """A button. A value that Slack would refuse is a bug of the caller's: raises ValueError."""
+    if len(value) > BUTTON_VALUE_LIMIT:
+        raise ValueError(f"a button's value holds {BUTTON_VALUE_LIMIT} characters, not {len(value)}")
+    label = {"type": "plain_text", "text": plain(text, BUTTON_TEXT_LIMIT) or "…"}
+    made: Block = {"type": "button", "text": label, "action_id": action_id, "value": value}
+    return {**made, "style": style} if style else made
+
+
+def actions(elements: Sequence[Block]) -> Block:
+    """A row of buttons."""
+    return {"type": "actions", "elements": list(elements)}
+
+
+def rich_text(text: str) -> Block:
+    """Text that Slack shows as it is, without any markup."""
+    element = {"type": "text", "text": text}
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [element]}]}
+
+
+def seconds(duration: float) -> str:
+    """A duration as people say it: 0.4 s, 12 s, 3 min 5 s, 2 h 10 min."""
+    if duration < 0:
+        duration = 0.0
+    if duration < 9.95:
+        return f"{duration:.1f} s"
+    whole = round(duration)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

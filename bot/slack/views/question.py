@@ -1,0 +1,111 @@
+"""A specialist's question to people: a message of its own, with buttons for the likely answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.slack.text import clean, mention, plain
+from bot.slack.views.outgoing import (
+    BUTTON_VALUE_LIMIT,
+    Block,
+    Outgoing,
+    actions,
+    button,
+    context,
+    section,
+)
+from handoff.job import Ask, Job, Work
+
+ANSWER = "answer:"
+"""How the action_id of an answer's button starts; the number of the option follows."""
+MAX_BUTTONS = 5
+_SHORT = 40
+_MESSAGE_LIMIT = 2400
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What an answer's button carries."""
+
+    job: str
+    request: str
+    subtask: str
+    number: int
+    text: str
+
+
+def question(job: Job, ask: Ask, work: Work) -> Outgoing:
+    """The open question of a subtask. Raises ValueError if it has none."""
+    if work.question is None:
+        raise ValueError(f"{work.subtask.id} asks nothing")
+    who = mention(ask.request.user)
+    title = clean(work.subtask.title, limit=150)
+    options = [option.strip() for option in work.question.options if option.strip()][:MAX_BUTTONS]
+    blocks = [section(f"{who} *{title}* needs an answer:\n{clean(work.question.message, limit=_MESSAGE_LIMIT)}")]
+    if any(len(option) > _SHORT for option in options):
+        lines = [f"*{number}.* {clean(option, limit=500)}" for number, option in enumerate(options, 1)]
+        blocks.append(section("\n".join(lines)))
+        labels = [str(number) for number in range(1, len(options) + 1)]
+    else:
+        labels = options
+    if options:
+        blocks.append(
+            actions(
+                [
+                    button(label, f"{ANSWER}{index}", _value(job, ask, work, option))
+                    for index, (label, option) in enumerate(zip(labels, options, strict=True))
+                ]
+            )
+        )
+    blocks.append(
+        context("Choose one, or reply in this thread in your own words." if options else "Reply in this thread.")
+    )
+    text = f"{who} {clean(work.question.message, limit=1000)}"
+    return Outgoing(text=text, blocks=tuple(blocks), priority="question")
+
+
+def _value(job: Job, ask: Ask, work: Work, option: str) -> str:
+    number = work.question.number if work.question else 0
+    kept = option
+    while True:
+        choice = {"job": job.id, "request": ask.id, "subtask": work.subtask.id, "number": number, "text": kept}
+        value = json.dumps(choice, ensure_ascii=False)
+        if len(value) <= BUTTON_VALUE_LIMIT:
+            return value
+        kept = kept[: len(kept) * 3 // 4]
+
+
+def choice_of(value: str) -> Choice | None:
+    """What a button's value says, or None where it is none of ours."""
+    try:
+        fields = json.loads(value)
+        texts = [fields[name] for name in ("job", "request", "subtask", "text")]
+        number = fields["number"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if not all(isinstance(text, str) for text in texts) or not isinstance(number, int):
+        return None
+    return Choice(texts[0], texts[1], texts[2], number, texts[3])
+
+
+def question_answered(ask: Ask, work_title: str, message: str, user: str, text: str, at: float) -> Outgoing:
+    """The question once it is answered: no buttons, and who decided what, when (`at`: seconds since the epoch)."""
+    _ = ask
+    title = clean(work_title, limit=150)
+    asked = section(f"*{title}* asked:\n{clean(message, limit=_MESSAGE_LIMIT)}")
+    decided = decision(user, text, at)
+    return Outgoing(text=decided, blocks=(asked, context(decided)), priority="question")
+
+
+def settled(blocks: Sequence[Block], user: str, text: str, at: float) -> list[Block]:
+    """The blocks of a question that was just clicked, without its buttons and with the decision."""
+    kept = [{k: v for k, v in block.items() if k != "block_id"} for block in blocks if block.get("type") == "section"]
+    return [*kept, context(decision(user, text, at))]
+
+
+def decision(user: str, text: str, at: float) -> str:
+    """Who decided what, when; Slack shows the time in the reader's own zone."""
+    when = f"<!date^{int(at)}^{{date_short_pretty}} at {{time}}|at {int(at)}>"
+    return f":white_check_mark: {mention(user)} answered “{clean(plain(text, 300))}” {when}"

@@ -1,0 +1,147 @@
+"""What `/leadhand status` and `/leadhand trace` show to the person who asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.slack.text import clean, mention, plain, visible
+from bot.slack.views.answer import usage_words
+from bot.slack.views.card import card_title
+from bot.slack.views.outgoing import Outgoing, context, header, seconds, section
+from handoff import events as ev
+from handoff.job import Ask, Job
+from handoff.store.interface import Entry
+
+MAX_JOBS = 15
+MAX_LINES = 60
+_MARKS = {
+    "submitted": ":hourglass_flowing_sand:",
+    "working": ":gear:",
+    "input_required": ":question:",
+    "synthesizing": ":pencil2:",
+    "completed": ":white_check_mark:",
+    "failed": ":x:",
+    "cancelled": ":octagonal_sign:",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JobLine:
+    """A job in a list. `updated` is seconds since the epoch; `title` is people's or a model's words."""
+
+    job: str
+    state: str
+    title: str
+    channel: str
+    updated: float
+
+
+def job_line(line: JobLine) -> str:
+    """One job in one line of mrkdwn."""
+    mark = _MARKS.get(line.state, ":grey_question:")
+    state = clean(line.state.replace("_", " "))
+    when = f"<!date^{int(line.updated)}^{{date_short_pretty}} {{time}}|{int(line.updated)}>"
+    return f"{mark} `{plain(line.job, 20)}` {clean(plain(line.title, 100))} · {state} · {when}"
+
+
+def status_list(lines: Sequence[JobLine]) -> Outgoing:
+    """My jobs, newest first."""
+    if not lines:
+        text = "You have no jobs yet. Mention me in a channel, or write to me here, and say what you need."
+        return Outgoing(text=text, blocks=(section(text),))
+    listed = [section(job_line(line)) for line in lines[:MAX_JOBS]]
+    more = len(lines) - MAX_JOBS
+    note = "`/leadhand status JOB` tells more of one." + (f" {more} older jobs are not shown." if more > 0 else "")
+    return Outgoing(text=f"Your jobs: {len(lines)}", blocks=(header("Your jobs"), *listed, context(note)))
+
+
+def status_job(job: Job, now: float) -> Outgoing:
+    """One job in detail: its requests, and the subtasks of the latest."""
+    blocks = [header(f"Job {job.id}")]
+    for ask in job.asks[-5:]:
+        mark = _MARKS.get(ask.state, "")
+        blocks.append(
+            section(f"{mark} *{clean(card_title(ask, now), limit=300)}*\nasked by {mention(ask.request.user)}")
+        )
+    ask = job.latest
+    if lines := list(_subtasks(ask, now)):
+        blocks.append(section("\n".join(lines)))
+    if words := usage_words(ask.usage):
+        blocks.append(context(" · ".join(words)))
+    return Outgoing(text=clean(card_title(ask, now), limit=500), blocks=tuple(blocks))
+
+
+def _subtasks(ask: Ask, now: float) -> Iterable[str]:
+    for work in list(ask.work.values())[:20]:
+        took = work.duration if work.ended is not None else now - work.started if work.started is not None else 0.0
+        why = f" · {clean(work.reason, limit=100)}" if work.reason else ""
+        state = work.state.replace("_", " ")
+        yield f"• {clean(plain(work.subtask.title, 80))} · {work.specialist} · {state} · {seconds(took)}{why}"
+
+
+def trace_timeline(job: Job, entries: Sequence[Entry]) -> str:
+    """A short, readable timeline of a job's log: plain text, one line an event, turns of models left out."""
+    lines: list[str] = []
+    first: float | None = None
+    for entry in entries:
+        try:
+            event = ev.load(entry.payload)
+        except ValueError:
+            lines.append(f"{'?':>9}  an entry that this version cannot read")
+            continue
+        first = event.at if first is None else first
+        if words := _words(event):
+            lines.append(f"{event.at - first:+8.1f}s  {plain(words, 160)}")
+    if len(lines) > MAX_LINES:
+        half = MAX_LINES // 2
+        lines = [*lines[:half], f"{'':>9}  … {len(lines) - MAX_LINES} lines left out …", *lines[-half:]]
+    return visible("\n".join([f"Job {job.id}, {len(entries)} events", *lines]))
+
+
+def trace(job: Job, entries: Sequence[Entry], where: str) -> Outgoing:
+    """The timeline as a message. `where` says where the whole trace was sent."""
+    text = trace_timeline(job, entries).replace("`", "'")
+    lines, shown = text.split("\n"), ""
+    for line in lines:
+        escaped = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        if len(shown) + len(escaped) > 2800:
+            shown += "…\n"
+            break
+        shown += escaped + "\n"
+    return Outgoing(text=f"Trace of {job.id}", blocks=(section(f"```{shown}```"), context(where)))
+
+
+def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line for each kind of event
+    match event:
+        case ev.RequestAdded():
+            return f"asked by {event.request.user}: {event.request.text}" + (" (refused)" if event.refusal else "")
+        case ev.AttachmentsFetched():
+            return f"{len(event.artifacts)} files read" + "".join(f"; {fault}" for fault in event.faults)
+        case ev.PlanProposed():
+            return f"plan of {len(event.plan.subtasks)} subtasks: {event.plan.goal}"
+        case ev.PlanRejected():
+            return "plan rejected: " + "; ".join(event.faults)
+        case ev.AttemptStarted():
+            return f"{event.subtask}: {event.specialist} starts (attempt {event.attempt}, {event.tier})"
+        case ev.ResultReturned():
+            return f"{event.subtask}: done, confidence {event.result.confidence}: {event.result.summary}"
+        case ev.AttemptFailed():
+            return f"{event.subtask}: attempt {event.attempt} failed ({event.kind}): {event.message}"
+        case ev.Escalated():
+            return f"{event.subtask}: escalated ({event.escalation.reason}): {event.escalation.message}"
+        case ev.QuestionAnswered():
+            return f"{event.subtask}: answered by {event.user}: {event.text}"
+        case ev.CancelRequested():
+            return f"stop asked for by {event.user}"
+        case ev.AnswerWritten():
+            return f"answer written, {len(event.text)} characters"
+        case ev.RequestFailed():
+            return f"failed at {event.step}: {event.reason}"
+        case ev.Posted():
+            key = event.key.removeprefix(event.request + ":")
+            return f"posted {key}" if event.ts else f"could not post {key}: {event.fault}"
+        case ev.ToolReturned():
+            return f"{event.subtask}: a tool returned"
+        case _:
+            return ""

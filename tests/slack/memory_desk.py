@@ -1,0 +1,111 @@
+"""A desk that keeps what it is given: the rules of `Desk` without a store."""
+
+from dataclasses import dataclass, field
+
+from bot.slack.desk import AnswerVerdict, CancelVerdict, Denied, ReplyVerdict
+from bot.slack.views.status import JobLine
+from handoff import events as ev
+from handoff.contracts import Attachment, Place, Request
+from handoff.engine import fold
+from handoff.job import Job
+from handoff.store.interface import Entry
+
+
+@dataclass
+class MemoryDesk:
+    """Jobs by place; open questions as (place, request, subtask, number, asker)."""
+
+    requests: list[tuple[Place, Request, str]] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    thumbs: list[tuple[str, bool]] = field(default_factory=list)
+    open: list[tuple[Place, str, str, int, str]] = field(default_factory=list)
+    away: bool = False
+    _seen: set[str] = field(default_factory=set)
+
+    def _fresh(self, dedupe: tuple[str, ...]) -> bool:
+        if self.away:
+            raise ConnectionError("the store is away")
+        known = self._seen.intersection(dedupe)
+        self._seen.update(dedupe)
+        return not known
+
+    async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
+        if not self._fresh(dedupe):
+            return False
+        self.requests.append((place, request, refusal))
+        return True
+
+    async def reply(
+        self,
+        place: Place,
+        *,
+        user: str,
+        text: str,
+        attachments: tuple[Attachment, ...],  # noqa: ARG002  the protocol's, as below
+        ts: str,  # noqa: ARG002
+        dedupe: tuple[str, ...],
+    ) -> ReplyVerdict:
+        asked = next((each for each in self.open if each[0] == place and each[4] == user), None)
+        if asked is None:
+            return "taken" if self._seen.issuperset(dedupe[:1]) and text in self.answers else "ignored"
+        self._fresh(dedupe)
+        self.open.remove(asked)
+        self.answers.append(text)
+        return "taken"
+
+    async def answer(
+        self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
+    ) -> AnswerVerdict:
+        asked = next((each for each in self.open if each[:4] == (place, request, subtask, number)), None)
+        if asked is None:
+            return "stale"
+        if asked[4] != user:
+            return "not_yours"
+        self._fresh(dedupe)
+        self.open.remove(asked)
+        self.answers.append(text)
+        return "taken"
+
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
+        name = job or (place.job_id if place else "")
+        found = next(((p, r) for p, r, _ in self.requests if p.job_id == name and p.team == team), None)
+        if found is None:
+            return "unknown"
+        if found[1].user != user:
+            return "not_yours"
+        if name in self.cancelled:
+            return "nothing"
+        self.cancelled.append(name)
+        return "cancelling"
+
+    async def jobs(self, team: str, user: str) -> list[JobLine]:
+        mine = [(p, r) for p, r, _ in self.requests if r.user == user and p.team == team]
+        return [JobLine(p.job_id, "working", r.text, p.channel, r.at) for p, r in mine]
+
+    async def job(self, team: str, job: str, user: str) -> Job | Denied:
+        entries = await self.trace(team, job, user)
+        if isinstance(entries, str):
+            return entries
+        return fold(ev.load(entry.payload) for entry in entries) or "unknown"
+
+    async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
+        found = [(p, r, why) for p, r, why in self.requests if p.job_id == job and p.team == team]
+        if not found:
+            return "unknown"
+        if all(request.user != user for _, request, _ in found):
+            return "not_yours"
+        events = [ev.RequestAdded(at=r.at, place=p, request=r, refusal=why) for p, r, why in found]
+        return [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+
+    async def feedback(
+        self,
+        place: Place,  # noqa: ARG002
+        *,
+        request: str,
+        user: str,  # noqa: ARG002
+        good: bool,
+        dedupe: tuple[str, ...],
+    ) -> None:
+        if self._fresh(dedupe):
+            self.thumbs.append((request, good))

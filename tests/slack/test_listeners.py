@@ -1,0 +1,362 @@
+"""What people do in Slack reaches the desk once: a real Bolt app on Socket Mode against the strict workspace."""
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.request.async_request import AsyncBoltRequest
+
+from bot.slack import notices
+from bot.slack.background import Background
+from bot.slack.client import close_client, make_client
+from bot.slack.listeners import NO_REQUEST, ONLY_FILES, register
+from bot.slack.views.answer import answer
+from bot.slack.views.card import plan_card
+from bot.slack.views.question import question
+from bot.workspace.server import Workspace
+from handoff.contracts import Place, Plan, Request, Subtask
+from handoff.job import Ask, Job, Question, Work
+from tests.slack.memory_desk import MemoryDesk
+
+MANIFEST = Path(__file__).parents[2] / "manifest.yml"
+
+
+class Scene:
+    """A workspace, the real listeners connected to it, and the desk they hand in at."""
+
+    def __init__(self, workspace: Workspace, app: AsyncApp, desk: MemoryDesk, background: Background) -> None:
+        self.workspace, self.app, self.desk, self.background = workspace, app, desk, background
+        self.ana, self.ben = workspace.person("ana"), workspace.person("ben")
+        self.bot = f"@{MANIFEST_NAME}"
+
+    async def asked(self, count: int = 1) -> None:
+        await self.workspace.until(lambda: len(self.desk.requests) >= count)
+
+    def place(self, ts: str, channel: str = "#general") -> Place:
+        return Place(team=self.workspace.team_id, channel=self.workspace.channel_id(channel), thread_ts=ts)
+
+    def reactions(self, channel: str, ts: str) -> list[str]:
+        found = [message for message in self.workspace.messages(channel) if message["ts"] == ts]
+        return [each["name"] for each in found[0].get("reactions", [])]
+
+    async def told(self, person: Any, text: str, channel: str = "#general") -> dict[str, Any]:
+        return await self.workspace.until(
+            lambda: next((m for m in person.ephemerals(channel) if text in json.dumps(m, ensure_ascii=False)), None)
+        )
+
+    async def post(self, place: Place, message: Any) -> str:
+        sent = await self.app.client.chat_postMessage(
+            channel=place.channel, thread_ts=place.thread_ts, text=message.text, blocks=list(message.blocks)
+        )
+        return str(sent["ts"])
+
+
+MANIFEST_NAME = "leadhand"
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    workspace = await Workspace.start(MANIFEST, rate_limits=False, retry_scale=0.001)
+    client = make_client(workspace.bot_token, workspace.api_url)
+    quiet = logging.getLogger("quiet-bolt")
+    quiet.setLevel(logging.CRITICAL)
+    app = AsyncApp(client=client, logger=quiet, process_before_response=True, signing_secret="s")
+    desk = MemoryDesk()
+    background = register(app, desk)
+    handler = AsyncSocketModeHandler(app, workspace.app_token, logger=quiet)
+    await handler.connect_async()
+    await workspace.until(lambda: workspace.connections)
+    yield Scene(workspace, app, desk, background)
+    await background.drain()
+    await handler.close_async()
+    await close_client(client)
+    await workspace.stop()
+
+
+async def test_a_mention_is_one_request_and_is_acknowledged(scene: Scene) -> None:
+    files: list[Any] = [("sales.csv", b"a,b\n1,2\n")]
+    ts = await scene.ana.say("#general", f"{scene.bot} compare the offers", files=files)
+    await scene.workspace.until(lambda: "eyes" in scene.reactions("#general", ts))
+    ((place, request, refusal),) = scene.desk.requests
+    assert place == scene.place(ts)
+    assert (request.id, request.user, request.text, refusal) == (ts, scene.ana.id, "compare the offers", "")
+    assert [file.name for file in request.attachments] == ["sales.csv"]
+    # A second one proves that the twin of the first has been through, for events come in order.
+    await scene.ana.say("#general", f"{scene.bot} another")
+    await scene.asked(2)
+    await scene.background.drain()
+    assert len(scene.desk.requests) == 2
+
+
+async def test_duplicates_and_edits_make_no_second_request(scene: Scene) -> None:
+    scene.workspace.faults.add("app_mention", "duplicate_delivery")
+    scene.workspace.faults.add("message.channels", "duplicate_delivery")
+    ts = await scene.ana.say("#general", f"{scene.bot} once")
+    await scene.asked()
+    await scene.ana.edit("#general", ts, f"{scene.bot} once more")
+    await scene.ana.say("#general", "chatter that is nobody's request")
+    await scene.ana.say("#general", f"{scene.bot} last")
+    await scene.asked(2)
+    assert [request.text for _, request, _ in scene.desk.requests] == ["once", "last"]
+
+
+async def test_a_request_that_could_not_be_recorded_comes_again(scene: Scene) -> None:
+    scene.desk.away = True
+    ts = await scene.ana.say("#general", f"{scene.bot} patience")
+    assert scene.desk.requests == []
+    scene.desk.away = False
+    await scene.asked()
+    assert scene.desk.requests[0][1].id == ts
+
+
+@pytest.mark.parametrize(("text", "files", "refusal"), [("", [], NO_REQUEST), ("", [("a.csv", b"a\n1\n")], ONLY_FILES)])
+async def test_an_empty_mention_is_refused_for_the_record(
+    scene: Scene, text: str, files: list[Any], refusal: str
+) -> None:
+    await scene.ana.say("#general", f"{scene.bot} {text}", files=files)
+    await scene.asked()
+    assert scene.desk.requests[0][2] == refusal
+
+
+async def test_a_direct_message_needs_no_mention(scene: Scene) -> None:
+    ts = await scene.ana.say(scene.ana.dm, "what is new?")
+    await scene.asked()
+    place, request, _ = scene.desk.requests[0]
+    assert (place.thread_ts, request.text) == (ts, "what is new?")
+
+
+async def test_the_bots_own_words_are_no_request(scene: Scene) -> None:
+    bot = scene.workspace.bot_user_id
+    await scene.app.client.chat_postMessage(channel=scene.workspace.channel_id("#general"), text=f"<@{bot}> go on")
+    await scene.ana.say("#general", f"{scene.bot} real")
+    await scene.asked()
+    assert [request.text for _, request, _ in scene.desk.requests] == ["real"]
+
+
+def asking(scene: Scene, place: Place, user: str) -> tuple[Job, Ask, Work]:
+    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1.0)
+    subtask = Subtask(id="a", title="Profile", intent="i", specialist="analyst")
+    work = Work(subtask=subtask, specialist="analyst", state="input_required", question=asked)
+    request = Request(id=place.thread_ts, user=user, text="t", at=1.0)
+    ask = Ask(request=request, plan=Plan(goal="g", subtasks=(subtask,)), work={"a": work}, fetched=True)
+    scene.desk.open.append((place, request.id, "a", 1, user))
+    return Job(place=place, asks=(ask,)), ask, work
+
+
+async def test_a_click_answers_and_the_buttons_go(scene: Scene) -> None:
+    ts = await scene.ana.say("#general", "root")
+    place = scene.place(ts)
+    asked = await scene.post(place, question(*asking(scene, place, scene.ana.id)))
+    await scene.ben.click("#general", asked, "answer:0")
+    await scene.told(scene.ben, notices.NOT_YOURS)
+    assert scene.desk.answers == []
+    await scene.ana.click("#general", asked, "answer:1")
+    assert scene.desk.answers == ["2026"]
+    decided = await scene.workspace.until(
+        lambda: next(
+            (
+                m
+                for m in scene.workspace.thread("#general", ts)
+                if "answered “2026”" in json.dumps(m, ensure_ascii=False)
+            ),
+            None,
+        )
+    )
+    assert decided["ts"] == asked
+    assert "Which year?" in json.dumps(decided)
+    assert not any(block["type"] == "actions" for block in decided["blocks"])
+    await scene.ana.click("#general", asked, "answer:0")
+    await scene.told(scene.ana, notices.STALE)
+    assert scene.desk.answers == ["2026"]
+
+
+async def test_a_plain_reply_or_a_mention_answers_an_open_question(scene: Scene) -> None:
+    for text, counts in (("the last one", True), (f"{scene.bot} the first", True), ("idle talk", False)):
+        ts = await scene.ana.say("#general", "root")
+        if counts:
+            asking(scene, scene.place(ts), scene.ana.id)
+        await scene.ana.say("#general", text, thread_ts=ts)
+    await scene.workspace.until(lambda: len(scene.desk.answers) == 2)
+    await scene.ana.say("#general", f"{scene.bot} a request")
+    await scene.asked()
+    assert scene.desk.answers == ["the last one", "the first"]
+    assert len(scene.desk.requests) == 1
+
+
+async def test_a_button_from_another_thread_is_refused(scene: Scene) -> None:
+    ts, other = [await scene.ana.say("#general", "root") for _ in range(2)]
+    message = question(*asking(scene, scene.place(ts), scene.ana.id))
+    moved = await scene.post(scene.place(other), message)
+    await scene.ana.click("#general", moved, "answer:0")
+    await scene.told(scene.ana, notices.OLD_BUTTON)
+    assert scene.desk.answers == []
+
+
+async def test_the_stop_button_stops_for_who_may(scene: Scene) -> None:
+    ts = await scene.ana.say("#general", f"{scene.bot} long work")
+    await scene.asked()
+    place, request, _ = scene.desk.requests[0]
+    ask = Ask(request=request)
+    card = await scene.post(place, plan_card(Job(place=place, asks=(ask,)), ask, 1.0))
+    await scene.ben.click("#general", card, "stop")
+    await scene.told(scene.ben, notices.NOT_YOURS)
+    assert scene.desk.cancelled == []
+    await scene.ana.click("#general", card, "stop")
+    await scene.told(scene.ana, notices.STOPPING)
+    assert scene.desk.cancelled == [scene.place(ts).job_id]
+
+
+async def test_slacks_own_stop_and_the_word_stop(scene: Scene) -> None:
+    roots = [await scene.ana.say("#general", f"{scene.bot} work {number}") for number in range(2)]
+    await scene.asked(2)
+    channel = scene.workspace.channel_id("#general")
+    await scene.app.client.agents_sessions_setStatus(channel_id=channel, thread_ts=roots[0], status="processing")
+    await scene.ana.stop("#general", roots[0])
+    await scene.ana.say("#general", f"{scene.bot} stop.", thread_ts=roots[1])
+    await scene.workspace.until(lambda: len(scene.desk.cancelled) == 2)
+    assert set(scene.desk.cancelled) == {scene.place(root).job_id for root in roots}
+    assert len(scene.desk.requests) == 2
+
+
+async def test_a_stop_with_nothing_to_stop_frees_the_session(scene: Scene) -> None:
+    ts = await scene.ana.say("#general", "root")
+    channel = scene.workspace.channel_id("#general")
+    await scene.app.client.agents_sessions_setStatus(channel_id=channel, thread_ts=ts, status="processing")
+    await scene.ana.stop("#general", ts)
+    await scene.told(scene.ana, notices.NOTHING_TO_STOP)
+    await scene.workspace.until(lambda: scene.workspace.session("#general", ts)["status"] == "active")
+
+
+async def test_thumbs_are_recorded(scene: Scene) -> None:
+    await scene.ana.say("#general", f"{scene.bot} a question")
+    await scene.asked()
+    place, request, _ = scene.desk.requests[0]
+    ask = Ask(request=request, answer="Yes.", written=2.0)
+    (message,) = answer(Job(place=place, asks=(ask,)), ask, "m")
+    sent = await scene.post(place, message)
+    thumbs = message.blocks[-1]["elements"][0]
+    await scene.ana.click("#general", sent, "feedback", thumbs["negative_button"]["value"])
+    assert scene.desk.thumbs == [(request.id, False)]
+
+
+async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
+    await scene.ana.say("#general", f"{scene.bot} compare the offers")
+    await scene.asked()
+    job = scene.desk.requests[0][0].job_id
+    for text, answered in (
+        ("", "Mention me again to ask for more"),
+        ("status", "compare the offers"),
+        (f"status {job.lower()}", f"Job {job}"),
+        ("trace", "Which job?"),
+        ("trace J123", "is no job"),
+        ("trace JAAAAAAAAAA", notices.UNKNOWN),
+        ("dance <!channel>", "I do not know “dance”"),
+        (f"cancel {job}", notices.STOPPING),
+        (f"cancel {job}", "is over already"),
+    ):
+        await scene.ana.command("#general", "/leadhand", text)
+        await scene.told(scene.ana, answered)
+    for text in (f"status {job}", f"trace {job}", f"cancel {job}"):
+        await scene.ben.command("#general", "/leadhand", text)
+        await scene.told(scene.ben, notices.NOT_YOURS)
+
+
+async def test_a_trace_is_a_timeline_and_a_file_in_direct_messages(scene: Scene) -> None:
+    await scene.ana.say("#general", f"{scene.bot} compare")
+    await scene.asked()
+    job = scene.desk.requests[0][0].job_id
+    await scene.ana.command("#general", "/leadhand", f"trace {job}")
+    await scene.told(scene.ana, "asked by")
+    (file,) = await scene.workspace.until(
+        lambda: next((m["files"] for m in scene.workspace.messages(scene.ana.dm) if m.get("files")), [])
+    )
+    assert file["name"] == f"{job}.json"
+    content = json.loads(await scene.workspace.file(file["id"]))
+    assert content["job"] == job
+    assert [event["type"] for event in content["events"]] == ["RequestAdded"]
+
+
+async def test_a_job_starts_from_a_message(scene: Scene) -> None:
+    ts = await scene.ben.say("#general", "the server is slow", files=[("log.txt", b"slow\n")])
+    await scene.ana.shortcut("start_job", "#general", ts)
+    (view,) = scene.ana.views()
+    assert view["blocks"][0]["element"]["initial_value"] == "the server is slow"
+    assert not await scene.ana.submit(view["id"], {"text": "  "})
+    assert scene.desk.requests == []
+    assert await scene.ana.submit(view["id"], {"text": "find out why"})
+    ((place, request, _),) = scene.desk.requests
+    assert place == scene.place(ts)
+    assert (request.user, request.text) == (
+        scene.ana.id,
+        "find out why\n\nIt is about this message:\n> the server is slow",
+    )
+    assert [(file.name, bool(file.url)) for file in request.attachments] == [("log.txt", True)]
+    await scene.workspace.until(lambda: "eyes" in scene.reactions("#general", ts))
+
+
+async def test_the_home_and_the_prompts(scene: Scene) -> None:
+    await scene.ana.say("#general", f"{scene.bot} compare the offers")
+    await scene.asked()
+    await scene.ana.open_home()
+    home = await scene.workspace.until(scene.ana.home)
+    assert "compare the offers" in json.dumps(home)
+    await scene.ana.open_home("messages")
+    prompts = await scene.workspace.until(lambda: scene.workspace.prompts(scene.ana.dm))
+    assert "What can you do?" in [prompt["title"] for prompt in prompts]
+
+
+async def test_help_and_status_as_words(scene: Scene) -> None:
+    ts = await scene.ana.say("#general", f"{scene.bot} help")
+    await scene.told(scene.ana, "Mention me again to ask for more")
+    await scene.ana.say("#general", f"{scene.bot} status", thread_ts=ts)
+    await scene.told(scene.ana, "You have no jobs yet")
+    await scene.background.drain()
+    assert len(scene.ana.ephemerals("#general")) == 2
+    assert scene.desk.requests == []
+
+
+async def test_every_subscribed_event_is_acknowledged_and_nothing_broken_gets_in(scene: Scene) -> None:
+    events: list[dict[str, Any]] = [
+        {"type": "message", "channel": "C1", "channel_type": "channel"},
+        {"type": "app_mention", "channel": ["C1"], "ts": 1},
+        {"type": "agent_session_stopped"},
+        {"type": "app_home_opened"},
+        {"type": "reaction_added", "user": "U1"},
+        {"type": "never_heard_of"},
+    ]
+    for event in events:
+        body = {"type": "event_callback", "team_id": "T1", "event_id": "Ev1", "event": event}
+        response = await scene.app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=body))
+        assert response.status == 200, event
+    for action in ({"action_id": "answer:0", "value": "x"}, {"action_id": "of_old"}, {"action_id": "stop"}):
+        body = {
+            "type": "block_actions",
+            "user": {"id": "U1"},
+            "actions": [{"type": "button", "block_id": "b", **action}],
+        }
+        response = await scene.app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=body))
+        assert response.status == 200, action
+    assert scene.desk.requests == []
+
+
+async def test_a_fault_is_logged_without_anybodys_words(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    scene.desk.away = True
+    event = {"type": "app_mention", "channel": "C1", "user": "U1", "ts": "1.1", "text": "a secret of mine"}
+    body = {"type": "event_callback", "team_id": "T1", "event_id": "Ev1", "event": event}
+    with caplog.at_level(logging.DEBUG, logger="bot"):
+        response = await scene.app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=body))
+    assert response.status == 500
+    assert "ConnectionError: the store is away" in caplog.text
+    assert "secret" not in caplog.text
+
+
+async def test_who_cannot_be_told_in_the_channel_is_told_directly(scene: Scene) -> None:
+    ts = await scene.ana.say("#general", "root")
+    await scene.ana.kick("#general")
+    await notices.tell(scene.app.client, scene.place(ts), scene.ana.id, notices.note("hello there"))
+    assert [message["text"] for message in scene.workspace.messages(scene.ana.dm)] == ["hello there"]

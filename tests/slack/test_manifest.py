@@ -1,0 +1,84 @@
+"""manifest.yml and the code say the same: events, scopes, command, shortcut; and Slack would take it."""
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack import commands, scopes
+from bot.slack.background import Background
+from bot.slack.listeners import Listeners, register
+from bot.slack.payloads import CHANNEL_EVENTS
+from bot.slack.views.home import PROMPTS, START_JOB
+from tests.slack.memory_desk import MemoryDesk
+
+ROOT = Path(__file__).parents[2]
+MANIFEST: dict[str, Any] = yaml.safe_load((ROOT / "manifest.yml").read_text(encoding="utf-8"))
+SCHEMAS = sorted((Path(__file__).parent / "schema").glob("*.json"))
+API_METHODS = {
+    name for name in dir(AsyncWebClient) if "_" in name.strip("_") and callable(getattr(AsyncWebClient, name))
+}
+
+
+def called_methods() -> set[str]:
+    """Every method of the Web API client that the sources of bot/slack name."""
+    named = set()
+    for path in (ROOT / "bot" / "slack").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and not node.attr.startswith("_") and node.attr in API_METHODS:
+                named.add(node.attr)
+    return named
+
+
+@pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.stem)
+def test_slack_would_take_the_manifest(path: Path) -> None:
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    errors = [error.message for error in jsonschema.Draft7Validator(schema).iter_errors(MANIFEST)]
+    assert errors == []
+
+
+def test_there_are_schemas_to_check_against() -> None:
+    assert len(SCHEMAS) == 2
+
+
+def test_every_called_method_has_its_scope_and_no_other_is_listed() -> None:
+    assert called_methods() - {"api_call"} == set(scopes.METHOD_SCOPES)
+
+
+def test_the_scopes_are_those_that_the_code_needs() -> None:
+    granted = MANIFEST["oauth_config"]["scopes"]["bot"]
+    assert sorted(granted) == granted
+    assert set(granted) == scopes.needed()
+
+
+def test_the_events_are_those_that_have_a_listener() -> None:
+    subscribed = set(MANIFEST["settings"]["event_subscriptions"]["bot_events"])
+    listeners = Listeners(MemoryDesk(), Background()).events
+    handled = {event for event in listeners if event != "message"} | set(CHANNEL_EVENTS.values())
+    assert subscribed == handled
+    assert subscribed == set(scopes.EVENT_SCOPES)
+
+
+def test_command_shortcut_and_prompts_are_those_of_the_code() -> None:
+    features = MANIFEST["features"]
+    assert [each["command"] for each in features["slash_commands"]] == [commands.COMMAND]
+    assert [(each["type"], each["callback_id"]) for each in features["shortcuts"]] == [("message", START_JOB)]
+    told = [(each["title"], each["message"]) for each in features["agent_view"]["suggested_prompts"]]
+    assert told == list(PROMPTS)
+
+
+def test_every_subcommand_is_in_the_usage_hint() -> None:
+    hint = MANIFEST["features"]["slash_commands"][0]["usage_hint"]
+    assert [part.split()[0] for part in hint.split(" | ")] == ["status", "trace", "cancel", "help"]
+
+
+def test_registering_twice_on_two_apps_shares_nothing() -> None:
+    first, second = (AsyncApp(token="xoxb-1", signing_secret="s", process_before_response=True) for _ in range(2))
+    assert register(first, MemoryDesk()) is not register(second, MemoryDesk())
+    assert len(first._async_listeners) == len(second._async_listeners)

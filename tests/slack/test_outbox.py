@@ -1,0 +1,209 @@
+"""Each message is seen once, whatever Slack and the network do: the real client against the local workspace."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from bot.slack.budget import Budget
+from bot.slack.client import close_client, make_client
+from bot.slack.outbox import Gone, Outbox, Sent
+from bot.slack.stream import AnswerStream
+from bot.slack.views.outgoing import Outgoing
+from bot.workspace.server import Workspace
+from handoff.contracts import Artifact, Place
+from handoff.store.interface import Claim, JobKey
+from handoff.store.memory import MemoryStore
+
+MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
+HELLO = Outgoing("Hello", ({"type": "section", "text": {"type": "mrkdwn", "text": "Hello"}},))
+
+
+class Scene:
+    """A thread, a job that we own, and the way out to it."""
+
+    def __init__(self, workspace: Workspace, outbox: Outbox, store: MemoryStore, place: Place, claim: Claim) -> None:
+        self.workspace = workspace
+        self.outbox = outbox
+        self.store = store
+        self.place = place
+        self.claim = claim
+        self.clock = 0.0
+
+    def seen(self) -> list[dict]:
+        thread = self.workspace.thread(self.place.channel, self.place.thread_ts)
+        return [message for message in thread if message.get("user") == self.workspace.bot_user_id]
+
+    async def post(self, key: str = "k") -> Sent:
+        return await self.outbox.post(self.claim, self.place, key, HELLO)
+
+    async def taken_over(self) -> Claim:
+        """Another instance has claimed the job: the lease ran out long ago."""
+        self.clock += 60
+        claim = await self.store.claim("other", lease=30, schema=1)
+        assert claim is not None
+        return claim
+
+    def stream(self, claim: Claim | None = None) -> AnswerStream:
+        reader = self.workspace.person("ana").id
+        return AnswerStream(self.outbox, claim or self.claim, self.place, "answer", reader=reader)
+
+
+async def polled(condition: Callable[[], object]) -> None:
+    """Return once it holds; a failing call changes nothing that could be waited on."""
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - there is no event to wait for
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    workspace = await Workspace.start(MANIFEST, rate_limits=False)
+    channel = workspace.channel_id("#general")
+    ts = await workspace.person("ana").say("#general", "hello all")
+    place = Place(team=workspace.team_id, channel=channel, thread_ts=ts)
+    moved = [0.0]
+    store = MemoryStore(clock=lambda: time.time() + moved[0])
+    key = JobKey(place.team, place.job_id)
+    await store.ingest(key, "{}", dedupe=("1",))
+    claim = await store.claim("me", lease=30, schema=1)
+    assert claim is not None
+    client = make_client(workspace.bot_token, workspace.api_url)
+    outbox = Outbox(client, store, Budget(), bot_user_id=workspace.bot_user_id, looks=(0, 0.3, 0.6))
+    made = Scene(workspace, outbox, store, place, claim)
+    type(made).clock = property(lambda _: moved[0], lambda _, value: moved.__setitem__(0, value))  # type: ignore[assignment]
+    yield made
+    await close_client(client)
+    await workspace.stop()
+
+
+async def test_a_message_is_posted_with_its_key(scene: Scene) -> None:
+    sent = await scene.post()
+    (message,) = scene.seen()
+    assert message["ts"] == sent.ts
+    assert message["metadata"]["event_payload"] == {"key": "k", "job": scene.place.job_id}
+
+
+async def test_a_second_post_of_the_same_key_is_the_first(scene: Scene) -> None:
+    assert await scene.post() == await scene.post()
+    assert len(scene.seen()) == 1
+
+
+@pytest.mark.parametrize("fault", ["lost_reply", "server_error_after", "server_error_before", "rate_limited"])
+async def test_one_message_whatever_goes_wrong(scene: Scene, fault: str) -> None:
+    scene.workspace.faults.add("chat.postMessage", fault)
+    sent = await scene.post()
+    (message,) = scene.seen()
+    assert message["ts"] == sent.ts
+
+
+async def test_a_lost_reply_and_a_lagging_history_still_make_one(scene: Scene) -> None:
+    scene.workspace.faults.add("chat.postMessage", "lost_reply")
+    scene.workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=0.5)
+    await scene.post()
+    assert len(scene.seen()) == 1
+
+
+async def test_a_new_owner_adopts_what_the_old_one_posted(scene: Scene) -> None:
+    await scene.outbox.begin(scene.claim, "k")
+    ts = await scene.outbox._post_once(scene.place, "k", HELLO)
+    claim = await scene.taken_over()
+    sent = await scene.outbox.post(claim, scene.place, "k", HELLO)
+    assert sent.ts == ts
+    assert len(scene.seen()) == 1
+
+
+async def test_a_new_owner_posts_what_the_old_one_only_meant_to(scene: Scene) -> None:
+    await scene.outbox.begin(scene.claim, "k")
+    claim = await scene.taken_over()
+    await scene.outbox.post(claim, scene.place, "k", HELLO)
+    assert len(scene.seen()) == 1
+
+
+async def test_an_owner_that_lost_the_job_posts_nothing(scene: Scene) -> None:
+    await scene.taken_over()
+    with pytest.raises(Gone):
+        await scene.post()
+    assert scene.seen() == []
+
+
+async def test_a_channel_that_we_left_is_a_fault_and_no_error(scene: Scene) -> None:
+    await scene.workspace.person("ana").kick("#general")
+    sent = await scene.post()
+    assert sent.ts == ""
+    assert "no longer in that channel" in sent.fault
+
+
+async def test_blocks_that_slack_refuses_still_leave_the_text(scene: Scene) -> None:
+    bad = Outgoing("The text", ({"type": "no_such_block"},))
+    await scene.outbox.post(scene.claim, scene.place, "k", bad)
+    (message,) = scene.seen()
+    assert message["text"] == "The text"
+
+
+@pytest.mark.parametrize("method", ["files.getUploadURLExternal", "files.completeUploadExternal"])
+async def test_a_file_comes_once(scene: Scene, method: str) -> None:
+    scene.workspace.faults.add(method, "lost_reply")
+    artifact = Artifact(id="a" * 64, name="chart.png", media_type="image/png", size=3, about="A chart")
+    sent = await scene.outbox.upload(scene.claim, scene.place, "f", artifact, b"PNG")
+    files = [file for message in scene.seen() for file in message.get("files", [])]
+    assert [file["id"] for file in files] == [sent.ts]
+    claim = await scene.taken_over()
+    again = await scene.outbox.upload(claim, scene.place, "f", artifact, b"PNG")
+    assert again.ts == sent.ts
+
+
+async def test_a_canvas_is_posted_as_a_link(scene: Scene) -> None:
+    artifact = Artifact(id="a" * 64, name="note.md", media_type="text/markdown", about="The note", publish_as="canvas")
+    sent = await scene.outbox.canvas(scene.claim, scene.place, "c", artifact, "# Note\nHello")
+    (message,) = scene.seen()
+    assert message["ts"] == sent.ts
+    assert "The note" in message["text"]
+
+
+async def test_an_answer_streams_and_ends_with_its_closing_blocks(scene: Scene) -> None:
+    stream = scene.stream()
+    await stream.write("One **two** ")
+    await scene.workspace.until(lambda: scene.seen() and scene.seen()[0].get("streaming"))
+    await stream.write("three.")
+    closing = [{"type": "context", "elements": [{"type": "mrkdwn", "text": "the end"}]}]
+    sent = await stream.finish([HELLO], closing)
+    assert sent is not None
+    (message,) = scene.seen()
+    assert not message.get("streaming")
+    assert "three." in str(message)
+    assert "the end" in str(message["blocks"])
+    assert message["metadata"]["event_payload"]["key"] == "answer"
+
+
+async def test_a_quick_answer_is_not_streamed(scene: Scene) -> None:
+    stream = scene.stream()
+    await stream.write("Done.")
+    assert await stream.finish([HELLO], []) is None
+    assert scene.seen() == []
+
+
+async def test_a_stream_that_dies_is_replaced_by_the_whole_answer(scene: Scene) -> None:
+    stream = scene.stream()
+    await stream.write("One ")
+    await scene.workspace.until(scene.seen)
+    scene.workspace.faults.add("chat.appendStream", "error", error="message_not_in_streaming_state")
+    await stream.write("two\n\nthree ")
+    await polled(lambda: scene.workspace.call_count("chat.appendStream"))
+    assert await stream.finish([HELLO], []) is None
+    await scene.outbox.post(scene.claim, scene.place, "answer", HELLO)
+    (message,) = scene.seen()
+    assert message["text"] == "Hello"
+
+
+async def test_a_half_written_stream_of_a_dead_owner_is_replaced(scene: Scene) -> None:
+    stream = scene.stream()
+    await stream.write("Half of the ans")
+    await scene.workspace.until(scene.seen)
+    stream.drop()
+    claim = await scene.taken_over()
+    await scene.outbox.post(claim, scene.place, "answer", HELLO)
+    (message,) = scene.seen()
+    assert message["text"] == "Hello"

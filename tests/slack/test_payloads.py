@@ -1,0 +1,220 @@
+"""Slack's payloads as values, the broken ones too."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.slack.payloads import (
+    METADATA_LIMIT,
+    Click,
+    Command,
+    Ignored,
+    Incoming,
+    Malformed,
+    Shortcut,
+    Stopped,
+    pack,
+    parse_click,
+    parse_command,
+    parse_files,
+    parse_message,
+    parse_shortcut,
+    parse_stop,
+    plain_text,
+    unpack,
+)
+from handoff.contracts import Attachment, Place
+
+BOT = "U0BOT"
+FILE = {"id": "F1", "name": "a.csv", "mimetype": "text/csv", "size": 12, "url_private_download": "https://x/F1"}
+
+
+def message(**event: Any) -> dict[str, Any]:
+    base = {"type": "message", "channel": "C1", "channel_type": "channel", "user": "U1", "ts": "5.1", "text": "hi"}
+    return {"team_id": "T1", "event_id": "Ev1", "event": {**base, **event}}
+
+
+def read(**event: Any) -> Incoming:
+    parsed = parse_message(message(**event), BOT)
+    assert isinstance(parsed, Incoming)
+    return parsed
+
+
+def test_a_mention_is_read_the_same_from_both_events() -> None:
+    text = f"<@{BOT}> compare &lt;these&gt;"
+    first, second = read(type="app_mention", text=text, channel_type=None), read(text=text)
+    assert first.text == second.text == "compare <these>"
+    assert first.mentioned
+    assert second.mentioned
+    assert (first.twin, second.twin) == (False, True)
+    assert first.dedupe[0] == second.dedupe[0] == "message:C1:5.1"
+    assert first.place == Place(team="T1", channel="C1", thread_ts="5.1")
+
+
+def test_a_thread_a_direct_message_and_files() -> None:
+    reply = read(thread_ts="4.0")
+    assert reply.in_thread
+    assert not reply.mentioned
+    assert reply.place.thread_ts == "4.0"
+    direct = read(channel_type="im", subtype="file_share", files=[FILE])
+    assert direct.direct
+    assert not direct.twin
+    assert direct.attachments == (
+        Attachment(file_id="F1", name="a.csv", media_type="text/csv", size=12, url="https://x/F1"),
+    )
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"bot_id": "B1"},
+        {"user": BOT},
+        {"subtype": "bot_message"},
+        {"subtype": "message_changed"},
+        {"subtype": "message_deleted"},
+        {"subtype": "channel_join"},
+        {"hidden": True},
+        {"channel_type": "app_home"},
+        {"channel_type": None},
+    ],
+)
+def test_what_is_no_persons_message_is_ignored(event: dict[str, Any]) -> None:
+    assert isinstance(parse_message(message(**event), BOT), Ignored)
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        ({"user": None}, "user"),
+        ({"channel": {}}, "channel"),
+        ({"ts": 5.1}, "ts"),
+        ({"text": ["x"]}, "text"),
+        ({"thread_ts": 7}, "thread_ts"),
+    ],
+)
+def test_a_broken_message_names_its_field(event: dict[str, Any], reason: str) -> None:
+    assert parse_message(message(**event), BOT) == Malformed(reason)
+
+
+@pytest.mark.parametrize(
+    ("raw", "plain"),
+    [
+        ("<@U0BOT> a  <@U2|ana> <@U3> <#C1|general> <!here> <!subteam^S1|@ops>", "a @ana @U3 #general @here @ops"),
+        (
+            "<https://a.bc/x|the report> <https://a.bc|a.bc> <mailto:a@b.cd|a@b.cd>",
+            "the report (https://a.bc/x) https://a.bc a@b.cd",
+        ),
+        ("&amp;lt; &lt;b&gt; &amp;", "&lt; <b> &"),
+        ("a\u200bb\u202e\n\n  c ", "ab\n\n c"),
+        ("<@U0BOT>", ""),
+    ],
+)
+def test_markup_becomes_plain_words(raw: str, plain: str) -> None:
+    assert plain_text(raw, BOT) == plain
+
+
+def test_files_that_are_gone_or_broken_stay_out() -> None:
+    files = [FILE, {"id": "F2", "mode": "tombstone"}, {"mode": "hosted"}, "x", {"id": "F3", "size": -4, "title": "t"}]
+    assert [file.file_id for file in parse_files(files)] == ["F1", "F3"]
+    assert parse_files(files)[1].size == 0
+    assert parse_files(None) == ()
+
+
+@pytest.mark.parametrize("mark", [{"is_external": True}, {"mode": "external"}])
+def test_a_file_kept_outside_slack_has_no_address_that_our_token_could_go_to(mark: dict[str, Any]) -> None:
+    (file,) = parse_files([{**FILE, **mark, "url_private": "https://evil.com/x"}])
+    assert file.url == ""
+
+
+CLICK = {
+    "team": {"id": "T1"},
+    "channel": {"id": "C1"},
+    "user": {"id": "U1"},
+    "trigger_id": "t.1",
+    "message": {"ts": "6.0", "thread_ts": "5.0", "blocks": [{"type": "section"}, 3]},
+}
+
+
+def test_a_click_tells_where_who_and_what() -> None:
+    click = parse_click(CLICK, {"value": "v"})
+    assert isinstance(click, Click)
+    assert click.place == Place(team="T1", channel="C1", thread_ts="5.0")
+    assert (click.message_ts, click.user, click.value) == ("6.0", "U1", "v")
+    assert click.blocks == ({"type": "section"},)
+    assert click.dedupe == ("click:t.1:U1",)
+
+
+@pytest.mark.parametrize("missing", ["team", "channel", "user", "message"])
+def test_a_click_without_a_part_is_malformed(missing: str) -> None:
+    body = {name: value for name, value in CLICK.items() if name != missing}
+    assert parse_click(body, {"value": "v"}) == Malformed(missing)
+
+
+def test_commands() -> None:
+    body = {"team_id": "T1", "channel_id": "C1", "user_id": "U1"}
+    assert parse_command({**body, "text": "  Trace  JABC "}) == Command("T1", "C1", "U1", "trace", "JABC")
+    assert parse_command(body) == Command("T1", "C1", "U1", "", "")
+    assert parse_command({**body, "user_id": None}) == Malformed("user_id")
+    assert parse_command({**body, "text": {"a": 1}}) == Malformed("text")
+
+
+def test_stops() -> None:
+    event = {"type": "agent_session_stopped", "channel": "C1", "thread_ts": "5.0", "user": "U1"}
+    assert parse_stop({"team_id": "T1", "event": event}) == Stopped(
+        Place(team="T1", channel="C1", thread_ts="5.0"), "U1"
+    )
+    assert parse_stop({"team_id": "T1", "event": {**event, "thread_ts": None}}) == Malformed("thread_ts")
+    assert parse_stop({"team_id": "T1"}) == Malformed("event")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=5000), st.integers(0, 30))
+def test_what_a_window_carries_comes_back(text: str, files: int) -> None:
+    attached = tuple(
+        Attachment(file_id=f"F{n}", name="n" * 200, media_type="m" * 100, size=n, url=f"https://x/{n}")
+        for n in range(files)
+    )
+    place = Place(team="T1", channel="C1", thread_ts="5.0")
+    packed = pack(Shortcut(place, "5.1", "U1", "t", "U2", text, attached))
+    assert len(packed) <= METADATA_LIMIT
+    back = unpack(packed, "U9")
+    assert isinstance(back, Shortcut)
+    assert (back.place, back.message_ts, back.user, back.author) == (place, "5.1", "U9", "U2")
+    assert text.startswith(back.text)
+    assert [file.url for file in back.attachments] == [file.url for file in attached[: len(back.attachments)]]
+    assert [file.file_id for file in back.attachments] == [file.file_id for file in attached[: len(back.attachments)]]
+
+
+@pytest.mark.parametrize("packed", ["", "{}", "[1]", '{"files": 3}', '{"files": [[1]]}', "null"])
+def test_a_foreign_window_is_malformed(packed: str) -> None:
+    assert isinstance(unpack(packed, "U1"), Malformed)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["event", "team_id", "team", "channel", "user", "message", "ts", "text", "id", "files", "blocks"]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.sampled_from(["event", "team_id", "team", "channel", "user", "message", "text"]), JSON))
+def test_no_payload_raises(body: dict[str, Any]) -> None:
+    parse_message(body, BOT)
+    parse_stop(body)
+    parse_click(body, {"value": "v"})
+    parse_command(body)
+    parse_shortcut({**body, "trigger_id": "t"})
+    json.dumps(body)

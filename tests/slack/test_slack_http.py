@@ -1,0 +1,130 @@
+"""HTTP mode: what Slack signed gets in once it can be read; nothing else does, and no body is logged."""
+
+import hashlib
+import hmac
+import json
+import logging
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+import pytest
+from aiohttp import web
+from slack_bolt.async_app import AsyncApp
+
+from bot.slack.client import close_client, make_client
+from bot.slack.http import web_app
+from bot.slack.listeners import register
+from bot.workspace.server import Workspace
+from tests.slack.memory_desk import MemoryDesk
+
+SECRET = "a signing secret"
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+MANIFEST = Path(__file__).parents[2] / "manifest.yml"
+
+
+class Door:
+    def __init__(self, url: str, session: aiohttp.ClientSession, desk: MemoryDesk) -> None:
+        self.url, self.session, self.desk = url, session, desk
+
+    async def knock(self, body: bytes, kind: str = JSON, **headers: str) -> tuple[int, str]:
+        stamp = headers.pop("stamp", str(int(time.time())))
+        digest = hmac.new(SECRET.encode(), f"v0:{stamp}:".encode() + body, hashlib.sha256).hexdigest()
+        signed = f"v0={digest}"
+        sent = {"Content-Type": kind, "X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signed, **headers}
+        async with self.session.post(self.url, data=body, headers=sent) as response:
+            return response.status, await response.text()
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    workspace = await Workspace.start(MANIFEST, rate_limits=False)
+    client = make_client(workspace.bot_token, workspace.api_url)
+    app = AsyncApp(client=client, signing_secret=SECRET, process_before_response=True)
+    desk = MemoryDesk()
+    background = register(app, desk)
+    runner = web.AppRunner(web_app(app, signing_secret=SECRET), access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    bound: Any = runner.addresses[0]
+    async with aiohttp.ClientSession() as session:
+        yield Door(f"http://127.0.0.1:{bound[1]}/slack/events", session, desk)
+    await background.drain()
+    await runner.cleanup()
+    await close_client(client)
+    await workspace.stop()
+
+
+def event(**fields: Any) -> bytes:
+    said = {"type": "app_mention", "channel": "C1", "user": "U1", "ts": "1.1", "text": "do it", **fields}
+    return json.dumps({"type": "event_callback", "team_id": "T1", "event_id": "Ev1", "event": said}).encode()
+
+
+async def test_what_slack_signed_gets_in(door: Door) -> None:
+    assert (await door.knock(event()))[0] == 200
+    assert [request.text for _, request, _ in door.desk.requests] == ["do it"]
+    challenge = {"type": "url_verification", "token": "t", "challenge": "say this"}
+    assert await door.knock(json.dumps(challenge).encode()) == (200, '{"challenge": "say this"}')
+
+
+async def test_a_replayed_request_changes_nothing(door: Door) -> None:
+    for _ in range(3):
+        assert (await door.knock(event()))[0] == 200
+    assert len(door.desk.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Slack-Signature": "v0=0000"},
+        {"X-Slack-Signature": ""},
+        {"stamp": "soon"},
+        {"stamp": ""},
+        {"stamp": "1"},
+        {"stamp": "\u0661"},
+    ],
+)
+async def test_what_is_not_signed_is_turned_away(
+    door: Door, headers: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        status, _ = await door.knock(event(text="a secret of mine"), **headers)
+    assert status == 401
+    assert door.desk.requests == []
+    assert "a secret of mine" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"", JSON),
+        (b"{", JSON),
+        (b"[]", JSON),
+        (b"null", JSON),
+        (b'{"type": 3}', JSON),
+        (b'{"type": "event_callback", "event": []}', JSON),
+        (b'{"type": "event_callback", "event": {"type": {}}}', JSON),
+        (b"\xff\xfe", JSON),
+        (b"[" * 100_000, JSON),
+        (b"", FORM),
+        (b"payload=", FORM),
+        (b"payload=%7B", FORM),
+        (b"payload=" + quote("[1]").encode(), FORM),
+        (b"hello=world", FORM),
+    ],
+)
+async def test_what_is_signed_but_broken_is_turned_away(door: Door, body: bytes, kind: str) -> None:
+    assert (await door.knock(body, kind))[0] == 400
+    assert door.desk.requests == []
+
+
+async def test_a_command_is_answered(door: Door) -> None:
+    body = b"command=%2Fleadhand&text=help&team_id=T1&channel_id=C1&user_id=U1"
+    status, text = await door.knock(body, FORM)
+    assert status == 200
+    assert "How to use Leadhand" in text

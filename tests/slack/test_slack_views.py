@@ -1,0 +1,375 @@
+"""Every message that people see: its blocks are taken by the strict workspace, and it says what it must."""
+
+import json
+import re
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from bot.slack.views.answer import MARKDOWN_LIMIT, answer, answer_end, cited
+from bot.slack.views.card import card_title, plan_card
+from bot.slack.views.ending import cancelled, failed, queued, refused
+from bot.slack.views.home import app_home, help_message, start_job_modal
+from bot.slack.views.outgoing import Outgoing, button, seconds
+from bot.slack.views.question import choice_of, question, question_answered, settled
+from bot.slack.views.status import JobLine, status_job, status_list, trace, trace_timeline
+from bot.workspace.blocks import check_message_blocks, check_view
+from handoff import events as ev
+from handoff.contracts import Attachment, Finding, Place, Plan, Request, Result, Subtask, Usage
+from handoff.job import Ask, Failure, Job, Question, SubtaskState, Work
+from handoff.store.interface import Entry
+
+PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
+EVIL = "<!channel> [x](https://evil.com) <@U0000000A> & https://evil.com \u202e"
+
+
+def work(
+    name: str, state: SubtaskState = "pending", *, title: str = "", after: tuple[str, ...] = (), **more: Any
+) -> Work:
+    subtask = Subtask(id=name, title=title or f"Do {name}", intent="i", specialist="analyst", after=after)
+    return Work(subtask=subtask, specialist="analyst", state=state, **more)
+
+
+def ask_of(*works: Work, **more: Any) -> Ask:
+    request = Request(id="100.1", user="U0000000A", text="compare the offers", at=1000.0)
+    plan = Plan(goal="Compare the offers", subtasks=tuple(each.subtask for each in works)) if works else None
+    mapping = MappingProxyType({each.subtask.id: each for each in works})
+    fields = {"state": "working", "fetched": True, "plan": plan, "work": mapping, **more}
+    return Ask(request=request, **fields)
+
+
+def job_of(ask: Ask) -> Job:
+    return Job(place=PLACE, asks=(ask,))
+
+
+def taken(message: Outgoing) -> str:
+    """The blocks as JSON, once Slack's rules have been checked."""
+    assert message.text
+    check_message_blocks(json.loads(json.dumps(list(message.blocks))), rest=message.text)
+    return json.dumps(message.blocks, ensure_ascii=False)
+
+
+def rows(message: Outgoing) -> list[tuple[str, str, str]]:
+    plan = message.blocks[0]
+    return [
+        (row["title"], row["status"], row["details"]["elements"][0]["elements"][0]["text"] if "details" in row else "")
+        for row in plan["tasks"]
+    ]
+
+
+def question_work(**more: Any) -> Work:
+    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1001.0)
+    return work("a", "input_required", question=asked, **more)
+
+
+def test_a_card_has_a_row_for_each_subtask() -> None:
+    ask = ask_of(
+        work("a", "complete", started=1000.0, ended=1003.0),
+        work("b", "in_progress", started=1002.0, attempt=2),
+        work("c", "pending", after=("a", "b")),
+        work("d", "error", reason="no such file"),
+        work("e", "skipped", reason="it needed 'Do d'"),
+        question_work(),
+    )
+    assert rows(card := plan_card(job_of(ask), ask, 1010.0)) == [
+        ("Do a", "in_progress", "analyst · waiting for an answer"),
+        ("Do b", "in_progress", "analyst · attempt 2 · 8.0 s"),
+        ("Do c", "pending", "analyst · waits for Do a, Do b"),
+        ("Do d", "error", "analyst · no such file"),
+        ("Do e", "error", "analyst · skipped, it needed 'Do d'"),
+    ]
+    assert "Stop" in taken(card)
+    assert card.priority == "card"
+
+
+@pytest.mark.parametrize(
+    ("changes", "title"),
+    [
+        ({"plan": None, "work": MappingProxyType({})}, "Planning…: compare the offers"),
+        ({"plan": None, "work": MappingProxyType({}), "rejections": (("x",),)}, "Planning again…: compare the offers"),
+        ({"plan": None, "work": MappingProxyType({}), "fetched": False}, "Reading the files: compare the offers"),
+        ({}, "Working, 1 of 2 done: Compare the offers"),
+        ({"state": "input_required"}, "Waiting for an answer: Compare the offers"),
+        ({"state": "synthesizing"}, "Writing the answer: Compare the offers"),
+        ({"answer": "x", "written": 1012.4}, "Done in 12 s: Compare the offers"),
+        ({"answer": "x", "written": 1012.4, "file_faults": ("f",)}, "Done in part in 12 s: Compare the offers"),
+        ({"failure": Failure("s", "r"), "written": 1065.0}, "Failed after 1 min 5 s: Compare the offers"),
+        (
+            {"failure": Failure("s", "r"), "cancelled_by": "U2", "written": 1002.0},
+            "Stopped after 2.0 s: Compare the offers",
+        ),
+    ],
+)
+def test_the_cards_title_tells_the_phase(changes: dict[str, Any], title: str) -> None:
+    ask = replace(ask_of(work("a", "complete", started=1000.0, ended=1001.0), work("b")), **changes)
+    assert card_title(ask, 1012.0) == title
+    taken(plan_card(job_of(ask), ask, 1012.0))
+
+
+def test_a_stopped_card_names_who_stopped_it_and_has_no_button() -> None:
+    ask = ask_of(
+        work("a", "in_progress", started=1.0), cancelled_by="U0000000B", failure=Failure("j", "s"), written=5.0
+    )
+    shown = taken(plan_card(job_of(ask), ask, 6.0))
+    assert "Stopped by <@U0000000B>" in shown
+    assert '"button"' not in shown
+
+
+@pytest.mark.parametrize("count", [41, 400])
+def test_many_rows_are_folded_and_fit(count: int) -> None:
+    title = "Müller " * 30
+    works = [work(f"s{n}", "in_progress" if n == count - 1 else "complete", title=title) for n in range(count)]
+    ask = ask_of(*works)
+    card = plan_card(job_of(ask), ask, 1.0)
+    taken(card)
+    shown = rows(card)
+    assert len(shown) <= 40
+    assert any(status == "in_progress" for _, status, _ in shown)
+    assert shown[-1][0] == f"And {count - len(shown) + 1} more: {count - len(shown) + 1} done"
+
+
+def test_a_question_offers_its_options_and_says_who_is_asked() -> None:
+    ask = ask_of(question_work())
+    message = question(job_of(ask), ask, ask.work["a"])
+    shown = taken(message)
+    assert "<@U0000000A>" in shown
+    assert "reply in this thread" in shown
+    elements = message.blocks[1]["elements"]
+    assert [each["text"]["text"] for each in elements] == ["2025", "2026"]
+    assert [each["action_id"] for each in elements] == ["answer:0", "answer:1"]
+    choice = choice_of(elements[1]["value"])
+    assert choice is not None
+    assert (choice.job, choice.request, choice.subtask, choice.number, choice.text) == (
+        job_of(ask).id,
+        "100.1",
+        "a",
+        1,
+        "2026",
+    )
+
+
+def test_long_and_many_options_become_numbers() -> None:
+    options = tuple(f"{number} " + 'ä"\\' * 900 for number in range(9))
+    asked = Question(number=1, message="x" * 9000, options=options, asked=1.0)
+    ask = ask_of(work("a", "input_required", question=asked))
+    message = question(job_of(ask), ask, ask.work["a"])
+    taken(message)
+    buttons = message.blocks[2]["elements"]
+    assert [each["text"]["text"] for each in buttons] == ["1", "2", "3", "4", "5"]
+    assert all(
+        (choice := choice_of(each["value"])) and choice.text.startswith(str(n)) for n, each in enumerate(buttons)
+    )
+
+
+def test_an_answered_question_has_no_buttons_and_says_who_decided() -> None:
+    ask = ask_of(question_work())
+    drawn = question(job_of(ask), ask, ask.work["a"])
+    for blocks in (
+        question_answered(ask, "Do a", "Which year?", "U0000000A", "2026", 1005.0).blocks,
+        settled(drawn.blocks, "U0000000A", "2026", 1005.0),
+    ):
+        shown = taken(Outgoing("x", tuple(blocks)))
+        assert '"button"' not in shown
+        assert "<@U0000000A> answered “2026”" in shown
+        assert "Which year?" in shown
+
+
+@pytest.mark.parametrize("value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"r","subtask":"s"}'])
+def test_a_foreign_buttons_value_is_no_choice(value: str) -> None:
+    assert choice_of(value) is None
+
+
+def answered(**more: Any) -> Ask:
+    finding = Finding(message="m", source="sales.csv")
+    other = Finding(message="m", source="https://evil.com/report")
+    result = Result(summary="s", content="c", findings=(finding, other, finding))
+    ask = ask_of(
+        work("a", "complete", result=result, started=1000.0, ended=1006.0),
+        work("b", "complete", result=result, started=1000.0, ended=1006.0),
+        usage=Usage(model="m", calls=3, tokens_in=12_000, tokens_out=345, cost=0.0421),
+        written=1007.0,
+        answer="# Result\n\nSales rose.",
+    )
+    return replace(ask, **more)
+
+
+def test_an_answer_tells_its_sources_cost_and_gain() -> None:
+    ask = answered()
+    (message,) = answer(job_of(ask), ask, "claude (Anthropic)")
+    shown = taken(message)
+    assert message.blocks[0] == {"type": "markdown", "text": "# Result\n\nSales rose."}
+    assert cited(ask) == ["sales.csv", "https://evil.com/report"]
+    assert "Sources: `sales.csv` · `https://evil.com/report`" in shown
+    line = "claude (Anthropic) · 12.3k tokens · $0.04 · 7.0 s · 2 specialists side by side: 2.0x faster than one by one"
+    assert line in shown
+    assert "feedback_buttons" in shown
+    assert "Answered in part" not in shown
+    assert list(message.blocks[1:]) == answer_end(job_of(ask), ask, "claude (Anthropic)")
+
+
+def test_an_answer_in_part_names_its_gaps() -> None:
+    ask = answered(file_faults=("big.csv is too large",))
+    assert "*Answered in part.* Missing:\\n• `big.csv` is too large" in taken(answer(job_of(ask), ask, "m")[-1])
+
+
+@pytest.mark.parametrize(
+    "text", ["word " * 20_000, "& " * 20_000, "```\n" + "x = 1\n" * 9000, "", "https://a.bc " * 3000]
+)
+def test_a_long_answer_comes_in_parts_that_fit(text: str) -> None:
+    ask = answered(answer=text)
+    parts = answer(job_of(ask), ask, "m")
+    for part in parts:
+        taken(part)
+        assert len(part.blocks[0]["text"]) <= MARKDOWN_LIMIT
+    assert all("continued below" in part.blocks[0]["text"] for part in parts[:-1])
+    assert [len(part.blocks) > 1 for part in parts] == [False] * (len(parts) - 1) + [True]
+
+
+def test_a_failure_names_step_reason_and_what_to_do() -> None:
+    ask = ask_of(work("a", "error", reason="r"), failure=Failure("Do a", "no key", "Set one."), written=1002.0)
+    shown = taken(failed(job_of(ask), ask))
+    assert "*Step:* Do a\\n*Reason:* no key\\n*What you can do:* Set one." in shown
+    assert "*Failed:* Do a" in shown
+
+
+def test_a_stop_leaves_a_report() -> None:
+    ask = ask_of(
+        work("a", "complete"), work("b", "in_progress"), work("c"), cancelled_by="U0000000A", failure=Failure("j", "s")
+    )
+    shown = taken(cancelled(job_of(ask), ask))
+    assert "*Stopped* by <@U0000000A>." in shown
+    assert "*Done:* Do a\\n*In progress:* Do b\\n*Left:* Do c" in shown
+    unplanned = ask_of(cancelled_by="U0000000A", failure=Failure("j", "s"))
+    assert "No plan was made yet" in taken(cancelled(job_of(unplanned), unplanned))
+
+
+def test_status_lists_and_tells() -> None:
+    lines = [JobLine(f"J{n}", "input_required", EVIL, "C1", 1.0) for n in range(30)]
+    assert "15 older jobs are not shown" in taken(status_list(lines))
+    assert "no jobs yet" in taken(status_list([]))
+    ask = ask_of(work("a", "complete", started=1.0, ended=2.0), work("b", "in_progress", started=3.0))
+    shown = taken(status_job(job_of(ask), 5.0))
+    assert "Do b · analyst · in progress · 2.0 s" in shown
+
+
+def log_of(*events: ev.Event) -> list[Entry]:
+    return [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+
+
+def test_a_timeline_is_short_and_readable() -> None:
+    request = Request(id="100.1", user="U1", text="do it", at=1000.0)
+    entries = [
+        *log_of(
+            ev.RequestAdded(at=1000.0, place=PLACE, request=request),
+            ev.AttemptStarted(at=1001.5, request="100.1", subtask="a", attempt=1, specialist="analyst", tier="fast"),
+            ev.TurnTaken(at=1002.0, request="100.1", subtask="a", attempt=1, turn={"text": "secret"}),
+            ev.Posted(at=1003.0, request="100.1", key="100.1:answer", ts="1.2"),
+        ),
+        Entry(5, "not json"),
+    ]
+    job = Job(place=PLACE, asks=(Ask(request=request),))
+    assert trace_timeline(job, entries).split("\n") == [
+        f"Job {job.id}, 5 events",
+        "    +0.0s  asked by U1: do it",
+        "    +1.5s  a: analyst starts (attempt 1, fast)",
+        "    +3.0s  posted answer",
+        "        ?  an entry that this version cannot read",
+    ]
+    many = log_of(*(ev.CancelRequested(at=float(n), user=EVIL) for n in range(500)))
+    shown = trace_timeline(job, many)
+    assert "lines left out" in shown
+    assert len(shown.split("\n")) == 62
+    assert "<!channel>" not in taken(trace(job, many, "in a file"))
+
+
+def test_home_help_and_window_are_valid() -> None:
+    check_view(app_home([JobLine(f"J{n}", "working", EVIL, "C1", 1.0) for n in range(30)]))
+    check_view(app_home([]))
+    check_view(start_job_modal("x" * 9000, "{}"))
+    check_view(start_job_modal("", "{}"))
+    taken(help_message())
+    taken(refused("no"))
+    taken(queued(2))
+
+
+def test_no_view_lets_hostile_words_through() -> None:
+    attached = Attachment(file_id="F1", name=EVIL)
+    request = Request(id="100.1", user="U0000000A", text=EVIL, at=1.0, attachments=(attached,))
+    asked = Question(number=1, message=EVIL, options=(EVIL, "b"), asked=1.0)
+    finding = Finding(message=EVIL, source=EVIL)
+    result = Result(summary=EVIL, content=EVIL, findings=(finding,), gaps=(EVIL,))
+    subtask = Subtask(id="a", title=EVIL, intent=EVIL, specialist="analyst")
+    states: tuple[SubtaskState, ...] = ("complete", "error", "skipped", "in_progress", "pending", "input_required")
+    works = {
+        state: Work(
+            subtask=subtask.model_copy(update={"id": state}),
+            specialist="analyst",
+            state=state,
+            reason=EVIL,
+            result=result if state == "complete" else None,
+            question=asked if state == "input_required" else None,
+        )
+        for state in states
+    }
+    plan = Plan(goal=EVIL, subtasks=(subtask,))
+    ask = Ask(
+        request=request,
+        plan=plan,
+        work=MappingProxyType(works),
+        answer=EVIL,
+        file_faults=(EVIL,),
+        failure=Failure(EVIL, EVIL, EVIL),
+        written=2.0,
+    )
+    job = job_of(ask)
+    messages = [
+        plan_card(job, ask, 3.0),
+        plan_card(job, replace(ask, plan=None, work=MappingProxyType({}), answer=None, failure=None), 3.0),
+        question(job, ask, works["input_required"]),
+        question_answered(ask, EVIL, EVIL, "U0000000A", EVIL, 1.0),
+        *answer(job, ask, EVIL),
+        failed(job, ask),
+        cancelled(job, replace(ask, cancelled_by="U0000000A")),
+        refused(EVIL),
+        status_list([JobLine("J1", EVIL, EVIL, "C1", 1.0)]),
+        status_job(job, 3.0),
+    ]
+    for message in messages:
+        taken(message)
+        marked = [message.text, *_texts(list(message.blocks), {"mrkdwn", "markdown"})]
+        for text in marked:
+            assert not re.search(r"<!(?!date)|<@U0000000A> &(?!amp;|lt;)|\]\(", text)
+            assert not re.search(r"(?<![`./\w])(?:https://)?evil\.com", text)
+        for text in [*marked, *_texts(list(message.blocks), {"plain_text", "text"})]:
+            assert "\u202e" not in text
+
+
+def _texts(node: Any, kinds: set[str]) -> list[str]:
+    """The texts of these types, however deep."""
+    if isinstance(node, dict):
+        own = [node["text"]] if node.get("type") in kinds else []
+        return own + [text for each in node.values() for text in _texts(each, kinds)]
+    return [text for each in node for text in _texts(each, kinds)] if isinstance(node, list) else []
+
+
+def test_a_buttons_value_that_slack_would_refuse_is_a_bug() -> None:
+    with pytest.raises(ValueError, match="2000 characters"):
+        button("x", "a", "x" * 2001)
+
+
+@pytest.mark.parametrize(
+    ("duration", "words"),
+    [
+        (-1, "0.0 s"),
+        (0.44, "0.4 s"),
+        (9.96, "10 s"),
+        (59.6, "1 min"),
+        (65, "1 min 5 s"),
+        (3600, "1 h"),
+        (7800, "2 h 10 min"),
+    ],
+)
+def test_durations_in_words(duration: float, words: str) -> None:
+    assert seconds(duration) == words

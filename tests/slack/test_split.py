@@ -1,0 +1,64 @@
+"""Long answers in parts."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.slack.split import CONTINUED, split_answer
+
+
+def test_a_short_answer_is_one_part() -> None:
+    assert split_answer("Hello") == ["Hello"]
+    assert split_answer("") == [""]
+
+
+def test_parts_end_at_paragraphs_and_say_that_more_follows() -> None:
+    paragraphs = [f"Paragraph {number}. " + "word " * 30 for number in range(40)]
+    parts = split_answer("\n\n".join(paragraphs), limit=1000)
+    assert all(len(part) <= 1000 for part in parts)
+    assert all(part.endswith(CONTINUED) for part in parts[:-1])
+    assert not parts[-1].endswith(CONTINUED)
+    rejoined = "\n\n".join(part.removesuffix(CONTINUED) for part in parts)
+    assert rejoined == "\n\n".join(paragraphs)
+
+
+def test_a_long_fence_is_closed_and_opened_again() -> None:
+    code = "\n".join(f"line_{number} = {number}\n" for number in range(200))
+    parts = split_answer(f"Before\n\n```python\n{code}\n```\n\nAfter", limit=800)
+    assert len(parts) > 3
+    for part in parts:
+        assert len(re.findall(r"^```", part, re.MULTILINE)) % 2 == 0
+    assert sum(part.count("```python\n") for part in parts) >= len(parts) - 1
+    numbers = [int(number) for part in parts for number in re.findall(r"line_(\d+)", part)]
+    assert numbers == list(range(200))
+
+
+def test_a_long_table_repeats_its_head() -> None:
+    rows = "\n".join(f"| {number} | value |" for number in range(200))
+    parts = split_answer(f"| id | name |\n|----|------|\n{rows}", limit=600)
+    assert len(parts) > 3
+    assert all(part.startswith("| id | name |\n|----|------|\n") for part in parts)
+    assert [int(n) for part in parts for n in re.findall(r"^\| (\d+)", part, re.MULTILINE)] == list(range(200))
+
+
+def test_a_limit_too_small_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 200"):
+        split_answer("x" * 500, limit=50)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["word ", "x" * 300 + " ", "\n", "\n\n", "```\n", "\n```\n", "| a |\n", "|---|\n"]), max_size=60
+    ),
+    st.integers(200, 900),
+)
+def test_no_part_is_too_long_and_no_word_is_lost(pieces: list[str], limit: int) -> None:
+    text = "".join(pieces)
+    parts = split_answer(text, limit)
+    assert all(len(part) <= limit for part in parts)
+    kept = "".join(parts)
+    assert kept.count("word") >= text.count("word")
+    assert kept.count("x") >= text.count("x")

@@ -1,0 +1,182 @@
+"""Outgoing text: what a hostile text must not do in a channel."""
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.slack.cleaner import Target
+from bot.slack.text import StreamCleaner, clean, clean_markdown, mention, plain, visible
+
+Cleaner = Callable[[str], str]
+
+HOSTILE = [
+    "<!channel> <!here> <!everyone> <!subteam^S123|x> <!date^1^x|y>",
+    "<@U0123ABCD> <#C0123|general>",
+    "&lt;!channel&gt; &#60;!here&#62;",
+    "[click](https://evil.com/x) ![pixel](https://evil.com/p.png)",
+    "[click]( <https://evil.com/x> 'title')",
+    "[![a](https://evil.com/a.png)](https://evil.com)",
+    "[a][1]\n\n[1]: https://evil.com\n[2]:\nhttps://evil.com",
+    "[a]\\\n(https://evil.com) [a\\](https://evil.com) [[a]](https://evil.com)",
+    "<https://evil.com|good.com> <mailto:a@evil.com|x> <a href='https://evil.com'>x</a>",
+    "evil.com www.evil.com EVIL.COM evil.com/path evil.com:8080 a@evil.com //evil.com",
+    "ev\u200bil.com evil\u00ad.com \u202emoc.live\u202c evil.com\U000e0041\U000e0042",
+    "evil\\.com https\\://evil.com https:\\/\\/evil.com",
+    "`https://evil.com\n` https://evil.com `",
+    "\\`https://evil.com\\` \\\\`https://evil.com`",
+    "``https://evil.com` https://evil.com",
+    "a`https://evil.com`b `a`https://evil.com`b`",
+    "> ```\n> x\nhttps://evil.com <!channel>\n> ```\nhttps://evil.com",
+    "- ```\n  x\n  ```\nhttps://evil.com",
+    "~~~\n```\n~~~\nhttps://evil.com <!here>\n```",
+    "````\n```\n````\nhttps://evil.com",
+    "```\n<!channel> <@U123>\n",
+    "|a|b|\n|-|-|\n|`x | https://evil.com`|y|",
+    "@channel @here @everyone",
+    "https://good.com!.evil.com https://good.com@evil.com https://good.com\\@evil.com https://good.com.evil.com",
+    "https://evil.com#good.com https://evil.com?good.com javascript:alert(1) data:text/html,x",
+    "[good.com](https://evil.com) [https://good.com](https://good.com@evil.com/)",
+    '**https://evil.com** _evil.com_ ~evil.com~ (evil.com) "evil.com"',
+    "http://xn--evl-ipa.com xn--evl-ipa.com evil.xn--p1ai пример.рф",
+]
+CODE = re.compile(r"^```[^`\n]*\n.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+CONTROL = re.compile(r"<[!@#]")
+
+
+def outside_code(text: str) -> str:
+    """What a reader shows as text that only knows ``` on lines of its own and `code` within a line."""
+    return CODE.sub(" ", text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("cleaner", [clean, clean_markdown])
+def test_hostile_text_neither_pings_nor_links(text: str, cleaner: Cleaner) -> None:
+    done = cleaner(text)
+    assert not CONTROL.search(done)
+    bare = outside_code(done)
+    assert "<" not in bare
+    assert "evil" not in bare or not re.search(r"evil\w*[\\]?\.com|://", bare), bare
+    assert "](" not in bare
+    assert "]:" not in bare or cleaner is clean
+    assert not re.search(r"@(channel|here|everyone)", bare)
+    assert visible(done) == done
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_allowing_one_host_frees_no_other(text: str) -> None:
+    for done in (clean_markdown(text, allow_hosts=("good.com",)), clean(text, allow_hosts=("good.com",))):
+        bare = outside_code(done)
+        targets = re.findall(r"\]\(([^)]*)\)", bare) + re.findall(r"<([^>|]*)", bare)
+        assert all(re.match(r"https?://good\.com(?:[/?#]|$)", target) for target in targets), targets
+        assert not re.search(r"evil\w*\.com", bare), bare
+
+
+def test_the_host_stays_visible() -> None:
+    assert clean("[click here](https://evil.com/very/long)") == "click here (`https://evil.com/very/long`)"
+    assert clean_markdown("See https://evil.com/a_b?c=1&d=2.") == "See `https://evil.com/a_b?c=1&d=2`."
+    assert clean_markdown("[https://evil.com](https://evil.com)") == "`https://evil.com`"
+    assert clean_markdown("![chart](https://evil.com/p.png)") == "chart (`https://evil.com/p.png`)"
+
+
+def test_an_allowed_host_keeps_its_links() -> None:
+    hosts = ("docs.slack.dev",)
+    assert clean_markdown("[the *docs*](https://docs.slack.dev/x)", allow_hosts=hosts) == (
+        "[the *docs*](https://docs.slack.dev/x)"
+    )
+    assert clean("[the docs](https://docs.slack.dev/x?a=1&b=2)", allow_hosts=hosts) == (
+        "<https://docs.slack.dev/x?a=1&amp;b=2|the docs>"
+    )
+
+
+def test_markdown_keeps_its_form() -> None:
+    text = (
+        "# Sales\n\n> a quote\n> > nested\n\n- **up** by 3.5 %\n  1. _twice_\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+        "```python\nif a < b and c > d: print(a & b)\n```\n\nUse `a < b` here."
+    )
+    assert clean_markdown(text) == text
+
+
+def test_special_characters_are_escaped_for_each_target() -> None:
+    assert clean_markdown("a < b > c & d") == "a &lt; b &gt; c &amp; d"
+    assert clean("`a < b & c`") == "`a &lt; b &amp; c`"
+    assert clean_markdown("line<br>break") == "line break"
+
+
+def test_an_unclosed_fence_is_closed() -> None:
+    assert clean_markdown("```sql\nselect 1") == "```sql\nselect 1\n```"
+
+
+def test_a_limit_counts_what_is_sent() -> None:
+    assert len(clean("&" * 1000, limit=300)) <= 300
+    assert clean("short", limit=300) == "short"
+    done = clean_markdown("word " * 500 + "`code", limit=100)
+    assert len(done) <= 100
+    assert done.endswith("…")
+
+
+def test_mentions_are_built_from_ids_only() -> None:
+    assert mention("U0123ABCD") == "<@U0123ABCD>"
+    assert mention("U1> <!channel") == "U1&gt; &lt;!channel"
+    assert mention("") == ""
+
+
+def test_plain_text_is_one_harmless_line() -> None:
+    assert plain("a\n\tb <!channel> @here") == "a b \u2039!channel\u203a \uff20here"
+    assert plain("x" * 200, 50) == "x" * 49 + "…"
+
+
+PIECES = st.sampled_from(
+    [
+        *HOSTILE,
+        *"` [)!<>\\|&é\n\u200b",
+        *("```", "``", "~~~", "](", "- ", "1. ", "    ", "x" * 1100, "word"),
+        *("https://", "evil.com", "good.com", "<!channel>", "<br>", "@here"),
+    ]
+)
+TEXTS = st.one_of(
+    st.lists(PIECES, max_size=12).map("".join), st.text(alphabet="ab.:/@`~<>&[]()!|\\\n -*_1#\u200b", max_size=60)
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, st.lists(st.integers(0, 2000), max_size=12), st.sampled_from(["markdown", "mrkdwn"]))
+def test_a_stream_equals_the_whole_wherever_it_is_cut(text: str, cuts: list[int], target: Target) -> None:
+    whole = StreamCleaner(allow_hosts=("good.com",), target=target).whole(text)
+    cleaner = StreamCleaner(allow_hosts=("good.com",), target=target)
+    at = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    pieces = [cleaner.feed(text[start:end]) for start, end in pairwise(at)]
+    assert "".join(pieces) + cleaner.finish() == whole
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, st.sampled_from([clean, clean_markdown]))
+def test_no_text_gets_a_control_sequence_through(text: str, cleaner: Cleaner) -> None:
+    done = cleaner(text)
+    assert not CONTROL.search(done)
+    assert "<" not in outside_code(done)
+    assert "](" not in outside_code(done)
+
+
+def test_a_stream_gives_out_what_is_settled() -> None:
+    cleaner = StreamCleaner()
+    assert cleaner.feed("Sales rose by 3") == "Sales rose by "
+    assert cleaner.feed(" percent, see [the re") == "3 percent, see "
+    assert cleaner.feed("port](https://ev") == ""
+    assert cleaner.feed("il.com/x) now ") == "the report (`https://evil.com/x`) now "
+
+
+def test_a_huge_text_is_cleaned_in_time() -> None:
+    for text in (
+        "a." * 60_000,
+        "[" * 60_000,
+        "`" * 60_000,
+        "](" * 30_000,
+        "<" * 60_000,
+        "x" * 120_000,
+        "![a](" * 20_000,
+    ):
+        assert len(clean_markdown(text)) >= len(text) // 3
