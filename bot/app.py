@@ -13,6 +13,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.desk import JobDesk
 from bot.instance import Instance
+from bot.models.choosing import ChosenModel
 from bot.performer import Shell
 from bot.settings import Settings, SettingsError
 from bot.slack.budget import Budget
@@ -20,8 +21,7 @@ from bot.slack.client import make_client
 from bot.slack.listeners import register
 from bot.slack.outbox import Outbox
 from bot.slack.thread import Thread
-from handoff.store.interface import Store, StoreError
-from specialists.dialogue import Model
+from handoff.store.interface import Store
 from specialists.registry import CREWS, Crew, CrewError, load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.search import SearchSettings
@@ -48,9 +48,8 @@ async def open_store(settings: Settings) -> AsyncIterator[Store]:
         url = await start_embedded(settings.data)
     store = await RedisStore.connect(url)
     try:
-        refused = [fault for fault in await store.check() if not fault.startswith("warning")]
-        if refused:
-            raise StoreError(" ".join(refused))
+        for fault in await store.check():
+            log.warning("the store: %s", fault)
         yield store
     finally:
         await store.close()
@@ -83,14 +82,17 @@ class App:
     bolt: AsyncApp
     instance: Instance
     store: Store
-    model: Model
+    model: ChosenModel
     thread: Thread
 
 
 @contextlib.asynccontextmanager
-async def running(settings: Settings, store: Store, model: Model) -> AsyncIterator[App]:
-    """A bot at work on `store`. Leaving lets go of its jobs, so that another instance can go on."""
-    crew = open_crew(settings)
+async def running(settings: Settings, store: Store, model: ChosenModel, crew: Crew | None = None) -> AsyncIterator[App]:
+    """A bot at work on `store`. Leaving lets go of its jobs, so that another instance can go on.
+
+    `crew` is the one of the settings unless given. Raises SettingsError if that cannot be read.
+    """
+    crew = crew or open_crew(settings)
     client = make_client(settings.bot_token, settings.slack_api_url)
     who = await client.auth_test()
     bolt = AsyncApp(
@@ -104,12 +106,14 @@ async def running(settings: Settings, store: Store, model: Model) -> AsyncIterat
         store, Shell(store, thread, model, crew.specialists), slots=settings.slots, lease=settings.lease
     )
     desk = JobDesk(store, instance, admins=settings.admins)
-    register(bolt, desk)
+    background = register(bolt, desk)
     work = asyncio.create_task(instance.run())
+    warming = asyncio.create_task(model.warm())
     try:
         yield App(bolt, instance, store, model, thread)
     finally:
         work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
+        await asyncio.gather(work, warming, return_exceptions=True)
+        await background.drain()
         await thread.close()
         await model.close()

@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.owner import Owner
 from handoff import events as ev
-from handoff.contracts import Escalation
+from handoff.contracts import Escalation, Usage
 from handoff.effects import RunSubtask
 from handoff.job import Work
 from handoff.store.interface import Store
@@ -34,8 +34,9 @@ async def run_subtask(
         return _failed(effect, "lost", text)
     if work.state == "pending":
         await owner.report(ev.AttemptStarted(**_of(effect), specialist=effect.specialist, tier=effect.tier))
-    checkpoints = work.checkpoints if work.state == "in_progress" else ()
-    made = [file for point in checkpoints if isinstance(point, ev.ToolReturned) for file in point.artifacts]
+    resumed = work.state == "in_progress"
+    log = _Log(effect, owner, work.checkpoints if resumed else ())
+    made = [file for point in log.history if isinstance(point, ToolReturn) for file in point.artifacts]
     with tempfile.TemporaryDirectory(prefix="leadhand-") as folder:
         workbench = FolderWorkbench(
             (*effect.handoff.artifacts, *made),
@@ -49,15 +50,16 @@ async def run_subtask(
                 effect.handoff,
                 model=model,
                 workbench=workbench,
-                log=_Log(effect, owner, checkpoints),
+                log=log,
                 done_when=effect.done_when,
+                elapsed=max(0.0, time.time() - work.attempt_started) if resumed else 0.0,
             )
         except ModelError as error:
             return _failed(effect, "model", str(error), transient=error.transient, usage=error.usage)
         except ToolBroke as error:
             return _failed(effect, "tool", str(error), usage=error.usage)
     if isinstance(outcome, Escalation):
-        return ev.Escalated(**_of(effect), escalation=outcome)
+        return ev.Escalated(**_of(effect), escalation=outcome, usage=log.usage)
     return ev.ResultReturned(**_of(effect), result=outcome)
 
 
@@ -84,9 +86,11 @@ class _Log:
         self._effect = effect
         self._owner = owner
         self.history = [_restored(point) for point in checkpoints]
+        self.usage = sum((point.usage for point in self.history if isinstance(point, Turn)), Usage())
 
     async def turn(self, turn: Turn) -> None:
         """Keep a model turn."""
+        self.usage += turn.usage
         await self._owner.report(ev.TurnTaken(**_of(self._effect), turn=turn.model_dump(mode="json")))
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:

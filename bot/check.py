@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.app import manifest_path, open_crew
 from bot.models.choosing import ModelSettingsError, choose_model, probe
 from bot.settings import Settings, SettingsError
-from bot.slack.client import make_client
+from bot.slack.client import close_client, make_client
 from handoff.store.interface import StoreError
 
 ADVICE = {
@@ -68,7 +68,7 @@ async def _slack(settings: Settings) -> AsyncIterator[Verdict]:
         client = make_client(settings.bot_token, settings.slack_api_url)
         async for verdict in _bot(client):
             yield verdict
-        await client.close() if hasattr(client, "close") else None
+        await close_client(client)
     if settings.app_token:
         client = AsyncWebClient(base_url=settings.slack_api_url)
         yield await _called("Slack app token", client, settings.app_token)
@@ -125,7 +125,7 @@ async def _redis(settings: Settings) -> Verdict:
     except StoreError as error:
         return Verdict("Redis", fault=str(error))
     where = "the server of REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
-    hard = [fault for fault in faults if not fault.startswith("warning")]
+    hard = [fault for fault in faults if not fault.startswith("Warning")]
     return Verdict("Redis", "; ".join([where, *faults]), "; ".join(hard))
 
 

@@ -120,7 +120,9 @@ class JobDesk:
         entries = await self.trace(team, job, user)
         if isinstance(entries, str):
             return entries
-        folded = fold(ev.load(entry.payload) for entry in entries)
+        key = JobKey(team, job.upper())
+        waiting = await self._store.inbox(key) if not entries else []
+        folded = fold(ev.load(entry.payload) for entry in [*entries, *waiting])
         return folded if folded is not None else "unknown"
 
     async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:

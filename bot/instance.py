@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
+from collections import deque
 
 from bot.owner import Owner, Performer
 from handoff.events import SCHEMA
@@ -31,12 +32,15 @@ class Instance:
         self._owners: dict[JobKey, Owner] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
+        self._hints: deque[JobKey] = deque(maxlen=slots)
 
     def nudge(self, key: JobKey) -> None:
         """Something came in for a job: tell its owner if that is us, else look whether it can be claimed."""
         owner = self._owners.get(key)
         if owner is not None:
             owner.nudge()
+        else:
+            self._hints.append(key)
         self._wake.set()
 
     async def run(self) -> None:
@@ -55,7 +59,8 @@ class Instance:
 
     async def _claim_one(self) -> bool:
         try:
-            claim = await self._store.claim(self.name, lease=self._lease, schema=SCHEMA)
+            hint = self._hints.popleft() if self._hints else None
+            claim = await self._store.claim(self.name, lease=self._lease, schema=SCHEMA, prefer=hint)
         except StoreError as error:
             log.error("no job can be claimed: %s", error)  # noqa: TRY400 - one clear line, no trace
             await asyncio.sleep(PATIENCE)

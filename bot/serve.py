@@ -15,6 +15,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.app import open_crew, open_store, running
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.settings import Settings, SettingsError
+from bot.slack.http import web_app
 
 
 async def serve(options: argparse.Namespace, settings: Settings) -> int:
@@ -57,7 +58,7 @@ async def connected(bolt: AsyncApp, settings: Settings) -> AsyncIterator[str]:
         finally:
             await handler.close_async()  # type: ignore[no-untyped-call]
         return
-    runner = web.AppRunner(bolt.web_app(path="/slack/events"))
+    runner = web.AppRunner(web_app(bolt, signing_secret=settings.signing_secret), access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, port=settings.port)
     await site.start()

@@ -13,12 +13,11 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from bot.app import App, manifest_path, open_store, running
-from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.one_job import do_one_job
 from bot.serve import connected, until_told
 from bot.settings import Settings, SettingsError
 from bot.workspace.server import Workspace
-from specialists.dialogue import Model
 
 SAMPLE = Path(__file__).parent.parent / "specialists" / "samples" / "sales.csv"
 PACE = "0.4"
@@ -94,7 +93,7 @@ async def _bot(settings: Settings, workspace: Workspace) -> AsyncIterator[App]:
         yield app
 
 
-async def _model(settings: Settings) -> Model:
+async def _model(settings: Settings) -> ChosenModel:
     try:
         return await choose_model(settings.env)
     except ModelSettingsError as error:

@@ -114,10 +114,11 @@ class Store(Protocol):
     async def signal(self, key: JobKey, payload: str, *, dedupe: Sequence[str]) -> bool:
         """As `ingest`, but only for a job that exists; False also where there is none."""
 
-    async def claim(self, owner: str, *, lease: float, schema: int) -> Claim | None:
-        """Take one job: an expired lease first, else one that is due. None if nothing is ready.
+    async def claim(self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None) -> Claim | None:
+        """Take one job: `prefer` if it is ready, else an expired lease, else one that is due. None if nothing is ready.
 
-        Raises the job's epoch. Jobs whose head names a newer schema are left alone.
+        Raises the job's epoch. Jobs whose head names a newer schema are left alone. `Claim.owner` is `owner`
+        and a random part: epochs may fall in a failover, such a name never comes twice.
         """
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:
@@ -178,7 +179,7 @@ class Store(Protocol):
         """The bytes. Raises KeyError if they are not there (any more)."""
 
     async def put_schedule(self, team: str, schedule: str, payload: str, due: float | None) -> None:
-        """Create or change a schedule; None as `due` switches it off."""
+        """Create or change a schedule; None as `due` switches it off, an empty payload with it removes it."""
 
     async def due_schedules(self, *, limit: int = 100) -> list[tuple[str, str, str, float]]:
         """Schedules whose time has come: (team, schedule, payload, due)."""

@@ -1,0 +1,142 @@
+"""One call to a provider: a total deadline, bounded retries, one kind of error, and what it cost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bot.models.faults import Fault, fault_of
+from bot.models.prices import Prices
+from bot.models.reading import BadReplyError, Reading, Tokens
+from handoff.contracts import Usage
+from specialists.dialogue import ModelCall, ModelError, Turn
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How hard a call is tried: `attempts` in all, and pauses in seconds that double from the first on.
+
+    Pauses have full jitter: anything between nothing and the pause. `chance` gives numbers from 0 to 1.
+    """
+
+    attempts: int = 3
+    first_pause: float = 0.5
+    longest_pause: float = 8.0
+    chance: Callable[[], float] = random.random
+
+
+class Emitter:
+    """Passes streamed text on, and remembers whether any went out: such a call is never started again."""
+
+    def __init__(self, on_text: Callable[[str], Awaitable[None]] | None) -> None:
+        self._on_text = on_text
+        self.emitted = False
+        self.listener_error: Exception | None = None
+
+    async def emit(self, piece: str) -> None:
+        """Hand a piece of text to the listener, if there is one."""
+        if self._on_text is None or not piece:
+            return
+        self.emitted = True
+        try:
+            await self._on_text(piece)
+        except Exception as error:
+            self.listener_error = error
+            raise
+
+
+Attempt = Callable[[ModelCall, Emitter], Awaitable[Reading]]
+
+
+@dataclass(frozen=True, slots=True)
+class Calling:
+    """What all calls of one provider share. `who` is its name for people."""
+
+    who: str
+    limits: Limits
+    prices: Prices
+
+    async def run(self, call: ModelCall, model: str, sdk: Any, attempt: Attempt) -> Turn:
+        """Make the call until it brings a turn, within its deadline.
+
+        Raises `ModelError`, or whatever the call's own `on_text` raised.
+        """
+        tally = _Tally(model, self.prices)
+        emitter = Emitter(call.on_text)
+        try:
+            async with asyncio.timeout(call.deadline) as timer:
+                reading = await self._attempts(call, emitter, tally, sdk, attempt)
+        except TimeoutError:
+            if not timer.expired():
+                raise
+            message = f"{self.who} did not answer within {call.deadline:g} seconds."
+            raise ModelError("timeout", message, transient=True, usage=tally.usage()) from None
+        await self.prices.ready()
+        return Turn(text=reading.text, calls=reading.calls, stop=reading.stop, usage=tally.usage())
+
+    async def _attempts(self, call: ModelCall, emitter: Emitter, tally: _Tally, sdk: Any, attempt: Attempt) -> Reading:
+        for number in range(1, self.limits.attempts + 1):
+            try:
+                reading = await attempt(call, emitter)
+            except Exception as error:
+                if error is emitter.listener_error:
+                    raise
+                fault = fault_of(error, sdk, self.who)
+                tally.add(error.tokens if isinstance(error, BadReplyError) else Tokens())
+                pause = self._pause(fault, number, call.deadline - tally.elapsed())
+                if emitter.emitted or pause is None:
+                    raise ModelError(
+                        fault.kind, fault.message, transient=fault.transient, usage=tally.usage()
+                    ) from error
+                _log.info("%s: %s Trying again in %.1f s.", call.purpose, fault.message, pause)
+                await asyncio.sleep(pause)
+            else:
+                tally.add(reading.tokens)
+                return reading
+        raise AssertionError("the last attempt neither returned nor raised")
+
+    def _pause(self, fault: Fault, number: int, left: float) -> float | None:
+        """Seconds to wait after attempt `number`, or None if there is to be no other within the `left` seconds."""
+        if number >= self.limits.attempts or number > fault.retries:
+            return None
+        longest = min(self.limits.longest_pause, self.limits.first_pause * 2 ** (number - 1))
+        pause = longest * self.limits.chance()
+        if fault.pause is not None:
+            # The provider's word is the least; a little more keeps callers apart that were told the same.
+            pause = fault.pause + min(pause, fault.pause * 0.1)
+        return pause if pause < left else None
+
+
+class _Tally:
+    """What the attempts of one call have taken so far."""
+
+    def __init__(self, model: str, prices: Prices) -> None:
+        self._model = model
+        self._prices = prices
+        self._began = time.perf_counter()
+        self._attempts: list[Tokens] = []
+
+    def add(self, tokens: Tokens) -> None:
+        self._attempts.append(tokens)
+
+    def elapsed(self) -> float:
+        return time.perf_counter() - self._began
+
+    def usage(self) -> Usage:
+        costs = [self._prices.cost(self._model, tokens) for tokens in self._attempts]
+        known = [cost for cost in costs if cost is not None]
+        return Usage(
+            model=self._model,
+            calls=len(self._attempts),
+            tokens_in=sum(tokens.input for tokens in self._attempts),
+            tokens_out=sum(tokens.output for tokens in self._attempts),
+            cost=sum(known) if known else None,
+            duration=self.elapsed(),
+        )

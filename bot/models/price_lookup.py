@@ -1,0 +1,53 @@
+"""Prints the prices of some models as JSON. Run in a process of its own by `bot.models.prices`.
+
+The price list takes half a second and 28 MB to load, and all that is needed of it is a few numbers.
+
+    python -P price_lookup.py PROVIDER API_URL MODEL...
+
+PROVIDER and API_URL may be empty. The output maps each model that has a price to
+`{"input": RATE, "output": RATE, "read": RATE, "written": RATE}`, where a RATE is null or a list of
+`[from how many input tokens, dollars a million tokens]`, lowest first.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import genai_prices
+from genai_prices.types import ModelPrice, TieredPrices
+
+_FIELDS = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "read": "cache_read_mtok",
+    "written": "cache_write_mtok",
+}
+
+
+def main(provider: str, api_url: str, *models: str) -> None:
+    """Look the models up and print what was found."""
+    found = {}
+    for model in models:
+        try:
+            if api_url and not provider:
+                price = genai_prices.calc_price(genai_prices.Usage(), model, provider_api_url=api_url)
+            else:
+                price = genai_prices.calc_price(genai_prices.Usage(), model, provider_id=provider or None)
+        except LookupError:
+            continue
+        found[model] = {name: _rate(price.model_price, field) for name, field in _FIELDS.items()}
+    sys.stdout.write(json.dumps(found))
+
+
+def _rate(prices: ModelPrice, field: str) -> list[tuple[int, float]] | None:
+    price = getattr(prices, field)
+    if price is None:
+        return None
+    if isinstance(price, TieredPrices):
+        return [(-1, float(price.base)), *((tier.start, float(tier.price)) for tier in price.tiers)]
+    return [(-1, float(price))]
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,162 @@
+"""What the rehearsal model reads: sections under headings, files, words. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import PurePath
+
+from specialists.dialogue import ModelCall, ToolCall, ToolReply
+
+TABLES = {".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".parquet", ".pq", ".json", ".jsonl", ".ndjson"}
+EARLIER_ANSWER = "The earlier answer in this thread:"
+"""The line under which the planner hands an earlier answer on to a specialist."""
+
+WHOLE_REQUEST = "The whole request, for context:"
+UNAVAILABLE = "(not available:"
+"""How the note of a step that brought no result begins."""
+
+_ANSWERED = "Answered by a person:"
+_FAILED = "An earlier attempt failed"
+_FILE = re.compile(r"^- (?P<name>.+) \((?P<type>[^()]*), (?P<size>[\d,]+) bytes\)(?: — (?P<about>.*))?$")
+_URL = re.compile(r"https?://[^\s<>\"'|)\]]+")
+_STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at be been but by can could did do does for from had has have how i if in into is it its me "
+        "my no not of on or our please should so than that the their them then there these they this to up us was we "
+        "were what when where which who why will with would you your about each per all any some also just make give "
+        "tell show find get let over under out more most less file files attached",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file as a brief lists it. `size` is in bytes."""
+
+    name: str
+    media_type: str
+    size: int
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it may be a table, by its name."""
+        return PurePath(self.name).suffix.lower() in TABLES
+
+    @property
+    def is_image(self) -> bool:
+        """Whether it is a picture, such as a chart."""
+        return self.media_type.startswith("image/")
+
+    def is_named_in(self, text: str) -> bool:
+        """Whether a text names it, with its ending or without."""
+        stem = PurePath(self.name).stem
+        return any(
+            re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text, re.IGNORECASE) for each in (self.name, stem) if each
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A specialist's first message. `notes` are (source, text) of earlier steps; `answers` are people's."""
+
+    task: str
+    done_when: str
+    notes: tuple[tuple[str, str], ...]
+    answers: tuple[str, ...]
+    files: tuple[File, ...]
+
+    @property
+    def objective(self) -> str:
+        """The task without what is only there for context."""
+        return self.task.partition(WHOLE_REQUEST)[0].partition(EARLIER_ANSWER)[0].strip() or self.task
+
+
+def sections(text: str, headings: tuple[str, ...]) -> dict[str, str]:
+    """The text under each heading that occurs; a heading counts where it stands first."""
+    starts: list[tuple[int, int, str]] = []
+    for heading in headings:
+        found = re.search(rf"^# {re.escape(heading)}[ \t]*$", text, re.MULTILINE)
+        if found:
+            starts.append((found.start(), found.end(), heading))
+    starts.sort()
+    bounds = [*starts, (len(text), len(text), "")]
+    return {heading: text[end:following].strip() for (_, end, heading), (following, *_) in pairwise(bounds)}
+
+
+def read_brief(text: str) -> Brief:
+    """The parts of a specialist's first message; whatever is missing is empty."""
+    parts = sections(text, ("Task", "Done when", "From earlier steps", "Files"))
+    notes: list[tuple[str, str]] = []
+    answers: list[str] = []
+    for chunk in re.split(r"^## ", parts.get("From earlier steps", ""), flags=re.MULTILINE)[1:]:
+        source, _, body = chunk.partition("\n")
+        if _ANSWERED in body:
+            answers.append(body.partition(_ANSWERED)[2].strip())
+        elif source.strip() != _FAILED:
+            notes.append((source.strip(), body.strip()))
+    return Brief(
+        task=parts.get("Task", "") or text.strip(),
+        done_when=parts.get("Done when", ""),
+        notes=tuple(notes),
+        answers=tuple(answers),
+        files=read_files(parts.get("Files", "")),
+    )
+
+
+def read_files(text: str) -> tuple[File, ...]:
+    """The files of a list in a brief."""
+    found = (_FILE.match(line.strip()) for line in text.splitlines())
+    return tuple(
+        File(line["name"], line["type"], int(line["size"].replace(",", ""))) for line in found if line is not None
+    )
+
+
+def tool_history(call: ModelCall) -> list[tuple[ToolCall, ToolReply]]:
+    """Every tool call so far with its reply, in order."""
+    replies = {reply.call_id: reply for message in call.messages for reply in message.replies}
+    calls = [each for message in call.messages for each in message.calls]
+    return [(each, replies[each.id]) for each in calls if each.id in replies]
+
+
+def urls(text: str) -> list[str]:
+    """The web addresses in a text, each once."""
+    return list(dict.fromkeys(found.rstrip(".,;:!?*_") for found in _URL.findall(text)))
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, camel case and underscores taken apart."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
+    return re.findall(r"[^\W_]+", apart.casefold())
+
+
+def stem(word: str) -> str:
+    """The word without the endings of an English plural or of a past tense."""
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    for ending in ("ing", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            return word[: -len(ending)]
+    return word
+
+
+def keywords(text: str, most: int = 10) -> list[str]:
+    """The first words of a text that say what it is about, each once, as they are written."""
+    without = _URL.sub(" ", text)
+    found = re.findall(r"[^\W_][\w'&.-]*[^\W_]|[^\W_]", without)
+    return [word for word in dict.fromkeys(found) if word.casefold() not in _STOP_WORDS][:most]
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, headings, tables and list signs left out."""
+    lines = [line.strip().lstrip("-*• ").strip() for line in text.splitlines()]
+    prose = [line for line in lines if line and not line.startswith(("#", "|", ">", "```", "!["))]
+    return [part.strip() for line in prose for part in re.split(r"(?<=[.!?])\s+(?=[^\Wa-z_])", line) if part.strip()]
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many words of a text, on one line."""
+    parts = text.split()
+    return " ".join(parts[:most]) + ("…" if len(parts) > most else "")

@@ -1,0 +1,133 @@
+"""The rehearsal's planner: what it makes of the words of a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.models.rehearsal import RehearsalModel
+from handoff.contracts import Plan, Subtask
+from specialists.dialogue import Message, ModelCall
+
+CREW = """# Specialists
+- analyst: Profiles and queries attached tables, calculates, draws charts. Cannot browse the web.
+- researcher: Searches the public web and reads pages; returns facts with their addresses.
+- reviewer: Checks given results or texts for errors, gaps and contradictions.
+- writer: Writes and restructures texts from given material; publishes documents."""
+SALES = "- sales.csv (text/csv, 1200 bytes)"
+
+
+async def planned(request: str, *files: str, crew: str = CREW, earlier: str = "") -> tuple[Subtask, ...]:
+    """The subtasks for a request."""
+    parts = [f"# Request\n{request}", crew]
+    if files:
+        parts.append("\n".join(["# Files", *files]))
+    if earlier:
+        parts.append(f"# Earlier in this thread\n{earlier}")
+    call = ModelCall(purpose="planner", system="", messages=(Message(role="user", text="\n\n".join(parts)),))
+    turn = await RehearsalModel().reply(call)
+    assert turn.stop == "end"
+    return Plan.model_validate_json(turn.text).subtasks
+
+
+@pytest.mark.parametrize(
+    ("request_text", "files", "who"),
+    [
+        ("what were total sales by region?", [SALES], "analyst"),
+        ("summarise sales.csv", [SALES], "analyst writer"),
+        ("look up what Slack says about rate limits", [], "researcher"),
+        ("what does https://example.com/pricing promise?", [], "researcher"),
+        ("draft a welcome note for new colleagues", [], "writer"),
+        ("proofread this: The the cat sat.", [], "reviewer"),
+        ("why did churn rise in sales.csv, and draft a one-page note to the board", [SALES], "analyst writer"),
+        (
+            "why did churn rise in sales.csv, what do the vendors' pages promise about support, and draft the note",
+            [SALES],
+            "analyst researcher writer",
+        ),
+        ("chart the revenue, write a memo about it, then check the memo", [SALES], "analyst writer reviewer"),
+    ],
+)
+async def test_a_request_gets_the_specialists_it_needs(request_text: str, files: list[str], who: str) -> None:
+    subtasks = await planned(request_text, *files)
+    assert [subtask.specialist for subtask in subtasks] == who.split()
+
+
+async def test_texts_wait_for_facts_and_checks_for_all() -> None:
+    request = "analyse sales.csv, search the web for competitors, write a report and review it"
+    analysis, research, text, review = await planned(request, SALES)
+    assert analysis.after == research.after == ()
+    assert text.after == (analysis.id, research.id)
+    assert review.after == (analysis.id, research.id, text.id)
+
+
+async def test_intents_and_titles_are_the_requests_own_words() -> None:
+    analysis, text = await planned("Why did revenue fall in sales.csv, by region, and draft a note to the board", SALES)
+    assert analysis.title == "Why did revenue fall in sales.csv, by region"
+    assert "by region" in analysis.intent.splitlines()[0]
+    assert text.title == "Draft a note to the board"
+    assert all(subtask.done_when for subtask in (analysis, text))
+
+
+async def test_files_that_are_asked_about_apart_are_worked_on_side_by_side() -> None:
+    files = ("- sales.csv (text/csv, 9 bytes)", "- churn.csv (text/csv, 9 bytes)")
+    first, second = await planned("what is the total in sales.csv, and what is the average in churn.csv?", *files)
+    assert (first.after, second.after) == ((), ())
+    assert "sales.csv" in first.intent.splitlines()[0]
+    assert "churn.csv" in second.intent.splitlines()[0]
+    together = await planned("compare the totals of sales.csv and churn.csv", *files)
+    assert len(together) == 1
+
+
+async def test_only_listed_specialists_are_used() -> None:
+    crew = "# Specialists\n- scribe: Writes texts.\n- counter: Works on tables and data."
+    subtasks = await planned("total sales by region, search the web, then write a note and check it", SALES, crew=crew)
+    assert [subtask.specialist for subtask in subtasks] == ["counter", "scribe"]
+    stranger = "# Specialists\n- oracle: Knows all."
+    assert [subtask.specialist for subtask in await planned("what now?", crew=stranger)] == ["oracle"]
+
+
+async def test_a_follow_up_hands_the_earlier_answer_on() -> None:
+    earlier = "## Asked: total sales?\nNorth has 120."
+    (text,) = await planned("now write that as a short memo", SALES, earlier=earlier)
+    assert text.specialist == "writer"
+    assert "North has 120." in text.intent
+
+
+async def test_a_plan_is_the_same_every_time() -> None:
+    request = "analyse sales.csv and write a report"
+    assert await planned(request, SALES) == await planned(request, SALES)
+
+
+async def test_the_synthesizer_says_nothing_twice_and_names_gaps(heard: Any) -> None:
+    pieces, listen = heard
+    results = (
+        "# Request\nwhy?\n\n# Plan\nA note (strategy: merge)\n\n# Results\n"
+        "## Find why (analyst, confidence 85)\n- North fell.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n"
+        "## Write the note (writer, confidence 75)\n# Note\n\n## Find why\n\n- North fell.\n\n![c](c.png)\n\n"
+        "# Gaps\n- The vendors' pages could not be read."
+    )
+    call = ModelCall(purpose="synthesizer", system="", messages=(Message(role="user", text=results),), on_text=listen)
+    turn = await RehearsalModel().reply(call)
+    assert turn.text == "".join(pieces)
+    assert len(pieces) > 3
+    assert turn.text.startswith("# Note")
+    assert turn.text.count("North fell.") == 1
+    assert "| 1 | 2 |" in turn.text
+    assert "![" not in turn.text
+    assert turn.text.endswith("## What is missing\n\n- The vendors' pages could not be read.")
+
+
+@pytest.mark.parametrize(("strategy", "shown"), [("select", "Second."), ("reduce", "First")])
+async def test_the_plans_strategy_is_kept_to(strategy: str, shown: str) -> None:
+    results = (
+        f"# Request\nx\n\n# Plan\ny (strategy: {strategy})\n\n# Results\n"
+        "## One (analyst, confidence 40)\nFirst one. Then two. Then three. Then four.\n\n"
+        "## Two (researcher, confidence 90)\nSecond."
+    )
+    call = ModelCall(purpose="synthesizer", system="", messages=(Message(role="user", text=results),))
+    turn = await RehearsalModel().reply(call)
+    assert shown in turn.text
+    assert "Then four." not in turn.text
+    assert ("First one." in turn.text) == (strategy == "reduce")

@@ -1,0 +1,272 @@
+"""The rehearsed specialists: over the real runner and the real tools, and on odd input."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.models.rehearsal import RehearsalModel
+from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result
+from specialists.dialogue import Message, ModelCall, ModelError, ToolCall, ToolReply, ToolSpec, Turn
+from specialists.finish import FINISHERS
+from specialists.registry import load_crew
+from specialists.runner import run
+from specialists.toolkits.catalogue import all_tools
+from specialists.toolkits.tool import ToolOutcome
+from specialists.toolkits.workbench import FolderWorkbench
+
+GENERAL = Path(__file__).parents[2] / "specialists" / "crews" / "general"
+ORDERS = b"day,region,plan,revenue,units\n" + b"".join(
+    f"2026-0{month}-{day:02},{region},{plan},{month * 10 + day}.5,{day}\n".encode()
+    for month in (1, 2, 3)
+    for day in (3, 14, 25)
+    for region in ("North", "South")
+    for plan in ("Free", "Pro")
+)
+
+
+class _Log:
+    history: Sequence[Any] = ()
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self.outcomes: list[ToolOutcome] = []
+
+    async def turn(self, turn: Turn) -> None:
+        self.turns.append(turn)
+
+    async def tool(self, _: ToolReply, outcome: ToolOutcome) -> None:
+        self.outcomes.append(outcome)
+
+
+async def work(
+    name: str, intent: str, folder: Path, *, context: Sequence[Note] = (), **files: bytes
+) -> tuple[Result | Escalation, _Log]:
+    """What a specialist of the general crew hands back, rehearsed."""
+    blobs = {hashlib.sha256(data).hexdigest(): data for data in files.values()}
+
+    async def store(data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        blobs[digest] = data
+        return digest
+
+    async def fetch(digest: str) -> bytes:
+        return blobs[digest]
+
+    artifacts = tuple(
+        Artifact(id=hashlib.sha256(data).hexdigest(), name=f"{stem}.csv", media_type="text/csv", size=len(data))
+        for stem, data in files.items()
+    )
+    handoff = Handoff(to_agent=name, intent=intent, context=tuple(context), artifacts=artifacts)
+    log = _Log()
+    specialist = load_crew(GENERAL, all_tools()).specialists[name]
+    workbench = FolderWorkbench(artifacts, fetch, store, folder)
+    outcome = await run(specialist, handoff, model=RehearsalModel(), workbench=workbench, log=log)
+    return outcome, log
+
+
+async def test_the_analyst_shows_the_queries_rows_and_draws_them(tmp_path: Path) -> None:
+    outcome, log = await work("analyst", "Why did revenue rise, by region?", tmp_path, orders=ORDERS)
+    assert isinstance(outcome, Result)
+    rows = [line for back in log.outcomes for line in back.text.splitlines() if line.startswith(("North", "South"))]
+    assert len(rows) >= 2
+    for row in rows:
+        assert f"| {row} |" in outcome.content
+    assert "From 2026-01 to 2026-03, total revenue rose from 294 to 534 (+81.6 %)." in outcome.content
+    assert [artifact.media_type for artifact in outcome.artifacts] == ["image/png"]
+    assert any("orders.csv" in finding.source for finding in outcome.findings)
+    assert outcome.usage.model == "rehearsal"
+    assert outcome.usage.cost is None
+
+
+async def test_the_analyst_asks_which_figure_and_goes_on_with_the_answer(tmp_path: Path) -> None:
+    outcome, _ = await work("analyst", "Which plan is best?", tmp_path, orders=ORDERS)
+    assert isinstance(outcome, Escalation)
+    assert (outcome.reason, outcome.options) == ("ambiguous_input", ("revenue", "units"))
+    note = Note(source=f"Asked: {outcome.message}", text="Answered by a person: units")
+    outcome, _ = await work("analyst", "Which plan is best?", tmp_path, context=[note], orders=ORDERS)
+    assert isinstance(outcome, Result)
+    assert "| Free | 252 | 18 |" in outcome.content
+
+
+async def test_the_analyst_asks_which_file_and_goes_on_with_the_answer(tmp_path: Path) -> None:
+    old, new = ORDERS, ORDERS.replace(b".5,", b".9,")
+    outcome, _ = await work("analyst", "Total revenue by plan", tmp_path, old=old, new=new)
+    assert isinstance(outcome, Escalation)
+    assert outcome.options == ("old.csv", "new.csv")
+    note = Note(source=f"Asked: {outcome.message}", text="Answered by a person: new.csv")
+    outcome, _ = await work("analyst", "Total revenue by plan", tmp_path, context=[note], old=old, new=new)
+    assert isinstance(outcome, Result)
+    assert {finding.source for finding in outcome.findings} == {"new.csv"}
+
+
+@pytest.mark.parametrize("data", [b"", b"\x89PNG\r\n\x1a\n" + bytes(50)])
+async def test_the_analyst_says_what_is_wrong_with_a_file(tmp_path: Path, data: bytes) -> None:
+    outcome, _ = await work("analyst", "Total revenue by plan", tmp_path, orders=data)
+    assert isinstance(outcome, Escalation)
+    assert outcome.reason == "confidence_too_low"
+    assert "orders.csv" in outcome.message
+
+
+async def test_the_writer_publishes_only_where_a_document_is_asked_for(tmp_path: Path) -> None:
+    facts = Note(source="Find why", text="- Revenue rose from 10 to 20.\n\nSee https://example.com/a.")
+    outcome, _ = await work("writer", "Draft a note to the board", tmp_path, context=[facts])
+    assert isinstance(outcome, Result)
+    assert outcome.artifacts == ()
+    assert outcome.content.startswith("# Note to the board\n\n**In short.** Revenue rose from 10 to 20.")
+    assert "- https://example.com/a" in outcome.content
+    outcome, _ = await work("writer", "Draft a note to the board as a canvas", tmp_path, context=[facts])
+    assert isinstance(outcome, Result)
+    assert [artifact.publish_as for artifact in outcome.artifacts] == ["canvas"]
+    outcome, _ = await work("writer", "Draft a report for the board", tmp_path, context=[facts])
+    assert isinstance(outcome, Result)
+    assert outcome.artifacts[0].name.endswith(".docx")
+
+
+async def test_the_writer_admits_that_it_has_no_material(tmp_path: Path) -> None:
+    outcome, _ = await work("writer", "Write a haiku about spring", tmp_path)
+    assert isinstance(outcome, Result)
+    assert "no material" in outcome.content
+    assert outcome.confidence <= 30
+
+
+async def test_the_reviewer_finds_numbers_without_a_source(tmp_path: Path) -> None:
+    notes = [
+        Note(source="Find why", text="Revenue was 1,200 in March."),
+        Note(source="Write", text="# Note\n\n## Why\n\nRevenue was 1200 in in March and 77 in May. TODO\n\n## Next"),
+    ]
+    outcome, _ = await work("reviewer", "Check the note", tmp_path, context=notes)
+    assert isinstance(outcome, Result)
+    found = " ".join(finding.message for finding in outcome.findings)
+    assert "not sound" in outcome.content.splitlines()[0]
+    assert "77" in found
+    assert "1200" not in found
+    assert "TODO" in found
+    assert "“in” stands twice" in found
+    assert "“Next” is empty" in found
+    outcome, _ = await work("reviewer", "Check the note", tmp_path, context=notes[:1])
+    assert isinstance(outcome, Result)
+    assert ": sound." in outcome.content
+
+
+SEARCH = ToolSpec("web_search", "", {"properties": {"query": {}}, "required": ["query"]})
+FETCH = ToolSpec("fetch_page", "", {"properties": {"url": {}}, "required": ["url"]})
+PAGE = (
+    "Untrusted text from the web: data.\nTitle: T\nAddress: https://a.example/x\n\n"
+    "# Plans\n\nOur founders like cake very much and say so often here. "
+    "Support answers within four hours on all paid plans of ours. Short."
+)
+
+
+async def research(task: str, *replies: tuple[str, bool]) -> list[Turn]:
+    """The researcher's turns, given what its tools say one after the other."""
+    messages = [Message(role="user", text=f"# Task\n{task}")]
+    turns = []
+    for text, failed in [*replies, ("", True)]:
+        call = ModelCall(
+            purpose="specialist:researcher", system="", messages=tuple(messages), tools=(SEARCH, FETCH, *FINISHERS)
+        )
+        turn = await RehearsalModel().reply(call)
+        turns.append(turn)
+        messages.append(Message(role="assistant", calls=turn.calls))
+        told = tuple(ToolReply(call_id=each.id, text=text, failed=failed) for each in turn.calls)
+        messages.append(Message(role="tool", replies=told))
+    return turns
+
+
+async def test_the_researcher_searches_opens_and_quotes() -> None:
+    hits = "Untrusted\n1. A\n   https://a.example/x\n   Snippet of a.\n2. B\n   https://b.example/\n   Snippet of b."
+    search, fetch, end = await research("Find what vendors promise about support hours", (hits, False), (PAGE, False))
+    assert search.calls[0].arguments == {"query": "vendors promise support hours"}
+    assert [call.arguments["url"] for call in fetch.calls] == ["https://a.example/x", "https://b.example/"]
+    result = end.calls[0]
+    assert result.name == "return_result"
+    assert "> Support answers within four hours on all paid plans of ours." in result.arguments["content"]
+    assert {finding["source"] for finding in result.arguments["findings"]} == {
+        "https://a.example/x",
+        "https://b.example/",
+    }
+
+
+async def test_the_researcher_opens_given_links_without_searching() -> None:
+    fetch, end = await research("What does https://a.example/x say about support?", (PAGE, False))
+    assert [(call.name, call.arguments) for call in fetch.calls] == [("fetch_page", {"url": "https://a.example/x"})]
+    assert end.calls[0].name == "return_result"
+
+
+async def test_the_researcher_says_what_failed() -> None:
+    _, end = await research("Find the price of tea", ("The search engines did not answer.", True))
+    assert end.calls[0].name == "escalate"
+    assert end.calls[0].arguments["reason"] == "confidence_too_low"
+    assert "The search engines did not answer." in end.calls[0].arguments["message"]
+
+
+async def test_when_time_is_up_the_work_is_handed_in() -> None:
+    query = ToolCall(id="1", name="web_search", arguments={"query": "tea"})
+    hits = "1. A\n   https://a.example/x\n   Tea costs four francs."
+    messages = (
+        Message(role="user", text="# Task\nFind the price of tea"),
+        Message(role="assistant", calls=(query,)),
+        Message(role="tool", replies=(ToolReply(call_id="1", text=hits),)),
+        Message(role="user", text="The limit of turns is reached."),
+    )
+    call = ModelCall(purpose="specialist:researcher", system="", messages=messages, tools=FINISHERS)
+    turn = await RehearsalModel().reply(call)
+    assert turn.calls[0].name == "return_result"
+    assert "Tea costs four francs." in turn.calls[0].arguments["content"]
+
+
+async def test_a_pace_longer_than_the_deadline_is_a_model_error() -> None:
+    call = ModelCall(purpose="other", system="", messages=(Message(role="user", text="x"),), deadline=0.05)
+    with pytest.raises(ModelError) as caught:
+        await RehearsalModel(pace=5).reply(call)
+    assert caught.value.kind == "timeout"
+
+
+MARKS = st.sampled_from(
+    """# Task
+# Request
+# Specialists
+# Files
+# Results
+# Gaps
+## a (writer, confidence 3)
+- a: b.
+- a.csv (text/csv, 3 bytes)
+a.csv is table a: 1 rows, 1 columns
+- b DOUBLE: 1 to 2, 3 distinct
+a | b
+(3 rows)
+sales by region?
+https://x.y
+Answered by a person: b
+# From earlier steps
+## Asked: x""".splitlines()
+)
+TEXTS = st.lists(st.one_of(MARKS, st.text(max_size=30)), max_size=12).map("\n".join)
+PURPOSES = st.sampled_from(
+    ["planner", "synthesizer", "check", *(f"specialist:{name}" for name in ("analyst", "researcher", "writer", "x"))]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(purpose=PURPOSES, text=TEXTS, reply=TEXTS, tool=st.sampled_from(["profile_table", "query_table", "web_search"]))
+async def test_no_text_brings_it_down(purpose: str, text: str, reply: str, tool: str) -> None:
+    done = ToolCall(id="1", name=tool, arguments={"file": "a.csv"})
+    messages = (
+        Message(role="user", text=text),
+        Message(role="assistant", calls=(done,)),
+        Message(role="tool", replies=(ToolReply(call_id="1", text=reply),)),
+    )
+    turn = await RehearsalModel().reply(
+        ModelCall(purpose=purpose, system="", messages=messages, tools=(SEARCH, FETCH, *FINISHERS))
+    )
+    assert bool(turn.calls) == (turn.stop == "tool_use")
+    if purpose == "planner":
+        assert Plan.model_validate_json(turn.text).subtasks
