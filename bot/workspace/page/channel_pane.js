@@ -1,0 +1,97 @@
+// The middle of the page: a channel with its messages, or the app's tabs.
+import { Composer } from "./composer.js";
+import { note, popover } from "./dialogs.js";
+import { el, morphChildren } from "./dom.js";
+import { icon } from "./icons.js";
+import { post } from "./live.js";
+import { MessageList } from "./message_list.js";
+import { avatar, badge } from "./people.js";
+import { changed, channelOf, channelTitle, nameOf, rootsOf, state } from "./state.js";
+import { drawHome } from "./views.js";
+import { prompts, welcome } from "./welcome.js";
+
+const panes = new Map(); // channel -> {list, composer, prompts, home}
+
+export function forgetPanes() {
+  panes.clear();
+}
+
+function paneOf(channel) {
+  if (!panes.has(channel.id)) {
+    const title = channel.is_im ? channelTitle(channel) : `#${channel.name}`;
+    const list = new MessageList(channel.id, `Messages in ${title}`);
+    const composer = new Composer(channel.id, "", `Message ${title}`, () => list.toEnd());
+    panes.set(channel.id, { list, composer, prompts: el("div"), home: el("div", { class: "home-frame" }) });
+  }
+  return panes.get(channel.id);
+}
+
+/** The composer that is on screen, or null. */
+export function channelComposer() {
+  const channel = channelOf(state.channel);
+  return channel && !(channel.is_im && state.tab === "home") ? paneOf(channel).composer : null;
+}
+
+export function drawChannel() {
+  const channel = channelOf(state.channel);
+  if (!channel) return;
+  document.title = `${channelTitle(channel)} · Workspace`;
+  drawHead(channel);
+  const pane = paneOf(channel);
+  const body = document.getElementById("channel-body");
+  const atHome = channel.is_im && state.tab === "home";
+  const wanted = atHome ? [pane.home] : [pane.list.node, pane.prompts, pane.composer.node];
+  if (body.firstElementChild !== wanted[0]) {
+    body.replaceChildren(...wanted);
+    if (!atHome) pane.composer.focus();
+  }
+  if (atHome) return drawHome(pane.home);
+  const messages = rootsOf(channel.id);
+  const complete = state.loaded.has(channel.id);
+  pane.list.show(messages, complete ? [welcome(channel, messages.length === 0, pane.composer)] : []);
+  morphChildren(pane.prompts, [channel.is_im ? prompts(channel.id, "") : null]);
+}
+
+function drawHead(channel) {
+  const title = channel.is_im
+    ? [avatar(state.workspace.bot.user_id, "small"), el("h2", {}, channelTitle(channel)), badge("APP")]
+    : [icon("hash"), el("h2", {}, channel.name), channel.topic ? el("span", { class: "topic" }, channel.topic) : null];
+  const side = channel.is_im ? null : membersButton(channel);
+  morphChildren(document.getElementById("channel-head"), [el("div", { class: "title" }, title), side, channel.is_im ? tabs() : null]);
+}
+
+function tabs() {
+  const tab = (name, label) => {
+    const open = () => {
+      state.tab = name;
+      changed();
+    };
+    return el("button", { type: "button", role: "tab", "aria-selected": String(state.tab === name), data: { testid: `tab-${name}` }, onclick: open }, label);
+  };
+  return el("div", { class: "tabs", role: "tablist", "aria-label": "App" }, tab("home", "Home"), tab("messages", "Messages"));
+}
+
+function membersButton(channel) {
+  const members = channel.members ?? [];
+  return el(
+    "button",
+    { class: "members", type: "button", "aria-label": `${members.length} members`, "aria-haspopup": "dialog", data: { testid: "members" }, onclick: (event) => showMembers(event.currentTarget, channel.id) },
+    members.slice(0, 4).map((id) => avatar(id, "tiny")),
+    el("span", {}, String(members.length)),
+  );
+}
+
+function showMembers(anchor, id) {
+  const channel = channelOf(id);
+  const { bot } = state.workspace;
+  const inside = channel.members.includes(bot.user_id);
+  const change = async () => {
+    close();
+    const answer = await post(inside ? "kick" : "invite", { channel: id });
+    if (!answer.ok) return note(`The members did not change: ${answer.error}`, "error");
+    return note(inside ? `${bot.name} was removed from #${channel.name}.` : `${bot.name} is in #${channel.name} now.`);
+  };
+  const people = channel.members.map((member) => el("li", {}, avatar(member, "small"), el("span", {}, nameOf(member)), member === bot.user_id ? badge("APP") : null));
+  const button = el("button", { type: "button", class: inside ? "button danger" : "button", data: { testid: inside ? "kick" : "invite" }, onclick: change }, inside ? `Remove ${bot.name}` : `Add ${bot.name}`);
+  const close = popover(anchor, el("div", { class: "member-list", role: "dialog", "aria-label": "Members" }, el("h3", {}, "Members"), el("ul", {}, people), button));
+}

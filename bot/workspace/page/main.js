@@ -1,0 +1,192 @@
+// The page: what happens in the workspace goes into the state, and the state is drawn.
+import { channelComposer, drawChannel, forgetPanes } from "./channel_pane.js";
+import { fileOfLink, read } from "./canvas.js";
+import { takeDrops } from "./composer.js";
+import { note } from "./dialogs.js";
+import { connect, post } from "./live.js";
+import { drawSidebar } from "./sidebar.js";
+import { changed, channelOf, forget, onChange, remove, state, threadKey, upsert } from "./state.js";
+import { closeThread, drawThread, forgetThreads, threadComposer } from "./thread_pane.js";
+import { closeAllViews, closeView, openView, pushView, showErrors, updateView } from "./views.js";
+
+const REMEMBERED = "workspace-act-as"; // per tab, so that two tabs can be two people
+
+const events = {
+  hello,
+  message: ({ channel, message }) => {
+    const fresh = upsert(channel, message);
+    if (fresh && channel !== state.channel && message.user !== state.me) countUnread(channel);
+  },
+  deleted: ({ channel, ts }) => remove(channel, ts),
+  ephemeral: ({ channel, thread_ts: thread, message }) => upsert(channel, { ...message, thread_ts: thread || message.thread_ts, ephemeral: true }),
+  status: ({ channel, thread_ts: thread, ...status }) => state.statuses.set(threadKey(channel, thread), status),
+  session: ({ channel, thread_ts: thread, status, title }) => setSession(channel, thread, { status, title }),
+  view_open: ({ view }) => openView(view),
+  view_push: ({ view }) => pushView(view),
+  view_update: ({ view }) => updateView(view),
+  view_close: ({ view_id: id }) => closeView(id),
+  view_errors: ({ view_id: id, errors }) => showErrors(id, errors),
+  members: ({ channel, members }) => {
+    const known = channelOf(channel);
+    if (known) known.members = members;
+  },
+  home: ({ view }) => (state.home = view),
+  prompts: ({ channel, thread_ts: thread, prompts }) => state.prompts.set(thread ? threadKey(channel, thread) : channel, prompts),
+  notice: ({ text }) => (state.workspace.notice = text),
+  error: ({ text }) => note(text, "error"),
+};
+
+function hello({ workspace, me }) {
+  const same = state.me === me;
+  if (!same) {
+    forget();
+    forgetPanes();
+    forgetThreads();
+    closeAllViews();
+  }
+  state.loaded.clear(); // what happened while the connection was lost
+  state.workspace = workspace;
+  state.me = me;
+  state.ready = true;
+  sessionStorage.setItem(REMEMBERED, me);
+  if (!channelOf(state.channel)) route();
+  if (!channelOf(state.channel)) {
+    const general = workspace.channels.find((channel) => channel.name === "general") ?? workspace.channels[0];
+    state.channel = general?.id ?? "";
+    state.thread = "";
+  }
+}
+
+function countUnread(channel) {
+  state.unread.set(channel, (state.unread.get(channel) ?? 0) + 1);
+}
+
+function setSession(channel, thread, session) {
+  const key = threadKey(channel, thread);
+  const known = state.sessions.get(key);
+  // The same object as long as nothing changed: rows compare it to see whether to redraw.
+  if (known?.status === session.status && known?.title === session.title) return;
+  state.sessions.set(key, session);
+}
+
+/** Fetches what the screen needs and is not here yet. */
+function load() {
+  if (!state.ready || !state.connected) return;
+  const { channel, thread, tab, me } = state;
+  once(channel, () => loadChannel(channel, me));
+  if (thread) once(threadKey(channel, thread), () => loadThread(channel, thread, me));
+  if (tab === "home" && channelOf(channel)?.is_im) once("home", () => loadHome(me));
+}
+
+function once(key, fetchIt) {
+  if (!key || state.loaded.has(`asked ${key}`)) return;
+  state.loaded.add(`asked ${key}`);
+  fetchIt();
+}
+
+async function loadChannel(channel, me) {
+  await receive(channel, post("history", { channel }), me);
+  state.loaded.add(channel);
+  changed();
+}
+
+async function loadThread(channel, ts, me) {
+  const answer = await receive(channel, post("thread", { channel, ts }), me);
+  if (!answer) return;
+  if (answer.session?.status) setSession(channel, ts, answer.session);
+  if (answer.status) state.statuses.set(threadKey(channel, ts), typeof answer.status === "string" ? { status: answer.status } : answer.status);
+  changed();
+}
+
+async function loadHome(me) {
+  const before = state.home;
+  const answer = await post("home");
+  if (state.me !== me) return;
+  if (!answer.ok) note(`App Home did not open: ${answer.error}`, "error");
+  // The app may have published a newer one while the answer was under way.
+  if (state.home === before) state.home = answer.view ?? {};
+  changed();
+}
+
+/** Keeps the messages of an answer, but for those that changed while it was under way. */
+async function receive(channel, pending, me) {
+  const before = new Map(state.messages.get(channel) ?? []);
+  const answer = await pending;
+  if (state.me !== me) return null;
+  if (!answer.ok) {
+    note(`The messages could not be read: ${answer.error}`, "error");
+    return null;
+  }
+  const now = state.messages.get(channel) ?? new Map();
+  for (const message of answer.messages) {
+    if (now.get(message.ts) === before.get(message.ts)) upsert(channel, message);
+  }
+  changed();
+  return answer;
+}
+
+function draw() {
+  document.getElementById("offline").hidden = state.connected || !state.ready;
+  if (!state.ready) return;
+  state.unread.delete(state.channel);
+  const notice = document.getElementById("notice");
+  notice.textContent = state.workspace.notice ?? "";
+  notice.hidden = !notice.textContent;
+  drawSidebar(actAs);
+  drawChannel();
+  drawThread();
+  const address = `#/${[state.channel, state.thread].filter(Boolean).join("/")}`;
+  if (location.hash !== address) history.replaceState(null, "", address);
+  load();
+}
+
+function route() {
+  const [, channel = "", thread = ""] = location.hash.split("/");
+  if (!channelOf(channel)) return;
+  state.channel = channel;
+  state.thread = /^\d+\.\d+$/.test(thread) ? thread : "";
+  changed();
+}
+
+function actAs(user) {
+  if (user === state.me) return;
+  state.channel = channelOf(state.channel)?.is_im ? "" : state.channel;
+  state.thread = state.channel ? state.thread : "";
+  start(user);
+}
+
+function start(user) {
+  connect(
+    user,
+    (event) => {
+      events[event.type]?.(event);
+      changed();
+    },
+    (connected) => {
+      // The remembered person may be of a workspace that is no more.
+      if (!connected && !state.ready && user) return start("");
+      state.connected = connected;
+      changed();
+    },
+  );
+}
+
+onChange(draw);
+window.addEventListener("hashchange", route);
+window.addEventListener("keydown", (event) => {
+  const free = !document.querySelector("dialog[open], :popover-open");
+  if (event.key === "Escape" && !event.defaultPrevented && free && document.getElementById("thread-pane").contains(document.activeElement)) closeThread();
+});
+// Links to files of this workspace, a canvas say, are read in place.
+window.addEventListener("click", (event) => {
+  const target = event.target.closest?.("a[target=_blank]");
+  const file = target ? fileOfLink(target.href) : null;
+  if (!file) return;
+  event.preventDefault();
+  read(file, target.textContent);
+});
+// A file dropped beside the panes would replace the page.
+for (const name of ["dragover", "drop"]) window.addEventListener(name, (event) => event.preventDefault());
+takeDrops(document.getElementById("channel-pane"), channelComposer);
+takeDrops(document.getElementById("thread-pane"), threadComposer);
+start(sessionStorage.getItem(REMEMBERED) ?? "");

@@ -1,0 +1,52 @@
+// The sidebar: the workspace, its channels, the app, and whom the page acts as.
+import { el, morphChildren } from "./dom.js";
+import { icon } from "./icons.js";
+import { avatar, badge } from "./people.js";
+import { changed, channelTitle, nameOf, state } from "./state.js";
+
+export function drawSidebar(actAs) {
+  const { channels, team } = state.workspace;
+  document.getElementById("team").textContent = team.name;
+  const list = (chosen) => el("ul", {}, chosen.map(entry));
+  morphChildren(document.getElementById("channels"), [
+    el("h2", {}, "Channels"),
+    list(channels.filter((channel) => !channel.is_im)),
+    el("h2", {}, "Apps"),
+    list(channels.filter((channel) => channel.is_im)),
+  ]);
+  drawPerson(actAs);
+}
+
+function entry(channel) {
+  const current = channel.id === state.channel;
+  const unread = current ? 0 : (state.unread.get(channel.id) ?? 0);
+  const open = () => {
+    state.channel = channel.id;
+    state.thread = "";
+    changed();
+  };
+  const props = {
+    type: "button",
+    class: `channel${unread ? " unread" : ""}`,
+    "aria-current": current ? "page" : null,
+    data: { testid: "channel", name: channelTitle(channel), channel: channel.id },
+    onclick: open,
+  };
+  const face = channel.is_im ? avatar(state.workspace.bot.user_id, "tiny") : icon("hash", 16);
+  return el("li", {}, el("button", props, face, el("span", { class: "channel-name" }, channelTitle(channel)), unread ? badge(String(unread), "count") : null));
+}
+
+function drawPerson(actAs) {
+  const box = document.getElementById("person");
+  morphChildren(box, [
+    avatar(state.me),
+    el(
+      "label",
+      {},
+      el("span", { class: "act-as-label" }, "You act as"),
+      el("select", { data: { testid: "act-as" }, "aria-label": "Act as", onchange: (event) => actAs(event.target.value) }, state.workspace.people.map((person) => el("option", { value: person.id }, nameOf(person.id)))),
+    ),
+  ]);
+  const select = box.querySelector("select");
+  if (select.value !== state.me) select.value = state.me;
+}

@@ -1,0 +1,120 @@
+// What the page knows: the workspace, its messages, and which of them are on screen.
+// Everything that changes it calls `changed()`, which draws once for a burst of changes.
+
+export const state = {
+  connected: false,
+  ready: false,
+  me: "",
+  workspace: { team: { id: "", name: "" }, bot: { user_id: "", name: "" }, people: [], channels: [], commands: [], shortcuts: [], notice: "" },
+  channel: "",
+  thread: "",
+  tab: "messages",
+  messages: new Map(), // channel -> Map(ts -> message)
+  loaded: new Set(), // channels and channel/thread pairs whose history is here
+  sessions: new Map(), // channel/thread -> {status, title}
+  statuses: new Map(), // channel/thread -> {status, loading_messages}
+  prompts: new Map(), // channel or channel/thread -> [{title, message}]
+  unread: new Map(), // channel -> count
+  home: null,
+};
+
+let draw = () => {};
+let due = false;
+
+export function onChange(callback) {
+  draw = callback;
+}
+
+/** Draws soon, and once for all changes until then. A timer, not a frame: hidden tabs keep up too. */
+export function changed() {
+  if (due) return;
+  due = true;
+  setTimeout(() => {
+    due = false;
+    draw();
+  }, 12);
+}
+
+export const threadKey = (channel, ts) => `${channel}/${ts}`;
+
+export function channelOf(id) {
+  return state.workspace.channels.find((channel) => channel.id === id);
+}
+
+/** What the channel is called: its name, or for a direct message the name of who is at its other end. */
+export function channelTitle(channel) {
+  return channel.is_im ? state.workspace.bot.name : channel.name;
+}
+
+export function personOf(id) {
+  return state.workspace.people.find((person) => person.id === id);
+}
+
+/** The name to show for a user id; the id itself where nobody is known by it. */
+export function nameOf(id) {
+  if (id === state.workspace.bot.user_id) return state.workspace.bot.name;
+  const person = personOf(id);
+  return person ? person.real_name || person.name : id;
+}
+
+/** The name people type behind an @. */
+export function handleOf(id) {
+  if (id === state.workspace.bot.user_id) return state.workspace.bot.name;
+  return personOf(id)?.name ?? id;
+}
+
+export function isBot(message) {
+  return message.user === state.workspace.bot.user_id || (!message.user && Boolean(message.bot_id));
+}
+
+export function isReply(message) {
+  return Boolean(message.thread_ts) && message.thread_ts !== message.ts;
+}
+
+function messagesOf(channel) {
+  if (!state.messages.has(channel)) state.messages.set(channel, new Map());
+  return state.messages.get(channel);
+}
+
+/** Keeps a message, new or changed. Returns whether it was new. */
+export function upsert(channel, message) {
+  const known = messagesOf(channel);
+  const fresh = !known.has(message.ts);
+  known.set(message.ts, message);
+  return fresh;
+}
+
+export function remove(channel, ts) {
+  messagesOf(channel).delete(ts);
+}
+
+const byTime = (one, other) => Number(one.ts) - Number(other.ts) || (one.ts < other.ts ? -1 : 1);
+
+/** The messages of a channel's own list, oldest first. */
+export function rootsOf(channel) {
+  return [...messagesOf(channel).values()]
+    .filter((message) => !isReply(message) || message.subtype === "thread_broadcast")
+    .sort(byTime);
+}
+
+/** A thread: its root first, then the replies, oldest first. */
+export function threadOf(channel, ts) {
+  return [...messagesOf(channel).values()]
+    .filter((message) => message.ts === ts || message.thread_ts === ts)
+    .sort(byTime);
+}
+
+export function messageOf(channel, ts) {
+  return messagesOf(channel).get(ts);
+}
+
+/** Forgets what belongs to one person, for the page is about to act as somebody else. */
+export function forget() {
+  for (const part of ["messages", "loaded", "sessions", "statuses", "prompts", "unread"]) state[part].clear();
+  state.home = null;
+}
+
+/** Whether work goes on in a thread's session, so that it can be stopped. An "active" one is at rest. */
+export function isBusy(session) {
+  return session?.status === "processing";
+}

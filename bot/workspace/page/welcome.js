@@ -1,0 +1,67 @@
+// What an empty conversation says: how to begin.
+import { note } from "./dialogs.js";
+import { el } from "./dom.js";
+import { icon } from "./icons.js";
+import { post } from "./live.js";
+import { avatar } from "./people.js";
+import { channelTitle, state, threadKey } from "./state.js";
+
+const SAMPLE = "sales.csv";
+
+/** The beginning of a channel: always its name, and while it is empty how to start. */
+export function welcome(channel, empty, composer) {
+  const { bot } = state.workspace;
+  const name = channel.is_im ? channelTitle(channel) : `#${channel.name}`;
+  const face = channel.is_im ? avatar(bot.user_id, "large") : el("span", { class: "welcome-face" }, icon("hash", 30));
+  const line = channel.is_im
+    ? `This is your direct message with ${bot.name}. Only the two of you see it.`
+    : `This is the very beginning of ${name}. Everybody in the workspace sees it.`;
+  const steps = empty && channel.members.includes(bot.user_id) ? start(channel, composer) : null;
+  return el("div", { class: "welcome", key: "welcome", data: { testid: "welcome" } }, face, el("h3", {}, name), el("p", { class: "muted" }, line), steps);
+}
+
+function start(channel, composer) {
+  const { bot } = state.workspace;
+  const ask = channel.is_im ? "Write what you need" : [el("strong", {}, `Mention @${bot.name}`), " and say what you need"];
+  const mention = () => {
+    if (!composer.area.value.includes(`@${bot.name}`)) composer.insert(`@${bot.name} `);
+    else composer.focus();
+  };
+  return el(
+    "div",
+    { class: "start", data: { testid: "start-hint" } },
+    el("p", {}, el("strong", {}, "Start here")),
+    el(
+      "ol",
+      {},
+      el("li", {}, ask, ". It answers in a thread, where you can watch it work."),
+      el("li", {}, el("strong", {}, "Attach a file"), " with the plus sign, by dropping it here or by pasting it. The sample is a small table of sales."),
+      el("li", {}, "Answer its questions with the buttons or a reply. ", el("strong", {}, "Stop"), " ends the work."),
+    ),
+    el(
+      "div",
+      { class: "actions" },
+      channel.is_im ? null : el("button", { type: "button", class: "button solid primary", data: { testid: "start-mention" }, onclick: mention }, `Mention @${bot.name}`),
+      el("button", { type: "button", class: "button", data: { testid: "start-sample" }, onclick: () => attachSample(composer) }, icon("table", 18), "Attach the sample table"),
+    ),
+  );
+}
+
+async function attachSample(composer) {
+  const response = await fetch(`/page/${SAMPLE}`);
+  if (!response.ok) return note("The sample is missing from this installation.", "error");
+  return composer.add([new File([await response.blob()], SAMPLE, { type: "text/csv" })]);
+}
+
+/** What the app suggests to ask, as buttons; a click sends it. */
+export function prompts(channel, thread) {
+  const found = state.prompts.get(thread ? threadKey(channel, thread) : channel) ?? [];
+  if (!found.length) return null;
+  const send = async (prompt) => {
+    const place = thread ? { channel, thread_ts: thread } : { channel };
+    const answer = await post("say", { ...place, text: prompt.message, files: [] });
+    if (!answer.ok) note(`The message was not sent: ${answer.error}`, "error");
+  };
+  const buttons = found.map((prompt) => el("button", { type: "button", class: "prompt", title: prompt.message, data: { testid: "prompt" }, onclick: () => send(prompt) }, prompt.title));
+  return el("div", { class: "prompts", role: "group", "aria-label": "Suggestions" }, buttons);
+}
