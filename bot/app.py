@@ -9,15 +9,14 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from slack_bolt.async_app import AsyncApp
-
 from bot.desk import JobDesk
 from bot.instance import Instance
 from bot.models.choosing import ChosenModel
 from bot.performer import Shell
 from bot.settings import Settings, SettingsError
 from bot.slack.budget import Budget
-from bot.slack.client import make_client
+from bot.slack.client import close_client, make_client
+from bot.slack.connection import Bolt, NotConnected, bot_user, make_bolt
 from bot.slack.listeners import register
 from bot.slack.outbox import Outbox
 from bot.slack.thread import Thread
@@ -79,7 +78,7 @@ def search_settings(settings: Settings) -> SearchSettings:
 class App:
     """A running bot, but for its way to Slack (Socket Mode or HTTP), which `serve` and `try` add."""
 
-    bolt: AsyncApp
+    bolt: Bolt
     instance: Instance
     store: Store
     model: ChosenModel
@@ -94,13 +93,13 @@ async def running(settings: Settings, store: Store, model: ChosenModel, crew: Cr
     """
     crew = crew or open_crew(settings)
     client = make_client(settings.bot_token, settings.slack_api_url)
-    who = await client.auth_test()
-    bolt = AsyncApp(
-        client=client,
-        signing_secret=settings.signing_secret or "unused in Socket Mode",
-        process_before_response=True,
-    )
-    outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=str(who["user_id"]))
+    try:
+        me = await bot_user(client)
+    except NotConnected as error:
+        await close_client(client)
+        raise SettingsError(str(error)) from None
+    bolt = make_bolt(client, signing_secret=settings.signing_secret)
+    outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=me)
     thread = Thread(client, outbox, store, model_label=model.label)
     instance = Instance(
         store, Shell(store, thread, model, crew.specialists), slots=settings.slots, lease=settings.lease

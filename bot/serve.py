@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import signal
-from collections.abc import AsyncIterator
-
-from aiohttp import web
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
-from slack_bolt.async_app import AsyncApp
+from contextlib import AbstractAsyncContextManager
 
 from bot.app import open_crew, open_store, running
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.settings import Settings, SettingsError
-from bot.slack.http import web_app
+from bot.slack.connection import Bolt, http, socket_mode
 
 
 async def serve(options: argparse.Namespace, settings: Settings) -> int:
@@ -47,25 +42,11 @@ def require_slack(settings: Settings) -> None:
         )
 
 
-@contextlib.asynccontextmanager
-async def connected(bolt: AsyncApp, settings: Settings) -> AsyncIterator[str]:
-    """The bot's ear: Socket Mode where there is an app token, else HTTP. Gives where it listens."""
+def connected(bolt: Bolt, settings: Settings) -> AbstractAsyncContextManager[str]:
+    """The bot's ear: Socket Mode where there is an app token, else HTTP. Gives where it listens, in words."""
     if settings.socket_mode:
-        handler = AsyncSocketModeHandler(bolt, settings.app_token)
-        await handler.connect_async()  # type: ignore[no-untyped-call]
-        try:
-            yield "Socket Mode"
-        finally:
-            await handler.close_async()  # type: ignore[no-untyped-call]
-        return
-    runner = web.AppRunner(web_app(bolt, signing_secret=settings.signing_secret), access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, port=settings.port)
-    await site.start()
-    try:
-        yield f"HTTP, port {settings.port}, path /slack/events"
-    finally:
-        await runner.cleanup()
+        return socket_mode(bolt, settings.app_token)
+    return http(bolt, signing_secret=settings.signing_secret, port=settings.port)
 
 
 async def until_told() -> None:

@@ -11,6 +11,9 @@ _RESULT = re.compile(r"^## (?P<title>.*) \((?P<who>[^(),]+), confidence (?P<conf
 _PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 """A picture alone on its line: it is in the thread as a file, and a message cannot show it."""
 
+_ASIDE = re.compile(r"\n\s*\n(?:Sources|Files): [^\n]*(?=\s*\Z|\s*\n\n(?:Sources|Files): [^\n]*\s*\Z)")
+"""What the supervisor says below a result: the answer's own small print and files show it already."""
+
 _STRATEGY = re.compile(r"\(strategy: (\w+)\)")
 
 
@@ -49,7 +52,7 @@ def _parts(results: str) -> list[_Part]:
     heads = list(_RESULT.finditer(results))
     ends = [head.start() for head in heads[1:]] + [len(results)]
     return [
-        _Part(head["title"], head["who"], int(head["confidence"]), results[head.end() : end].strip())
+        _Part(head["title"], head["who"], int(head["confidence"]), _ASIDE.sub("", results[head.end() : end]).strip())
         for head, end in zip(heads, ends[: len(heads)], strict=True)
     ]
 

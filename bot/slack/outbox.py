@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.budget import Budget
 from bot.slack.client import CALL_SECONDS
+from bot.slack.text import clean, clean_markdown
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.web_calls import Doubt, Refused, WebCalls
 from handoff.contracts import Artifact, Place
@@ -162,6 +163,8 @@ class Outbox:
         for wait in self._looks:
             await asyncio.sleep(wait)
             for message in await self.thread(place):
+                if message.get("user") != self.bot_user_id:
+                    continue
                 carried = message.get("metadata") or {}
                 if carried.get("event_type") == EVENT_TYPE and carried.get("event_payload", {}).get("key") == key:
                     return str(message["ts"])
@@ -285,7 +288,7 @@ class Outbox:
                 "canvases.create",
                 lambda: self.client.canvases_create(
                     title=artifact.about or artifact.name,
-                    document_content={"type": "markdown", "markdown": markdown},
+                    document_content={"type": "markdown", "markdown": clean_markdown(markdown)},
                 ),
                 priority="file",
             )
@@ -302,7 +305,7 @@ class Outbox:
         except (Refused, Doubt) as error:
             return Sent("", f"{artifact.name}: {error}")
         link = str(shown["file"]["permalink"])
-        title = (artifact.about or artifact.name).translate({38: "&amp;", 60: "&lt;", 62: "&gt;", 124: "/"})
+        title = clean(artifact.about or artifact.name).replace("|", "/")
         return await self.post(claim, place, key, Outgoing(f"Canvas: <{link}|{title}>", ()))
 
 

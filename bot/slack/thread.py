@@ -44,12 +44,14 @@ class Thread:
 
     async def fetch(self, claim: Claim, ask: Ask) -> AttachmentsFetched:
         """Bring the request's files into the store, side by side; what cannot be had is a named gap."""
-        fetched = await asyncio.gather(*(download(self._client, file) for file in ask.request.attachments))
+        calls = self._outbox.calls
+        fetched = await asyncio.gather(*(download(self._client, calls, file) for file in ask.request.attachments))
         artifacts, faults = [], []
-        for file, data in zip(ask.request.attachments, fetched, strict=True):
-            if isinstance(data, str):
-                faults.append(data)
+        for found in fetched:
+            if isinstance(found, str):
+                faults.append(found)
                 continue
+            file, data = found
             digest = await self._store.put_blob(claim.key, data)
             kept = Artifact(id=digest, name=file.name, media_type=file.media_type, size=len(data), about="attached")
             artifacts.append(kept)

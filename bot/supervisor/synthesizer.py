@@ -66,9 +66,10 @@ def _result(work: Work) -> list[str]:
     if len(content) > WHOLE:
         content = content[:WHOLE] + f"\n(… {len(content) - WHOLE:,} characters more)"
     lines = [f"## {work.subtask.title} ({work.specialist}, confidence {result.confidence})", content]
-    lines += [f"- Source: {source}" for source in dict.fromkeys(f.source for f in result.findings if f.source)]
+    if sources := list(dict.fromkeys(finding.source for finding in result.findings if finding.source)):
+        lines += ["", "Sources: " + "; ".join(sources)]
     if result.artifacts:
-        lines.append("Files: " + ", ".join(artifact.name for artifact in result.artifacts))
+        lines += ["", "Files: " + ", ".join(artifact.name for artifact in result.artifacts)]
     return lines
 
 

@@ -81,6 +81,17 @@ class Files:
             file[key].append(channel_id)
         self._state.record.put("file", file["id"], lambda: file)
 
+    def grant(self, file: Json, levels: dict[str, str]) -> None:
+        """Note what people may do with a file that was sent to them directly."""
+        known = {each["user_id"]: each["access"] for each in file.get("dm_mpdm_users_with_file_access", ())}
+        file["dm_mpdm_users_with_file_access"] = [
+            {"user_id": user_id, "access": level} for user_id, level in (known | levels).items()
+        ]
+        owner = next((user_id for user_id, level in levels.items() if level == "owner"), None)
+        if owner:
+            file["user"] = owner
+        self._state.record.put("file", file["id"], lambda: file)
+
     async def content(self, file_id: str) -> bytes:
         """The bytes of a file.
 

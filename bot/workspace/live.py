@@ -89,6 +89,7 @@ class Live:
         for (channel_id, thread_ts), prompts in world.sessions.prompts.items():
             if me.id in world.state.channels[channel_id].members:
                 bodies.append({"type": "prompts", "channel": channel_id, "thread_ts": thread_ts, "prompts": prompts})
+        bodies += [body for body in world.sessions.all() if me.id in world.state.channels[body["channel"]].members]
         for message in world.messages.ephemerals[me.id].values():
             data = message.data
             body = {"type": "ephemeral", "channel": data["channel"], "thread_ts": data.get("thread_ts")}

@@ -45,8 +45,8 @@ class Site:
         self._world, self._guard = world, guard
 
     async def page(self, request: web.Request) -> web.StreamResponse:
-        """The page, for whoever brings its token; the token moves into a cookie."""
-        if not self._guard.knows(request.query.get("token", "")):
+        """The page, for whoever brings its token; the token moves into a cookie, and a reload needs only that."""
+        if not self._guard.knows(request.query.get("token", "")) and not self._guard.remembers(request):
             return web.Response(status=403, text="Open the page by the address the workspace printed.")
         index = PAGE / "index.html"
         if not index.is_file():

@@ -61,11 +61,15 @@ class Guard:
         """Whether that is the page's token."""
         return hmac.compare_digest(token.encode(), self._token.encode())
 
+    def remembers(self, request: web.Request) -> bool:
+        """Whether the request brings the page's cookie."""
+        return self.knows(request.cookies.get(self._cookie, ""))
+
     def _may_use_page(self, request: web.Request) -> bool:
         header = request.headers.get(TOKEN_HEADER)
         if header is not None:
             return self.knows(header)
-        if not self.knows(request.cookies.get(self._cookie, "")):
+        if not self.remembers(request):
             return False
         # A cookie comes by itself: what changes something, or listens, must also come from our page.
         needs_origin = request.method != "GET" or request.path == "/local/live"

@@ -64,6 +64,10 @@ class Sessions:
         self._save(key, session)
         return session
 
+    def all(self) -> list[dict[str, Any]]:
+        """Every session as the page is told of it."""
+        return [_told(key, session) for key, session in self._sessions.items()]
+
     def rename(self, channel: str, thread_ts: str, title: str) -> Session | None:
         """Change a session's title; None when there is no session."""
         session = self._sessions.get((channel, thread_ts))
@@ -111,6 +115,9 @@ class Sessions:
 
     def _save(self, key: tuple[str, str], session: Session) -> None:
         self._state.record.put("session", ":".join(key), lambda: asdict(session))
-        body = {"type": "session", "channel": key[0], "thread_ts": key[1]}
-        body |= {"status": session.status, "title": session.title}
-        self._state.changes.tell(Change(body, channel=key[0]))
+        self._state.changes.tell(Change(_told(key, session), channel=key[0]))
+
+
+def _told(key: tuple[str, str], session: Session) -> dict[str, Any]:
+    place = {"type": "session", "channel": key[0], "thread_ts": key[1]}
+    return {**place, "status": session.status, "title": session.title}

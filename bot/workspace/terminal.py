@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 MARKS = {"pending": "·", "in_progress": "▸", "complete": "✓", "error": "✗"}
@@ -26,36 +26,44 @@ def render(message: Mapping[str, Any], names: Mapping[str, str]) -> str:
 
 def plan_rows(message: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The rows of a message's plan: (id, status, line)."""
-    rows = []
-    for block in message.get("blocks") or []:
-        for task in block.get("tasks", []) if block.get("type") == "plan" else []:
-            rows.append((task.get("task_id", ""), task.get("status", "pending"), _task(task)))
-    return rows
+    plans = [block for block in message.get("blocks") or [] if block.get("type") == "plan"]
+    tasks = [task for plan in plans for task in plan.get("tasks", [])]
+    return [(task.get("task_id", ""), task.get("status", "pending"), _task(task)) for task in tasks]
 
 
 def _block(block: Mapping[str, Any]) -> str:
-    kind = block.get("type")
-    if kind in {"section", "header"}:
-        texts = [block.get("text"), *block.get("fields", [])]
-        return "\n".join(text.get("text", "") for text in texts if text)
-    if kind == "markdown":
-        return str(block.get("text", ""))
-    if kind == "context":
-        return "  ".join(part.get("text", "") for part in block.get("elements", []))
-    if kind == "actions":
-        buttons = [element.get("text", {}).get("text", "") for element in block.get("elements", [])]
-        return "  ".join(f"[ {label} ]" for label in buttons if label)
-    if kind == "plan":
-        return "\n".join([str(block.get("title", "")), *(_task(task) for task in block.get("tasks", []))])
-    if kind == "task_card":
-        return _task(block)
-    if kind == "divider":
-        return "─" * 40
-    if kind == "rich_text":
-        return _rich(block)
-    if kind == "image":
-        return f"[image] {block.get('alt_text', '')}"
-    return ""
+    shown = _SHOWN.get(str(block.get("type")))
+    return shown(block) if shown else ""
+
+
+def _section(block: Mapping[str, Any]) -> str:
+    texts = [block.get("text"), *block.get("fields", [])]
+    return "\n".join(text.get("text", "") for text in texts if text)
+
+
+def _markdown(block: Mapping[str, Any]) -> str:
+    return str(block.get("text", ""))
+
+
+def _context(block: Mapping[str, Any]) -> str:
+    return "  ".join(part.get("text", "") for part in block.get("elements", []))
+
+
+def _actions(block: Mapping[str, Any]) -> str:
+    labels = [element.get("text", {}).get("text", "") for element in block.get("elements", [])]
+    return "  ".join(f"[ {label} ]" for label in labels if label)
+
+
+def _plan(block: Mapping[str, Any]) -> str:
+    return "\n".join([str(block.get("title", "")), *(_task(task) for task in block.get("tasks", []))])
+
+
+def _divider(_: Mapping[str, Any]) -> str:
+    return "─" * 40
+
+
+def _image(block: Mapping[str, Any]) -> str:
+    return f"[image] {block.get('alt_text', '')}"
 
 
 def _task(task: Mapping[str, Any]) -> str:
@@ -75,6 +83,21 @@ def _rich(value: Any) -> str:
             return f"<@{value.get('user_id', '')}>"
         return _rich(value.get("elements", value.get("text", "")))
     return ""
+
+
+_SHOWN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "section": _section,
+    "header": _section,
+    "markdown": _markdown,
+    "context": _context,
+    "actions": _actions,
+    "plan": _plan,
+    "task_card": _task,
+    "divider": _divider,
+    "rich_text": _rich,
+    "image": _image,
+}
+"""How each kind of block reads; a kind that is not here has no text of its own."""
 
 
 def _readable(text: str, names: Mapping[str, str]) -> str:

@@ -71,6 +71,8 @@ def check_arguments(method: Method, raw: dict[str, Any]) -> dict[str, Any]:
 def _value(kind: ArgumentKind, value: Any) -> Any:
     if kind == "json":
         return _json(value)
+    if kind == "ids":
+        return _ids(value)
     if kind == "bool":
         return _bool(value)
     if kind == "int":
@@ -90,6 +92,15 @@ def _json(value: Any) -> Any:
         return json.loads(value)
     except ValueError:
         raise ValueError("must be valid JSON") from None
+
+
+def _ids(value: Any) -> list[str]:
+    if isinstance(value, str) and not value.lstrip().startswith("["):
+        return [each.strip() for each in value.split(",") if each.strip()]
+    ids = _json(value)
+    if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
+        raise ValueError("must be an array of strings")
+    return ids
 
 
 def _bool(value: Any) -> bool:

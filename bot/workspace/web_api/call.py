@@ -10,7 +10,8 @@ from bot.workspace.state import Channel, Message, State
 from bot.workspace.world import World
 
 Answer = dict[str, Any]
-ArgumentKind = Literal["text", "json", "bool", "int"]
+ArgumentKind = Literal["text", "json", "bool", "int", "ids"]
+"""`ids` is a JSON array of texts, or the same as one text with commas, which is how the SDK sends it."""
 MOST_LISTED = 999
 
 

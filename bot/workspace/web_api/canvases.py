@@ -1,4 +1,4 @@
-"""canvases.create and edit: a canvas is kept as the Markdown it was written in."""
+"""canvases.create, edit and access.set: a canvas is kept as the Markdown it was written in."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ from bot.workspace.refusal import Refusal
 from bot.workspace.state import Json
 from bot.workspace.web_api.call import Answer, Call
 
+LEVELS = ("read", "write", "owner")
 OPERATIONS = ("insert_at_start", "insert_at_end", "replace", "rename")
 MOST_MARKDOWN = 100_000
 
@@ -23,14 +24,53 @@ async def create(call: Call) -> Answer:
 
 async def edit(call: Call) -> Answer:
     """Change a canvas."""
-    canvas = call.state.files.get(call.args["canvas_id"])
-    if canvas is None or canvas["mode"] != "quip":
-        raise Refusal("canvas_not_found")
+    canvas = _canvas(call)
     changes = call.args["changes"]
     if not isinstance(changes, list) or len(changes) != 1 or not isinstance(changes[0], dict):
         raise Refusal("invalid_arguments", "[ERROR] must be an array of one change [json-pointer:/changes]")
     await _apply(call, canvas, changes[0])
     return {}
+
+
+async def set_access(call: Call) -> Answer:
+    """Let channels or people open a canvas, or make somebody its owner."""
+    canvas, level = _canvas(call), call.args["access_level"]
+    channels, users = call.args.get("channel_ids") or [], call.args.get("user_ids") or []
+    if bool(channels) == bool(users):
+        raise Refusal("invalid_parameters")
+    if level not in LEVELS:
+        raise Refusal("invalid_arguments", f"[ERROR] must be one of {LEVELS} [json-pointer:/access_level]")
+    if channels and level == "owner":
+        raise Refusal("invalid_arguments", "[ERROR] only a user can be the owner [json-pointer:/access_level]")
+    for channel_id in channels:
+        channel = call.state.channels.get(channel_id)
+        if channel is None or channel.kind in ("im", "mpim"):  # a direct message gets access by its people
+            raise Refusal("channel_not_found")
+    for user_id in users:
+        if user_id not in call.state.users:
+            raise Refusal("user_not_found")
+    unsent = [user_id for user_id in users if not _was_sent(call, canvas, user_id)]
+    if unsent:
+        raise Refusal("failed_to_update_user_ids", failed_to_update_user_ids=unsent)
+    for channel_id in channels:
+        call.world.files.share(canvas, channel_id)
+    if users:
+        call.world.files.grant(canvas, dict.fromkeys(users, level))
+    return {}
+
+
+def _was_sent(call: Call, canvas: Json, user_id: str) -> bool:
+    """Whether the canvas's link stands in the direct message with that person, as Slack demands."""
+    direct = call.state.find_channel(user_id)
+    messages = direct.messages.values() if direct else ()
+    return any(canvas["permalink"] in str(message.data.get("text")) for message in messages)
+
+
+def _canvas(call: Call) -> Json:
+    canvas = call.state.files.get(call.args["canvas_id"])
+    if canvas is None or canvas["mode"] != "quip":
+        raise Refusal("canvas_not_found")
+    return canvas
 
 
 async def _apply(call: Call, canvas: Json, change: Json) -> None:

@@ -175,6 +175,13 @@ WRITING: dict[str, Method] = {
         (),
         ("canvases:write",),
     ),
+    "canvases.access.set": Method(
+        canvases.set_access,
+        {"canvas_id": "text", "access_level": "text", "channel_ids": "ids", "user_ids": "ids"},
+        TIER_3,
+        ("canvas_id", "access_level"),
+        ("canvases:write",),
+    ),
     "canvases.edit": Method(
         canvases.edit,
         {"canvas_id": "text", "changes": "json"},
