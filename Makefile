@@ -3,7 +3,10 @@
 #   make test   all checks and tests
 # The rest: make check (lint, types, arrows), make bench, make lock, make clean.
 
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && { echo $$p; break; }; done)
+# The first Python that runs and is new enough; a name on the PATH alone may be a shim for nothing.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+    $$p -c '$(NEW_ENOUGH)' >/dev/null 2>&1 && { echo $$p; break; }; done)
 VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := $(BIN)/uv --quiet --no-progress
@@ -28,9 +31,8 @@ bench: $(VENV)/.ready-dev
 # The environment comes from the hash-checked locks alone. uv (itself from the lock) installs in seconds what pip
 # takes most of a minute for.
 $(VENV)/.uv: requirements.lock
-	@test -n "$(PYTHON)" || { echo "Leadhand needs Python 3.11 or newer; none was found on the PATH."; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	    { echo "Leadhand needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(NEW_ENOUGH)' || { \
+	    echo "Leadhand needs Python 3.11 or newer on the PATH. Or say which: make PYTHON=/path/to/python3.11 ..."; exit 1; }
 	@echo "Making the environment in $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.lock

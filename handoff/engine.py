@@ -18,7 +18,7 @@ from typing import Any
 from handoff import events as ev
 from handoff import messages
 from handoff.briefs import handoff_for
-from handoff.contracts import Note, Plan, Result, Usage
+from handoff.contracts import Note, Result, Usage
 from handoff.effects import Effect, FetchAttachments, MakePlan, Post, RunSubtask, WriteAnswer
 from handoff.job import SETTLED, Ask, Failure, Job, Question, Work
 from handoff.policy import MAX_REJECTED_PLANS, Again, AskPeople, Trouble, after_trouble
@@ -402,8 +402,3 @@ def _closing(ask: Ask) -> list[Effect]:
         elif messages.card_end(ask.id) not in ask.posted:
             effects.append(Post(ask.id, messages.card_end(ask.id)))
     return effects
-
-
-def plan_as_json(plan: Plan) -> str:
-    """The plan as people and tools read it."""
-    return plan.model_dump_json(indent=2)

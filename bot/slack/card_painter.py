@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 
 from bot.slack.outbox import Outbox
 from bot.slack.views.card import plan_card
 from handoff.job import Ask, Job
+
+log = logging.getLogger(__name__)
 
 PAUSE = 1.2
 """Seconds between two edits of one card: Slack lets 50 a minute through, for all cards together."""
@@ -33,7 +36,7 @@ class CardPainter:
         if self._rows(ask) != self._drawn:
             self._wake.set()
         if self._task is None and not self._closing.is_set():
-            self._task = asyncio.create_task(self._paint())
+            self._task = asyncio.create_task(self._paint_on())
 
     async def stop(self) -> None:
         """Draw no more. An edit that is on its way arrives first, so that a later one is not overtaken."""
@@ -45,6 +48,12 @@ class CardPainter:
     def _rows(self, ask: Ask) -> tuple[object, ...]:
         rows = ((name, work.state, work.specialist, work.attempt) for name, work in ask.work.items())
         return (ask.id, ask.state, ask.plan is not None, *rows)
+
+    async def _paint_on(self) -> None:
+        try:
+            await self._paint()
+        except Exception:
+            log.exception("a plan card could not be drawn; the job goes on without it")
 
     async def _paint(self) -> None:
         while True:

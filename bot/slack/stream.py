@@ -59,6 +59,9 @@ class AnswerStream:
         except (Refused, Doubt, Gone, StoreError) as error:
             log.info("job %s: the answer is not streamed: %s", self._place.job_id, error)
             self._broken = True
+        except Exception:
+            log.exception("job %s: streaming broke; the answer is posted whole", self._place.job_id)
+            self._broken = True
 
     async def _closes_within(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine
-from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.slack.background import Background
 from bot.slack.card_painter import CardPainter
 from bot.slack.client import close_client
 from bot.slack.files import download
@@ -40,7 +39,8 @@ class Thread:
         self._model_label = model_label
         self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
         self._painters: dict[JobKey, CardPainter] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._statuses: dict[JobKey, tuple[Job, Ask]] = {}
+        self._background = Background()
 
     async def fetch(self, claim: Claim, ask: Ask) -> AttachmentsFetched:
         """Bring the request's files into the store, side by side; what cannot be had is a named gap."""
@@ -129,7 +129,7 @@ class Thread:
         """Redraw the card if a row of it changed, close answered questions, tell Slack the session's status."""
         ask = after.latest
         old = before.ask(ask.id)
-        if old is None or old.state != ask.state:
+        if old is None or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask)
         if old is None or ask.refusal:
             return
@@ -153,20 +153,27 @@ class Thread:
         if ts:
             text = now.answers[-1].text.removeprefix("Answered by a person: ")
             card = question_answered(ask, then.subtask.title, asked.message, ask.request.user, text, time.time())
-            self._later(self._outbox.update(job.place, ts, card))
+            self._background.start(self._outbox.update(job.place, ts, card), "close a question")
 
     def _show_status(self, job: Job, ask: Ask) -> None:
-        title = ask.plan.goal if ask.plan else ask.request.text
-        self._later(
-            set_status(
-                self._client, self._outbox.calls, job.place, STATUS[ask.state], title=title, user=ask.request.user
-            )
-        )
+        """Tell Slack the session's status; calls of one job go out in order, and only the latest counts."""
+        key = _key(job)
+        busy = key in self._statuses
+        self._statuses[key] = (job, ask)
+        if not busy:
+            self._background.start(self._set_statuses(key), "set the session status")
 
-    def _later(self, work: Coroutine[Any, Any, Any]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    async def _set_statuses(self, key: JobKey) -> None:
+        told: tuple[Job, Ask] | None = None
+        try:
+            while self._statuses[key] is not told:
+                told = self._statuses[key]
+                job, ask = told
+                title = ask.plan.goal if ask.plan else ask.request.text
+                status, user = STATUS[ask.state], ask.request.user
+                await set_status(self._client, self._outbox.calls, job.place, status, title=title, user=user)
+        finally:
+            del self._statuses[key]
 
     async def left(self, key: JobKey) -> None:
         """The job is no longer in our hands: stop drawing, and drop unfinished streams."""
@@ -177,10 +184,8 @@ class Thread:
             self._streams.pop(name).drop()
 
     async def close(self) -> None:
-        """End what is under way and close the client."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Let what is under way arrive, and close the client."""
+        await self._background.drain()
         await close_client(self._client)
 
 
