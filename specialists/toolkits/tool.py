@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +60,8 @@ class Tool:
     def spec(self) -> ToolSpec:
         """The tool as a model sees it."""
         schema = self.arguments.model_json_schema()
-        schema.pop("title", None)
+        for title in ("title", "description"):
+            schema.pop(title, None)
         for parameter in schema.get("properties", {}).values():
             parameter.pop("title", None)
-        return ToolSpec(self.name, (self.run.__doc__ or "").strip(), schema)
+        return ToolSpec(self.name, inspect.cleandoc(self.run.__doc__ or ""), schema)

@@ -1,0 +1,86 @@
+"""Arithmetic and small programs, in a sandboxed Python (Monty) that reaches no file, network or clock of ours."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+
+if TYPE_CHECKING:
+    from pydantic_monty import ResourceLimits
+
+_SECONDS = 1.0
+_DEADLINE = 2.5
+_MEMORY = 64 * 1024 * 1024
+_PRINTED = 20_000
+_SHOWN = 4_000
+
+
+class Calculate(BaseModel):
+    """The arguments of `calculate`."""
+
+    model_config = ConfigDict(extra="forbid")
+    code: str = Field(description="Python; the last line is an expression", max_length=20_000)
+
+
+def tools() -> tuple[Tool, ...]:
+    """The tools of this kit."""
+    return (Tool("calculate", "read", Calculate, calculate),)
+
+
+async def calculate(arguments: Calculate, _workbench: Workbench) -> ToolOutcome:
+    """Work out numbers in Python (math, datetime, decimal, re, json). Gives what is printed and the last value.
+
+    No files, network or packages; for attached tables use query_table.
+    """
+    try:
+        import pydantic_monty  # noqa: PLC0415 - heavy, and optional
+    except ModuleNotFoundError:
+        return ToolOutcome("Calculating is not installed here (leadhand[calculate]).", failed=True)
+    limits: ResourceLimits = {
+        "max_feed_duration_secs": _SECONDS,
+        "max_memory": _MEMORY,
+        "max_recursion_depth": 200,
+        "max_total_sleep_secs": 0.0,
+    }
+    printed = pydantic_monty.CollectString(max_bytes=_PRINTED)
+    try:
+        async with (
+            asyncio.timeout(_DEADLINE),
+            pydantic_monty.AsyncMonty(max_processes=1, request_timeout=_DEADLINE) as pool,
+            pool.checkout(limits=limits, os_policy={"sleep": "zero"}) as session,
+        ):
+            value = await session.feed_run(arguments.code, print_callback=printed)
+    except (pydantic_monty.MontySyntaxError, pydantic_monty.MontyRuntimeError) as error:
+        at = "".join(f"line {frame.line}: " for frame in error.traceback()[-1:])
+        return ToolOutcome(_mended(at + error.display("type-msg"), printed.output), failed=True)
+    except pydantic_monty.MontyError as error:  # the sandbox itself ended: out of memory, or its watchdog
+        return ToolOutcome(_mended(str(error), printed.output), failed=True)
+    except TimeoutError:
+        return ToolOutcome("That took too long and was stopped.", failed=True)
+    return ToolOutcome(_told(value, printed.output))
+
+
+def _told(value: Any, printed: str) -> str:
+    try:
+        last = "" if value is None else str(value) if isinstance(value, str) else repr(value)
+    except ValueError:  # Python refuses to write integers of more than 4,300 digits
+        last = f"an integer of about {value.bit_length() * 30103 // 100000 + 1:,} digits"
+    parts = [_cut(printed.rstrip()), _cut(last)]
+    return "\n".join(part for part in parts if part) or "No value: end with an expression, or print."
+
+
+def _mended(error: str, printed: str) -> str:
+    text = _cut(error)
+    if "ModuleNotFoundError" in text:
+        text += " (there are math, datetime, decimal, re, json, itertools, collections)"
+    if "time limit" in text or "MemoryError" in text:
+        text = f"Stopped at the limit of {_SECONDS:g} s and {_MEMORY // 2**20} MB: {text}"
+    return f"{_cut(printed.rstrip())}\n{text}".strip()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ... ({len(text):,} characters in all)"

@@ -1,0 +1,205 @@
+"""From the rows of a query to what a chart shows: which series, in which order, and what is left out."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, Literal
+
+Kind = Literal["bar", "barh", "line", "scatter", "pie"]
+XKind = Literal["date", "number", "text"]
+
+MOST_BARS = 30
+MOST_SLICES = 6
+MOST_SERIES = 8
+_SMALLEST_SLICE = 0.02
+_LABELS_ACROSS = 110
+_LONGEST_ACROSS = 40
+_WRAPPED_AT = 14
+_MONTH = re.compile(r"(\d{4})-(\d{2})")
+
+
+class NoChart(Exception):
+    """The rows cannot be drawn like that. The text says why and what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line, or one colour of bars: a value (or a hole) for every x."""
+
+    name: str
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChartData:
+    """What is drawn. `x` holds dates, numbers or texts by `x_kind`; `notes` stand below the chart."""
+
+    kind: Kind
+    x_kind: XKind
+    x: tuple[Any, ...]
+    series: tuple[Series, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def chart_data(
+    kind: Kind, columns: Sequence[str], rows: Sequence[Sequence[Any]], x: str, y: Sequence[str]
+) -> ChartData:
+    """What to draw of the rows.
+
+    Raises:
+        NoChart: a column is missing or has no numbers, x repeats itself, or the kind does not fit.
+    """
+    if not rows:
+        raise NoChart("The query gave no rows, so there is nothing to draw.")
+    at = _index(columns, x)
+    ys = [_index(columns, name) for name in y]
+    table = [row for row in rows if row[at] is not None]
+    notes = [] if len(table) == len(rows) else [f"{len(rows) - len(table)} rows without {columns[at]} left out"]
+    if not table:
+        raise NoChart(f"Column {columns[at]} is empty in every row.")
+    x_kind, xs = _x(kind, columns[at], [row[at] for row in table])
+    series = [Series(columns[index], tuple(_number(row[index], columns[index]) for row in table)) for index in ys]
+    if kind != "scatter" and len(set(xs)) < len(xs):
+        xs, series = _by_group(columns, table, xs, series, {at, *ys})
+    data = ChartData(kind, x_kind, tuple(xs), tuple(series), tuple(notes))
+    if not any(value is not None for each in data.series for value in each.values):
+        raise NoChart(f"There are no numbers in {', '.join(y)}.")
+    return _limited(_sorted(data))
+
+
+def _index(columns: Sequence[str], name: str) -> int:
+    folded = [column.casefold() for column in columns]
+    wanted = name.strip().strip('"').casefold()
+    if wanted not in folded:
+        raise NoChart(f"The query has no column {name!r}; it has {', '.join(columns)}.")
+    return folded.index(wanted)
+
+
+def _x(kind: Kind, name: str, values: list[Any]) -> tuple[XKind, list[Any]]:
+    if all(isinstance(value, dt.date) for value in values):
+        return "date", [_moment(value) for value in values]
+    if all(isinstance(value, str) and _MONTH.fullmatch(value) for value in values):
+        months = [(int(value[:4]), int(value[5:])) for value in values]
+        if all(1 <= month <= 12 and year for year, month in months):
+            return "date", [_moment(dt.date(year, month, 1)) for year, month in months]
+    if all(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values):
+        numbers = [float(value) for value in values]
+        if all(map(math.isfinite, numbers)):
+            return "number", numbers
+    if kind == "scatter":
+        raise NoChart(f"A scatter needs numbers or dates for x; {name} is text. Use bar or barh.")
+    return "text", [str(value) for value in values]
+
+
+def _moment(value: dt.date) -> dt.datetime:
+    """Midnight for a plain date. Tables tell no zone."""
+    return value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
+
+
+def _number(value: Any, column: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise NoChart(f"Column {column} holds {str(value)[:40]!r}, not a number: cast or count it in SQL.")
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def _by_group(
+    columns: Sequence[str], table: list[Sequence[Any]], xs: list[Any], series: list[Series], used: set[int]
+) -> tuple[list[Any], list[Series]]:
+    """Rows of x, group and value become one series per group, where there is just one column to group by."""
+    others = [index for index in range(len(columns)) if index not in used]
+    texts = [index for index in others if all(isinstance(row[index], str) for row in table)]
+    if len(series) != 1 or len(texts) != 1:
+        raise NoChart("x occurs several times: GROUP BY x, or give one text column that tells the series apart.")
+    order = list(dict.fromkeys(xs))
+    groups: dict[str, dict[Any, float | None]] = {}
+    for x, row, value in zip(xs, table, series[0].values, strict=True):
+        group = groups.setdefault(row[texts[0]], {})
+        if x in group:
+            raise NoChart(f"x and {columns[texts[0]]} together occur several times: GROUP BY both.")
+        group[x] = value
+    return order, [Series(name, tuple(group.get(x) for x in order)) for name, group in groups.items()]
+
+
+def _sorted(data: ChartData) -> ChartData:
+    if data.x_kind == "text" or data.kind in {"pie", "scatter"}:
+        return data
+    return _picked(data, sorted(range(len(data.x)), key=lambda index: data.x[index]))
+
+
+def _limited(data: ChartData) -> ChartData:
+    if len(data.series) > MOST_SERIES:
+        largest = sorted(data.series, key=_weight, reverse=True)[:MOST_SERIES]
+        note = f"the {MOST_SERIES} largest of {len(data.series)} series"
+        kept = tuple(each for each in data.series if each in largest)
+        data = replace(data, series=kept, notes=(*data.notes, note))
+    if data.kind == "pie":
+        return _pie(data)
+    if data.kind in {"bar", "barh"} and data.x_kind == "text":
+        data = _top(data)
+        longest = max(len(x) for x in data.x)
+        if data.kind == "bar" and (
+            len(data.x) * min(longest, _WRAPPED_AT) > _LABELS_ACROSS or longest > _LONGEST_ACROSS
+        ):
+            data = replace(data, kind="barh")
+    holes = sum(1 for each in data.series for value in each.values if value is None)
+    if holes and len(data.series) * len(data.x) > holes:
+        data = replace(data, notes=(*data.notes, f"{holes} missing value{'' if holes == 1 else 's'}"))
+    return data
+
+
+def _top(data: ChartData) -> ChartData:
+    """All categories in the order they came or, where they are too many, the largest of them by size."""
+    most = max(MOST_BARS // len(data.series), 5)
+    if len(data.x) <= most:
+        return data
+
+    def size(index: int) -> float:
+        return max(abs(each.values[index] or 0.0) for each in data.series)
+
+    largest = sorted(range(len(data.x)), key=size, reverse=True)[:most]
+    note = f"the {most} largest of {len(data.x):,}; {len(data.x) - most:,} others not shown"
+    return replace(_picked(data, largest), notes=(*data.notes, note))
+
+
+def _pie(data: ChartData) -> ChartData:
+    if len(data.series) != 1:
+        raise NoChart("A pie shows one column of y. Use bar for several.")
+    values = [value or 0.0 for value in data.series[0].values]
+    if min(values) < 0 or not sum(values):
+        raise NoChart("A pie needs positive values. Use bar.")
+    order = sorted(range(len(values)), key=lambda index: values[index], reverse=True)
+    whole = sum(values)
+    kept = [index for index in order[:MOST_SLICES] if values[index] >= _SMALLEST_SLICE * whole]
+    if len(order) == len(kept) + 1:
+        kept = order  # an "Other" of one would only hide its name
+    labels = [_label(data.x[index], data.x_kind) for index in kept]
+    sizes = [values[index] for index in kept]
+    rest = [values[index] for index in order if index not in set(kept) and values[index]]
+    if rest:
+        labels.append(f"Other ({len(rest)})")
+        sizes.append(sum(rest))
+    series = (Series(data.series[0].name, tuple(sizes)),)
+    return replace(data, x_kind="text", x=tuple(labels), series=series)
+
+
+def _label(value: Any, x_kind: XKind) -> str:
+    if x_kind == "date":
+        return f"{value:%Y-%m-%d}"
+    return f"{value:g}" if x_kind == "number" else str(value)
+
+
+def _picked(data: ChartData, indexes: list[int]) -> ChartData:
+    series = tuple(Series(each.name, tuple(each.values[index] for index in indexes)) for each in data.series)
+    return replace(data, x=tuple(data.x[index] for index in indexes), series=series)
+
+
+def _weight(series: Series) -> float:
+    return sum(abs(value) for value in series.values if value is not None)

@@ -1,0 +1,80 @@
+"""How numbers, dates and names read in a chart."""
+
+from __future__ import annotations
+
+import datetime as dt
+import textwrap
+import unicodedata
+from collections.abc import Callable, Sequence
+
+_STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
+
+
+def tick(value: float, largest: float) -> str:
+    """A number on an axis whose largest is `largest`: 12,000 or 1.2M, never 1.2e6."""
+    for size, letter in _STEPS:
+        if largest >= size:
+            return f"{value / size:,.2f}".rstrip("0").rstrip(".") + (letter if value else "")
+    if largest < 1e-4:
+        return f"{value:.3g}"
+    text = f"{value:,.6f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text.replace("-", "\N{MINUS SIGN}")
+
+
+def label(value: float, largest: float, unit: str) -> str:
+    """A number beside a bar or point: three or four digits that matter, with a percent sign where it is one."""
+    ending = "%" if unit == "%" else ""
+    if largest >= _STEPS[-1][0]:
+        return tick(value, largest) + ending
+    digits = 0 if largest >= 1000 or float(value).is_integer() else 1 if largest >= 10 else 2
+    if largest < 0.1:
+        return f"{value:.3g}" + ending
+    return f"{value:,.{digits}f}".replace("-", "\N{MINUS SIGN}") + ending
+
+
+def date_labels(dates: Sequence[dt.datetime]) -> list[str]:
+    """One label per date: what changes from one to the next, the year where it begins."""
+    monthly = all(date.day == 1 and not (date.hour or date.minute) for date in dates)
+    yearly = monthly and all(date.month == 1 for date in dates) and len({date.year for date in dates}) == len(dates)
+    if yearly:
+        return [f"{date.year}" for date in dates]
+    with_time = any(date.hour or date.minute for date in dates)
+    day = f"{'%b' if monthly else '%-d %b'}{' %H:%M' if with_time else ''}"
+    labels = []
+    for index, date in enumerate(dates):
+        new_year = not index or date.year != dates[index - 1].year
+        labels.append(date.strftime(day) + (f"\n{date.year}" if new_year else ""))
+    return labels
+
+
+def wrapped(text: str, width: int, most_lines: int) -> str:
+    """The text in lines of about `width` characters, cut with an ellipsis after `most_lines`."""
+    lines = textwrap.wrap(text, width, break_long_words=True)
+    if len(lines) > most_lines:
+        lines = [*lines[: most_lines - 1], lines[most_lines - 1][: width - 1].rstrip() + "…"]
+    return "\n".join(lines)
+
+
+def titled(name: str) -> str:
+    """A column's name as a label: churned_customers is Churned customers."""
+    words = " ".join(name.replace("_", " ").split())
+    return words[:1].upper() + words[1:]
+
+
+def printable(text: str, drawable: Callable[[str], bool]) -> tuple[str, bool]:
+    """The text without what no font can draw and nobody misses (emoji, control characters).
+
+    The second value says whether letters remain that no font can draw.
+    """
+    kept, missing = [], False
+    for letter in text:
+        category = unicodedata.category(letter)
+        if category in _INVISIBLE:
+            kept.append(" " if letter in "\n\t" else "")
+        elif drawable(letter):
+            kept.append(letter)
+        elif not category.startswith(("S", "M")):
+            kept.append(letter)
+            missing = True
+    return " ".join("".join(kept).split()), missing

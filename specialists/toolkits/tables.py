@@ -1,0 +1,212 @@
+"""Tables that people attach: look at one, and ask all of them in SQL. Nothing is read in this process."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from handoff.contracts import Artifact
+from specialists.toolkits.child import run_child
+from specialists.toolkits.tabular.cells import shown, typed
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+
+_EXTENSIONS = {".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".xls", ".ods"} | {".parquet", ".pq"}
+_EXTENSIONS |= {".json", ".jsonl", ".ndjson"}
+_RESERVED = (
+    "all analyse analyze and any array as asc between by case cast check collate column constraint create cross "
+    "default desc describe distinct do else end except false fetch filter for foreign from full grant group having "
+    "in inner intersect into is join left like limit natural not null offset on only or order outer pivot placing "
+    "primary qualify references returning right select show some summarize table then to true union unique unpivot "
+    "using values when where window with"
+)
+_LARGEST = 32 * 1024 * 1024
+_DEADLINE = 20.0
+_LARGEST_REPLY = 16 * 1024 * 1024
+_ROWS_SHOWN = 100
+_TEXT_SHOWN = 12_000
+_FAILURES = {
+    "time": "That took longer than 20 s and was stopped. Filter or aggregate earlier.",
+    "cpu": "That took too much processor time (10 s to read, 5 s to query) and was stopped. "
+    "Attach fewer rows or columns; filter or aggregate earlier, avoid cross joins.",
+    "crash": "Reading that ran out of memory or broke the reader. Try fewer rows or columns, or save the file as CSV.",
+    "too_much": "That gave more than can be passed on. Select fewer columns, or LIMIT the rows.",
+}
+
+
+class ProfileTable(BaseModel):
+    """The arguments of `profile_table`."""
+
+    model_config = ConfigDict(extra="forbid")
+    file: str = Field(description="Name of an attached file")
+
+
+class QueryTable(BaseModel):
+    """The arguments of `query_table`."""
+
+    model_config = ConfigDict(extra="forbid")
+    sql: str = Field(description="One DuckDB SELECT")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What a query gave. `total` is None where there are more rows than were counted (100,000).
+
+    Cells are int, float, str, bool, date, datetime, Decimal or None; `types` are DuckDB's names.
+    """
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    total: int | None
+    gaps: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+class QueryFailed(Exception):
+    """The query gave nothing. The text says why and what to do."""
+
+
+def tools() -> tuple[Tool, ...]:
+    """The tools of this kit."""
+    return (
+        Tool("profile_table", "read", ProfileTable, profile_table),
+        Tool("query_table", "read", QueryTable, query_table),
+    )
+
+
+async def profile_table(arguments: ProfileTable, workbench: Workbench) -> ToolOutcome:
+    """Describe an attached CSV, TSV, XLSX, Parquet or JSON file: table name, columns, types, ranges, samples.
+
+    Do this once per file before querying it.
+    """
+    tables = table_names(workbench.artifacts)
+    artifact = _named(arguments.file, tables)
+    if artifact is None:
+        return ToolOutcome(_no_such_file(arguments.file, workbench.artifacts, tables), failed=True)
+    try:
+        answer = await _ask([artifact], tables, workbench, sql=None, most=0)
+    except QueryFailed as failure:
+        return ToolOutcome(str(failure), gaps=(f"Not read: {failure}",), sources=(artifact.name,), failed=True)
+    gaps = tuple(answer["faults"])
+    return ToolOutcome(answer["text"] + _report(gaps), gaps=gaps, sources=(artifact.name,))
+
+
+async def query_table(arguments: QueryTable, workbench: Workbench) -> ToolOutcome:
+    """Run one read-only DuckDB SELECT over the attached tables (sales.csv is table sales).
+
+    Aggregate in SQL: at most 100 rows come back. Never work out numbers yourself.
+    """
+    try:
+        result = await run_query(arguments.sql, workbench, most=_ROWS_SHOWN)
+    except QueryFailed as failure:
+        return ToolOutcome(str(failure), failed=True)
+    return ToolOutcome(_as_text(result) + _report(result.gaps), gaps=result.gaps, sources=result.sources)
+
+
+async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> Rows:
+    """The rows of one SELECT over the tables of the workbench, at most `most` of them.
+
+    Raises:
+        QueryFailed: the SQL is wrong, a file cannot be read, or a limit was reached.
+    """
+    tables = table_names(workbench.artifacts)
+    if not tables:
+        raise QueryFailed("No table is attached (CSV, TSV, XLSX, Parquet or JSON).")
+    text = sql.casefold()
+    wanted = [artifact for name, artifact in tables.items() if name in text] or list(tables.values())
+    answer = await _ask(wanted, tables, workbench, sql=sql, most=most)
+    types = answer["types"]
+    rows = tuple(tuple(typed(cell, kind) for cell, kind in zip(row, types, strict=True)) for row in answer["rows"])
+    gaps = tuple(answer["faults"]) + tuple(f"Not read: {line}" for line in answer["refused"])
+    sources = tuple(dict.fromkeys(artifact.name for artifact in wanted))
+    return Rows(tuple(answer["columns"]), tuple(types), rows, answer["total"], gaps, sources)
+
+
+def table_names(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
+    """The files that may be tables, by the name that each has in SQL."""
+    names: dict[str, Artifact] = {}
+    seen: set[tuple[str, str]] = set()
+    for artifact in artifacts:
+        path = Path(artifact.name)
+        if path.suffix.lower() not in _EXTENSIONS or (artifact.id, artifact.name) in seen:
+            continue
+        seen.add((artifact.id, artifact.name))
+        stem = re.sub(r"\W+", "_", path.stem.casefold()).strip("_") or "data"
+        if stem[0].isdigit() or stem in _RESERVED.split():
+            stem = f"t_{stem}"
+        name, number = stem, 1
+        while name in names:
+            number += 1
+            name = f"{stem}_{number}"
+        names[name] = artifact
+    return names
+
+
+def _named(file: str, tables: dict[str, Artifact]) -> Artifact | None:
+    wanted = file.strip().strip("'\"").casefold()
+    for artifact in tables.values():
+        if artifact.name.casefold() == wanted:
+            return artifact
+    return tables.get(wanted)
+
+
+def _no_such_file(file: str, artifacts: tuple[Artifact, ...], tables: dict[str, Artifact]) -> str:
+    names = ", ".join(dict.fromkeys(artifact.name for artifact in tables.values()))
+    if any(artifact.name == file for artifact in artifacts):
+        return f"{file} is no table (CSV, TSV, XLSX, Parquet or JSON). Tables attached: {names or 'none'}."
+    return f"No file named {file!r}. Tables attached: {names or 'none'}."
+
+
+async def _ask(
+    wanted: list[Artifact], tables: dict[str, Artifact], workbench: Workbench, *, sql: str | None, most: int
+) -> dict[str, Any]:
+    """The child's answer. Raises `QueryFailed`."""
+    files = []
+    for name, artifact in tables.items():
+        if artifact not in wanted:
+            continue
+        path = await workbench.path(artifact)
+        size = path.stat().st_size
+        if size > _LARGEST:
+            raise QueryFailed(
+                f"{artifact.name} has {size / 2**20:.0f} MB; the limit is {_LARGEST // 2**20} MB. "
+                "Attach fewer rows or columns, or save it as Parquet."
+            )
+        files.append({"path": str(path), "name": artifact.name, "table": name})
+    request = {"files": files, "taken": list(tables), "sql": sql, "most": most}
+    reply = await run_child(
+        "specialists.toolkits.tabular.child", request, deadline=_DEADLINE, largest_reply=_LARGEST_REPLY
+    )
+    if reply.failure:
+        raise QueryFailed(_FAILURES[reply.failure])
+    answer: dict[str, Any] = json.loads(reply.output)
+    if "error" in answer:
+        raise QueryFailed(answer["error"])
+    return answer
+
+
+def _as_text(result: Rows) -> str:
+    lines = [" | ".join(result.columns)]
+    length = 0
+    for row in result.rows:
+        line = " | ".join(shown(cell) for cell in row)
+        length += len(line)
+        if length > _TEXT_SHOWN:
+            break
+        lines.append(line)
+    given = len(lines) - 1
+    total = f"{result.total:,}" if result.total is not None else "more than 100,000"
+    if given == result.total:
+        lines.append(f"({total} row{'' if given == 1 else 's'})")
+    else:
+        lines.append(f"(the first {given} of {total} rows; aggregate or LIMIT to see what matters)")
+    return "\n".join(lines)
+
+
+def _report(gaps: tuple[str, ...]) -> str:
+    return "\n\nParse report:\n" + "\n".join(f"- {gap}" for gap in gaps) if gaps else ""

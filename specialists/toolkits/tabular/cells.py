@@ -1,0 +1,64 @@
+"""Values on their way between the child and the bot: what JSON carries, and how it reads."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+from typing import Any
+
+LONGEST_CELL = 500
+
+
+def plain(value: Any) -> str | int | float | bool | None:
+    """The value as JSON can carry it, long texts cut. Dates, decimals and all else become text."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return tidy(value)
+    if isinstance(value, bytes | bytearray):
+        return f"<{len(value):,} bytes>"
+    if isinstance(value, dt.datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f")
+    text = str(value)
+    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
+
+
+def tidy(value: float) -> float:
+    """The number without the dust of binary fractions: 0.30000000000000004 is 0.3."""
+    return float(f"{value:.14g}") if math.isfinite(value) else value
+
+
+def typed(value: Any, kind: str) -> Any:
+    """The Python value for a cell that came through JSON, by its DuckDB type."""
+    if not isinstance(value, str):
+        return value
+    if kind == "DATE":
+        return _parsed(dt.date, value)
+    if kind.startswith("TIMESTAMP"):
+        return _parsed(dt.datetime, value)
+    if kind.startswith("DECIMAL"):
+        return decimal.Decimal(value)
+    return value
+
+
+def _parsed(kind: type[dt.date], value: str) -> Any:
+    """DuckDB's calendar is wider than Python's: a date beyond it stays text."""
+    try:
+        return kind.fromisoformat(value)
+    except ValueError:
+        return value
+
+
+def shown(value: Any) -> str:
+    """A cell as text in one line."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    text = str(plain(value))
+    return " ".join(text.split()) if "\n" in text or "\t" in text else text

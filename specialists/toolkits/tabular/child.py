@@ -1,0 +1,143 @@
+"""The process that reads what people attach: limits first, then the files, then the doors are shut.
+
+In: `{"files": [{"path", "name", "table"}], "taken": [...], "sql": str | null, "most": int}`.
+Out: `{"error"}`, or a query's answer (see `query`) or `{"text"}` for a profile, each with
+`faults` (what looked wrong) and `refused` (files that could not be read).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from specialists.toolkits.confine import confine, limit_processor_from_now, own_stdout, write_no_more_files
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from specialists.toolkits.tabular.database import Table
+    from specialists.toolkits.tabular.sheet import Sheet
+
+MEMORY = (
+    "That needs more memory than one query may use. Aggregate, filter or LIMIT earlier; "
+    "a file this large is better cut to the columns and rows that matter."
+)
+_WORKBOOKS = {".xlsx", ".xlsm", ".xls", ".ods"}
+_JSON = {".json", ".jsonl", ".ndjson"}
+_PARQUET = {".parquet", ".pq"}
+
+
+def main() -> None:
+    """Answer the request on stdin."""
+    confine(memory_mb=1500, cpu_seconds=10, file_mb=256, wall_seconds=30)
+    reply = own_stdout()
+    request = json.load(sys.stdin)
+    try:
+        answer = _answer(request)
+    except MemoryError:
+        answer = {"error": MEMORY}
+    except ModuleNotFoundError as error:
+        answer = {"error": f"Tables cannot be read here: {error.name} is missing (install leadhand[tables])."}
+    with reply:
+        reply.write(json.dumps(answer).encode())
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    import duckdb  # noqa: PLC0415
+
+    from specialists.toolkits.tabular.database import opened, shut  # noqa: PLC0415
+    from specialists.toolkits.tabular.profile import profile  # noqa: PLC0415
+    from specialists.toolkits.tabular.query import query  # noqa: PLC0415
+    from specialists.toolkits.tabular.sheet import Refusal  # noqa: PLC0415
+
+    try:
+        connection = opened()
+        tables, refused = _load(connection, request)
+        shut(connection)
+        write_no_more_files()
+        limit_processor_from_now(5)
+        if not tables:
+            return {"error": " ".join(refused)}
+        if request["sql"] is None:
+            answer: dict[str, Any] = {"text": "\n\n".join(profile(connection, table) for table in tables)}
+        else:
+            answer = query(connection, request["sql"], request["most"])
+    except Refusal as refusal:
+        return {"error": " ".join([str(refusal), *refused])}
+    except duckdb.OutOfMemoryException:
+        return {"error": MEMORY}
+    faults = [f"{table.file}: {fault}" for table in tables for fault in table.faults]
+    return answer | {"faults": faults, "refused": refused}
+
+
+def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[Table], list[str]]:
+    from specialists.toolkits.tabular.database import Table, load_parquet, load_sheet  # noqa: PLC0415
+    from specialists.toolkits.tabular.sheet import Refusal, unlike  # noqa: PLC0415
+
+    tables: list[Table] = []
+    refused = []
+    for file in request["files"]:
+        path = Path(file["path"])
+        try:
+            extension = Path(file["name"]).suffix.lower()
+            if _checked(path.read_bytes(), extension) in _PARQUET:
+                tables.append(Table(file["table"], file["name"]))
+                load_parquet(connection, tables[-1], path)
+                continue
+            sheets = _sheets(path.read_bytes(), extension)
+            wanted = [file["table"] + _ending(sheet.title, len(sheets)) for sheet in sheets]
+            others = ({*request["taken"]} - {file["table"]}) | {table.name for table in tables}
+            for sheet, name in zip(sheets, unlike(wanted, others), strict=True):
+                tables.append(Table(name, file["name"] + (f" [{sheet.title}]" if len(sheets) > 1 else "")))
+                load_sheet(connection, tables[-1], sheet, Path("rows.csv"))
+        except Refusal as refusal:
+            tables = [table for table in tables if not table.file.startswith(file["name"])]
+            refused.append(f"{file['name']} {refusal}.")
+    return tables, refused
+
+
+def _checked(data: bytes, extension: str) -> str:
+    """The extension, once the bytes are what it says. Raises `Refusal`."""
+    from specialists.toolkits.tabular.sheet import Refusal  # noqa: PLC0415
+    from specialists.toolkits.tabular.sniff import identity  # noqa: PLC0415
+
+    if not data:
+        raise Refusal("is empty (0 bytes)")
+    found = identity(data)
+    expected = {
+        "an Excel workbook": _WORKBOOKS,
+        "an old Excel workbook": _WORKBOOKS,
+        "an OpenDocument sheet": _WORKBOOKS,
+        "a Parquet file": _PARQUET,
+    }.get(found, set())
+    if found == "a password-protected Office file":
+        raise Refusal("is protected by a password; save it without one and attach it again")
+    if found and extension not in expected:
+        raise Refusal(f"is really {found}, not what its name says; attach the table as CSV, XLSX, Parquet or JSON")
+    if not found and extension in _WORKBOOKS:
+        raise Refusal("is no Excel workbook, whatever its name says; save it again as .xlsx, or as .csv if it is text")
+    if not found and extension in _PARQUET:
+        raise Refusal("is no Parquet file, whatever its name says")
+    return extension
+
+
+def _sheets(data: bytes, extension: str) -> list[Sheet]:
+    # Each reader is imported for its own files only: every millisecond here is paid at each query.
+    if extension in _WORKBOOKS:
+        from specialists.toolkits.tabular.workbook import workbook_sheets  # noqa: PLC0415
+
+        return workbook_sheets(data)
+    if extension in _JSON:
+        from specialists.toolkits.tabular.jsonrows import json_sheets  # noqa: PLC0415
+
+        return json_sheets(data)
+    from specialists.toolkits.tabular.delimited import delimited_sheets  # noqa: PLC0415
+
+    return delimited_sheets(data, extension)
+
+
+def _ending(title: str, sheets: int) -> str:
+    letters = "".join(letter if letter.isalnum() else "_" for letter in title.lower())
+    return "_" + "_".join(part for part in letters.split("_") if part) if sheets > 1 else ""

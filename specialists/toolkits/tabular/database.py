@@ -1,0 +1,184 @@
+"""The database in the child: tables go in, then the doors are shut for good."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from specialists.toolkits.tabular import kinds
+from specialists.toolkits.tabular.sheet import Refusal, Sheet
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_SAMPLE = 200
+_EXAMPLES = 3
+_BUFFER = 8 * 1024 * 1024
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "threads": "2",
+    "memory_limit": "900MB",
+    "temp_directory": "",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",  # a table name never means a variable of ours
+}
+
+
+@dataclass(slots=True)
+class Table:
+    """A table as loaded. `facts` and `faults` as in `Sheet`."""
+
+    name: str
+    file: str
+    facts: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+def opened() -> DuckDBPyConnection:
+    """A database in memory that loads no extension by itself."""
+    import duckdb  # noqa: PLC0415 - heavy, and a clear message is given where it is missing
+
+    connection = duckdb.connect(":memory:", config=_SETTINGS)
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def shut(connection: DuckDBPyConnection) -> None:
+    """No files, no network, no extensions, and no way to change that."""
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def load_parquet(connection: DuckDBPyConnection, table: Table, path: Path) -> None:
+    """Load the file. Raises `Refusal` where it is no whole Parquet file."""
+    import duckdb  # noqa: PLC0415
+
+    try:
+        relation = connection.read_parquet(str(path))
+        columns = zip(relation.columns, map(str, relation.types), strict=True)
+        # Python would need pytz for times with a zone, and everything here is UTC anyway.
+        picked = ", ".join(
+            f"{quoted(name)}::TIMESTAMP AS {quoted(name)}" if kind == "TIMESTAMP WITH TIME ZONE" else quoted(name)
+            for name, kind in columns
+        )
+        relation.project(picked).create(table.name)
+    except duckdb.OutOfMemoryException:
+        raise
+    except duckdb.Error as error:
+        raise Refusal(f"is a broken Parquet file ({str(error).splitlines()[0][:120]})") from None
+
+
+def load_sheet(connection: DuckDBPyConnection, table: Table, sheet: Sheet, scratch: Path) -> None:
+    """Load the rows as text, then give every column the type that all of its values have."""
+    table.facts += sheet.facts
+    table.faults += sheet.faults
+    plain = [f"c{index}" for index in range(len(sheet.names))]
+    samples = [_sample(sheet.rows, index) for index in range(len(plain))]
+    longest = _write(sheet, scratch)
+    columns = ", ".join(f"{name}: 'VARCHAR'" for name in plain)
+    options = f"max_line_size={longest}, buffer_size={max(_BUFFER, 2 * longest)}, parallel=false, auto_detect=false"
+    connection.execute(
+        f"CREATE TABLE raw_rows AS SELECT * FROM read_csv(?, columns={{{columns}}}, header=false, delim=',', "  # noqa: S608 - our own names
+        f"quote='\"', escape='\"', {options})",
+        [str(scratch)],
+    )
+    scratch.unlink()
+    commas = kinds.writes_decimal_commas(samples)
+    picked = [
+        f"{_typed(connection, table, name, column, sample, commas=commas)} AS {quoted(name)}"
+        for name, column, sample in zip(sheet.names, plain, samples, strict=True)
+    ]
+    connection.execute(f"CREATE TABLE {quoted(table.name)} AS SELECT {', '.join(picked)} FROM raw_rows")  # noqa: S608 - quoted
+    connection.execute("DROP TABLE raw_rows")
+
+
+def _write(sheet: Sheet, scratch: Path) -> int:
+    """Write the rows as plain CSV and let go of them; gives a bound for the longest line, in bytes."""
+    with scratch.open("w", newline="", encoding="utf-8", errors="replace") as file:
+        csv.writer(file, lineterminator="\n").writerows(sheet.rows)
+    # A letter takes up to four bytes, a cell two quotation marks and a comma, a quotation mark one more.
+    longest = max((sum(map(len, row)) for row in sheet.rows), default=0) * 4 + 3 * len(sheet.names) + 16
+    sheet.rows = []
+    return max(longest, 1024)
+
+
+def quoted(name: str) -> str:
+    """The name as SQL needs it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _sample(rows: list[list[str]], index: int) -> list[str]:
+    """Up to 200 filled cells from the whole length of the column."""
+    step = max(1, len(rows) // _SAMPLE)
+    cells = (row[index].strip() for row in rows[::step])
+    return [cell for cell in cells if cell and cell.lower() not in kinds.NOTHINGS][:_SAMPLE]
+
+
+def _typed(
+    connection: DuckDBPyConnection, table: Table, name: str, column: str, sample: list[str], *, commas: bool
+) -> str:
+    """The expression for a column. A kind counts only where it holds for every row."""
+    text = f"nullif({column}, '')"
+    tried = kinds.candidates(sample, commas=commas) if sample else []
+    symbol = kinds.symbol_of(sample) if tried else ""
+    fitting, misfits = [], {}
+    for kind in tried:
+        expression = _conversion(kind, column, symbol)
+        misfits[kind.name] = _misfits(connection, column, expression)
+        if not misfits[kind.name][0]:
+            fitting.append((kind, expression))
+            if kind.name not in kinds.TWINS:
+                break
+    if not fitting:
+        if tried:
+            nearest = min(tried, key=lambda kind: misfits[kind.name][0])
+            table.faults.append(_unfit(name, nearest, *misfits[nearest.name]))
+        return text
+    kind, expression = fitting[0]
+    _tell(table, name, [kind for kind, _ in fitting], symbol, misfits[kind.name][1])
+    return expression
+
+
+def _conversion(kind: kinds.Kind, column: str, symbol: str) -> str:
+    value = f"trim({column})"
+    if symbol:
+        value = f"trim(replace(replace({value}, '{symbol}', ''), chr(160), ''))"
+    fits = f"regexp_full_match({value}, '{kind.pattern}')"
+    return f"CASE WHEN {fits} THEN {kind.sql.format(x=value)} END"
+
+
+def _misfits(connection: DuckDBPyConnection, column: str, expression: str) -> tuple[int, int, list[str]]:
+    """How many filled cells the kind does not fit, how many of the others mean "nothing", and examples."""
+    nothings = ", ".join(f"'{word}'" for word in kinds.NOTHINGS)
+    left = f"FROM raw_rows WHERE trim({column}) <> '' AND ({expression}) IS NULL"
+    nothing = f"lower(trim({column})) IN ({nothings})"
+    counted = connection.execute(
+        f"SELECT count(*) FILTER (NOT {nothing}), count(*) FILTER ({nothing}) {left}"
+    ).fetchone()
+    bad, empty = counted or (0, 0)
+    if not bad:
+        return 0, empty, []
+    examples = connection.execute(
+        f"SELECT DISTINCT trim({column})[:40] {left} AND NOT {nothing} ORDER BY 1 LIMIT {_EXAMPLES}"
+    ).fetchall()
+    return bad, empty, [example for (example,) in examples]
+
+
+def _unfit(name: str, kind: kinds.Kind, bad: int, _empty: int, examples: list[str]) -> str:
+    shown = ", ".join(f"'{example}'" for example in examples)
+    return f"column {name}: {bad:,} values are not {kind.words} like the rest ({shown}), so it was kept as text"
+
+
+def _tell(table: Table, name: str, fitting: list[kinds.Kind], symbol: str, empty: int) -> None:
+    kind = fitting[0]
+    if kind.name in kinds.TWINS and kinds.TWINS[kind.name] in {other.name for other in fitting}:
+        table.faults.append(f"column {name}: day and month cannot be told apart; {kind.fact}")
+    elif kind.fact:
+        table.facts.append(f"{name}: {kind.fact}")
+    if symbol:
+        table.facts.append(f"{name}: {symbol} removed")
+    if empty:
+        table.facts.append(f"{name}: {empty:,} cells such as 'n/a' read as empty")

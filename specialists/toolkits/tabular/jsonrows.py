@@ -1,0 +1,97 @@
+"""Reads JSON: an array, one object per line, or an object with one array of rows in it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from specialists.toolkits.tabular.sheet import MOST_COLUMNS, Refusal, Sheet, sheet_of, unlike
+from specialists.toolkits.tabular.sniff import text_of
+
+
+def json_sheets(data: bytes) -> list[Sheet]:
+    """The one sheet of the file.
+
+    Raises:
+        Refusal: it is no JSON, or nothing in it is a list of rows.
+    """
+    text, _ = text_of(data)
+    if not text.strip():
+        raise Refusal("is empty")
+    notes: list[str] = []
+    try:
+        items = _items(json.loads(text), notes)
+    except RecursionError:
+        raise Refusal("is nested too deep to be a table; attach a flat list of objects") from None
+    except ValueError as error:
+        items = _per_line(text, str(error), notes)
+    if not items:
+        raise Refusal("holds an empty list")
+    sheet = _sheet(items)
+    (sheet.faults if any("left out" in note for note in notes) else sheet.facts).extend(notes)
+    return [sheet]
+
+
+def _items(value: Any, facts: list[str]) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict):
+        lists = {key: inner for key, inner in value.items() if isinstance(inner, list) and inner}
+        lists = {key: inner for key, inner in lists.items() if isinstance(inner[0], dict)}
+        if len(lists) == 1:
+            key, rows = next(iter(lists.items()))
+            facts.append(f"rows are those of “{key}”")
+            return list(rows)
+        return [value]
+    raise Refusal("is a single JSON value, not a list of rows")
+
+
+def _per_line(text: str, whole: str, notes: list[str]) -> list[Any]:
+    """One JSON value per line. Lines that are none are left out and named; too many of them refuse the file."""
+    items, bad = [], []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            items.append(json.loads(line))
+        except (ValueError, RecursionError):
+            bad.append(number)
+    if len(bad) >= len(items):
+        raise Refusal(f"is not valid JSON ({whole[:120]})")
+    if bad:
+        notes.append(
+            f"{len(bad)} of {len(bad) + len(items)} lines are no JSON and were left out "
+            f"(line {', '.join(map(str, bad[:5]))})"
+        )
+    return items
+
+
+def _sheet(items: list[Any]) -> Sheet:
+    if all(isinstance(item, list) for item in items) and any(items):
+        rows = [[_text(cell) for cell in item] for item in items if item]
+        return sheet_of(rows, list(range(1, len(rows) + 1)))
+    keys: dict[str, None] = {}
+    odd = 0
+    for item in items:
+        if isinstance(item, dict):
+            keys.update(dict.fromkeys(item))
+        else:
+            odd += 1
+    if not keys:
+        return Sheet(names=["value"], rows=[[_text(item)] for item in items])
+    kept = list(keys)[:MOST_COLUMNS]
+    rows = [[_text(item.get(key)) for key in kept] for item in items if isinstance(item, dict)]
+    sheet = Sheet(names=unlike([" ".join(key.split()) or "column" for key in kept]), rows=rows)
+    if odd:
+        sheet.faults.append(f"{odd} of {len(items)} entries are no objects and were left out")
+    if len(keys) > len(kept):
+        sheet.faults.append(f"{len(keys):,} different keys: only the first {MOST_COLUMNS} were read")
+    return sheet
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)

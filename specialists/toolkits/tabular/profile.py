@@ -1,0 +1,82 @@
+"""Describes a loaded table in a few lines: what a person would look at first."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from specialists.toolkits.tabular.cells import plain, shown
+from specialists.toolkits.tabular.database import Table, quoted
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_MOST_COLUMNS = 40
+_SAMPLES = 3
+_TOP = 5
+_CELL = 60
+_NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(\d+,\d+\))$")
+
+
+def profile(connection: DuckDBPyConnection, table: Table) -> str:
+    """Rows, columns, one line per column and three sample rows."""
+    columns = connection.execute(f"DESCRIBE {quoted(table.name)}").fetchall()
+    total = _one(connection, f"SELECT count(*) FROM {quoted(table.name)}")[0]  # noqa: S608 - quoted
+    facts = f" ({'; '.join(table.facts)})" if table.facts else ""
+    lines = [f"{table.file} is table {table.name}: {total:,} rows, {len(columns)} columns{facts}"]
+    lines += [_line(connection, table.name, name, kind, total) for name, kind, *_ in columns[:_MOST_COLUMNS]]
+    if len(columns) > _MOST_COLUMNS:
+        rest = ", ".join(name for name, *_ in columns[_MOST_COLUMNS:])
+        lines.append(f"- and {len(columns) - _MOST_COLUMNS} more: {rest[:1000]}")
+    elif total:
+        lines.append(f"First rows ({' | '.join(name for name, *_ in columns)}):")
+        rows = connection.execute(f"SELECT * FROM {quoted(table.name)} LIMIT {_SAMPLES}").fetchall()  # noqa: S608
+        lines += [" | ".join(_short(cell) for cell in row) for row in rows]
+    return "\n".join(lines)
+
+
+def _line(connection: DuckDBPyConnection, table: str, name: str, kind: str, total: int) -> str:
+    title = name if name.isidentifier() else quoted(name)
+    column, source = quoted(name), f"FROM {quoted(table)}"
+    filled, distinct = _one(connection, f"SELECT count({column}), count(DISTINCT {column}) {source}")
+    parts = [f"{total - filled:,} empty"] if filled < total else []
+    if filled and _NUMBER.match(kind):
+        low, high, mean, whole = _one(
+            connection, f"SELECT min({column}), max({column}), avg({column}), sum({column}) {source}"
+        )
+        parts.append(f"{_short(low)} to {_short(high)}, mean {_mean(mean)}, sum {_short(whole)}, {distinct:,} distinct")
+    elif filled and kind.startswith(("DATE", "TIME")):
+        low, high = _one(connection, f"SELECT min({column}), max({column}) {source}")
+        parts.append(f"{_short(low)} to {_short(high)}, {distinct:,} distinct")
+    elif filled:
+        parts.append(_values(connection, column, source, distinct, filled))
+    return f"- {title} {kind[:40]}: {'; '.join(parts) or 'no values'}"
+
+
+def _values(connection: DuckDBPyConnection, column: str, source: str, distinct: int, filled: int) -> str:
+    """The commonest values with how often they occur, or examples where every value is its own."""
+    if distinct == filled:
+        rows = connection.execute(f"SELECT {column} {source} WHERE {column} IS NOT NULL LIMIT 3").fetchall()
+        return f"{distinct:,} distinct, such as {', '.join(_short(row[0]) for row in rows)}"
+    rows = connection.execute(
+        f"SELECT {column}, count(*) AS times {source} WHERE {column} IS NOT NULL "
+        f"GROUP BY 1 ORDER BY times DESC, {column}::VARCHAR LIMIT {_TOP}"
+    ).fetchall()
+    top = ", ".join(f"{_short(value)} ({times:,})" for value, times in rows)
+    return f"{distinct:,} distinct: {top}" + (" ..." if distinct > _TOP else "")
+
+
+def _one(connection: DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
+    row = connection.execute(sql).fetchone()
+    if row is None:
+        raise RuntimeError("an aggregate gave no row")
+    return tuple(row)
+
+
+def _mean(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else _short(value)
+
+
+def _short(value: Any) -> str:
+    text = shown(plain(value))
+    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"

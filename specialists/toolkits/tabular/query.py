@@ -1,0 +1,65 @@
+"""Runs one SELECT on the loaded tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from specialists.toolkits.tabular.cells import plain
+from specialists.toolkits.tabular.sheet import Refusal
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_COUNTED = 100_000
+_BATCH = 5_000
+_READING = {"SELECT", "MULTI", "EXPLAIN"}
+"""What DuckDB calls SELECT, FROM, WITH, DESCRIBE and SHOW; PIVOT; EXPLAIN."""
+
+
+def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]:
+    """Columns, their types, up to `most` rows and how many there are (`total` None: more than were counted).
+
+    Raises:
+        Refusal: the SQL is wrong, or more than one SELECT; the text says how to mend it.
+    """
+    import duckdb  # noqa: PLC0415
+
+    try:
+        statements = connection.extract_statements(sql)
+        if len(statements) != 1 or statements[0].type.name not in _READING:
+            raise Refusal("Only one SELECT at a time: the tables can be read, not changed.")
+        connection.execute(statements[0])
+        columns = [(str(name), str(kind)) for name, kind, *_ in connection.description or ()]
+        rows = connection.fetchmany(most)
+        total = len(rows)
+        while total < _COUNTED and (batch := connection.fetchmany(_BATCH)):
+            total += len(batch)
+    except duckdb.OutOfMemoryException:
+        raise
+    except duckdb.Error as error:
+        raise Refusal(_said(connection, error)) from None
+    return {
+        "columns": [name for name, _ in columns],
+        "types": [kind for _, kind in columns],
+        "rows": [[plain(cell) for cell in row] for row in rows],
+        "total": total if total < _COUNTED else None,
+    }
+
+
+def _said(connection: DuckDBPyConnection, error: Exception) -> str:
+    """DuckDB's own words, which name the place, and what there is to choose from."""
+    text = str(error).strip()
+    if "pytz" in text:
+        return "Times with a zone cannot be shown: cast them, as in now()::TIMESTAMP."
+    if type(error).__name__ == "PermissionException":
+        return f"SQL reads the attached tables only, no files and no network. {_tables(connection)}"
+    text = text if len(text) <= 500 else text[:500] + " ..."
+    return f"{text}\n{_tables(connection)}"
+
+
+def _tables(connection: DuckDBPyConnection) -> str:
+    rows = connection.execute(
+        "SELECT table_name, string_agg(column_name || ' ' || data_type, ', ' ORDER BY column_index)[:600] "
+        "FROM duckdb_columns() WHERE NOT internal GROUP BY 1 ORDER BY 1 LIMIT 10"
+    ).fetchall()
+    return "Tables: " + ("; ".join(f"{table}({columns})" for table, columns in rows) or "none")

@@ -1,0 +1,170 @@
+"""A sheet: what a reader makes of a file, as names and rows of text, and what looked wrong on the way."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+Row = list[str]
+
+MOST_COLUMNS = 500
+_LONGEST_NAME = 100
+_LINES_NAMED = 5
+_HEAD = 50
+_ENGLISH_YEARS = re.compile(r"(19|20)\d\d")
+_NUMBER_OR_DATE = re.compile(r"[-+]?[€$£¥]?\s?\d[\d.,:/\-\s]*[%€]?([eE][-+]?\d+)?(T[\d:.Z+\-]+)?")
+_TOTALS = {"total", "totals", "sum", "grand total", "summe", "gesamt", "gesamtsumme", "insgesamt"}
+
+
+class Refusal(Exception):
+    """The file cannot be read as a table. The text says what it is and what to do, in one line."""
+
+
+@dataclass(slots=True)
+class Sheet:
+    """One table of a file. Every row has as many cells as there are names; an empty cell is "".
+
+    `facts` are worth knowing; `faults` are what looks wrong and belongs in the answer's gaps.
+    """
+
+    names: list[str]
+    rows: list[Row]
+    title: str = ""
+    facts: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+def sheet_of(rows: list[Row], lines: list[int]) -> Sheet:
+    """A sheet from raw rows (no blank ones) and the line number of each: finds the header, evens out the rest."""
+    start = _first_row_of_table(rows)
+    facts: list[str] = []
+    faults: list[str] = []
+    if start:
+        above = " / ".join(" ".join(cell for cell in row if cell) for row in rows[:start])
+        facts.append(f"{_count(start, 'line')} above the header skipped: {above[:120]}")
+    header, body, body_lines = rows[start], rows[start + 1 :], lines[start + 1 :]
+    if _is_data(header, body[:_HEAD]):
+        body, body_lines = rows[start:], lines[start:]
+        header = []
+        faults.append("no header row seen: columns are named column1, column2 ...")
+    width = _width(header, body)
+    names = _names(header, width, body, faults)
+    sheet = Sheet(names=names, rows=body, facts=facts, faults=faults)
+    _drop_repeated_headers(sheet, header, body_lines)
+    _even_out(sheet, body_lines)
+    _look_at_the_end(sheet)
+    return sheet
+
+
+def _first_row_of_table(rows: list[Row]) -> int:
+    """The index of the first row that is not a title above the table."""
+    filled = [sum(1 for cell in row if cell.strip()) for row in rows[:_HEAD]]
+    usual = Counter(filled).most_common(1)[0][0]
+    if usual == 1:
+        return 0
+    return next((index for index, cells in enumerate(filled) if cells > 1 and cells * 2 >= usual), 0)
+
+
+def _is_data(header: Row, body: list[Row]) -> bool:
+    """Whether the first row is no header: its cells are numbers or dates just where the others' are."""
+    if not body:
+        return False
+    like = [index for index in range(len(header)) if _mostly_numbers(body, index)]
+    first = [header[index].strip() for index in like]
+    if not like or all(_ENGLISH_YEARS.fullmatch(cell) for cell in first):
+        return False
+    return all(_NUMBER_OR_DATE.fullmatch(cell) for cell in first)
+
+
+def _mostly_numbers(body: list[Row], index: int) -> bool:
+    cells = [row[index].strip() for row in body if index < len(row) and row[index].strip()]
+    return bool(cells) and sum(1 for cell in cells if _NUMBER_OR_DATE.fullmatch(cell)) >= 0.8 * len(cells)
+
+
+def _width(header: Row, body: list[Row]) -> int:
+    usual = Counter(len(row) for row in body).most_common(1)
+    return max(len(header), usual[0][0] if usual else 0)
+
+
+def _names(header: Row, width: int, body: list[Row], faults: list[str]) -> list[str]:
+    """Column names, all different without regard to case, as SQL needs them."""
+    while width > 1 and not "".join(header[width - 1 : width]).strip():
+        if any(len(row) >= width and row[width - 1].strip() for row in body):
+            break
+        width -= 1  # a separator at the end of every line makes an empty column
+    if width > MOST_COLUMNS:
+        faults.append(f"{width:,} columns: only the first {MOST_COLUMNS} were read")
+        width = MOST_COLUMNS
+    plain = [" ".join("".join(header[index : index + 1]).split())[:_LONGEST_NAME] for index in range(width)]
+    nameless = [index + 1 for index, name in enumerate(plain) if not name]
+    if header and nameless:
+        faults.append(f"no header for column {_listed(nameless)}: named column{nameless[0]} and so on")
+    wanted = [name or f"column{index + 1}" for index, name in enumerate(plain)]
+    names = unlike(wanted)
+    doubles = [name for name, want in zip(names, wanted, strict=True) if name != want]
+    if doubles:
+        faults.append(f"header names occur twice: renamed to {_listed(doubles)}")
+    return names
+
+
+def unlike(wanted: list[str], taken: set[str] | None = None) -> list[str]:
+    """The names, those that occur again (in any case) with a number behind them. `taken` is in lower case."""
+    seen = set(taken or ())
+    names = []
+    for want in wanted:
+        name, number = want, 1
+        while name.casefold() in seen:
+            number += 1
+            name = f"{want}_{number}"
+        seen.add(name.casefold())
+        names.append(name)
+    return names
+
+
+def _drop_repeated_headers(sheet: Sheet, header: Row, lines: list[int]) -> None:
+    """Files that were stuck together carry their header again in the middle."""
+    again = [index for index, row in enumerate(sheet.rows) if row == header] if header else []
+    if again:
+        where = _listed([lines[index] for index in again])
+        sheet.faults.append(f"the header occurs again (line {where}): {_count(len(again), 'row')} left out")
+        for index in reversed(again):
+            del sheet.rows[index], lines[index]
+
+
+def _even_out(sheet: Sheet, lines: list[int]) -> None:
+    width = len(sheet.names)
+    short, long = [], []
+    for index, row in enumerate(sheet.rows):
+        if len(row) < width:
+            short.append(lines[index])
+            row.extend([""] * (width - len(row)))
+        elif len(row) > width:
+            if any(cell.strip() for cell in row[width:]) and width < MOST_COLUMNS:
+                long.append(lines[index])
+            del row[width:]
+    if short:
+        sheet.faults.append(
+            f"{_count(len(short), 'row')} with fewer cells than the header (line {_listed(short)}): filled up empty"
+        )
+    if long:
+        sheet.faults.append(
+            f"{_count(len(long), 'row')} with more cells than the header (line {_listed(long)}): "
+            "the cells beyond it were dropped"
+        )
+
+
+def _look_at_the_end(sheet: Sheet) -> None:
+    if not sheet.rows:
+        sheet.faults.append("header only: there are no rows")
+    elif any(cell.strip().casefold().rstrip(":") in _TOTALS for cell in sheet.rows[-1]):
+        sheet.faults.append("the last row looks like a total and is counted as data: leave it out of sums")
+
+
+def _listed(things: list[int] | list[str]) -> str:
+    shown = ", ".join(str(thing) for thing in things[:_LINES_NAMED])
+    return shown + (" ..." if len(things) > _LINES_NAMED else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

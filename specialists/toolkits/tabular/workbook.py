@@ -1,0 +1,62 @@
+"""Reads Excel and OpenDocument workbooks, every sheet of them, with calamine.
+
+Some files make calamine abort the process, so this runs in the child only.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from typing import Any
+
+from specialists.toolkits.tabular.sheet import Refusal, Sheet, sheet_of
+
+_MOST_SHEETS = 20
+
+
+def workbook_sheets(data: bytes) -> list[Sheet]:
+    """The sheets that hold anything.
+
+    Raises:
+        Refusal: the workbook is broken, or empty.
+    """
+    from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - for workbooks alone
+
+    try:
+        book = CalamineWorkbook.from_filelike(io.BytesIO(data))
+        sheets = [_sheet(book, name) for name in book.sheet_names[:_MOST_SHEETS]]
+    except (CalamineError, ValueError, OSError) as error:
+        raise Refusal(f"is a broken workbook ({str(error)[:120]}); save it again as .xlsx and attach that") from None
+    filled = [sheet for sheet in sheets if sheet is not None]
+    if not filled:
+        raise Refusal("is a workbook without any filled sheet")
+    if len(book.sheet_names) > _MOST_SHEETS:
+        filled[0].faults.append(f"{len(book.sheet_names)} sheets: only the first {_MOST_SHEETS} were read")
+    return filled
+
+
+def _sheet(book: Any, name: str) -> Sheet | None:
+    rows, lines = [], []
+    for index, cells in enumerate(book.get_sheet_by_name(name).to_python(skip_empty_area=False)):
+        row = [_text(cell) for cell in cells]
+        if any(row):
+            rows.append(row)
+            lines.append(index + 1)
+    if not rows:
+        return None
+    first = min(next(index for index, cell in enumerate(row) if cell) for row in rows)
+    sheet = sheet_of([row[first:] for row in rows], lines)
+    sheet.title = name
+    return sheet
+
+
+def _text(cell: Any) -> str:
+    """The cell as a person would type it into a CSV file."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(cell)
+    if isinstance(cell, dt.datetime):
+        midnight = cell.time() == dt.time(0)
+        return cell.date().isoformat() if midnight else cell.isoformat(sep=" ")
+    return "" if cell is None else str(cell).strip()

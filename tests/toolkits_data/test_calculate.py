@@ -1,0 +1,87 @@
+"""The calculator: right answers, helpful faults, and attacks that end within its second."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+
+from specialists.toolkits.calculate import Calculate, calculate, tools
+from specialists.toolkits.tool import ToolOutcome
+
+from .conftest import Bench
+
+
+async def run(bench: Bench, code: str) -> ToolOutcome:
+    return await calculate(Calculate(code=code), bench({}))
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("(483081 - 415821) / 415821 * 100", "16.175229245276213"),
+        ("x = [3, 1, 2]\nprint(sorted(x))\nsum(x)", "[1, 2, 3]\n6"),
+        ("from datetime import date\n(date(2026, 3, 1) - date(2025, 7, 1)).days", "243"),
+        ("from decimal import Decimal\nDecimal('0.1') + Decimal('0.2')", "Decimal('0.3')"),
+        ("'a' + 'b'", "ab"),
+        ("x = 3", "No value: end with an expression, or print."),
+        ("2 ** 20000", "an integer of about 6,021 digits"),
+    ],
+)
+async def test_values_and_prints_come_back(bench: Bench, code: str, text: str) -> None:
+    told = await run(bench, code)
+    assert (told.failed, told.text) == (False, text)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("1 +", "SyntaxError"),
+        ("print('so far')\nnope", "so far"),
+        ("import statistics", "there are math"),
+        ("import os\nos.listdir('/')", "PermissionError"),
+        ("import os\nos.environ['HOME']", "Error"),
+        ("open('/etc/passwd').read()", "PermissionError"),
+        ("import socket", "ModuleNotFoundError"),
+        ("import subprocess", "ModuleNotFoundError"),
+        ("__import__('os').system('id')", "Error"),
+        ("().__class__.__base__.__subclasses__()", "Error"),
+        ("while True: pass", "Stopped at the limit"),
+        ("10 ** 10 ** 10", "Stopped at the limit"),
+        ("'x' * 10 ** 10", "Stopped at the limit"),
+        ("[0] * 10 ** 9", "Stopped at the limit"),
+        ("x = []\nwhile True: x.append(x[:])", "Stopped at the limit"),
+        ("def f(n): return f(n + 1)\nf(0)", "RecursionError"),
+        ("for i in range(10 ** 7): print('x' * 100)", "Stopped at the limit"),
+    ],
+)
+async def test_faults_and_attacks_end_as_text_within_the_limit(bench: Bench, code: str, said: str) -> None:
+    start = time.monotonic()
+    told = await run(bench, code)
+    assert told.failed
+    assert said in told.text
+    assert "root:" not in told.text
+    assert len(told.text) < 9000
+    assert time.monotonic() - start < 5
+
+
+async def test_sleeping_does_not_hold_anything_up(bench: Bench) -> None:
+    start = time.monotonic()
+    await run(bench, "import time\ntime.sleep(30)")
+    assert time.monotonic() - start < 5
+
+
+async def test_long_values_are_cut(bench: Bench) -> None:
+    told = await run(bench, "list(range(100000))")
+    assert not told.failed
+    assert len(told.text) < 4100
+    assert "characters in all" in told.text
+
+
+def test_a_tool_is_described_in_few_words() -> None:
+    (tool,) = tools()
+    assert tool.spec.parameters["required"] == ["code"]
+    assert len(tool.spec.description) < 250
+    assert "specialists.toolkits.calculate" in sys.modules

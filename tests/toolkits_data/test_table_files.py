@@ -1,0 +1,259 @@
+"""Files of every kind that people attach, through the child process, as a specialist meets them."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import specialists
+from specialists.toolkits import tables
+from specialists.toolkits.tables import ProfileTable, QueryFailed, QueryTable, run_query, table_names
+from specialists.toolkits.tool import ToolOutcome, Workbench
+
+from .conftest import Bench, workbook_bytes
+
+SALES = Path(specialists.__file__).parent / "samples" / "sales.csv"
+
+
+async def profile(workbench: Workbench, file: str) -> ToolOutcome:
+    return await tables.profile_table(ProfileTable(file=file), workbench)
+
+
+async def ask(workbench: Workbench, sql: str) -> ToolOutcome:
+    return await tables.query_table(QueryTable(sql=sql), workbench)
+
+
+def parquet(folder: Path, sql: str) -> bytes:
+    target = folder / "made.parquet"
+    duckdb.sql(f"COPY ({sql}) TO '{target}' (FORMAT parquet)")
+    return target.read_bytes()
+
+
+async def test_the_sample_is_profiled_whole_and_holds_its_story(bench: Bench) -> None:
+    workbench = bench({"sales.csv": SALES.read_bytes()})
+    told, answer = await asyncio.gather(
+        profile(workbench, "sales.csv"),
+        run_query(
+            "SELECT region, month >= '2026-03-01' AS after, "
+            "100.0 * sum(churned_customers) / sum(customers) AS rate FROM sales WHERE plan = 'Pro' GROUP BY ALL",
+            workbench,
+        ),
+    )
+    assert not told.failed
+    assert told.gaps == ()
+    assert told.sources == ("sales.csv",)
+    assert "sales.csv is table sales: 288 rows, 10 columns" in told.text
+    assert "- month DATE: 2025-07-01 to 2026-06-01, 12 distinct" in told.text
+    assert "- support_tickets BIGINT: 2 empty" in told.text
+    assert "- region VARCHAR: 4 distinct: East (72), North (72), South (72), West (72)" in told.text
+    rates = {(region, after): rate for region, after, rate in answer.rows}
+    assert rates["South", True] > 2 * rates["South", False]
+    assert all(rates[region, True] < 1.3 * rates[region, False] for region in ("North", "East", "West"))
+
+
+async def test_every_kind_of_file_gives_the_same_table(
+    bench: Bench, tmp_path: Path, xlsx: Callable[[dict[str, list[list[Any]]]], bytes]
+) -> None:
+    people = [("Ada", 36, 1.5), ("Grace", 45, 2.25)]
+    records = [dict(zip(("name", "age", "score"), person, strict=True)) for person in people]
+    lines = ["name,age,score", *(f"{name},{age},{score}" for name, age, score in people)]
+    files: dict[str, bytes | str] = {
+        "a.csv": "\n".join(lines),
+        "b.tsv": "\n".join(lines).replace(",", "\t"),
+        "c.csv": "\n".join(lines).replace(",", ";").replace(".", ","),
+        "d.csv": "\r\n".join(lines).encode("utf-16"),
+        "e.json": json.dumps(records),
+        "f.ndjson": "\n".join(json.dumps(record) for record in records),
+        "g.json": json.dumps({"count": 2, "people": records}),
+        "h.xlsx": xlsx({"People": [["name", "age", "score"], *map(list, people)]}),
+        "i.parquet": parquet(
+            tmp_path, "SELECT * FROM (VALUES ('Ada', 36, 1.5::DOUBLE), ('Grace', 45, 2.25)) t(name, age, score)"
+        ),
+    }
+    workbench = bench(files)
+    selects = (f"SELECT '{name}', name, age, score FROM {name}" for name in "abcdefghi")  # noqa: S608 - our names
+    everything = " UNION ALL ".join(selects)
+    result = await run_query(f"{everything} ORDER BY 1, 2", workbench)
+    assert result.rows == tuple((name, *person) for name in "abcdefghi" for person in people)
+    assert result.gaps == ()
+
+
+async def test_values_arrive_as_python_values(bench: Bench) -> None:
+    workbench = bench({"a.csv": "x\n1\n"})
+    result = await run_query(
+        "SELECT 1, 1.50::DECIMAL(9,2), 0.1::DOUBLE + 0.2, 'x', true, NULL, date '2026-03-01', "
+        "timestamp '2026-03-01 10:30:00', [1, 2], sum(x), date '10000-01-01' FROM a",
+        workbench,
+    )
+    assert result.rows == (
+        (
+            *(1, Decimal("1.50"), 0.3, "x", True, None, dt.date(2026, 3, 1)),
+            *(dt.datetime(2026, 3, 1, 10, 30), "[1, 2]", 1, "10000-01-01"),  # noqa: DTZ001 - tables have no zone
+        ),
+    )
+
+
+async def test_each_sheet_of_a_workbook_is_a_table(
+    bench: Bench, xlsx: Callable[[dict[str, list[list[Any]]]], bytes]
+) -> None:
+    book = xlsx(
+        {
+            "Q1 2026": [["Quarterly report"], [], ["team", "cost"], ["Sales", 10], ["Ops", 20.5]],
+            "Notes": [["text"], ["n"]],
+            "Empty": [],
+        }
+    )
+    workbench = bench({"Book.xlsx": book})
+    told, answer = await asyncio.gather(
+        profile(workbench, "Book.xlsx"), ask(workbench, "SELECT sum(cost) AS cost FROM book_q1_2026")
+    )
+    assert "table book_q1_2026: 2 rows, 2 columns (1 line above the header skipped: Quarterly report)" in told.text
+    assert "table book_notes: 1 rows" in told.text
+    assert answer.text == "cost\n30.5\n(1 row)"
+
+
+async def test_results_are_capped_and_the_whole_count_is_told(bench: Bench) -> None:
+    workbench = bench({"a.csv": "n\n1\n"})
+    many, wide, endless = await asyncio.gather(
+        ask(workbench, "SELECT range FROM range(250), a"),
+        ask(workbench, "SELECT repeat('x', 5000) AS text FROM range(90), a"),
+        ask(workbench, "SELECT range FROM range(200000000), a"),
+    )
+    assert "(the first 100 of 250 rows" in many.text
+    assert len(many.text.splitlines()) == 102
+    assert len(wide.text) < 13_000
+    assert "x…" in wide.text
+    assert "of 90 rows" in wide.text
+    assert "of more than 100,000 rows" in endless.text
+
+
+async def test_the_parse_report_goes_into_text_and_gaps(bench: Bench) -> None:
+    workbench = bench({"a.csv": "id,amount,amount\n1,2,3\n2,3\n3,4,5,6\n4,abc,7\n5,6,7\n6,7,8\n"})
+    told, answer = await asyncio.gather(profile(workbench, "a.csv"), ask(workbench, "SELECT count(*) FROM a"))
+    assert told.gaps == answer.gaps
+    assert "a.csv: 1 row with fewer cells than the header (line 3): filled up empty" in told.gaps
+    assert any("1 row with more cells than the header (line 4)" in gap for gap in told.gaps)
+    assert any("renamed to amount_2" in gap for gap in told.gaps)
+    assert any("column amount: 1 values are not whole numbers like the rest ('abc')" in gap for gap in told.gaps)
+    assert all(gap in told.text and gap in answer.text for gap in told.gaps)
+
+
+def zipped() -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("data.csv", "a,b\n1,2\n")
+    return target.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.csv", b"", "empty.csv is empty (0 bytes)"),
+        ("blank.csv", b" \n\n", "blank.csv is empty"),
+        ("photo.csv", b"\x89PNG\r\n\x1a\n" + bytes(50), "photo.csv is really a PNG image"),
+        ("packed.csv", zipped(), "packed.csv is really a zip archive"),
+        ("page.xlsx", b"<!DOCTYPE html><html></html>", "page.xlsx is really an HTML page"),
+        ("text.xlsx", b"a,b\n1,2\n", "text.xlsx is no Excel workbook"),
+        ("torn.xlsx", zipped().replace(b"data", b"xl/d"), "torn.xlsx is a broken workbook"),
+        (
+            "sealed.xlsx",
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le"),
+            "sealed.xlsx is protected by a password",
+        ),
+        ("half.parquet", b"PAR1" + bytes(40), "half.parquet is a broken Parquet file"),
+        ("noise.csv", bytes(range(256)) * 40, "noise.csv is a binary file"),
+        ("broken.json", b'{"a": 1, ', "broken.json is not valid JSON"),
+        ("deep.json", b"[" * 200_000 + b"]" * 200_000, "deep.json is nested too deep"),
+        ("nothing.json", b"[]", "nothing.json holds an empty list"),
+    ],
+)
+async def test_a_file_that_is_no_table_is_refused_in_one_line(
+    bench: Bench, name: str, content: bytes, said: str
+) -> None:
+    told = await profile(bench({name: content}), name)
+    assert told.failed
+    assert told.text.startswith(said)
+    assert "\n" not in told.text
+    assert "Traceback" not in told.text
+    assert told.gaps == (f"Not read: {told.text}",)
+
+
+async def test_huge_files_are_refused_before_they_are_read(bench: Bench) -> None:
+    told = await profile(bench({"huge.csv": b"a,b\n" + b"1,2\n" * 9_000_000}), "huge.csv")
+    assert told.failed
+    assert told.text.startswith("huge.csv has 34 MB; the limit is 32 MB.")
+
+
+async def test_a_workbook_that_unpacks_to_far_more_than_memory_is_bounded(bench: Bench) -> None:
+    told = await profile(bench({"bomb.xlsx": _bomb(workbook_bytes({"S": [["a"]]}))}), "bomb.xlsx")
+    assert told.failed
+    assert any(words in told.text for words in ("memory", "processor time", "broken workbook"))
+
+
+def _bomb(source: bytes) -> bytes:
+    """A workbook of a few hundred KB whose one sheet holds 250 MB of cells."""
+    target = io.BytesIO()
+    row = "<row>{}</row>".format('<c t="inlineStr"><is><t>xxxxxxxxxxxxxxxx</t></is></c>' * 200)
+    with (
+        zipfile.ZipFile(io.BytesIO(source)) as old,
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new,
+    ):
+        for item in old.namelist():
+            if not item.endswith("sheet1.xml"):
+                new.writestr(item, old.read(item))
+        with new.open("xl/worksheets/sheet1.xml", "w") as sheet:
+            sheet.write(b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>')
+            for _ in range(250):
+                sheet.write(row.encode() * 100)
+            sheet.write(b"</sheetData></worksheet>")
+    return target.getvalue()
+
+
+async def test_names_in_sql_are_unique_and_never_reserved(bench: Bench) -> None:
+    workbench = bench(
+        {"Order.csv": "a\n1\n", "2026 Umsätze.csv": "a\n2\n", "photo.png": b"\x89PNG", "my sales.csv": "a\n3\n"}
+    )
+    more = bench({"my-sales.tsv": "a\n4\n"})
+    names = table_names(workbench.artifacts + more.artifacts)
+    assert list(names) == ["t_order", "t_2026_umsätze", "my_sales", "my_sales_2"]
+    result = await run_query("SELECT a FROM t_order UNION ALL SELECT a FROM t_2026_umsätze", workbench)
+    assert sorted(result.rows) == [(1,), (2,)]
+
+
+async def test_a_name_that_is_not_there_brings_the_names_that_are(bench: Bench) -> None:
+    workbench = bench({"sales.csv": "a\n1\n", "report.pdf": b"%PDF"})
+    missing, other, folded = await asyncio.gather(
+        profile(workbench, "sale.csv"), profile(workbench, "report.pdf"), profile(workbench, "Sales.CSV")
+    )
+    assert missing.failed
+    assert missing.text == "No file named 'sale.csv'. Tables attached: sales.csv."
+    assert other.failed
+    assert other.text.startswith("report.pdf is no table")
+    assert not folded.failed
+    with pytest.raises(QueryFailed, match="No table is attached"):
+        await run_query("SELECT 1", bench({"report.pdf": b"%PDF"}))
+
+
+async def test_one_bad_file_does_not_spoil_the_others(bench: Bench) -> None:
+    workbench = bench({"good.csv": "a\n1\n", "bad.csv": b"\x89PNG"})
+    good, bad, unknown = await asyncio.gather(
+        ask(workbench, "SELECT a FROM good"),
+        ask(workbench, "SELECT a FROM bad"),
+        ask(workbench, "SELECT a FROM other"),
+    )
+    assert (good.failed, good.gaps) == (False, ())
+    assert bad.failed
+    assert "bad.csv is really a PNG image" in bad.text
+    assert unknown.failed
+    assert "Tables: good(a BIGINT)" in unknown.text
+    assert "bad.csv is really a PNG image" in unknown.text
