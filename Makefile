@@ -17,7 +17,7 @@ try: $(VENV)/.ready
 	@$(BIN)/leadhand try
 
 test: check
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
 
 check: $(VENV)/.ready-dev
 	@$(BIN)/ruff format --check .
