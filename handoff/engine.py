@@ -10,18 +10,15 @@ attempt that was given up) changes nothing: it stays in the log as a fact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any
 
 from handoff import events as ev
 from handoff import messages
 from handoff.briefs import handoff_for
-from handoff.contracts import Note, Result, Usage
+from handoff.changes import CHANGES, cancelled
 from handoff.effects import Effect, FetchAttachments, MakePlan, Post, RunSubtask, WriteAnswer
-from handoff.job import SETTLED, Ask, Failure, Job, Question, Work
-from handoff.policy import MAX_REJECTED_PLANS, Again, AskPeople, Trouble, after_trouble
+from handoff.job import SETTLED, Ask, Failure, Job, Work
 
 # ---------------------------------------------------------------- state changes
 
@@ -42,12 +39,12 @@ def apply(job: Job | None, event: ev.Event) -> Job:
         raise ValueError(f"a job's log begins with RequestAdded, not {event.type}")
     job = replace(job, seq=job.seq + 1)
     if isinstance(event, ev.CancelRequested):
-        asks = (a if a.over or a.answer or a.failure else _cancelled(a, event) for a in job.asks)
+        asks = (a if a.over or a.answer or a.failure else cancelled(a, event) for a in job.asks)
         return replace(job, asks=tuple(asks))
     ask = job.ask(event.request)
     if ask is None or ask.over:
         return job
-    changed = _with_state(_CHANGES[event.type](ask, event), event.at)
+    changed = _with_state(CHANGES[event.type](ask, event), event.at)
     return replace(job, asks=tuple(changed if other is ask else other for other in job.asks))
 
 
@@ -60,236 +57,6 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     if not event.request.attachments:
         ask = replace(ask, fetched=True)
     return replace(job, asks=(*job.asks, ask), seq=job.seq + 1)
-
-
-def _cancelled(ask: Ask, event: ev.CancelRequested) -> Ask:
-    return replace(ask, cancelled_by=event.user, failure=Failure("the job", "stopped by a person"), written=event.at)
-
-
-def _attachments_fetched(ask: Ask, event: ev.AttachmentsFetched) -> Ask:
-    return replace(ask, fetched=True, artifacts=event.artifacts, file_faults=event.faults)
-
-
-def _plan_proposed(ask: Ask, event: ev.PlanProposed) -> Ask:
-    if ask.plan is not None:
-        return ask
-    members = {member.name: member for member in event.members}
-    work = {
-        subtask.id: Work(
-            subtask=subtask,
-            specialist=subtask.specialist,
-            tier=subtask.tier or members[subtask.specialist].tier,
-        )
-        for subtask in event.plan.subtasks
-    }
-    return replace(
-        ask,
-        plan=event.plan,
-        planned=event.at,
-        members=MappingProxyType(members),
-        work=MappingProxyType(work),
-        usage=ask.usage + event.usage,
-    )
-
-
-def _plan_rejected(ask: Ask, event: ev.PlanRejected) -> Ask:
-    ask = replace(ask, rejections=(*ask.rejections, event.faults), usage=ask.usage + event.usage)
-    if len(ask.rejections) < MAX_REJECTED_PLANS:
-        return ask
-    return replace(
-        ask,
-        written=event.at,
-        failure=Failure(
-            "planning",
-            "the planner returned no usable plan: " + " ".join(event.faults[:3]),
-            "Say it in other words, or in smaller steps, and mention me again.",
-        ),
-    )
-
-
-def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
-    work = ask.work.get(event.subtask)
-    if work is None or work.state != "pending" or event.attempt != work.attempt + 1:
-        return ask
-    return _with_work(
-        ask,
-        replace(
-            work,
-            state="in_progress",
-            attempt=event.attempt,
-            specialist=event.specialist,
-            tier=event.tier,
-            started=work.started if work.started is not None else event.at,
-            attempt_started=event.at,
-            checkpoints=(),
-        ),
-    )
-
-
-def _running(ask: Ask, event: ev.OfAttempt) -> Work | None:
-    """The work that an event of an attempt belongs to, if that attempt is still the one under way."""
-    work = ask.work.get(event.subtask)
-    if work is None or work.state != "in_progress" or work.attempt != event.attempt:
-        return None
-    return work
-
-
-def _checkpoint(ask: Ask, event: ev.TurnTaken | ev.ToolReturned) -> Ask:
-    work = _running(ask, event)
-    return _with_work(ask, replace(work, checkpoints=(*work.checkpoints, event))) if work else ask
-
-
-def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
-    work = _running(ask, event)
-    return _complete(ask, work, event.result, event.at) if work else ask
-
-
-def _complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
-    usage = result.usage
-    done = replace(work, state="complete", result=result, ended=at, checkpoints=(), usage=work.usage + usage)
-    return _settle(replace(_with_work(ask, done), usage=ask.usage + usage), at)
-
-
-def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
-    work = _running(ask, event)
-    if work is None:
-        return ask
-    trouble: Trouble = "passing" if event.transient and event.kind == "model" else event.kind
-    ask, work = _charged(ask, work, event.usage)
-    return _climb(ask, work, trouble, event.message, None, event.at)
-
-
-def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
-    work = _running(ask, event)
-    if work is None:
-        return ask
-    ask, work = _charged(ask, work, event.usage)
-    escalation = event.escalation
-    if escalation.reason == "ambiguous_input":
-        question = Question(work.questions + 1, escalation.message, escalation.options, event.at)
-        work = replace(work, question=question)
-    return _climb(ask, work, escalation.reason, escalation.message, escalation.partial_result, event.at)
-
-
-def _charged(ask: Ask, work: Work, usage: Usage) -> tuple[Ask, Work]:
-    return replace(ask, usage=ask.usage + usage), replace(work, usage=work.usage + usage)
-
-
-def _climb(ask: Ask, work: Work, trouble: Trouble, message: str, partial: Result | None, at: float) -> Ask:
-    """Take the next rung of the ladder, or end the subtask with what there is."""
-    asked = trouble == "ambiguous_input"
-    failures = work.failures if asked else (*work.failures, message)
-    member = ask.members.get(work.specialist)
-    following = after_trouble(
-        trouble,
-        failures=len(failures),
-        questions=work.questions,
-        specialist=work.specialist,
-        fallback=member.fallback if member else "",
-        tier=work.tier or "balanced",
-    )
-    work = replace(work, failures=failures, checkpoints=())
-    if isinstance(following, Again):
-        return _with_work(
-            ask,
-            replace(
-                work,
-                state="pending",
-                specialist=following.specialist,
-                tier=following.tier,
-                not_before=at + following.delay if following.delay else 0.0,
-            ),
-        )
-    if isinstance(following, AskPeople):
-        return _with_work(ask, replace(work, state="input_required", questions=work.questions + 1))
-    work = replace(work, question=None)
-    if partial is not None:
-        kept = partial.model_copy(update={"gaps": (*partial.gaps, message), "usage": Usage()})
-        return _complete(ask, work, kept, at)
-    return _settle(_with_work(ask, replace(work, state="error", reason=message, ended=at)), at)
-
-
-def _question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
-    work = ask.work.get(event.subtask)
-    if work is None or work.state != "input_required" or work.question is None:
-        return ask
-    note = Note(source=f"Asked: {work.question.message}", text=f"Answered by a person: {event.text}")
-    return _with_work(ask, replace(work, state="pending", question=None, answers=(*work.answers, note)))
-
-
-def _settle(ask: Ask, at: float) -> Ask:
-    """After a subtask ended: skip what can no longer run, and end a request that needs no synthesis."""
-    ask = _skip_the_stranded(ask, at)
-    if any(work.state not in SETTLED for work in ask.work.values()):
-        return ask
-    results = [work for work in ask.work.values() if work.result is not None]
-    if not results:
-        return replace(ask, failure=_nothing_came_of_it(ask), written=at)
-    if len(ask.work) == 1 and results[0].result is not None:
-        return replace(ask, answer=results[0].result.content or results[0].result.summary, written=at)
-    return ask
-
-
-def _skip_the_stranded(ask: Ask, at: float) -> Ask:
-    """A pending subtask is skipped when everything that it waits for ended without a result."""
-    while stranded := [work for work in ask.work.values() if work.state == "pending" and _is_stranded(ask, work)]:
-        for work in stranded:
-            titles = ", ".join(repr(ask.work[name].subtask.title) for name in work.subtask.after)
-            ask = _with_work(ask, replace(work, state="skipped", reason=f"it needed {titles}", ended=at))
-    return ask
-
-
-def _is_stranded(ask: Ask, work: Work) -> bool:
-    after = [ask.work[name] for name in work.subtask.after]
-    return bool(after) and all(other.state in {"error", "skipped"} for other in after)
-
-
-def _nothing_came_of_it(ask: Ask) -> Failure:
-    first = next(work for work in ask.work.values() if work.state == "error")
-    return Failure(
-        first.subtask.title,
-        first.reason,
-        "Mend that if you can, then mention me again with the same request.",
-    )
-
-
-def _answer_written(ask: Ask, event: ev.AnswerWritten) -> Ask:
-    if ask.answer is not None or ask.failure is not None:
-        return ask
-    return replace(ask, answer=event.text, usage=ask.usage + event.usage, written=event.at)
-
-
-def _request_failed(ask: Ask, event: ev.RequestFailed) -> Ask:
-    if ask.answer is not None or ask.failure is not None:
-        return ask
-    failure = Failure(event.step, event.reason, event.advice)
-    return replace(ask, failure=failure, usage=ask.usage + event.usage, written=event.at)
-
-
-def _posted(ask: Ask, event: ev.Posted) -> Ask:
-    return replace(ask, posted=MappingProxyType({**ask.posted, event.key: event.ts}))
-
-
-_CHANGES: Mapping[str, Callable[[Ask, Any], Ask]] = {
-    "AttachmentsFetched": _attachments_fetched,
-    "PlanProposed": _plan_proposed,
-    "PlanRejected": _plan_rejected,
-    "AttemptStarted": _attempt_started,
-    "TurnTaken": _checkpoint,
-    "ToolReturned": _checkpoint,
-    "ResultReturned": _result_returned,
-    "AttemptFailed": _attempt_failed,
-    "Escalated": _escalated,
-    "QuestionAnswered": _question_answered,
-    "AnswerWritten": _answer_written,
-    "RequestFailed": _request_failed,
-    "Posted": _posted,
-    "FeedbackGiven": lambda ask, _: ask,
-}
-
-
-def _with_work(ask: Ask, work: Work) -> Ask:
-    return replace(ask, work=MappingProxyType({**ask.work, work.subtask.id: work}))
 
 
 def _with_state(ask: Ask, at: float) -> Ask:
