@@ -85,7 +85,7 @@ def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
 def _running(ask: Ask, event: ev.OfAttempt) -> Work | None:
     """The work that an event of an attempt belongs to, if that attempt is still the one under way."""
     work = ask.work.get(event.subtask)
-    if work is None or work.state != "in_progress" or work.attempt != event.attempt:
+    if ask.failure is not None or work is None or work.state != "in_progress" or work.attempt != event.attempt:
         return None
     return work
 
