@@ -261,7 +261,7 @@ class StreamCleaner:
         if following == "`":
             self._put("'")
             return at + 2
-        if following and following in "[]()!*|\\" and self._target == "markdown":
+        if following and following in "[()!*|\\" and self._target == "markdown":
             self._put("\\" + following)
             return at + 2
         if following and following in "<>&":

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.slack.cleaner import Target
@@ -154,6 +154,7 @@ def test_a_stream_equals_the_whole_wherever_it_is_cut(text: str, cuts: list[int]
 
 @settings(max_examples=300, deadline=None)
 @given(TEXTS, st.sampled_from([clean, clean_markdown]))
+@example("\\](", clean_markdown)
 def test_no_text_gets_a_control_sequence_through(text: str, cleaner: Cleaner) -> None:
     done = cleaner(text)
     assert not CONTROL.search(done)
