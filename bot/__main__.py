@@ -40,12 +40,22 @@ def _run(options: argparse.Namespace) -> int:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     try:
-        return asyncio.run(_command(options)(options, read_settings()))
+        return asyncio.run(_stoppable(_command(options)(options, read_settings())))
     except (SettingsError, StoreError) as error:
         print(f"leadhand: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         return 130
+
+
+async def _stoppable(work: Coroutine[Any, Any, int]) -> int:
+    """Make SIGTERM end the work as Ctrl-C does: what it started is stopped, not left behind."""
+    import asyncio  # noqa: PLC0415 - not needed for --help
+    import signal  # noqa: PLC0415 - the same
+
+    task = asyncio.ensure_future(work)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
 
 
 def _command(options: argparse.Namespace) -> Callable[[argparse.Namespace, Settings], Coroutine[Any, Any, int]]:
@@ -90,11 +100,27 @@ def _add_try(command: argparse.ArgumentParser) -> None:
         "--out", metavar="DIR", type=Path, default=Path(), help="with --ask: where made files go; default here"
     )
     command.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=900, help="with --ask: give up after; default 900"
+        "--timeout", metavar="SECONDS", type=_seconds, default=900, help="with --ask: give up after; default 900"
     )
-    command.add_argument("--port", type=int, default=3900, help="the page's port; default 3900, 0 for any free one")
+    command.add_argument("--port", type=_port, default=3900, help="the page's port; default 3900, 0 for any free one")
     command.add_argument("--no-browser", action="store_true", help="do not open the page")
     command.add_argument("-v", "--verbose", action="store_true", help="log what happens")
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) <= 65535:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no port; it takes a number from 0 to 65535")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if 0 < seconds < float("inf"):
+        return seconds
+    raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
 
 
 def _environment() -> str:

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.desk import JobDesk
-from bot.instance import Instance
+from bot.instance import Instance, end
 from bot.models.choosing import ChosenModel
 from bot.performer import Shell
 from bot.settings import Settings, SettingsError
 from bot.slack.budget import Budget
 from bot.slack.client import close_client, make_client
-from bot.slack.connection import Bolt, NotConnected, bot_user, make_bolt
+from bot.slack.connection import Bolt, bot_user, make_bolt
 from bot.slack.listeners import register
 from bot.slack.outbox import Outbox
+from bot.slack.proof import NotConnected
 from bot.slack.thread import Thread
 from handoff.store.interface import Store
 from specialists.registry import CREWS, Crew, CrewError, load_crew
@@ -111,8 +112,8 @@ async def running(settings: Settings, store: Store, model: ChosenModel, crew: Cr
     try:
         yield App(bolt, instance, store, model, thread)
     finally:
-        work.cancel()
-        await asyncio.gather(work, warming, return_exceptions=True)
+        await end(work)
+        await asyncio.gather(warming, return_exceptions=True)
         await background.drain()
         await thread.close()
         await model.close()

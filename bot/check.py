@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import yaml
-from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app import manifest_path, open_crew
 from bot.models.choosing import ModelSettingsError, choose_model, probe
 from bot.settings import Settings, SettingsError
 from bot.slack.client import close_client, make_client
+from bot.slack.proof import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
 from handoff.store.interface import StoreError
 
-ADVICE = {
-    "invalid_auth": "the token is not (or no longer) valid: copy it again from the app's page",
-    "account_inactive": "the app was uninstalled: install it again and copy the new token",
-    "token_revoked": "the token was revoked: install the app again and copy the new token",
-    "not_allowed_token_type": "this is the wrong kind of token: xoxb-... for the bot, xapp-... for Socket Mode",
-    "missing_scope": "an app-level token needs the scope connections:write",
-}
+WARNING = "Warning: "
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One thing that was checked. `fault` is empty where all is well; `note` says what was found."""
+    """One thing that was checked. `note` says what was found, `fault` what is wrong with it and what to do.
+
+    A `risk` is no fault: the bot runs, but it should not stay so.
+    """
 
     what: str
     note: str = ""
     fault: str = ""
+    risk: str = ""
+
+    def __str__(self) -> str:
+        """The line for people."""
+        word = "FAIL" if self.fault else "warn" if self.risk else "ok"
+        return f"{word:<4}  {self.what}: {self.fault or '; '.join(filter(None, (self.note, self.risk)))}"
 
 
 async def check(options: argparse.Namespace, settings: Settings) -> int:
@@ -40,8 +44,8 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
     wrong = 0
     async for verdict in verdicts(settings):
         wrong += bool(verdict.fault)
-        print(f"{'FAIL' if verdict.fault else 'ok  '}  {verdict.what}: {verdict.fault or verdict.note}")  # noqa: T201
-    print("Everything is in order." if not wrong else f"{wrong} to mend.")  # noqa: T201
+        print(verdict, flush=True)  # noqa: T201 - a command prints
+    print("Everything is in order." if not wrong else f"{wrong} to mend.")  # noqa: T201 - the same
     return 1 if wrong else 0
 
 
@@ -52,81 +56,91 @@ async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
         yield Verdict("crew", f"{settings.crew}: {', '.join(crew.specialists)}")
     except SettingsError as error:
         yield Verdict("crew", fault=str(error))
-    async for verdict in _slack(settings):
-        yield verdict
-    yield await _redis(settings)
-    async for verdict in _models(settings):
-        yield verdict
-
-
-async def _slack(settings: Settings) -> AsyncIterator[Verdict]:
-    if not settings.bot_token:
-        yield Verdict(
-            "Slack bot token", fault="SLACK_BOT_TOKEN is not set; install the app and copy its xoxb-... token"
-        )
-    else:
-        client = make_client(settings.bot_token, settings.slack_api_url)
-        async for verdict in _bot(client):
+    for proofs in (_bot, _way_in, _redis, _models):
+        async for verdict in proofs(settings):
             yield verdict
+
+
+async def _bot(settings: Settings) -> AsyncIterator[Verdict]:
+    what = "Slack bot token"
+    if not settings.bot_token:
+        yield Verdict(what, fault="SLACK_BOT_TOKEN is not set; install the app and copy its xoxb-... token")
+        return
+    client = make_client(settings.bot_token, settings.slack_api_url)
+    try:
+        account = await bot_account(client)
+    except NotConnected as error:
+        yield Verdict(what, fault=str(error))
+        return
+    finally:
         await close_client(client)
+    yield Verdict(what, f"{account.name} in {account.team}")
+    wanted = frozenset(yaml.safe_load(manifest_path().read_text(encoding="utf-8"))["oauth_config"]["scopes"]["bot"])
+    extra = ", ".join(sorted(account.scopes - wanted))
+    note = f"all {len(wanted)} of manifest.yml" + (f"; granted but not needed: {extra}" if extra else "")
+    yield Verdict("Slack scopes", note, scope_fault(account.scopes, wanted))
+
+
+async def _way_in(settings: Settings) -> AsyncIterator[Verdict]:
     if settings.app_token:
-        client = AsyncWebClient(base_url=settings.slack_api_url)
-        yield await _called("Slack app token", client, settings.app_token)
+        client = make_client("", settings.slack_api_url)
+        try:
+            await prove_app_token(client, settings.app_token)
+            yield Verdict("Slack app token", "opens a connection (Socket Mode)")
+        except NotConnected as error:
+            yield Verdict("Slack app token", fault=str(error))
+        finally:
+            await close_client(client)
     elif settings.signing_secret:
-        yield Verdict("Slack signing secret", f"set; HTTP mode on port {settings.port}, path /slack/events")
+        note = "has the right form; only a request signed by Slack proves it"
+        yield Verdict("Slack signing secret", note, secret_fault(settings.signing_secret))
+        yield Verdict("HTTP mode", f"port {settings.port} is free, path /slack/events", _port_fault(settings.port))
     else:
         fault = "set SLACK_APP_TOKEN (xapp-..., Socket Mode) or SLACK_SIGNING_SECRET (HTTP mode)"
         yield Verdict("Slack way in", fault=fault)
 
 
-async def _bot(client: AsyncWebClient) -> AsyncIterator[Verdict]:
+def _port_fault(port: int) -> str:
     try:
-        who = await client.auth_test()
-    except SlackApiError as error:
-        yield Verdict("Slack bot token", fault=_slack_fault(error))
-        return
-    except (OSError, TimeoutError) as error:
-        yield Verdict("Slack bot token", fault=f"{client.base_url} cannot be reached ({error}); look at SLACK_API_URL")
-        return
-    yield Verdict("Slack bot token", f"{who['user']} in {who['team']}")
-    granted = {scope.strip() for scope in str(who.headers.get("x-oauth-scopes", "")).split(",") if scope.strip()}
-    wanted = set(yaml.safe_load(manifest_path().read_text(encoding="utf-8"))["oauth_config"]["scopes"]["bot"])
-    missing = ", ".join(sorted(wanted - granted))
-    fault = f"missing {missing}: update the app from manifest.yml, then install it again" if missing else ""
-    yield Verdict("Slack scopes", f"all {len(wanted)} of manifest.yml", fault)
+        with socket.create_server(("", port)):
+            return ""
+    except OSError as error:
+        return f"port {port} cannot be had ({error.strerror}): end what has it, or choose another with LEADHAND_PORT"
 
 
-async def _called(what: str, client: AsyncWebClient, token: str) -> Verdict:
+async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
+    from handoff.store.redis import RedisStore  # noqa: PLC0415 - redis is imported when it is used
+
+    where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
     try:
-        await client.apps_connections_open(app_token=token)
-    except SlackApiError as error:
-        return Verdict(what, fault=_slack_fault(error))
-    except (OSError, TimeoutError) as error:
-        return Verdict(what, fault=f"{client.base_url} cannot be reached ({error}); look at SLACK_API_URL")
-    return Verdict(what, "opens a connection")
-
-
-def _slack_fault(error: SlackApiError) -> str:
-    code = str(error.response.get("error", "unknown"))
-    return f"{code}: {ADVICE.get(code, 'look it up on the page of the Slack method auth.test')}"
-
-
-async def _redis(settings: Settings) -> Verdict:
-    from handoff.store.embedded import start_embedded  # noqa: PLC0415 - redis is imported when it is used
-    from handoff.store.redis import RedisStore  # noqa: PLC0415 - the same
-
-    try:
-        url = settings.redis_url or await start_embedded(settings.data)
-        store = await RedisStore.connect(url)
-        try:
-            faults = await store.check()
-        finally:
-            await store.close()
+        async with _server(settings) as url:
+            store = await RedisStore.connect(url)
+            try:
+                about, faults = await store.about(), await store.check()
+            finally:
+                await store.close()
     except StoreError as error:
-        return Verdict("Redis", fault=str(error))
-    where = "the server of REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
-    hard = [fault for fault in faults if not fault.startswith("Warning")]
-    return Verdict("Redis", "; ".join([where, *faults]), "; ".join(hard))
+        yield Verdict("Redis", fault=str(error))
+        return
+    hard = [fault for fault in faults if not fault.startswith(WARNING)]
+    risks = [fault.removeprefix(WARNING) for fault in faults if fault.startswith(WARNING)]
+    yield Verdict("Redis", f"{about} ({where})", "; ".join(hard), "; ".join(risks))
+
+
+@contextlib.asynccontextmanager
+async def _server(settings: Settings) -> AsyncIterator[str]:
+    """The URL of the store. An embedded server that was not running is stopped again: a check leaves nothing behind."""
+    from handoff.store.embedded import is_running, start_embedded, stop_embedded  # noqa: PLC0415 - the same
+
+    if settings.redis_url:
+        yield settings.redis_url
+        return
+    ran = is_running(settings.data)
+    try:
+        yield await start_embedded(settings.data)
+    finally:
+        if not ran:
+            await stop_embedded(settings.data)
 
 
 async def _models(settings: Settings) -> AsyncIterator[Verdict]:
@@ -135,7 +149,10 @@ async def _models(settings: Settings) -> AsyncIterator[Verdict]:
     except ModelSettingsError as error:
         yield Verdict("model", fault=str(error))
         return
-    yield Verdict("model", model.label)
-    for tier, fault in (await probe(model)).items():
-        yield Verdict(f"model, tier {tier}", "answers", fault or "")
-    await model.close()
+    try:
+        yield Verdict("model", model.label)
+        for tier, fault in (await probe(model)).items():
+            name = model.tiers[tier]
+            yield Verdict(f"model, tier {tier}", f"{name} answers", f"{name}: {fault}" if fault else "")
+    finally:
+        await model.close()

@@ -52,10 +52,7 @@ class Instance:
                 if len(self._owners) >= self._slots or not await self._claim_one():
                     await self._nap()
         finally:
-            listener.cancel()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(listener, *self._tasks, return_exceptions=True)
+            await end(listener, *self._tasks)
 
     async def _claim_one(self) -> bool:
         try:
@@ -97,3 +94,11 @@ class Instance:
     async def _listen(self) -> None:
         async for key in self._store.signals():
             self.nudge(key)
+
+
+async def end(*tasks: asyncio.Task[None]) -> None:
+    """Cancel tasks until all have ended: a library in between may swallow one cancellation."""
+    while alive := [task for task in tasks if not task.done()]:
+        for task in alive:
+            task.cancel()
+        await asyncio.wait(alive, timeout=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.app import App
+from bot.settings import SettingsError
 from bot.trace import trace_json
 from bot.workspace.server import Workspace
 from bot.workspace.terminal import plan_rows, render
@@ -109,9 +111,18 @@ async def _write_files(app: App, key: JobKey, folder: Path) -> list[Path]:
 
 
 def _written(path: Path, data: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
+    """Write to that path, or to one beside it: what is there already is not ours. Raises SettingsError."""
+    free = path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for number in itertools.count(2):
+            if not free.exists():
+                break
+            free = path.with_name(f"{path.stem}-{number}{path.suffix}")
+        free.write_bytes(data)
+    except OSError as error:
+        raise SettingsError(f"{free} cannot be written: {error.strerror}.") from None
+    return free
 
 
 class _Screen:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import signal
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
 
 from bot.app import open_crew, open_store, running
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, http, socket_mode
+from bot.slack.proof import NotConnected
 
 
 async def serve(options: argparse.Namespace, settings: Settings) -> int:
@@ -42,11 +44,21 @@ def require_slack(settings: Settings) -> None:
         )
 
 
-def connected(bolt: Bolt, settings: Settings) -> AbstractAsyncContextManager[str]:
-    """The bot's ear: Socket Mode where there is an app token, else HTTP. Gives where it listens, in words."""
+@contextlib.asynccontextmanager
+async def connected(bolt: Bolt, settings: Settings) -> AsyncIterator[str]:
+    """The bot's ear: Socket Mode where there is an app token, else HTTP. Gives where it listens, in words.
+
+    Raises SettingsError if Slack does not let us in, or the port cannot be had.
+    """
     if settings.socket_mode:
-        return socket_mode(bolt, settings.app_token)
-    return http(bolt, signing_secret=settings.signing_secret, port=settings.port)
+        ear = socket_mode(bolt, settings.app_token)
+    else:
+        ear = http(bolt, signing_secret=settings.signing_secret, port=settings.port)
+    try:
+        async with ear as where:
+            yield where
+    except NotConnected as error:
+        raise SettingsError(str(error)) from None
 
 
 async def until_told() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import fcntl
 import logging
+import os
 import sys
 import tempfile
 import webbrowser
@@ -30,15 +32,16 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
         return await _one_job(options, settings)
     if options.file or options.json:
         raise SettingsError("--file and --json go with --ask.")
-    with _log_to(settings.data / "leadhand.log"):
+    # A store of its own: a bot on real Slack must never find its jobs taken by one that sits in this workspace.
+    settings = dataclasses.replace(settings, data=settings.data / "try", redis_url="")
+    with _sole_user(settings.data), _log_to(settings.data / "leadhand.log"):
         return await _page(options, settings)
 
 
 async def _page(options: argparse.Namespace, settings: Settings) -> int:
     say("Starting the embedded Redis-compatible server, the local workspace and the bot ...")
     settings = _paced(settings)
-    data = settings.data / "workspace"
-    async with _workspace(data, options.port) as workspace, _bot(settings, workspace) as app:
+    async with _workspace(settings.data / "workspace", options.port) as workspace, _bot(settings, workspace) as app:
         workspace.notice(f"Answers come from: {app.model.label}")
         say(f"Model:     {app.model.label}")
         say(f"Page:      {workspace.page_url}")
@@ -50,19 +53,16 @@ async def _page(options: argparse.Namespace, settings: Settings) -> int:
                 webbrowser.open(workspace.page_url)
         await until_told()
         say("\nStopping ...")
-    await _stop_server(settings)
     return 0
 
 
 async def _one_job(options: argparse.Namespace, settings: Settings) -> int:
     files = [_readable(path) for path in options.file]
+    _require_folder(options.out)
     with tempfile.TemporaryDirectory(prefix="leadhand-try-") as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
-        try:
-            async with _workspace(None, 0) as workspace, _bot(apart, workspace) as app:
-                return await do_one_job(workspace, app, options, files)
-        finally:
-            await _stop_server(apart)
+        async with _workspace(None, 0) as workspace, _bot(apart, workspace) as app:
+            return await do_one_job(workspace, app, options, files)
 
 
 @contextlib.asynccontextmanager
@@ -89,8 +89,11 @@ async def _bot(settings: Settings, workspace: Workspace) -> AsyncIterator[App]:
         slack_api_url=workspace.api_url,
     )
     model = await _model(settings)
-    async with open_store(settings) as store, running(settings, store, model) as app, connected(app.bolt, settings):
-        yield app
+    try:
+        async with open_store(settings) as store, running(settings, store, model) as app, connected(app.bolt, settings):
+            yield app
+    finally:
+        await _stop_server(settings)
 
 
 async def _model(settings: Settings) -> ChosenModel:
@@ -102,8 +105,6 @@ async def _model(settings: Settings) -> ChosenModel:
 
 async def _stop_server(settings: Settings) -> None:
     """Stop the embedded server of this data folder; what it holds is on disk."""
-    if settings.redis_url:
-        return
     from handoff.store.embedded import stop_embedded  # noqa: PLC0415 - only for the embedded server
 
     await stop_embedded(settings.data)
@@ -128,10 +129,40 @@ def _readable(path: Path) -> Path:
     return path
 
 
+def _require_folder(path: Path) -> None:
+    """Raises SettingsError unless made files can be written there; what is not there yet is made later."""
+    there = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise SettingsError(f"--out {path}: nothing can be written there ({there} is no folder that may be written).")
+
+
+@contextlib.contextmanager
+def _sole_user(data: Path) -> Iterator[None]:
+    """Keep the data folder to ourselves: two of us would write over each other's threads.
+
+    Raises SettingsError where another `leadhand try` has it, or it cannot be used.
+    """
+    try:
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = (data / "running").open("a")
+    except OSError as error:
+        raise SettingsError(
+            f"The data folder {data} cannot be used ({error.strerror}). Choose another with LEADHAND_DATA."
+        ) from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SettingsError(
+                f"`leadhand try` is running already with the data in {data}. Stop it with Ctrl-C where it runs, or "
+                "choose another folder with LEADHAND_DATA."
+            ) from None
+        yield
+
+
 @contextlib.contextmanager
 def _log_to(path: Path) -> Iterator[None]:
     """Send the log to a file, so that the terminal stays readable."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()

@@ -68,7 +68,7 @@ def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
         if status < 400:
             status = _BY_CODE.get(code, 500)
         return _of_status(status, code, said, _retry_after(error.response.headers), who)
-    if isinstance(error, sdk.APITimeoutError):
+    if isinstance(error, sdk.APITimeoutError) and _timed_out(error):
         return Fault("timeout", f"{who} did not answer in time.", transient=True, retries=_ALWAYS)
     if isinstance(error, sdk.APIConnectionError):
         why = str(error.__cause__ or error) or type(error.__cause__).__name__
@@ -79,11 +79,23 @@ def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
     return _of_transport(error, who)
 
 
+def _timed_out(error: BaseException) -> bool:
+    """Whether it really was the time. The SDKs' transport over aiohttp calls every lost connection a timeout."""
+    import aiohttp  # noqa: PLC0415 - the transport brought it
+
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, aiohttp.ClientConnectionError):
+            return isinstance(cause, TimeoutError)
+        cause = cause.__cause__
+    return True
+
+
 def _of_transport(error: Exception, who: str) -> Fault:
     """Faults that the SDKs let through as they are: broken connections and broken streams."""
     import httpx2  # noqa: PLC0415 - both SDKs brought it; on its own it costs 0.1 s
 
-    if isinstance(error, httpx2.TimeoutException):
+    if isinstance(error, httpx2.TimeoutException) and _timed_out(error):
         return Fault("timeout", f"{who} stopped in the middle of its reply.", transient=True, retries=_ALWAYS)
     if isinstance(error, httpx2.HTTPError | httpx2.StreamError | OSError):
         why = str(error)[:_SHOWN] or type(error).__name__
@@ -110,7 +122,8 @@ def _of_status(status: int, code: str, said: str, pause: float | None, who: str)
     if status in {409, 425} or (status >= 500 and status != 501):
         words = "is overloaded" if status in {503, 529} else "has a fault"
         return Fault("unavailable", f"{who} {words} ({status}){quoted}.", True, _ALWAYS, pause)
-    return Fault("bad_request", f"{who} refused the request ({status}){quoted}.", transient=False)
+    advice = " Look at LEADHAND_MODEL_FAST, _BALANCED and _DEEP, and at the base URL." if status == 404 else ""
+    return Fault("bad_request", f"{who} refused the request ({status}){quoted}.{advice}", transient=False)
 
 
 def _code_and_message(body: object) -> tuple[str, str]:

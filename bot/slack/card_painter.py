@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 
 PAUSE = 1.2
 """Seconds between two edits of one card: Slack lets 50 a minute through, for all cards together."""
+GATHER = 0.2
+"""Seconds that an edit waits for more: a plan and the first steps of its specialists come together."""
 QUIET = 30.0
 """Seconds after which a card is drawn again even if no row changed, so that running times move."""
 
@@ -30,6 +32,10 @@ class CardPainter:
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
+    def drew(self, ask: Ask) -> None:
+        """The card was just posted, and shows this state."""
+        self._drawn = self._rows(ask)
+
     def show(self, job: Job, ask: Ask, ts: str) -> None:
         """The card should show this state. Returns at once; the latest state wins."""
         self._wanted = (job, ask, ts)
@@ -38,12 +44,17 @@ class CardPainter:
         if self._task is None and not self._closing.is_set():
             self._task = asyncio.create_task(self._paint_on())
 
-    async def stop(self) -> None:
-        """Draw no more. An edit that is on its way arrives first, so that a later one is not overtaken."""
+    async def stop(self, *, up_to_date: bool = False) -> None:
+        """Draw no more. An edit that is on its way arrives first, so that a later one is not overtaken.
+
+        `up_to_date`: draw what was wanted last, if it is not drawn yet: nobody else will for a while.
+        """
         self._closing.set()
         self._wake.set()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
+        if up_to_date and self._wanted is not None and self._rows(self._wanted[1]) != self._drawn:
+            await self._draw(*self._wanted)
 
     def _rows(self, ask: Ask) -> tuple[object, ...]:
         rows = ((name, work.state, work.specialist, work.attempt) for name, work in ask.work.items())
@@ -60,17 +71,20 @@ class CardPainter:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(QUIET):
                     await self._wake.wait()
+            await self._pause(GATHER)
             self._wake.clear()
             if self._closing.is_set():
                 return
             if self._wanted is not None:
-                job, ask, ts = self._wanted
-                self._drawn = self._rows(ask)
-                await self._outbox.update(job.place, ts, plan_card(job, ask, time.time()))
-            await self._pause()
+                await self._draw(*self._wanted)
+            await self._pause(PAUSE - GATHER)
 
-    async def _pause(self) -> None:
+    async def _draw(self, job: Job, ask: Ask, ts: str) -> None:
+        self._drawn = self._rows(ask)
+        await self._outbox.update(job.place, ts, plan_card(job, ask, time.time()))
+
+    async def _pause(self, seconds: float) -> None:
         """Wait a little, so that changes gather; a stop ends it at once."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PAUSE):
+            async with asyncio.timeout(seconds):
                 await self._closing.wait()

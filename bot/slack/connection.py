@@ -3,47 +3,50 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import AsyncIterator
 
-import aiohttp
 from aiohttp import web
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
-from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.http import web_app
+from bot.slack.proof import NotConnected, bot_account, prove_app_token
 
 Bolt = AsyncApp
-
-
-class NotConnected(Exception):
-    """Slack does not let us in, or cannot be reached. The text says what to do."""
 
 
 async def bot_user(client: AsyncWebClient) -> str:
     """Our own user id. Raises NotConnected."""
     try:
-        return str((await client.auth_test())["user_id"])
-    except SlackApiError as error:
-        code = str(error.response.get("error", "unknown"))
-        raise NotConnected(f"Slack refused SLACK_BOT_TOKEN ({code}). `leadhand check` says more.") from error
-    except (OSError, TimeoutError, aiohttp.ClientError) as error:
-        where = client.base_url
-        raise NotConnected(f"{where} cannot be reached ({error}); look at SLACK_API_URL and the network.") from error
+        return (await bot_account(client)).user
+    except NotConnected as error:
+        raise NotConnected(f"SLACK_BOT_TOKEN: {error}. `leadhand check` looks at all settings.") from error
 
 
 def make_bolt(client: AsyncWebClient, *, signing_secret: str) -> Bolt:
     """An app that runs its listeners before Slack is told "received": what was not recorded comes again."""
+    logger = logging.getLogger(f"{__name__}.bolt")
+    logger.setLevel(logging.getLogger().level)
+    logger.addFilter(_drop_token_warning)
     return AsyncApp(
-        client=client, signing_secret=signing_secret or "unused in Socket Mode", process_before_response=True
+        client=client,
+        signing_secret=signing_secret or "unused in Socket Mode",
+        process_before_response=True,
+        logger=logger,
     )
 
 
 @contextlib.asynccontextmanager
 async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[str]:
-    """Listen over Socket Mode. Gives where, in words."""
-    handler = AsyncSocketModeHandler(bolt, app_token)
+    """Listen over Socket Mode. Gives where, in words. Raises NotConnected."""
+    try:
+        # The SDK would try a token that Slack refuses again and again, for ever.
+        await prove_app_token(bolt.client, app_token)
+    except NotConnected as error:
+        raise NotConnected(f"SLACK_APP_TOKEN: {error}. `leadhand check` looks at all settings.") from error
+    handler = AsyncSocketModeHandler(bolt, app_token, logger=_without_traces())
     await handler.connect_async()  # type: ignore[no-untyped-call]
     try:
         yield "Socket Mode"
@@ -53,12 +56,33 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[str]:
 
 @contextlib.asynccontextmanager
 async def http(bolt: Bolt, *, signing_secret: str, port: int) -> AsyncIterator[str]:
-    """Listen over HTTP. Gives where, in words. Raises OSError where the port cannot be had."""
+    """Listen over HTTP. Gives where, in words. Raises NotConnected where the port cannot be had."""
     runner = web.AppRunner(web_app(bolt, signing_secret=signing_secret), access_log=None)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, port=port)
-        await site.start()
-        yield f"HTTP, port {port}, path /slack/events"
+        try:
+            await web.TCPSite(runner, port=port).start()
+        except OSError as error:
+            why = error.strerror or error
+            raise NotConnected(f"Port {port} cannot be had ({why}). Choose another with LEADHAND_PORT.") from error
+        yield f"HTTP, port {runner.addresses[0][1]}, path /slack/events"
     finally:
         await runner.cleanup()
+
+
+def _drop_token_warning(record: logging.LogRecord) -> bool:
+    """Bolt finds SLACK_BOT_TOKEN by itself, and warns that the client which we made with it comes first."""
+    return "`token` will be unused" not in record.getMessage()
+
+
+def _without_traces() -> logging.Logger:
+    """A lost connection is made again by itself: one line tells of it, where the SDK logs a stack trace."""
+    logger = logging.getLogger(f"{__name__}.socket_mode")
+    logger.setLevel(logging.getLogger().level)  # the SDK reads `level` itself, and takes "not set" for debugging
+    logger.addFilter(_drop_trace)
+    return logger
+
+
+def _drop_trace(record: logging.LogRecord) -> bool:
+    record.exc_info = None
+    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
@@ -21,9 +22,7 @@ _MOST_MOVES = 3
 _MOVED = frozenset({301, 302, 303, 307, 308})
 
 
-async def download(
-    client: AsyncWebClient, calls: WebCalls, attachment: Attachment
-) -> tuple[Attachment, bytes] | str:
+async def download(client: AsyncWebClient, calls: WebCalls, attachment: Attachment) -> tuple[Attachment, bytes] | str:
     """A file's bytes, and the attachment as Slack knows it now.
 
     A file that came without an address (shared from another workspace, say) is looked up first.
@@ -43,10 +42,8 @@ async def download(
         attachment = found
     name = attachment.name
     if attachment.size > LARGEST:
-        size = attachment.size / 1024 / 1024
-        return (
-            f"{name} is too large ({size:,.0f} MB); at most {LARGEST // 1024 // 1024} MB are read. Attach less of it."
-        )
+        size = math.ceil(attachment.size / 1024 / 1024)
+        return f"{name} is too large ({size:,} MB); at most {LARGEST // 1024 // 1024} MB are read. Attach less of it."
     try:
         async with asyncio.timeout(SECONDS):
             data = await _get(client, attachment)
@@ -67,7 +64,9 @@ async def _look_up(client: AsyncWebClient, calls: WebCalls, attachment: Attachme
         return f"{attachment.name} could not be looked up: Slack did not answer. Attach it again."
     found = parse_files([data.get("file")])
     if not found or not found[0].url:
-        return f"{attachment.name} has no address to fetch it from (a file kept outside Slack?). Attach the file itself."
+        return (
+            f"{attachment.name} has no address to fetch it from (a file kept outside Slack?). Attach the file itself."
+        )
     return found[0]
 
 

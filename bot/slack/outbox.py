@@ -283,6 +283,12 @@ class Outbox:
 
     async def canvas(self, claim: Claim, place: Place, key: str, artifact: Artifact, markdown: str) -> Sent:
         """Make a canvas of Markdown and post its link. A canvas whose link was never posted is seen by nobody."""
+        intent = await self.begin(claim, key)
+        if intent.ts:
+            return Sent(intent.ts)
+        if not intent.first and (found := await self.recover(claim, place, key, intent)):
+            return Sent(found)
+        direct = place.channel.startswith("D")
         try:
             made = await self.calls.make(
                 "canvases.create",
@@ -293,20 +299,31 @@ class Outbox:
                 priority="file",
             )
             canvas = str(made["canvas_id"])
-            await self.calls.make(
-                "canvases.access.set",
-                lambda: self.client.canvases_access_set(
-                    canvas_id=canvas, access_level="read", channel_ids=[place.channel]
-                ),
-                priority="file",
-                again=True,
-            )
+            if not direct:
+                await self._let_read(canvas, channel_ids=[place.channel])
             shown = await self.calls.make("files.info", lambda: self.client.files_info(file=canvas), again=True)
         except (Refused, Doubt) as error:
             return Sent("", f"{artifact.name}: {error}")
         link = str(shown["file"]["permalink"])
         title = clean(artifact.about or artifact.name).replace("|", "/")
-        return await self.post(claim, place, key, Outgoing(f"Canvas: <{link}|{title}>", ()))
+        sent = await self.post(claim, place, key, Outgoing(f"Canvas: <{link}|{title}>", ()))
+        if not direct or not sent.ts:
+            return sent
+        # In a direct message access goes to its people, and Slack takes that only once the link was sent to them.
+        people = {str(message["user"]) for message in await self.thread(place) if message.get("user")}
+        try:
+            await self._let_read(canvas, user_ids=sorted(people - {self.bot_user_id}))
+        except (Refused, Doubt) as error:
+            return Sent("", f"{artifact.name}: its canvas is there, but cannot be opened: {error}")
+        return sent
+
+    async def _let_read(self, canvas: str, **whom: list[str]) -> None:
+        await self.calls.make(
+            "canvases.access.set",
+            lambda: self.client.canvases_access_set(canvas_id=canvas, access_level="read", **whom),
+            priority="file",
+            again=True,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 METHOD_SCOPES: dict[str, tuple[str, ...]] = {
     "agents_sessions_setStatus": ("chat:write",),
+    "apps_connections_open": (),  # asked with the app-level token, which has the one scope connections:write
     "assistant_threads_setSuggestedPrompts": ("assistant:write",),
+    "auth_test": (),
     "canvases_access_set": ("canvases:write",),
     "canvases_create": ("canvases:write",),
     "chat_appendStream": ("chat:write",),

@@ -19,7 +19,7 @@ from bot.slack.views import answer as answer_view
 from bot.slack.views import ending
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.question import question, question_answered
+from bot.slack.views.question import question, question_answered, question_dropped
 from handoff import messages
 from handoff.contracts import Artifact
 from handoff.events import AttachmentsFetched
@@ -61,7 +61,9 @@ class Thread:
         """Put the message of that key into the thread, once. Raises Gone if the job is no longer ours."""
         place = job.place
         if key == messages.card(ask.id):
-            return await self._outbox.post(claim, place, key, plan_card(job, ask, time.time()))
+            sent = await self._outbox.post(claim, place, key, plan_card(job, ask, time.time()))
+            self._painter(claim.key).drew(ask)
+            return sent
         if key == messages.card_end(ask.id):
             return await self._paint_the_end(job, ask)
         if key == messages.answer(ask.id):
@@ -113,7 +115,7 @@ class Thread:
         ts = ask.posted.get(messages.card(ask.id), "")
         if not ts:
             return Sent("", "there is no card")
-        painter = self._painters.get(_key(job))
+        painter = self._painters.pop(_key(job), None)
         if painter is not None:
             await painter.stop()
         shown = await self._outbox.update(job.place, ts, plan_card(job, ask, time.time()))
@@ -135,25 +137,36 @@ class Thread:
             return
         for name, work in ask.work.items():
             then = old.work.get(name)
-            if then is not None and then.question is not None and work.question is None:
+            if then is None or then.question is None:
+                continue
+            if work.question is None:
                 self._close_question(after, ask, then, work)
+            elif old.failure is None and ask.failure is not None:
+                self._redraw_question(after, ask, then, question_dropped(then.subtask.title, then.question.message))
         ts = ask.posted.get(messages.card(ask.id), "")
-        if ts and not ask.over and messages.card_end(ask.id) not in ask.posted:
-            painter = self._painters.get(claim.key)
-            if painter is None:
-                painter = self._painters[claim.key] = CardPainter(self._outbox)
-            painter.show(after, ask, ts)
+        if ts and ask.answer is None and ask.failure is None:  # after that, only the card's last edit is drawn
+            self._painter(claim.key).show(after, ask, ts)
+
+    def _painter(self, key: JobKey) -> CardPainter:
+        painter = self._painters.get(key)
+        if painter is None:
+            painter = self._painters[key] = CardPainter(self._outbox)
+        return painter
 
     def _close_question(self, job: Job, ask: Ask, then: Work, now: Work) -> None:
         """Take the buttons off a question that was answered, and say who decided."""
         asked = then.question
         if asked is None or len(now.answers) <= len(then.answers):
             return
-        ts = ask.posted.get(messages.question(ask.id, then.subtask.id, asked.number), "")
+        text = now.answers[-1].text.removeprefix("Answered by a person: ")
+        closed = question_answered(ask, then.subtask.title, asked.message, ask.request.user, text, time.time())
+        self._redraw_question(job, ask, then, closed)
+
+    def _redraw_question(self, job: Job, ask: Ask, then: Work, message: Outgoing) -> None:
+        number = then.question.number if then.question else 0
+        ts = ask.posted.get(messages.question(ask.id, then.subtask.id, number), "")
         if ts:
-            text = now.answers[-1].text.removeprefix("Answered by a person: ")
-            card = question_answered(ask, then.subtask.title, asked.message, ask.request.user, text, time.time())
-            self._background.start(self._outbox.update(job.place, ts, card), "close a question")
+            self._background.start(self._outbox.update(job.place, ts, message), "close a question")
 
     def _show_status(self, job: Job, ask: Ask) -> None:
         """Tell Slack the session's status; calls of one job go out in order, and only the latest counts."""
@@ -175,11 +188,14 @@ class Thread:
         finally:
             del self._statuses[key]
 
-    async def left(self, key: JobKey) -> None:
-        """The job is no longer in our hands: stop drawing, and drop unfinished streams."""
+    async def left(self, key: JobKey, *, rests: bool = False) -> None:
+        """The job is no longer in our hands: stop drawing, and drop unfinished streams.
+
+        `rests`: it waits for people or for a time to come, so the card must say so first.
+        """
         painter = self._painters.pop(key, None)
         if painter is not None:
-            await painter.stop()
+            await painter.stop(up_to_date=rests)
         for name in [name for name in self._streams if name[0] == key]:
             self._streams.pop(name).drop()
 

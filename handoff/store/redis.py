@@ -381,6 +381,10 @@ class RedisStore:
         except StoreError as error:
             return [str(error)]
 
+    async def about(self) -> str:
+        """The server in a few words: program, version, persistence, eviction. Raises StoreError."""
+        return await self._server.about()
+
     async def close(self) -> None:
         """See `Store.close`."""
         await self._server.close()

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.sentinel import SentinelConnectionPool
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from handoff.store.address import CONNECTIONS, client, parse
-from handoff.store.faults import Fault, examine, explain
+from handoff.store.faults import Fault, describe, examine, explain
 from handoff.store.interface import StoreError
 from handoff.store.script import Script
 
+T = TypeVar("T")
 Arg = str | bytes | int | float
 BROKEN = (RedisError, RedisClusterException, OSError)
 
@@ -63,7 +64,7 @@ class Server:
     async def _guard(self, call: Callable[[], Awaitable[Any]]) -> Any:
         try:
             async with self._room:
-                return await call()
+                return await cancellable(call())
         except BROKEN as error:
             raise explain(error, self._address.shown) from error
 
@@ -73,10 +74,10 @@ class Server:
         while True:
             listener = self._client.pubsub(ignore_subscribe_messages=True)
             try:
-                await listener.subscribe(channel)
+                await cancellable(listener.subscribe(channel))
                 while True:
                     # Shorter than the socket's own timeout, which would look like a lost connection.
-                    message = await listener.get_message(timeout=self._timeout / 2)
+                    message = await cancellable(listener.get_message(timeout=self._timeout / 2))
                     pause = 0.05
                     if message is not None:
                         yield message["data"]
@@ -99,6 +100,12 @@ class Server:
             faults.insert(0, Fault("The server is part of a cluster. Use redis+cluster:// in REDIS_URL."))
         return list(dict.fromkeys(faults))
 
+    async def about(self) -> str:
+        """The program, its version, and how it keeps data, in a few words; of a cluster's first node."""
+        where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
+        info = await self._guard(lambda: self._client.execute_command("INFO", **where))
+        return describe(info, await self._setting("save"))
+
     async def _setting(self, name: str) -> str | None:
         """A setting, or None where the server does not tell (hosted ones forbid CONFIG)."""
         where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
@@ -117,6 +124,20 @@ class Server:
         if isinstance(self._client, Redis) and isinstance(self._client.connection_pool, SentinelConnectionPool):
             for sentinel in self._client.connection_pool.sentinel_manager.sentinels:
                 await sentinel.aclose()
+
+
+async def cancellable(call: Awaitable[T]) -> T:
+    """Await a call of the client, so that a cancellation is never lost in it.
+
+    The client sends through `asyncio.wait_for`. On Python 3.11 that drops a cancellation which comes just as
+    the sending ends, and a task that was told to stop would go on for ever.
+    """
+    task = asyncio.current_task()
+    before = task.cancelling() if task is not None else 0
+    result = await call
+    if task is not None and task.cancelling() > before:
+        raise asyncio.CancelledError
+    return result
 
 
 def _text(value: Any) -> str:

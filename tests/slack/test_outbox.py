@@ -163,6 +163,31 @@ async def test_a_canvas_is_posted_as_a_link(scene: Scene) -> None:
     assert "The note" in message["text"]
 
 
+async def test_a_canvas_in_a_channel_can_be_read_there(scene: Scene) -> None:
+    artifact = Artifact(id="a" * 64, name="note.md", media_type="text/markdown", about="The note", publish_as="canvas")
+    sent = await scene.outbox.canvas(scene.claim, scene.place, "c", artifact, "# Note\nHello")
+    (granted,) = scene.workspace.calls("canvases.access.set")
+    assert granted.ok
+    assert granted.args["channel_ids"] == scene.place.channel
+    shown = await scene.outbox.client.files_info(file=granted.args["canvas_id"])
+    assert shown["file"]["permalink"] in scene.seen()[0]["text"]
+    again = await scene.outbox.canvas(await scene.taken_over(), scene.place, "c", artifact, "# Note\nHello")
+    assert again == sent
+    assert scene.workspace.call_count("canvases.create") == 1
+
+
+async def test_a_canvas_in_a_direct_message_can_be_read_by_its_person(scene: Scene) -> None:
+    ana = scene.workspace.person("ana")
+    ts = await ana.say(ana.dm, "a note, please")
+    place = Place(team=scene.place.team, channel=ana.dm, thread_ts=ts)
+    artifact = Artifact(id="a" * 64, name="note.md", media_type="text/markdown", about="The note", publish_as="canvas")
+    sent = await scene.outbox.canvas(scene.claim, place, "c", artifact, "# Note\nHello")
+    assert sent.fault == ""
+    (granted,) = scene.workspace.calls("canvases.access.set")
+    assert granted.ok
+    assert granted.args["user_ids"] == ana.id
+
+
 async def test_an_answer_streams_and_ends_with_its_closing_blocks(scene: Scene) -> None:
     stream = scene.stream()
     await stream.write("One **two** ")

@@ -99,6 +99,13 @@ def question_answered(ask: Ask, work_title: str, message: str, user: str, text: 
     return Outgoing(text=decided, blocks=(asked, context(decided)), priority="question")
 
 
+def question_dropped(work_title: str, message: str) -> Outgoing:
+    """The question once its request was stopped: no buttons, and that nobody waits for an answer."""
+    asked = section(f"*{clean(work_title, limit=150)}* asked:\n{clean(message, limit=_MESSAGE_LIMIT)}")
+    closed = "No answer is needed any more: the request was stopped."
+    return Outgoing(text=closed, blocks=(asked, context(closed)), priority="question")
+
+
 def settled(blocks: Sequence[Block], user: str, text: str, at: float) -> list[Block]:
     """The blocks of a question that was just clicked, without its buttons and with the decision."""
     kept = [{k: v for k, v in block.items() if k != "block_id"} for block in blocks if block.get("type") == "section"]

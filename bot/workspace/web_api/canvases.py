@@ -40,23 +40,31 @@ async def set_access(call: Call) -> Answer:
         raise Refusal("invalid_parameters")
     if level not in LEVELS:
         raise Refusal("invalid_arguments", f"[ERROR] must be one of {LEVELS} [json-pointer:/access_level]")
-    if channels and level == "owner":
+    if users:
+        _let_users(call, canvas, users, level)
+    else:
+        _let_channels(call, canvas, channels, level)
+    return {}
+
+
+def _let_channels(call: Call, canvas: Json, channels: list[str], level: str) -> None:
+    if level == "owner":
         raise Refusal("invalid_arguments", "[ERROR] only a user can be the owner [json-pointer:/access_level]")
     for channel_id in channels:
         channel = call.state.channels.get(channel_id)
         if channel is None or channel.kind in ("im", "mpim"):  # a direct message gets access by its people
             raise Refusal("channel_not_found")
-    for user_id in users:
-        if user_id not in call.state.users:
-            raise Refusal("user_not_found")
+    for channel_id in channels:
+        call.world.files.share(canvas, channel_id)
+
+
+def _let_users(call: Call, canvas: Json, users: list[str], level: str) -> None:
+    if any(user_id not in call.state.users for user_id in users):
+        raise Refusal("user_not_found")
     unsent = [user_id for user_id in users if not _was_sent(call, canvas, user_id)]
     if unsent:
         raise Refusal("failed_to_update_user_ids", failed_to_update_user_ids=unsent)
-    for channel_id in channels:
-        call.world.files.share(canvas, channel_id)
-    if users:
-        call.world.files.grant(canvas, dict.fromkeys(users, level))
-    return {}
+    call.world.files.grant(canvas, dict.fromkeys(users, level))
 
 
 def _was_sent(call: Call, canvas: Json, user_id: str) -> bool:

@@ -1,0 +1,131 @@
+"""The real command in a process of its own, with an environment in which nothing of ours is set."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bot.__main__ import main
+from bot.settings import NAMES
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def environment(data: Path, **more: str) -> dict[str, str]:
+    """This machine's environment without any setting of ours, but for those given."""
+    plain = {name: value for name, value in os.environ.items() if name not in NAMES}
+    return {**plain, "LEADHAND_DATA": str(data), "OLLAMA_HOST": "127.0.0.1:9", **more}
+
+
+def leadhand(*arguments: str | Path, env: dict[str, str], folder: Path = ROOT) -> Ended:
+    """Run a command to its end. No command may ever show a stack trace."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "bot", *map(str, arguments)],
+        cwd=folder,
+        env={**env, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert "Traceback" not in ended.stderr, ended.stderr
+    assert "Traceback" not in ended.stdout, ended.stdout
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+
+def leadhand_inside(*arguments: str | Path, env: dict[str, str], capture: pytest.CaptureFixture[str]) -> Ended:
+    """The same within this process: what a command refuses at once need not wait for all its imports."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in NAMES:
+            patch.delenv(name, raising=False)
+        for name, value in env.items():
+            patch.setenv(name, value)
+        code = main([*map(str, arguments)])
+    said = capture.readouterr()
+    assert "Traceback" not in said.err, said.err
+    return Ended(code, said.out, said.err)
+
+
+class Running:
+    """A command that goes on until it is told to stop. `out` is what it has said so far."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.out = ""
+
+    @classmethod
+    async def start(cls, *arguments: str, env: dict[str, str]) -> Running:
+        """Start it. What it writes to stderr comes with the rest."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bot", *arguments),
+            cwd=ROOT,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        return cls(process)
+
+    async def says(self, words: str) -> str:
+        """Wait for a line with these words; gives the line."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(PATIENCE):
+            while line := (await self.process.stdout.readline()).decode():
+                self.out += line
+                if words in line:
+                    return line
+        raise AssertionError(f"it ended without saying {words!r}: {self.out}")
+
+    async def stop(self, number: signal.Signals) -> int:
+        """Send a signal, and wait. Gives the exit code. It may take a few seconds, not more."""
+        self.process.send_signal(number)
+        began = time.monotonic()
+        rest, _ = await asyncio.wait_for(self.process.communicate(), 20)
+        self.out += rest.decode()
+        assert "Traceback" not in self.out, self.out
+        assert time.monotonic() - began < 10
+        assert self.process.returncode is not None
+        return self.process.returncode
+
+
+def processes_in(folder: Path) -> list[str]:
+    """The processes that stand in a folder or below, or name it on their command line."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            where, line = process.cwd(), " ".join(process.cmdline())
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+        if _within(where, folder) or str(folder) in line:
+            found.append(line)
+    return found
+
+
+def _within(path: str, folder: Path) -> bool:
+    return folder in (Path(path), *Path(path).parents)
+
+
+def words(text: str, wanted: Iterable[str]) -> list[str]:
+    """Those of the wanted words that a text lacks."""
+    return [word for word in wanted if word not in text]

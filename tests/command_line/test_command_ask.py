@@ -1,0 +1,158 @@
+"""`leadhand try --ask`: one job in the terminal, its files, its trace, and its exit code."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.command_line.command import Ended, environment, leadhand, leadhand_inside, processes_in, words
+from tests.providers.faults import Fault
+from tests.providers.server import ProviderServer
+
+TOTALS = "What is the total revenue by month? Draft a short note to the board."
+WEB_AND_TABLE = "Read the page http://127.0.0.1/prices, and show total revenue by month."
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def answered(data: Path, table: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ended, Path]:
+    """A job that is answered, and the folder of its files, which was not there before."""
+    out = tmp_path_factory.mktemp("out") / "made" / "here"
+    return leadhand("try", "--ask", TOTALS, "--file", table, "--out", out, env=environment(data)), out
+
+
+def test_a_job_is_shown_as_its_thread(answered: tuple[Ended, Path]) -> None:
+    ended, _ = answered
+    assert (ended.code, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    wanted = ["ana:", f"@leadhand {TOTALS}", "[file] sales.csv", "leadhand:"]
+    assert words(ended.out, wanted) == []
+    rows = [line.strip() for line in lines if "(analyst" in line or "(writer" in line]
+    assert any(row.startswith("✓") and "(analyst" in row for row in rows), rows
+    assert any(row.startswith("✓") and "(writer" in row for row in rows), rows
+
+
+def test_the_answer_has_the_figures_and_its_context_line(answered: tuple[Ended, Path]) -> None:
+    out = answered[0].out
+    for figure in ("15", "35", "55"):  # North and South together, by month
+        assert f"| {figure} |" in out, out
+    (context,) = [line for line in out.splitlines() if line.startswith("rehearsal (no language model)")]
+    assert context.endswith(" s")
+
+
+def test_made_files_are_on_disk_and_named(answered: tuple[Ended, Path]) -> None:
+    ended, out = answered
+    written = [Path(line.removeprefix("wrote ")) for line in ended.out.splitlines() if line.startswith("wrote ")]
+    assert written
+    assert sorted(written) == sorted(out.iterdir())
+    charts = [path for path in written if path.suffix == ".png"]
+    assert charts
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in charts)
+
+
+def test_nothing_is_left_behind(answered: tuple[Ended, Path], data: Path) -> None:
+    assert answered[0].code == 0
+    assert processes_in(data) == []
+    assert list(data.iterdir()) == [], "the job has a data folder of its own, which is gone"
+
+
+def test_the_trace_alone_is_printed_as_json_and_no_file_is_overwritten(data: Path, table: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "total-revenue-by-month.png"
+    mine.write_bytes(b"mine")
+    ended = leadhand(
+        "try", "--ask", TOTALS, "--file", table, "--json", "--out", tmp_path, env=environment(data), folder=tmp_path
+    )
+    trace = json.loads(ended.out)
+    assert (ended.code, ended.err) == (0, "")
+    assert trace["state"] == "completed"
+    assert [event["seq"] for event in trace["events"]] == list(range(1, len(trace["events"]) + 1))
+    kinds = {event["type"] for event in trace["events"]}
+    assert {"RequestAdded", "PlanProposed", "ResultReturned", "AnswerWritten"} <= kinds, kinds
+    assert mine.read_bytes() == b"mine"
+    assert len(list(tmp_path.glob("*.png"))) == 2
+
+
+def test_what_is_answered_in_part_says_what_is_missing(data: Path, table: Path, tmp_path: Path) -> None:
+    ended = leadhand("try", "--ask", WEB_AND_TABLE, "--file", table, "--out", tmp_path, env=environment(data))
+    assert ended.code == 3
+    assert "| 55 |" in ended.out
+    assert "Answered in part" in ended.out
+    assert ended.err.startswith("leadhand: answered in part; missing: ")
+    assert "http://127.0.0.1/prices" in ended.err
+    assert list(tmp_path.glob("*.png"))
+
+
+def test_a_question_that_nobody_is_there_to_answer(data: Path, table: Path, tmp_path: Path) -> None:
+    other = tmp_path / "costs.csv"
+    other.write_text(table.read_text(encoding="utf-8").replace("revenue", "cost"), encoding="utf-8")
+    ended = leadhand("try", "--ask", "What is the average?", "--file", table, "--file", other, env=environment(data))
+    assert ended.code == 1
+    assert "Which of the files do you mean?" in ended.out
+    assert "[ sales.csv ]  [ costs.csv ]" in ended.out
+    assert ended.err == "leadhand: the job asks a question, and there is nobody here to answer it (see above)\n"
+
+
+def test_an_empty_request_is_told_what_to_write(data: Path) -> None:
+    ended = leadhand("try", "--ask", "  ", env=environment(data))
+    assert ended.code == 1
+    assert "without a request" in ended.err
+
+
+def test_a_request_that_takes_too_long_is_given_up(data: Path) -> None:
+    env = environment(data, LEADHAND_REHEARSAL_PACE="30")
+    ended = leadhand("try", "--ask", "Write a note.", "--timeout", "1", env=env)
+    assert (ended.code, ended.err) == (1, "leadhand: no answer within 1 s\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "fault"),
+    [
+        ("nothing.csv", "there is no such file"),
+        (".", "this is not a file"),
+        ("/dev/null", "this is not a file"),
+        ("/proc/self/mem", "Input/output error"),
+    ],
+)
+def test_a_file_that_cannot_be_attached(data: Path, capsys: pytest.CaptureFixture[str], path: str, fault: str) -> None:
+    if path.startswith("/") and not os.path.exists(path):  # noqa: PTH110 - Path.exists follows what it may not
+        pytest.skip(f"there is no {path} on this system")
+    ended = leadhand_inside("try", "--ask", "Profile it.", "--file", path, env=environment(data), capture=capsys)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(f"leadhand: --file {path}: ")
+    assert fault in ended.err
+
+
+def test_files_without_a_request_and_places_where_nothing_can_be_written(
+    data: Path, capsys: pytest.CaptureFixture[str], table: Path
+) -> None:
+    ended = leadhand_inside("try", "--file", table, env=environment(data), capture=capsys)
+    assert (ended.code, ended.err) == (1, "leadhand: --file and --json go with --ask.\n")
+    out = table / "below"
+    ended = leadhand_inside("try", "--ask", "Hello", "--out", out, env=environment(data), capture=capsys)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(f"leadhand: --out {table}/below: nothing can be written there")
+
+
+def test_a_file_that_is_not_what_its_name_says(data: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "sales.xlsx"
+    wrong.write_bytes(b"\x00\x01 this is no workbook")
+    ended = leadhand("try", "--ask", "What is the total revenue?", "--file", wrong, env=environment(data))
+    assert ended.code in {1, 3}
+    assert "sales.xlsx" in ended.err
+    assert ended.err.count("\n") == 1
+
+
+async def test_a_key_that_the_provider_refuses(data: Path) -> None:
+    async with ProviderServer(lambda _: Fault("bad_key")) as server:
+        env = environment(data, ANTHROPIC_API_KEY="sk-wrong", ANTHROPIC_BASE_URL=server.url)
+        ended = await asyncio.to_thread(leadhand, "try", "--ask", "Write a note.", env=env)
+    assert ended.code == 1
+    assert "I could not answer this" in ended.out
+    assert ended.err == "leadhand: planning: Anthropic does not accept the API key. Check it.\n"
+    assert "sk-wrong" not in ended.out + ended.err

@@ -1,0 +1,171 @@
+"""`leadhand check`: every setting proved, and for each that fails what to do."""
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bot.check import Verdict, check, verdicts
+from bot.settings import read_settings
+from bot.workspace.server import Workspace
+from handoff.store.embedded import is_running, start_embedded, stop_embedded
+from tests.command_line.command import ROOT, environment, leadhand, processes_in
+from tests.command_line.test_command_run import slack
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.server import ProviderServer
+from tests.providers.wire import WireRequest
+from tests.store.kit import free_port, tcp_server
+
+Start = Callable[..., Awaitable[Workspace]]
+Checked = Callable[..., Awaitable[dict[str, Verdict]]]
+NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9", "LEADHAND_MODEL": "rehearsal"}
+
+
+@pytest.fixture
+def checked(tmp_path: Path, redis_url: str) -> Checked:
+    """The verdicts of some settings, by what was checked. Redis is in order, the model rehearsed, unless told."""
+
+    async def checked(**env: str) -> dict[str, Verdict]:
+        settings = read_settings({**NOWHERE, "LEADHAND_DATA": str(tmp_path), "REDIS_URL": redis_url, **env})
+        return {verdict.what: verdict async for verdict in verdicts(settings)}
+
+    return checked
+
+
+async def test_all_in_order(workspace: Start, tmp_path: Path) -> None:
+    place = await workspace()
+    async with ProviderServer(lambda _: Reply("ready")) as server:
+        keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
+        env = environment(tmp_path, **slack(place, **keys))
+        ended = await asyncio.to_thread(leadhand, "check", env=env)
+    assert (ended.code, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    assert lines[-1] == "Everything is in order."
+    assert all(line.startswith("ok    ") for line in lines[:-1]), ended.out
+    for words in ("leadhand in", "of manifest.yml", "Socket Mode", "append-only file, noeviction", "claude-haiku-5-5"):
+        assert words in ended.out
+    assert server.stats.calls == 3, "one tiny call for each tier"
+    assert processes_in(tmp_path) == [], "a server that was started for the check is stopped again"
+
+
+async def test_a_running_embedded_server_goes_on(checked: Checked, tmp_path: Path) -> None:
+    await start_embedded(tmp_path)
+    try:
+        assert (await checked(REDIS_URL=""))["Redis"].fault == ""
+        assert is_running(tmp_path)
+    finally:
+        await stop_embedded(tmp_path)
+
+
+async def test_nothing_is_set(tmp_path: Path, capsys: pytest.CaptureFixture[str], redis_url: str) -> None:
+    settings = read_settings({**NOWHERE, "LEADHAND_DATA": str(tmp_path), "REDIS_URL": redis_url})
+    assert await check(argparse.Namespace(), settings) == 1
+    lines = capsys.readouterr().out.splitlines()
+    failed = [line for line in lines if line.startswith("FAIL  ")]
+    assert len(failed) == 2
+    assert "SLACK_BOT_TOKEN is not set" in failed[0]
+    assert "SLACK_APP_TOKEN" in failed[1]
+    assert "SLACK_SIGNING_SECRET" in failed[1]
+    assert lines[-1] == "2 to mend."
+
+
+async def test_wrong_tokens(workspace: Start, checked: Checked) -> None:
+    place = await workspace()
+    found = await checked(**slack(place, SLACK_BOT_TOKEN="xoxb-wrong", SLACK_APP_TOKEN="xapp-wrong"))
+    for what in ("Slack bot token", "Slack app token"):
+        assert "invalid_auth" in found[what].fault
+        assert "copy it again" in found[what].fault
+    assert "Slack scopes" not in found
+    found = await checked(**slack(place, SLACK_BOT_TOKEN=place.app_token, SLACK_APP_TOKEN=place.bot_token))
+    for what in ("Slack bot token", "Slack app token"):
+        assert "xoxb-... for the bot, xapp-... for Socket Mode" in found[what].fault
+
+
+async def test_scopes_against_the_manifest(workspace: Start, checked: Checked, tmp_path: Path) -> None:
+    manifest: dict[str, Any] = yaml.safe_load((ROOT / "manifest.yml").read_text(encoding="utf-8"))
+    scopes = manifest["oauth_config"]["scopes"]["bot"]
+    for scope in ("canvases:write", "files:read"):
+        scopes.remove(scope)
+    scopes.append("users:read")
+    changed = tmp_path / "manifest.yml"
+    changed.write_text(yaml.safe_dump(manifest), encoding="utf-8")
+    verdict = (await checked(**slack(await workspace(changed))))["Slack scopes"]
+    assert verdict.fault.startswith("missing canvases:write, files:read: update the app from manifest.yml")
+    assert "users:read" in verdict.note
+
+
+async def test_socket_mode_that_is_off(workspace: Start, checked: Checked) -> None:
+    place = await workspace(request_url="http://127.0.0.1:9/slack/events")
+    assert "switch Socket Mode on" in (await checked(**slack(place)))["Slack app token"].fault
+
+
+async def test_http_mode(workspace: Start, checked: Checked) -> None:
+    place, port = await workspace(), str(free_port())
+    env = slack(place, SLACK_APP_TOKEN="", SLACK_SIGNING_SECRET=place.signing_secret, LEADHAND_PORT=port)
+    found = await checked(**env)
+    assert found["Slack signing secret"].fault == ""
+    assert (found["HTTP mode"].fault, port in found["HTTP mode"].note) == ("", True)
+    taken = await asyncio.start_server(lambda *_: None, "0.0.0.0", int(port))  # noqa: S104 - as the bot listens
+    found = await checked(**env | {"SLACK_SIGNING_SECRET": "xoxb-1"})
+    taken.close()
+    assert "Basic Information" in found["Slack signing secret"].fault
+    assert "LEADHAND_PORT" in found["HTTP mode"].fault
+
+
+async def test_something_that_is_not_slack(checked: Checked) -> None:
+    tokens = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
+    async with ProviderServer(lambda _: Reply("hello")) as server:
+        other = await checked(**tokens, SLACK_API_URL=f"{server.url}/api/")
+    nobody = await checked(**tokens, SLACK_API_URL="http://127.0.0.1:9/api/")
+    for what in ("Slack bot token", "Slack app token"):
+        assert "does not answer as Slack does: look at SLACK_API_URL" in other[what].fault
+        assert "http://127.0.0.1:9/api/ cannot be reached" in nobody[what].fault
+
+
+async def test_redis(checked: Checked, tmp_path: Path) -> None:
+    nobody = (await checked(REDIS_URL="redis://:secret@127.0.0.1:9"))["Redis"]
+    assert "cannot be reached" in nobody.fault
+    assert "secret" not in nobody.fault
+    with tcp_server(tmp_path / "evicts", "--maxmemory-policy", "allkeys-lru") as port:
+        assert "maxmemory-policy noeviction" in (await checked(REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"].fault
+    with tcp_server(tmp_path / "forgets", "--save", "") as port:
+        forgets = (await checked(REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"]
+    assert forgets.fault == ""
+    assert "Set `appendonly yes`" in forgets.risk
+    assert str(forgets).startswith("warn  Redis: ")
+    assert "nothing on disk, noeviction" in forgets.note
+
+
+async def test_an_embedded_server_without_a_place(checked: Checked, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    found = await checked(REDIS_URL="", LEADHAND_DATA=str(tmp_path / "file"))
+    assert "data folder cannot be used" in found["Redis"].fault
+
+
+async def test_each_tier_of_a_model(checked: Checked) -> None:
+    def brain(request: WireRequest) -> Reply | Fault:
+        return Fault("not_found") if request.model == "gpt-9" else Reply("ready")
+
+    async with ProviderServer(brain) as server:
+        keys = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": server.openai_url, "LEADHAND_MODEL": ""}
+        names = {"LEADHAND_MODEL_FAST": "gpt-1", "LEADHAND_MODEL_BALANCED": "gpt-2", "LEADHAND_MODEL_DEEP": "gpt-9"}
+        found = await checked(**keys, **names)
+        calls = server.stats.calls
+        server.brain = lambda _: Fault("bad_key")
+        refused = await checked(**keys, **names)
+    assert calls == 3
+    assert found["model, tier fast"].note == "gpt-1 answers"
+    assert found["model, tier balanced"].fault == ""
+    assert "LEADHAND_MODEL_FAST, _BALANCED and _DEEP" in found["model, tier deep"].fault
+    assert all("does not accept the API key" in refused[f"model, tier {tier}"].fault for tier in ("fast", "deep"))
+
+
+async def test_a_model_or_crew_that_cannot_be(checked: Checked) -> None:
+    found = await checked(LEADHAND_MODEL="oracle", LEADHAND_CREW="nobody")
+    assert "LEADHAND_MODEL is 'oracle'" in found["model"].fault
+    assert "nobody" in found["crew"].fault

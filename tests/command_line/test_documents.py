@@ -1,0 +1,170 @@
+"""README, CONTRIBUTING, the settings, the commands and the Makefile say the same."""
+
+import argparse
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.__main__ import _parser
+from bot.settings import NAMES
+from tests.command_line.command import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+SETTING = re.compile(r"(?:SLACK|LEADHAND|ANTHROPIC|OPENAI|OLLAMA|REDIS|BRAVE|TAVILY)_[A-Z_]+")
+CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+SYSTEMS_OWN = {"XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "PATH", "HOME"}
+"""What belongs to the machine, not to us."""
+
+
+def sources() -> Iterator[tuple[Path, ast.AST]]:
+    for package in ("bot", "specialists", "handoff"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def names_read(tree: ast.AST) -> Iterator[str]:
+    """Every name looked up in an environment: `env.get(X)`, `env[X]`, `os.getenv(X)`, `X in env`, `_number(env, X)`.
+
+    A name put together, as in f"LEADHAND_MODEL_{tier}", comes with a star for what is open.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            is_get = (
+                isinstance(node.func, ast.Attribute) and _is_env(node.func.value) and node.func.attr in {"get", "pop"}
+            )
+            is_getenv = isinstance(node.func, ast.Attribute) and node.func.attr == "getenv"
+            if is_get or is_getenv:
+                yield from _texts(node.args[0])
+            elif node.args and _is_env(node.args[0]) and len(node.args) > 1:
+                yield from _texts(node.args[1])
+        elif isinstance(node, ast.Subscript) and _is_env(node.value):
+            yield from _texts(node.slice)
+        elif isinstance(node, ast.Compare) and _is_env(node.comparators[0]):
+            yield from _texts(node.left)
+
+
+def _is_env(node: ast.AST) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name in {"env", "environ", "environment"}
+
+
+def _texts(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        parts = [str(part.value) if isinstance(part, ast.Constant) else "*" for part in node.values]
+        yield "".join(parts)
+
+
+def options(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The commands there are."""
+    (commands,) = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(commands.choices)
+
+
+COMMANDS = options(_parser())
+
+
+def spoken(text: str) -> str:
+    """What a document shows as code."""
+    return "\n".join(CODE.findall(text))
+
+
+def test_every_variable_that_is_read_is_a_setting_and_the_other_way_round() -> None:
+    read = {name for _, tree in sources() for name in names_read(tree)} - SYSTEMS_OWN
+    patterns = [re.compile(name.replace("*", "[A-Z]+")) for name in read]
+    unlisted = [name for name in read if "*" not in name and name not in NAMES]
+    unread = [name for name in NAMES if not any(pattern.fullmatch(name) for pattern in patterns)]
+    assert (unlisted, unread) == ([], [])
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    readers = {
+        path.relative_to(ROOT).as_posix()
+        for path, tree in sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"}
+    }
+    own = {"handoff/store/embedded.py", "specialists/toolkits/charts.py"}  # where sockets and fonts of a machine are
+    assert readers - own == {"bot/settings.py"}
+
+
+def test_every_setting_that_the_code_names_exists() -> None:
+    named = {
+        name
+        for _, tree in sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for name in SETTING.findall(node.value)
+        if not name.endswith("_")
+    }
+    assert named - set(NAMES) == set()
+
+
+def test_the_table_of_the_readme_is_that_of_the_settings() -> None:
+    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| (.*?) \|$", README, re.MULTILINE))
+    assert rows == dict(NAMES)
+
+
+@pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
+def test_every_setting_that_a_document_names_exists(text: str) -> None:
+    assert set(SETTING.findall(text)) - set(NAMES) == set()
+
+
+@pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
+def test_every_command_that_a_document_shows_exists(text: str) -> None:
+    shown = re.findall(r"(?<![@/.\w-])leadhand ([a-z]+)((?: +(?:--?[a-z][a-z-]*|\"[^\"]*\"|[\w.]+))*)", spoken(text))
+    assert shown or text is CONTRIBUTING
+    for command, rest in shown:
+        assert command in COMMANDS, f"leadhand {command}"
+        for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest):
+            assert option in COMMANDS[command]._option_string_actions, f"leadhand {command} {option}"
+
+
+def test_the_readme_shows_every_command() -> None:
+    assert [command for command in COMMANDS if f"`leadhand {command}" not in README] == []
+
+
+def test_every_command_has_its_help() -> None:
+    text = _parser().format_help()
+    assert [command for command in COMMANDS if not re.search(rf"^ +{command} +\S", text, re.MULTILINE)] == []
+
+
+@pytest.mark.parametrize("text", [README, CONTRIBUTING, MAKEFILE], ids=["README", "CONTRIBUTING", "Makefile"])
+def test_every_target_of_make_that_is_named_exists(text: str) -> None:
+    targets = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
+    named = set(re.findall(r"\bmake ([a-z]+)\b", text if text is MAKEFILE else spoken(text)))
+    assert {"try", "test"} <= named
+    assert named - targets == set()
+
+
+def test_targets_are_phony_or_files() -> None:
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
+    assert set(phony.split()) == set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
+
+
+@pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
+def test_every_file_that_a_document_points_at_exists(text: str) -> None:
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    paths = [
+        word for word in re.findall(r"`([\w./-]+/[\w./-]*|\w+\.(?:yml|toml|md|lock))`", text) if "NAME" not in word
+    ]
+    files = [path for path in (*links, *paths) if not path.startswith("/")]
+    missing = [path for path in files if not (ROOT / path).exists() and "translator" not in path]
+    assert missing == []
+
+
+def test_the_readmes_table_of_the_crew_is_the_crew() -> None:
+    told = {
+        name: set(re.findall(r"`(\w+)`", tools))
+        for name, tools in re.findall(r"^\| ([a-z]+) \| (.*?)\|", README, re.MULTILINE)
+    }
+    for path in (ROOT / "specialists" / "crews" / "general").glob("*.md"):
+        head = path.read_text(encoding="utf-8").split("---")[1]
+        tools = re.search(r"^tools:(.*?)(?=^\w|\Z)", head, re.MULTILINE | re.DOTALL)
+        assert told[path.stem] == set(re.findall(r"\w+", tools[1]) if tools else ()), path.stem

@@ -1,0 +1,169 @@
+"""Attached files: fetched with the bot's token, which goes to Slack alone."""
+
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.budget import Budget
+from bot.slack.client import close_client, make_client
+from bot.slack.files import LARGEST, download, is_slacks
+from bot.slack.payloads import parse_files
+from bot.slack.web_calls import WebCalls
+from bot.workspace.server import Workspace
+from handoff.contracts import Attachment
+
+MANIFEST = Path(__file__).parents[2] / "manifest.yml"
+TABLE = b"a,b\n1,2\n"
+
+
+@dataclasses.dataclass
+class Scene:
+    """A workspace with a table that ana has attached, and a client of it."""
+
+    workspace: Workspace
+    client: AsyncWebClient
+    attachment: Attachment
+
+    async def get(self, **changed: Any) -> tuple[Attachment, bytes] | str:
+        return await download(self.client, WebCalls(Budget()), self.attachment.model_copy(update=changed))
+
+    async def fault(self, **changed: Any) -> str:
+        fault = await self.get(**changed)
+        assert isinstance(fault, str)
+        return fault
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    workspace = await Workspace.start(MANIFEST)
+    ts = await workspace.person("ana").say("#general", "sum", files=[("table.csv", TABLE)])
+    (attachment,) = parse_files(workspace.thread("#general", ts)[0]["files"])
+    client = make_client(workspace.bot_token, workspace.api_url)
+    yield Scene(workspace, client, attachment)
+    await close_client(client)
+    await workspace.stop()
+
+
+Stranger = Callable[[Callable[[web.Request], web.Response]], Awaitable[str]]
+
+
+@pytest.fixture
+async def stranger() -> AsyncIterator[tuple[Stranger, list[web.Request]]]:
+    """Servers that are not Slack, and the requests that they got."""
+    runners: list[web.AppRunner] = []
+    got: list[web.Request] = []
+
+    async def start(answer: Callable[[web.Request], web.Response]) -> str:
+        async def handle(request: web.Request) -> web.Response:
+            got.append(request)
+            return answer(request)
+
+        app = web.Application()
+        app.router.add_get("/{path:.*}", handle)
+        runners.append(web.AppRunner(app))
+        await runners[-1].setup()
+        await web.TCPSite(runners[-1], "127.0.0.1", 0).start()
+        return f"http://127.0.0.1:{runners[-1].addresses[0][1]}"
+
+    yield start, got
+    for runner in runners:
+        await runner.cleanup()
+
+
+async def test_a_file_comes_with_its_facts(scene: Scene) -> None:
+    assert await scene.get() == (scene.attachment, TABLE)
+
+
+async def test_a_file_without_an_address_is_looked_up(scene: Scene) -> None:
+    bare = [{"id": scene.attachment.file_id, "mode": "file_access", "file_access": "check_file_info"}]
+    (attachment,) = parse_files(bare)
+    assert attachment.url == ""
+    found = await download(scene.client, WebCalls(Budget()), attachment)
+    assert found == (scene.attachment, TABLE)
+    assert scene.workspace.call_count("files.info") == 1
+
+
+async def test_what_cannot_be_looked_up_says_so(scene: Scene) -> None:
+    assert "file_not_found" in await scene.fault(url="", file_id="F0NONE")
+    scene.workspace.faults.add("files.info", "error", error="missing_scope")
+    assert "`leadhand check` names it" in await scene.fault(url="")
+
+
+async def test_a_file_kept_outside_slack_is_not_fetched(scene: Scene) -> None:
+    scene.workspace._world.state.files[scene.attachment.file_id]["is_external"] = True
+    assert "kept outside Slack" in await scene.fault(url="")
+
+
+async def test_the_token_goes_to_nobody_else(scene: Scene, stranger: tuple[Stranger, list[web.Request]]) -> None:
+    start, got = stranger
+    url = await start(lambda _: web.Response(body=b"stolen"))
+    fault = await scene.fault(url=f"{url}/table.csv")
+    assert "not kept by Slack (127.0.0.1)" in fault
+    assert "table.csv" in fault
+    assert got == []
+
+
+async def test_a_redirect_to_somebody_else_is_not_followed(
+    scene: Scene, stranger: tuple[Stranger, list[web.Request]]
+) -> None:
+    start, got = stranger
+    thief = await start(lambda _: web.Response(body=b"stolen"))
+    slack = await start(lambda _: web.Response(status=302, headers={"Location": f"{thief}/table.csv"}))
+    scene.client.base_url = f"{slack}/api/"
+    assert "not kept by Slack" in await scene.fault(url=f"{slack}/files-pri/table.csv")
+    assert [request.host for request in got] == [slack.removeprefix("http://")]
+
+
+async def test_redirects_of_slacks_own_are_followed_but_not_for_ever(
+    scene: Scene, stranger: tuple[Stranger, list[web.Request]]
+) -> None:
+    start, got = stranger
+
+    def answer(request: web.Request) -> web.Response:
+        if request.path == "/moved":
+            return web.Response(body=TABLE)
+        return web.Response(status=302, headers={"Location": "/moved" if request.path == "/first" else "/round"})
+
+    slack = await start(answer)
+    scene.client.base_url = f"{slack}/api/"
+    found = await scene.get(url=f"{slack}/first")
+    assert found[1] == TABLE
+    assert got[-1].headers["Authorization"] == f"Bearer {scene.client.token}"
+    assert "in a circle" in await scene.fault(url=f"{slack}/round")
+
+
+async def test_what_slack_answers_instead_of_the_file(scene: Scene) -> None:
+    scene.client.token = "xoxb-revoked"
+    assert "login page" in await scene.fault()
+    assert "HTTP 404" in await scene.fault(url=scene.workspace.api_url.replace("/api/", "/nothing"))
+    assert "too large" in await scene.fault(size=LARGEST + 1)
+
+
+@pytest.mark.parametrize(
+    ("url", "slacks"),
+    [
+        ("https://files.slack.com/files-pri/T1-F1/a.csv", True),
+        ("https://acme.slack.com/files/a.csv", True),
+        ("https://files.slack.com:443/a.csv", True),
+        ("https://files.slack-gov.com/a.csv", True),
+        ("http://127.0.0.1:3900/files-pri/T1-F1/a.csv", True),
+        ("http://files.slack.com/a.csv", False),
+        ("https://files.slack.com:8443/a.csv", False),
+        ("https://files.slack.com@evil.example/a.csv", False),
+        ("https://evil.example/files.slack.com", False),
+        ("https://evilslack.com/a.csv", False),
+        ("https://files.slack.com.evil.example/a.csv", False),
+        ("http://127.0.0.1:3901/files-pri/T1-F1/a.csv", False),
+        ("https://[broken/a.csv", False),
+        ("https://files.slack.com:port/a.csv", False),
+        ("ftp://files.slack.com/a.csv", False),
+        ("", False),
+    ],
+)
+def test_which_addresses_are_slacks(url: str, slacks: bool) -> None:  # noqa: FBT001 - a column of the table
+    assert is_slacks(url, "http://127.0.0.1:3900/api/") is slacks
