@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import secrets
+import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -14,6 +17,7 @@ from handoff.contracts import Escalation, Usage
 from handoff.effects import RunSubtask
 from handoff.job import Work
 from handoff.store.interface import Store
+from specialists import finish
 from specialists.calls import ToolBroke
 from specialists.checkpoint import ToolReturn
 from specialists.dialogue import Model, ModelError, ToolReply, Turn
@@ -33,31 +37,34 @@ async def run_subtask(
         text = f"the crew has no specialist called {effect.specialist!r} any more"
         return _failed(effect, "lost", text)
     if work.state == "pending":
-        await owner.report(ev.AttemptStarted(**_of(effect), specialist=effect.specialist, tier=effect.tier))
+        owner.note(ev.AttemptStarted(**_of(effect), specialist=effect.specialist, tier=effect.tier))
     resumed = work.state == "in_progress"
     log = _Log(effect, owner, work.checkpoints if resumed else ())
     made = [file for point in log.history if isinstance(point, ToolReturn) for file in point.artifacts]
-    with tempfile.TemporaryDirectory(prefix="leadhand-") as folder:
-        workbench = FolderWorkbench(
-            (*effect.handoff.artifacts, *made),
-            lambda digest: store.get_blob(owner.claim.key, digest),
-            lambda data: store.put_blob(owner.claim.key, data),
-            Path(folder),
+    folder = Path(tempfile.gettempdir()) / f"leadhand-{secrets.token_hex(8)}"
+    workbench = FolderWorkbench(
+        (*effect.handoff.artifacts, *made),
+        lambda digest: store.get_blob(owner.claim.key, digest),
+        lambda data: store.put_blob(owner.claim.key, data),
+        folder,
+    )
+    try:
+        outcome = await run(
+            specialist,
+            effect.handoff,
+            model=model,
+            workbench=workbench,
+            log=log,
+            done_when=effect.done_when,
+            elapsed=max(0.0, time.time() - work.attempt_started) if resumed else 0.0,
         )
-        try:
-            outcome = await run(
-                specialist,
-                effect.handoff,
-                model=model,
-                workbench=workbench,
-                log=log,
-                done_when=effect.done_when,
-                elapsed=max(0.0, time.time() - work.attempt_started) if resumed else 0.0,
-            )
-        except ModelError as error:
-            return _failed(effect, "model", str(error), transient=error.transient, usage=error.usage)
-        except ToolBroke as error:
-            return _failed(effect, "tool", str(error), usage=error.usage)
+    except ModelError as error:
+        return _failed(effect, "model", str(error), transient=error.transient, usage=error.usage)
+    except ToolBroke as error:
+        return _failed(effect, "tool", str(error), usage=error.usage)
+    finally:
+        if folder.exists():  # only where a tool asked for a file
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     if isinstance(outcome, Escalation):
         return ev.Escalated(**_of(effect), escalation=outcome, usage=log.usage)
     return ev.ResultReturned(**_of(effect), result=outcome)
@@ -89,9 +96,13 @@ class _Log:
         self.usage = sum((point.usage for point in self.history if isinstance(point, Turn)), Usage())
 
     async def turn(self, turn: Turn) -> None:
-        """Keep a model turn."""
+        """Keep a model turn, before any tool runs that it asks for. One that only ends the work goes with the end."""
         self.usage += turn.usage
-        await self._owner.report(ev.TurnTaken(**_of(self._effect), turn=turn.model_dump(mode="json")))
+        event = ev.TurnTaken(**_of(self._effect), turn=turn.model_dump(mode="json"))
+        if all(call.name in finish.NAMES for call in turn.calls):
+            self._owner.note(event)
+        else:
+            await self._owner.report(event)
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         """Keep a tool's reply."""

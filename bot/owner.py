@@ -12,9 +12,9 @@ import itertools
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from handoff import events as ev
 from handoff.effects import Effect
@@ -39,7 +39,7 @@ class Performer(Protocol):
         """Do it, and say what happened. None: it was reported already, or there is nothing to say."""
 
     def changed(self, owner: Owner, before: Job, after: Job) -> None:
-        """Told after each commit, to keep the card and the status up to date. Must not block."""
+        """Told when commits changed the job, to keep the card and the status up to date. Must not block."""
 
     async def left(self, owner: Owner) -> None:
         """Told when the owner lets go of the job, whatever the reason."""
@@ -48,7 +48,8 @@ class Performer(Protocol):
 @dataclass(slots=True)
 class _Report:
     events: Sequence[ev.Event]
-    done: asyncio.Future[None]
+    done: asyncio.Future[None] | None = None
+    """None: nobody waits for it."""
 
 
 class Owner:
@@ -57,15 +58,19 @@ class Owner:
     def __init__(self, claim: Claim, store: Store, performer: Performer, *, lease: float) -> None:
         self.claim = claim
         self.job: Job | None = None
+        self.rests = False
+        """Whether all was done that could be done for now; False while at work, and where the job was lost."""
         self._store = store
         self._performer = performer
         self._lease = lease
+        self._shown: Job | None = None
         self._running: dict[Effect, asyncio.Task[None]] = {}
         self._reports: list[_Report] = []
         self._wake = asyncio.Event()
         self._inbox = True
         self._operations = itertools.count(1)
         self._trouble: Fenced | StoreError | None = None
+        self._over = False
 
     def nudge(self) -> None:
         """Something came in for this job: look at its inbox at once."""
@@ -74,32 +79,48 @@ class Owner:
 
     async def report(self, *events: ev.Event) -> None:
         """Commit events and return when they are kept. Raises Fenced if the job is no longer ours."""
-        report = _Report(events, asyncio.get_running_loop().create_future())
-        self._reports.append(report)
+        if self._over:
+            raise Fenced  # nobody commits any more: who waited for it would wait for ever
+        done = asyncio.get_running_loop().create_future()
+        self._reports.append(_Report(events, done))
         self._wake.set()
-        await report.done
+        await done
+
+    def note(self, *events: ev.Event) -> None:
+        """Commit events soon, before any that is reported later; for those that nothing has to wait for.
+
+        If the job is no longer ours, all of its work is cancelled.
+        """
+        self._reports.append(_Report(events))
+        self._wake.set()
 
     async def work(self) -> None:
         """Do all that can be done for now, then let go of the job. Never raises for what a job may hold."""
         beat = asyncio.create_task(self._beat())
         due: float | None = None
-        fenced = False
+        lets_go = False
         try:
             due = await self._work(beat)
+            self.rests = lets_go = True
+        except asyncio.CancelledError:
+            # We are told to stop in the middle of it: whoever is there, or starts next, goes on at once.
+            due, lets_go = time.time(), True
+            raise
         except Fenced:
-            fenced = True
             log.warning("job %s: taken over by another instance", self.claim.key.job)
         except StoreError as error:
-            fenced = True
             log.error("job %s: %s", self.claim.key.job, error)  # noqa: TRY400 - one clear line, no trace
         finally:
             beat.cancel()
-            await self._drop_all()
-            await asyncio.gather(beat, return_exceptions=True)
-            await self._performer.left(self)
-            if not fenced:
-                with contextlib.suppress(StoreError):
-                    await self._store.release(self.claim, due=due)
+            await _to_the_end(self._let_go(beat, due=due, release=lets_go))
+
+    async def _let_go(self, beat: asyncio.Task[None], *, due: float | None, release: bool) -> None:
+        await self._drop_all()
+        await asyncio.gather(beat, return_exceptions=True)
+        await self._performer.left(self)
+        if release:
+            with contextlib.suppress(StoreError):
+                await self._store.release(self.claim, due=due)
 
     async def _work(self, beat: asyncio.Task[None]) -> float | None:
         await self._load()
@@ -115,6 +136,7 @@ class Owner:
             if self.job is None:
                 return None
             due = self._start_and_cancel(self.job)
+            self._show(self.job)  # after the work was started: what people see must not hold it up
             if self._reports or self._inbox:
                 continue
             wait = None if due is None else max(0.0, due - time.time())
@@ -126,7 +148,7 @@ class Owner:
 
     async def _load(self) -> None:
         entries = await self._store.log(self.claim.key)
-        self.job = fold(ev.load(entry.payload) for entry in entries)
+        self.job = self._shown = fold(ev.load(entry.payload) for entry in entries)
 
     async def _take_inbox(self) -> None:
         self._inbox = False
@@ -140,11 +162,10 @@ class Owner:
             try:
                 await self._commit([event for report in reports for event in report.events])
             except BaseException:
-                for report in reports:
-                    report.done.cancel()
+                _cancel(reports)
                 raise
             for report in reports:
-                if not report.done.done():
+                if report.done is not None and not report.done.done():
                     report.done.set_result(None)
 
     async def _commit(self, events: list[ev.Event], taken: Sequence[int] = ()) -> None:
@@ -168,7 +189,11 @@ class Owner:
         if outcome in {Commit.FENCED, Commit.CONFLICT}:
             raise Fenced
         self.job = after
-        self._performer.changed(self, before or after, after)
+
+    def _show(self, job: Job) -> None:
+        if job is not self._shown:
+            before, self._shown = self._shown, job
+            self._performer.changed(self, before or Job(place=job.place), job)
 
     def _start_and_cancel(self, job: Job) -> float | None:
         effects, due = outstanding(job, time.time())
@@ -193,11 +218,11 @@ class Owner:
             self._wake.set()
 
     async def _drop_all(self) -> None:
+        self._over = True
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()
-        for report in self._reports:
-            report.done.cancel()
+        _cancel(self._reports)
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _beat(self) -> None:
@@ -212,13 +237,33 @@ class Owner:
         self._wake.set()
 
 
+def _cancel(reports: Sequence[_Report]) -> None:
+    for report in reports:
+        if report.done is not None:
+            report.done.cancel()
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do it whole: told to stop meanwhile, stop after it. A job that is not let go of rests until its lease ends."""
+    task = asyncio.create_task(work)
+    told = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            told = True
+    task.result()
+    if told:
+        raise asyncio.CancelledError
+
+
 def projection(job: Job) -> dict[str, str]:
     """What status needs of a job without replaying its log; kept beside the log by the same script."""
     ask = job.latest
     questions = [
         {"request": ask.id, "subtask": name, "number": work.question.number, "user": ask.request.user}
         for name, work in ask.work.items()
-        if work.state == "input_required" and work.question is not None
+        if work.state == "input_required" and work.question is not None and ask.answer is None and ask.failure is None
     ]
     return {
         "state": ask.state,

@@ -72,7 +72,7 @@ class Shell:
 
     async def left(self, owner: Owner) -> None:
         """The owner let go of the job: stop drawing its card, drop its unfinished stream."""
-        await self._thread.left(owner.claim.key)
+        await self._thread.left(owner.claim.key, rests=owner.rests)
 
 
 def _at(effect: Effect, owner: Owner) -> tuple[Job, Ask]:

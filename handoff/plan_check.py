@@ -13,6 +13,9 @@ MAX_SUBTASKS = 20
 MAX_DEPTH = 8
 MAX_FAULTS = 12
 MIN_INTENT_WORDS = 4
+MAX_LENGTH = 60_000
+"""Characters of a whole plan as JSON: it is kept in the job's log."""
+MAX_FAULT_LENGTH = 300
 
 
 def read_plan(text: str, members: Mapping[str, Member]) -> tuple[Plan | None, tuple[str, ...]]:
@@ -41,6 +44,8 @@ def check(plan: Plan, members: Mapping[str, Member]) -> tuple[str, ...]:
         return ("The plan has no subtasks; it needs at least one.",)
     if len(plan.subtasks) > MAX_SUBTASKS:
         return (f"The plan has {len(plan.subtasks):,} subtasks; at most {MAX_SUBTASKS} are allowed.",)
+    if (length := len(plan.model_dump_json())) > MAX_LENGTH:
+        return (f"The plan is {length:,} characters long; at most {MAX_LENGTH:,} are allowed.",)
     faults = [*_naming(plan), *_people(plan, members), *_wording(plan), *_dependencies(plan)]
     if not faults:
         depth = _depth(plan)
@@ -112,4 +117,5 @@ def _cycle(plan: Plan) -> str:
 
 def _capped(faults: list[str]) -> tuple[str, ...]:
     more = len(faults) - MAX_FAULTS
+    faults = [fault if len(fault) <= MAX_FAULT_LENGTH else fault[:MAX_FAULT_LENGTH] + "…" for fault in faults]
     return (*faults[:MAX_FAULTS], *([f"... and {more} more faults of this kind."] if more > 0 else []))

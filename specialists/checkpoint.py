@@ -29,7 +29,7 @@ class AttemptLog(Protocol):
         """What an earlier owner of this attempt got done, in order; empty for a fresh one. Read once, at start."""
 
     async def turn(self, turn: Turn) -> None:
-        """Keep a model turn. Awaited before anything in it is acted on."""
+        """Keep a model turn. Awaited before any tool runs that it asks for."""
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         """Keep a tool's reply. Calls of one turn run side by side, so this may be awaited several times at once."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.models.faults import Fault, fault_of
@@ -17,6 +18,8 @@ from handoff.contracts import Usage
 from specialists.dialogue import ModelCall, ModelError, Turn
 
 _log = logging.getLogger(__name__)
+MOST_BYTES = 64 * 1024
+"""Bytes of a reply that are kept: every turn goes into the job's log. No reply of 8,192 tokens is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,8 @@ class Calling:
             message = f"{self.who} did not answer within {call.deadline:g} seconds."
             raise ModelError("timeout", message, transient=True, usage=tally.usage()) from None
         await self.prices.ready()
+        if call.answer_schema is None:  # an answer in a schema is read and not kept, and its reader names its faults
+            reading = _bounded(reading)
         return Turn(text=reading.text, calls=reading.calls, stop=reading.stop, usage=tally.usage())
 
     async def _attempts(self, call: ModelCall, emitter: Emitter, tally: _Tally, sdk: Any, attempt: Attempt) -> Reading:
@@ -112,6 +117,24 @@ class Calling:
             # The provider's word is the least; a little more keeps callers apart that were told the same.
             pause = fault.pause + min(pause, fault.pause * 0.1)
         return pause if pause < left else None
+
+
+def _bounded(reading: Reading) -> Reading:
+    """The reply, cut short as at its token limit if it goes on and on, as from a server that knows no limit."""
+    calls = sum(_size(call.arguments) for call in reading.calls)
+    if _size(reading.text) + calls <= MOST_BYTES or reading.stop == "refused":
+        return replace(reading, text=_cut(reading.text))
+    return replace(reading, text=_cut(reading.text), calls=(), stop="max_tokens")
+
+
+def _cut(text: str) -> str:
+    while _size(text) > MOST_BYTES:
+        text = text[: len(text) * 3 // 4]
+    return text
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 class _Tally:

@@ -21,7 +21,7 @@ from bot.slack.payloads import Click, Malformed, Shortcut, pack, parse_click, pa
 from bot.slack.views.answer import FEEDBACK
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
-from bot.slack.views.question import ANSWER, choice_of, decision, settled
+from bot.slack.views.question import ANSWER, choice_of
 from handoff.contracts import Request
 
 log = logging.getLogger(__name__)
@@ -71,9 +71,8 @@ class Actions:
                 text=choice.text,
                 dedupe=click.dedupe,
             )
-            if verdict == "taken":
-                self._background.start(_settle(client, click, choice.text), "close a question")
-            else:
+            # A click that is taken closes the question once it is in the log: of two, only the first counts.
+            if verdict != "taken":
                 self._tell(client, click, _REFUSALS[verdict])
         await ack()
 
@@ -167,17 +166,6 @@ def _judged(value: str) -> tuple[str, bool] | None:
         return str(fields["request"]), bool(fields["good"])
     except (ValueError, KeyError, TypeError):
         return None
-
-
-async def _settle(client: AsyncWebClient, click: Click, text: str) -> None:
-    """Take the buttons off the question, and say who decided."""
-    at = time.time()
-    await client.chat_update(
-        channel=click.place.channel,
-        ts=click.message_ts,
-        text=decision(click.user, text, at),
-        blocks=settled(click.blocks, click.user, text, at),
-    )
 
 
 async def _react(client: AsyncWebClient, shortcut: Shortcut, user: str) -> None:

@@ -75,7 +75,6 @@ class Click:
     message_ts: str
     user: str
     value: str
-    blocks: tuple[dict[str, Any], ...]
     dedupe: tuple[str, ...]
 
 
@@ -177,13 +176,11 @@ def parse_click(body: Json, action: Json) -> Click | Malformed:
         return fields
     thread_ts = message.get("thread_ts") or container.get("thread_ts") or fields["message"]
     ids = body.get("trigger_id") or f"{fields['message']}:{action.get('action_ts')}"
-    blocks = message.get("blocks")
     return Click(
         place=Place(team=fields["team"], channel=fields["channel"], thread_ts=str(thread_ts)),
         message_ts=fields["message"],
         user=fields["user"],
         value=fields["value"],
-        blocks=tuple(block for block in blocks if isinstance(block, dict)) if isinstance(blocks, list) else (),
         dedupe=(f"click:{ids}:{fields['user']}",),
     )
 

@@ -88,6 +88,8 @@ def _host(place: str, default: int) -> tuple[str, int]:
 def client(address: Address, timeout: float) -> Redis | RedisCluster:
     """A client that gives up after `timeout` seconds of silence and sends a command three times at most.
 
+    But for a cluster, the silence is for the caller to watch: redis-py makes a task of every command for that.
+
     redis-py's own default is ten retries. Two are safe only because every script that
     writes knows a repeat by its operation id.
     """
@@ -99,6 +101,8 @@ def client(address: Address, timeout: float) -> Redis | RedisCluster:
         "retry": Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.2), RETRIES),
     }
     options = {**settings, **address.options}
+    if address.mode != "cluster":
+        options["socket_timeout"] = None
     if address.mode == "single":
         return _plain_client(address, options)
     if address.mode == "cluster":

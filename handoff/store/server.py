@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.sentinel import SentinelConnectionPool
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError
+from redis.exceptions import TimeoutError as Silence
 
-from handoff.store.address import CONNECTIONS, client, parse
+from handoff.store.address import CONNECTIONS, RETRIES, client, parse
 from handoff.store.faults import Fault, describe, examine, explain
 from handoff.store.interface import StoreError
 from handoff.store.script import Script
@@ -56,17 +58,29 @@ class Server:
 
     async def commands(self, several: Sequence[tuple[Arg, ...]]) -> list[Any]:
         """Run commands that do not depend on each other, in one round trip for each node."""
-        pipeline = self._client.pipeline(transaction=False)
-        for args in several:
-            pipeline.execute_command(*args)
-        return list(await self._guard(pipeline.execute))
+
+        async def call() -> Any:
+            pipeline = self._client.pipeline(transaction=False)
+            for args in several:
+                pipeline.execute_command(*args)
+            return await pipeline.execute()
+
+        return list(await self._guard(call))
 
     async def _guard(self, call: Callable[[], Awaitable[Any]]) -> Any:
         try:
             async with self._room:
-                return await cancellable(call())
+                return await cancellable(call() if self.is_cluster else self._answered(call))
         except BROKEN as error:
             raise explain(error, self._address.shown) from error
+
+    async def _answered(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        """Make a call, and again where the server stays silent, as the client does where a connection breaks."""
+        for _ in range(1 + RETRIES):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._timeout):
+                    return await call()
+        raise Silence(f"no answer within {self._timeout:g} s")
 
     async def listen(self, channel: str) -> AsyncIterator[bytes]:
         """Messages of a channel. Connects again by itself; what is sent meanwhile is missed."""
@@ -74,7 +88,8 @@ class Server:
         while True:
             listener = self._client.pubsub(ignore_subscribe_messages=True)
             try:
-                await cancellable(listener.subscribe(channel))
+                async with asyncio.timeout(self._timeout):
+                    await cancellable(listener.subscribe(channel))
                 while True:
                     # Shorter than the socket's own timeout, which would look like a lost connection.
                     message = await cancellable(listener.get_message(timeout=self._timeout / 2))

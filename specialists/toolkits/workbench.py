@@ -20,7 +20,8 @@ class FolderWorkbench:
         artifacts: the files of the handoff.
         fetch: gives the bytes for an artifact's id. What it raises passes through `path`.
         store: keeps bytes and gives back their id (the sha256, in hex).
-        folder: an existing folder for local copies. Whoever made it removes it when the attempt ends.
+        folder: where local copies go; made, for us alone, when the first is asked for. Whoever named it
+            removes it when the attempt ends.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class FolderWorkbench:
         async with self._fetching.setdefault(artifact.id, asyncio.Lock()):
             if not local.exists():
                 data = await self._fetch(artifact.id)
-                await asyncio.to_thread(_write, local, data)
+                await asyncio.to_thread(self._write, local, data)
         return local
 
     async def keep(self, name: str, data: bytes, *, media_type: str, about: str, publish_as: str) -> Artifact:
@@ -67,6 +68,15 @@ class FolderWorkbench:
         artifact = Artifact.model_validate({"id": await self._store(data), **fields})
         self._made.append(artifact)
         return artifact
+
+    def _write(self, local: Path, data: bytes) -> None:
+        """Write under another name first, so that a copy that is there is always whole."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        local.parent.mkdir(exist_ok=True)
+        part = local.with_name(local.name + ".part")
+        part.write_bytes(data)
+        part.chmod(0o400)
+        part.replace(local)
 
     def _free_name(self, name: str) -> str:
         taken = {artifact.name for artifact in self.artifacts}
@@ -82,12 +92,3 @@ def _safe(name: str) -> str:
     """The name as one path part: a name comes from whoever attached the file."""
     plain = _UNSAFE.sub("_", name.replace("\\", "/").rsplit("/", 1)[-1]).strip(". ")
     return plain[-_LONGEST_NAME:].encode()[-_LONGEST_NAME:].decode(errors="ignore") or "file"
-
-
-def _write(local: Path, data: bytes) -> None:
-    """Write under another name first, so that a copy that is there is always whole."""
-    local.parent.mkdir(parents=True, exist_ok=True)
-    part = local.with_name(local.name + ".part")
-    part.write_bytes(data)
-    part.chmod(0o400)
-    part.replace(local)

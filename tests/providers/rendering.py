@@ -22,6 +22,7 @@ class Reply:
     """What a brain says. `cut_arguments` replaces the JSON of the first tool call (to cut it short).
 
     `stop` None stands for a reply without a stop reason. `cached` of the prompt tokens came from the cache.
+    `pause` is seconds between two events of a stream.
     """
 
     text: str = ""
@@ -31,6 +32,7 @@ class Reply:
     cached: int = 0
     cut_arguments: str | None = None
     piece: int = PIECE
+    pause: float = 0.0
 
     def arguments(self) -> list[str]:
         """The JSON text of each call's arguments, as it goes over the wire."""

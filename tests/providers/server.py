@@ -147,6 +147,8 @@ class ProviderServer:
                 await self._fail_in_stream(http, request, response, fault)
                 return response
             await response.write(event)
+            if reply.pause:
+                await asyncio.sleep(reply.pause)
         await response.write_eof()
         return response
 

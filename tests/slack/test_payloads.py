@@ -134,7 +134,7 @@ CLICK = {
     "channel": {"id": "C1"},
     "user": {"id": "U1"},
     "trigger_id": "t.1",
-    "message": {"ts": "6.0", "thread_ts": "5.0", "blocks": [{"type": "section"}, 3]},
+    "message": {"ts": "6.0", "thread_ts": "5.0"},
 }
 
 
@@ -143,7 +143,6 @@ def test_a_click_tells_where_who_and_what() -> None:
     assert isinstance(click, Click)
     assert click.place == Place(team="T1", channel="C1", thread_ts="5.0")
     assert (click.message_ts, click.user, click.value) == ("6.0", "U1", "v")
-    assert click.blocks == ({"type": "section"},)
     assert click.dedupe == ("click:t.1:U1",)
 
 

@@ -13,7 +13,7 @@ from bot.slack.views.card import card_title, plan_card
 from bot.slack.views.ending import cancelled, failed, queued, refused
 from bot.slack.views.home import app_home, help_message, start_job_modal
 from bot.slack.views.outgoing import Outgoing, button, seconds
-from bot.slack.views.question import choice_of, question, question_answered, settled
+from bot.slack.views.question import choice_of, question, question_answered, question_dropped
 from bot.slack.views.status import JobLine, status_job, status_list, trace, trace_timeline
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
@@ -165,15 +165,16 @@ def test_long_and_many_options_become_numbers() -> None:
 
 def test_an_answered_question_has_no_buttons_and_says_who_decided() -> None:
     ask = ask_of(question_work())
-    drawn = question(job_of(ask), ask, ask.work["a"])
-    for blocks in (
-        question_answered(ask, "Do a", "Which year?", "U0000000A", "2026", 1005.0).blocks,
-        settled(drawn.blocks, "U0000000A", "2026", 1005.0),
-    ):
-        shown = taken(Outgoing("x", tuple(blocks)))
-        assert '"button"' not in shown
-        assert "<@U0000000A> answered “2026”" in shown
-        assert "Which year?" in shown
+    shown = taken(question_answered(ask, "Do a", "Which year?", "U0000000A", "2026", 1005.0))
+    assert '"button"' not in shown
+    assert "<@U0000000A> answered “2026”" in shown
+    assert "Which year?" in shown
+
+
+def test_a_question_of_a_stopped_request_has_no_buttons() -> None:
+    shown = taken(question_dropped("Do a", "Which year?"))
+    assert '"button"' not in shown
+    assert "No answer is needed any more" in shown
 
 
 @pytest.mark.parametrize("value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"r","subtask":"s"}'])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.slack.text import clean, mention, plain
 from bot.slack.views.outgoing import (
     BUTTON_VALUE_LIMIT,
-    Block,
     Outgoing,
     actions,
     button,
@@ -104,12 +102,6 @@ def question_dropped(work_title: str, message: str) -> Outgoing:
     asked = section(f"*{clean(work_title, limit=150)}* asked:\n{clean(message, limit=_MESSAGE_LIMIT)}")
     closed = "No answer is needed any more: the request was stopped."
     return Outgoing(text=closed, blocks=(asked, context(closed)), priority="question")
-
-
-def settled(blocks: Sequence[Block], user: str, text: str, at: float) -> list[Block]:
-    """The blocks of a question that was just clicked, without its buttons and with the decision."""
-    kept = [{k: v for k, v in block.items() if k != "block_id"} for block in blocks if block.get("type") == "section"]
-    return [*kept, context(decision(user, text, at))]
 
 
 def decision(user: str, text: str, at: float) -> str:

@@ -1,0 +1,234 @@
+"""`make bench`: the six-specialist job beside its bars and beside the same calls made by hand, in one run.
+
+Machines are shared and noisy: compare by the ratio within this run, not by
+seconds between runs. `--only calls,walls,cpu,mentions,start` does a part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.bench.child import Child, ChildBroke, child, output
+from tests.bench.scenario import CALLS, LAYERS
+from tests.bench.stage import Stage, provider, stage
+from tests.providers.scripts import purpose_of, six, task_of
+from tests.providers.server import ProviderServer
+
+CALL_MS = 200
+SLOW = "w1"
+WALLS = 5
+PAIRS, JOBS_A_PAIR = 8, 10
+SIDE_BY_SIDE, RATE_JOBS = 20, 60
+MENTIONS, MENTIONS_A_SECOND = 150, 50
+PARTS = ("calls", "walls", "cpu", "mentions", "start")
+
+
+def row(name: str, figure: str, bar: str = "", by_hand: str = "", *, met: bool | None = None) -> None:
+    """One figure beside its bar and the by-hand figure."""
+    mark = "" if met is None else "ok" if met else "MISSED"
+    print(f"{name:<46} {figure:>12} {bar:>12} {by_hand:>12}  {mark}".rstrip(), flush=True)
+
+
+async def main(parts: set[str]) -> None:
+    """Measure what was asked for and print it."""
+    task = asyncio.current_task()
+    if task is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    with tempfile.TemporaryDirectory(prefix="leadhand-bench-") as folder:
+        data = Path(folder)
+        row("", "Leadhand", "to reach", "by hand")
+        bodies = await calls_and_tokens(data)
+        if "walls" in parts:
+            await walls(data, bodies)
+        if "cpu" in parts:
+            await busy(data, bodies)
+        if "mentions" in parts:
+            await acknowledgements(data)
+    if "start" in parts:
+        await start_up()
+
+
+async def calls_and_tokens(data: Path) -> Path:
+    """Model calls and prompt tokens of one job (characters of messages, tools and schema, by four).
+
+    Keeps the bodies of the calls, so that the by-hand row can make the very same.
+    """
+    path = data / "bodies.json"
+    async with ProviderServer(six) as server, stage(data, server.openai_url) as scene:
+        await scene.job()
+        kept: dict[str, list[object]] = {}
+        for request in server.requests:
+            purpose = purpose_of(request)
+            name = task_of(request).split()[1].strip(":,") if purpose.startswith("specialist") else purpose
+            kept.setdefault(name, []).append(request.body)
+        calls, tokens = server.stats.calls, server.stats.prompt_tokens
+    path.write_text(json.dumps(kept))
+    row("model calls a job", str(calls), f"{CALLS}", str(calls), met=calls == CALLS)
+    row("prompt tokens a job", f"{tokens:,}", "<= 6,900", f"{tokens:,}", met=tokens <= 6900)
+    return path
+
+
+@dataclass(slots=True)
+class Pair:
+    """The bot and the by-hand process, before the same provider."""
+
+    scene: Stage
+    hand: Child
+    hand_aiohttp: Child
+    """The same over the SDK's aiohttp transport, which the bot uses too."""
+
+
+async def by_hand(hand: Child, jobs: int, side_by_side: int = 1) -> dict[str, float]:
+    """One measurement of a by-hand process."""
+    answer: dict[str, float] = json.loads(await hand.ask(f"{jobs} {side_by_side}"))
+    return answer
+
+
+@contextlib.asynccontextmanager
+async def pair(data: Path, bodies: Path, latency_ms: float, slow: float = 1.0, **env: str) -> AsyncIterator[Pair]:
+    """Both sides started and warmed up. `slow` is how many times longer the calls of one specialist take."""
+    async with (
+        provider(data, latency_ms, SLOW if slow > 1 else "", slow) as url,
+        stage(data, url, **env) as scene,
+        child(data, "tests.bench.by_hand", "--url", url, "--bodies", str(bodies)) as hand,
+        child(data, "tests.bench.by_hand", "--url", url, "--bodies", str(bodies), "--aiohttp") as hand_aiohttp,
+    ):
+        await hand.line()
+        await hand_aiohttp.line()
+        for _ in range(2):
+            await scene.job()
+        await scene.settled()
+        yield Pair(scene, hand, hand_aiohttp)
+
+
+async def walls(data: Path, bodies: Path) -> None:
+    """Mention to answer at 200 ms a call, and with one specialist slower."""
+    path = CALL_MS * LAYERS / 1000
+    for label, slow, bar in (
+        (f"wall at {CALL_MS} ms (critical path {path:.1f} s)", 1.0, 1.70),
+        ("wall, calls of one at 800 ms (path 2.8 s)", 4.0, 2.90),
+        ("wall, calls of one at 1,000 ms (path 3.2 s)", 5.0, 0.0),
+    ):
+        seconds, hands = [], []
+        async with pair(data, bodies, CALL_MS, slow) as both:
+            for _ in range(WALLS if bar else 3):
+                seconds.append(await both.scene.job())
+                hands.append((await by_hand(both.hand, 1))["wall"])
+        wall, hand = statistics.median(seconds), statistics.median(hands)
+        goal = f"<= {bar:.2f} s" if bar else ""
+        row(label, f"{wall:.2f} s", goal, f"{hand:.2f} s", met=round(wall, 2) <= bar if bar else None)
+
+
+async def busy(data: Path, bodies: Path) -> None:
+    """CPU a job, jobs a second and memory, with calls that take no time; both sides in turn."""
+    async with pair(data, bodies, 0, LEADHAND_SLOTS=str(SIDE_BY_SIDE)) as both:
+        ours, hands, hands_aiohttp = [], [], []
+        for _ in range(PAIRS):
+            ours.append(await cpu_a_job(both.scene))
+            hands.append((await by_hand(both.hand, JOBS_A_PAIR))["cpu"])
+            hands_aiohttp.append((await by_hand(both.hand_aiohttp, JOBS_A_PAIR))["cpu"])
+        cpu, of_hand = f"{statistics.median(ours):.1f} ms", f"{statistics.median(hands):.1f} ms"
+        row("CPU a job at 0 ms, one by one", cpu, "", of_hand)
+        ratio, span = _ratio(ours, hands)
+        row(f"  as a multiple of by hand ({PAIRS} pairs)", f"{ratio:.2f} x", "<= 1.50 x", span, met=ratio <= 1.5)
+        ratio, span = _ratio(ours, hands_aiohttp)
+        row("  of by hand with our transport (aiohttp)", f"{ratio:.2f} x", "", span)
+        rate, hand_rate = await jobs_a_second(both.scene), await by_hand(both.hand, RATE_JOBS, SIDE_BY_SIDE)
+        row(f"jobs a second, {SIDE_BY_SIDE} side by side", f"{rate:.1f}", "", f"{hand_rate['rate']:.1f}")
+        held = both.scene.bot.memory()
+    imports = float(await output("-c", IMPORTS))
+    ours_above, hand_above = held - imports, hand_rate["memory"] - imports
+    label = "memory above a process that only imports"
+    row(label, f"{ours_above:.0f} MB", "<= 40 MB", f"{hand_above:.0f} MB", met=ours_above <= 40)
+
+
+async def cpu_a_job(scene: Stage) -> float:
+    """CPU milliseconds of the bot for one job, all that follows the answer included."""
+    await scene.settled()
+    before = scene.bot.cpu()
+    for _ in range(JOBS_A_PAIR):
+        await scene.job()
+    await scene.settled()
+    return (scene.bot.cpu() - before) / JOBS_A_PAIR * 1000
+
+
+def _ratio(ours: list[float], hands: list[float]) -> tuple[float, str]:
+    """The median of the pairs' ratios, and the lowest and highest."""
+    ratios = sorted(our / hand for our, hand in zip(ours, hands, strict=True))
+    return statistics.median(ratios), f"{ratios[0]:.2f}-{ratios[-1]:.2f} x"
+
+
+IMPORTS = (
+    "import openai, slack_bolt.async_app, slack_bolt.adapter.socket_mode.aiohttp, redis.asyncio, pydantic, psutil;"
+    "c = openai.AsyncOpenAI(api_key='x'); (c.responses, c.chat.completions);"
+    "print(psutil.Process().memory_info().rss / 1024 / 1024)"
+)
+
+
+async def jobs_a_second(scene: Stage) -> float:
+    """Many jobs at once, in threads of one channel."""
+    start = time.perf_counter()
+    gate = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def one() -> None:
+        async with gate:
+            await scene.job()
+
+    await asyncio.gather(*(one() for _ in range(RATE_JOBS)))
+    return RATE_JOBS / (time.perf_counter() - start)
+
+
+async def acknowledgements(data: Path) -> None:
+    """Mention to acknowledgement (it is recorded, and the reaction is there) with 50 mentions a second."""
+    async with provider(data, CALL_MS) as url, stage(data, url) as scene:
+        await scene.job()
+        workspace = scene.workspace
+        already = workspace.call_count("reactions.add")
+        person = workspace.person("ana")
+        sent: dict[str, float] = {}
+        start = time.time()
+        for number in range(MENTIONS):
+            await asyncio.sleep(max(0.0, start + number / MENTIONS_A_SECOND - time.time()))
+            began = time.time()
+            sent[await person.say("#general", "@leadhand Work out the figures of the six parts.")] = began
+        await workspace.until(lambda: workspace.call_count("reactions.add") >= already + len(sent), timeout=60)
+        seen = {str(call.args.get("timestamp")): call.at for call in workspace.calls("reactions.add")}
+    waits = sorted((seen[ts] - began) * 1000 for ts, began in sent.items())
+    median = statistics.median(waits)
+    row("mention to acknowledging reaction, median", f"{median:.0f} ms", "< 50 ms", met=median < 50)
+    row("  95 of 100 within", f"{waits[int(len(waits) * 0.95)]:.0f} ms")
+
+
+async def start_up() -> None:
+    """How long `leadhand --help` takes, the median of seven."""
+    times = []
+    for _ in range(7):
+        start = time.perf_counter()
+        await output("-m", "bot", "--help")
+        times.append(time.perf_counter() - start)
+    median = statistics.median(times)
+    row("leadhand --help", f"{median:.2f} s", "<= 0.40 s", met=round(median, 2) <= 0.4)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m tests.bench")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas: " + ", ".join(PARTS))
+    asked = set(parser.parse_args().only.split(","))
+    print(f"Python {sys.version.split()[0]}; no seeds: the job is scripted", flush=True)
+    try:
+        asyncio.run(main(asked))
+    except ChildBroke as broken:
+        sys.exit(f"The benchmark failed: {broken}")
+    except asyncio.CancelledError:
+        sys.exit("The benchmark was stopped.")

@@ -1,0 +1,100 @@
+"""The live card: what was posted is not sent again, changes gather, and nothing is lost of the last one."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from bot.slack.budget import Budget
+from bot.slack.card_painter import GATHER, CardPainter
+from bot.slack.client import close_client, make_client
+from bot.slack.outbox import Outbox
+from bot.slack.views.card import plan_card
+from bot.workspace.server import Workspace
+from handoff.contracts import Place, Plan, Request, Subtask
+from handoff.job import Ask, Job, SubtaskState, Work
+from handoff.store.interface import Claim, JobKey
+from handoff.store.memory import MemoryStore
+
+MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
+
+
+class Card:
+    """A posted card, and the painter that keeps it."""
+
+    def __init__(self, workspace: Workspace, painter: CardPainter, place: Place) -> None:
+        self.workspace = workspace
+        self.painter = painter
+        self.place = place
+        self.ts = ""
+
+    def job(self, *states: SubtaskState) -> tuple[Job, Ask]:
+        works = [
+            Work(Subtask(id=f"s{n}", title=f"Part {n}", intent="i", specialist="analyst"), "analyst", state=state)
+            for n, state in enumerate(states)
+        ]
+        plan = Plan(goal="Parts", subtasks=tuple(work.subtask for work in works)) if works else None
+        request = Request(id=self.place.thread_ts, user=self.workspace.person("ana").id, text="do it", at=1000.0)
+        mapping = MappingProxyType({work.subtask.id: work for work in works})
+        ask = Ask(request=request, state="working", fetched=True, plan=plan, work=mapping)
+        return Job(place=self.place, asks=(ask,)), ask
+
+    def show(self, *states: SubtaskState) -> None:
+        self.painter.show(*self.job(*states), self.ts)
+
+    @property
+    def edits(self) -> list[str]:
+        return [json.dumps(call.args) for call in self.workspace.calls("chat.update")]
+
+
+@pytest.fixture
+async def card() -> AsyncIterator[Card]:
+    workspace = await Workspace.start(MANIFEST, rate_limits=False)
+    thread_ts = await workspace.person("ana").say("#general", "hello all")
+    place = Place(team=workspace.team_id, channel=workspace.channel_id("#general"), thread_ts=thread_ts)
+    client = make_client(workspace.bot_token, workspace.api_url)
+    store = MemoryStore()
+    outbox = Outbox(client, store, Budget(), bot_user_id=workspace.bot_user_id)
+    made = Card(workspace, CardPainter(outbox), place)
+    key = JobKey(place.team, place.job_id)
+    await store.ingest(key, "{}", dedupe=("1",))
+    claim = await store.claim("me", lease=30, schema=1)
+    assert isinstance(claim, Claim)
+    job, ask = made.job()
+    made.ts = (await outbox.post(claim, place, "card", plan_card(job, ask, 0.0))).ts
+    made.painter.drew(ask)
+    yield made
+    await made.painter.stop()
+    await close_client(client)
+    await workspace.stop()
+
+
+async def test_what_was_posted_is_not_drawn_again(card: Card) -> None:
+    card.show()
+    await asyncio.sleep(2 * GATHER)
+    assert card.edits == []
+
+
+async def test_changes_that_come_together_are_one_edit(card: Card) -> None:
+    card.show("pending", "pending")
+    card.show("in_progress", "pending")
+    card.show("in_progress", "in_progress")
+    await card.workspace.until(lambda: card.edits, timeout=5)
+    await asyncio.sleep(2 * GATHER)
+    (edit,) = card.edits
+    assert edit.count("in_progress") == 2
+
+
+async def test_the_last_change_is_drawn_on_leaving(card: Card) -> None:
+    card.show("complete", "input_required")
+    await card.painter.stop(up_to_date=True)
+    assert len(card.edits) == 1
+
+
+async def test_nothing_is_drawn_where_the_end_follows(card: Card) -> None:
+    card.show("complete", "complete")
+    await card.painter.stop()
+    assert card.edits == []

@@ -1,0 +1,130 @@
+"""Models behind a real wire format whose words a test decides, call by call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from bot.models.anthropic import AnthropicModel
+from bot.models.calling import Limits
+from bot.models.choosing import ANTHROPIC_TIERS, OPENAI_TIERS, ChosenModel
+from bot.models.openai_chat import OpenAIChatModel
+from bot.models.openai_responses import OpenAIResponsesModel
+from bot.models.rehearsal import RehearsalModel
+from specialists.dialogue import ToolCall
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.scripts import brain_from_model, purpose_of
+from tests.providers.server import Brain, ProviderServer
+from tests.providers.wire import Api, WireRequest
+from tests.system.scene import Scene
+
+QUICK = Limits(first_pause=0.02, longest_pause=0.05)
+Words = Callable[[WireRequest], Awaitable[Reply | Fault | None] | Reply | Fault | None]
+"""What is said to a call; None leaves it to the rehearsal."""
+
+
+class Gate:
+    """Holds the calls of a purpose until it is opened; then they get `reply`, or go to the rehearsal."""
+
+    def __init__(self, reply: Reply | None = None) -> None:
+        self._reply = reply
+        self._open = asyncio.Event()
+        self.reached = asyncio.Event()
+
+    def open(self) -> None:
+        """Let everything through."""
+        self._open.set()
+
+    async def __call__(self, _: WireRequest) -> Reply | None:
+        self.reached.set()
+        await self._open.wait()
+        return self._reply
+
+
+def rehearsed(**words: Words) -> Brain:
+    """The rehearsal, but for some purposes: `planner`, `synthesizer`, `specialist` (any) or a specialist's name."""
+    rehearsal = brain_from_model(RehearsalModel())
+
+    async def brain(request: WireRequest) -> Reply | Fault:
+        kind, _, name = purpose_of(request).partition(":")
+        chosen = words.get(name) or words.get(kind)
+        said = chosen(request) if chosen is not None else None
+        reply = await said if isinstance(said, Awaitable) else said
+        return reply if reply is not None else await rehearsal(request)
+
+    return brain
+
+
+def in_turn(*replies: Reply | Fault | None) -> Words:
+    """One reply after the other, the last one again and again."""
+    left = list(replies)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+def connect(api: Api, server: ProviderServer) -> ChosenModel:
+    """A provider of ours, with its real SDK, for that server."""
+    if api == "anthropic":
+        return AnthropicModel(ANTHROPIC_TIERS, api_key="key", base_url=server.url, limits=QUICK)
+    if api == "responses":
+        return OpenAIResponsesModel(OPENAI_TIERS, api_key="key", base_url=server.openai_url, limits=QUICK)
+    return OpenAIChatModel(OPENAI_TIERS, api_key="key", base_url=server.openai_url, limits=QUICK)
+
+
+@asynccontextmanager
+async def provider(**words: Words) -> AsyncIterator[ProviderServer]:
+    """A server with the rehearsal behind it, see `rehearsed`. `connect` gives a model for it."""
+    async with ProviderServer(rehearsed(**words)) as server:
+        yield server
+
+
+@asynccontextmanager
+async def played(scene: Scene, *, api: Api = "chat", **words: Words) -> AsyncIterator[ProviderServer]:
+    """A bot in the scene with a provider behind it, whose words are those of `rehearsed`."""
+    async with provider(**words) as server, scene.bot(connect(api, server)):
+        yield server
+
+
+def purposes(server: ProviderServer) -> list[str]:
+    """Who asked, in order."""
+    return [purpose_of(request) for request in server.requests]
+
+
+def subtask(name: str, specialist: str, after: Sequence[str] = (), intent: str = "") -> dict[str, Any]:
+    """A subtask of a plan."""
+    return {
+        "id": name,
+        "title": f"Do part {name}",
+        "intent": intent or f"Write one sentence about part {name}.",
+        "specialist": specialist,
+        "after": list(after),
+        "done_when": "It is said.",
+        "tier": None,
+    }
+
+
+def plan(*subtasks: dict[str, Any], goal: str = "Get it done") -> Reply:
+    """A planner's reply."""
+    return Reply(json.dumps({"goal": goal, "subtasks": subtasks, "strategy": "merge", "instruction": ""}))
+
+
+def result(content: str, confidence: int = 80) -> Reply:
+    """A specialist's reply that ends its work."""
+    return _call("return_result", {"summary": content[:100], "content": content, "confidence": confidence})
+
+
+def escalation(reason: str, message: str, options: Sequence[str] = ()) -> Reply:
+    """A specialist's reply that says it can't."""
+    return _call("escalate", {"reason": reason, "message": message, "options": list(options)})
+
+
+def tool_call(name: str, **arguments: Any) -> Reply:
+    """A specialist's reply that calls one tool."""
+    return _call(name, arguments)
+
+
+def _call(name: str, arguments: dict[str, Any]) -> Reply:
+    return Reply(calls=(ToolCall(id=f"call_{name}", name=name, arguments=arguments),), stop="tool_use")

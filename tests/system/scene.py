@@ -1,0 +1,271 @@
+"""The whole bot for a test: a workspace, a store of its own, people who talk, and what their threads then show."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bot.app import App, manifest_path, running
+from bot.models.choosing import ChosenModel
+from bot.models.rehearsal import RehearsalModel
+from bot.serve import connected
+from bot.settings import Settings
+from bot.workspace.people import Attached, Person
+from bot.workspace.server import Workspace
+from handoff import events as ev
+from handoff.contracts import Place
+from handoff.engine import fold
+from handoff.job import Job
+from handoff.store.interface import JobKey, Store
+from handoff.store.redis import RedisStore
+from specialists.registry import Crew
+
+E = TypeVar("E")
+T = TypeVar("T")
+Json = dict[str, Any]
+
+SAMPLE = Path(__file__).parent.parent.parent / "specialists" / "samples" / "sales.csv"
+PATIENCE = 20.0
+"""Seconds that a test waits for what must come."""
+POLL = 0.02
+
+
+@asynccontextmanager
+async def bot_in(
+    workspace: Workspace,
+    url: str,
+    *,
+    prefix: str,
+    model: ChosenModel | None = None,
+    crew: Crew | None = None,
+    later: float = 0.0,
+    **options: Any,
+) -> AsyncIterator[App]:
+    """A bot in a workspace, on the store at `url`, wired as `leadhand try` wires it.
+
+    Args:
+        workspace: Where it talks.
+        url: The store's server; `prefix` keeps tests apart on it.
+        prefix: What all keys start with.
+        model: The rehearsal model unless given.
+        crew: The crew `general` unless given.
+        later: Seconds by which the store's clock is ahead, so that nobody waits for an earlier bot's calls.
+        options: Further fields of `Settings`.
+    """
+    settings = Settings(
+        env={},
+        bot_token=workspace.bot_token,
+        app_token=workspace.app_token,
+        slack_api_url=workspace.api_url,
+        **options,
+    )
+    store = await RedisStore.connect(url, prefix=prefix, clock_offset_ms=round(later * 1000))
+    try:
+        async with (
+            running(settings, store, model or RehearsalModel(), crew) as app,
+            connected(app.bolt, settings),
+        ):
+            yield app
+    finally:
+        await store.close()
+
+
+@dataclass
+class Scene:
+    """A workspace with people, and a store. `bot()` may be entered again and again: each time a new bot."""
+
+    workspace: Workspace
+    url: str
+    store: Store
+    prefix: str
+
+    def bot(self, model: ChosenModel | None = None, **options: Any) -> AbstractAsyncContextManager[App]:
+        """A bot of this scene, see `bot_in`."""
+        return bot_in(self.workspace, self.url, prefix=self.prefix, model=model, **options)
+
+    def person(self, name: str = "ana") -> Person:
+        """One of the three people."""
+        return self.workspace.person(name)
+
+    async def ask(
+        self, text: str, *, files: Sequence[Attached] = (), who: str = "ana", channel: str = "#general"
+    ) -> Talk:
+        """Mention the bot at the top of a channel. In a direct message, name `@leadhand` as the channel."""
+        person = self.person(who)
+        place = person.channel(channel)
+        said = text if place.kind == "im" else f"@leadhand {text}"
+        return Talk(self, place.id, await person.say(place.id, said, files=list(files)))
+
+    def thread(self, channel: str, ts: str) -> Talk:
+        """The thread of a message that somebody wrote."""
+        return Talk(self, self.workspace.channel_id(channel), ts)
+
+    async def barrier(self, who: str = "cleo") -> None:
+        """Have something else dealt with, start to end and without a model: what came earlier is done by then."""
+        talk = await self.ask("", who=who, channel="#sales")
+        await talk.over()
+
+
+@asynccontextmanager
+async def scene_on(url: str, **options: Any) -> AsyncIterator[Scene]:
+    """A scene on the store at `url`. `options` are those of `Workspace.start`."""
+    prefix = f"s{secrets.token_hex(4)}"
+    store = await RedisStore.connect(url, prefix=prefix)
+    workspace = await Workspace.start(manifest_path(), **options)
+    try:
+        yield Scene(workspace, url, store, prefix)
+    finally:
+        await workspace.stop()
+        await store.close()
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A thread that was begun by asking for something."""
+
+    scene: Scene = field(repr=False)
+    channel: str
+    ts: str
+
+    # -- the job behind it -----------------------------------------------------------------------
+
+    @property
+    def key(self) -> JobKey:
+        """The job's address in the store."""
+        team = self.scene.workspace.team_id
+        return JobKey(team, Place(team=team, channel=self.channel, thread_ts=self.ts).job_id)
+
+    async def events(self) -> list[ev.Event]:
+        """The job's log."""
+        return [ev.load(entry.payload) for entry in await self.scene.store.log(self.key)]
+
+    async def of(self, kind: type[E]) -> list[E]:
+        """The events of one kind."""
+        return [event for event in await self.events() if isinstance(event, kind)]
+
+    async def job(self) -> Job | None:
+        """The job as its log stands."""
+        return fold(await self.events())
+
+    async def until(self, condition: Callable[[Job], T], patience: float = PATIENCE) -> T:
+        """The first true value of a condition on the job."""
+
+        async def look() -> T | None:
+            job = await self.job()
+            return condition(job) if job is not None else None
+
+        try:
+            return await eventually(look, patience)
+        except TimeoutError:
+            lines = "\n  ".join(f"{event.type} {str(event)[:200]}" for event in await self.events())
+            raise TimeoutError(f"not within {patience:g} s; the log:\n  {lines}\n{self.said()}") from None
+
+    async def over(self, requests: int = 1, patience: float = PATIENCE) -> Job:
+        """The job once so many requests of it have ended, and none is under way."""
+
+        def ended(job: Job) -> Job | None:
+            return job if job.current is None and len(job.asks) >= requests else None
+
+        job = await self.until(ended, patience)
+        assert job is not None
+        return job
+
+    # -- what people see -------------------------------------------------------------------------
+
+    def replies(self) -> list[Json]:
+        """What the bot said in the thread, oldest first."""
+        bot = self.scene.workspace.bot_user_id
+        return [message for message in self.scene.workspace.thread(self.channel, self.ts) if message["user"] == bot]
+
+    def cards(self) -> list[Json]:
+        """The plan cards."""
+        return [message for message in self.replies() if block_of(message, "plan")]
+
+    def files(self) -> list[str]:
+        """The names of the files that the bot posted."""
+        return [file["name"] for message in self.replies() for file in message.get("files") or ()]
+
+    def words(self) -> list[Json]:
+        """The bot's messages that are neither a card nor a file: questions and ends."""
+        return [message for message in self.replies() if not block_of(message, "plan") and not message.get("files")]
+
+    def said(self) -> str:
+        """Everything that the bot's words show, as one text."""
+        return "\n\n".join(shown(message) for message in self.words())
+
+    def reactions(self) -> list[str]:
+        """The names of the reactions to the first message."""
+        root = self.scene.workspace.thread(self.channel, self.ts)[0]
+        return [reaction["name"] for reaction in root.get("reactions", ())]
+
+    def status(self) -> str:
+        """The status of the thread's session."""
+        return str(self.scene.workspace.session(self.channel, self.ts)["status"])
+
+    async def seen(self, predicate: Callable[[], T], patience: float = PATIENCE) -> T:
+        """Wait until people can see something."""
+        return await self.scene.workspace.until(predicate, timeout=patience)
+
+    async def say(self, text: str, who: str = "ana", files: Sequence[Attached] = ()) -> str:
+        """Reply in the thread."""
+        return await self.scene.person(who).say(self.channel, text, thread_ts=self.ts, files=list(files))
+
+    async def question(self, number: int = 1) -> Json:
+        """The thread's question of that number, once it is there and the job knows of it."""
+        await self.until(lambda job: sum(":question:" in key for ask in job.asks for key in ask.posted) >= number)
+        return [message for message in self.words() if "needs an answer" in shown(message)][-1]
+
+
+async def eventually(look: Callable[[], Awaitable[T | None]], patience: float = PATIENCE) -> T:
+    """The first true value of an async look. Raises TimeoutError."""
+    deadline = time.monotonic() + patience
+    while not (value := await look()):
+        if time.monotonic() > deadline:
+            raise TimeoutError("it never came true")
+        await asyncio.sleep(POLL)
+    return value
+
+
+def block_of(message: Json, kind: str) -> Json | None:
+    """The first block of a kind."""
+    return next((block for block in message.get("blocks") or () if block["type"] == kind), None)
+
+
+def shown(message: Json) -> str:
+    """All texts of a message's blocks, in order."""
+    return "\n".join(_texts(message.get("blocks") or []) or [str(message.get("text", ""))])
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, list):
+        return [text for each in value for text in _texts(each)]
+    if not isinstance(value, dict):
+        return []
+    own = [value["text"]] if isinstance(value.get("text"), str) else []
+    return own + [text for name, each in value.items() if name != "text" or not own for text in _texts(each)]
+
+
+def rows(card: Json) -> dict[str, tuple[str, str]]:
+    """The rows of a plan card: for each id its status and its details."""
+    plan = block_of(card, "plan")
+    assert plan is not None
+    return {task["task_id"]: (task["status"], " ".join(_texts(task.get("details", {})))) for task in plan["tasks"]}
+
+
+def card_title(card: Json) -> str:
+    """The title of a plan card."""
+    plan = block_of(card, "plan")
+    assert plan is not None
+    return str(plan["title"])
+
+
+def buttons(message: Json) -> dict[str, Json]:
+    """The buttons of a message by what stands on them."""
+    elements = [each for block in message.get("blocks") or () for each in block.get("elements") or ()]
+    return {each["text"]["text"]: each for each in elements if each.get("type") == "button"}

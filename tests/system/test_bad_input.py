@@ -1,0 +1,154 @@
+"""What people and files do wrong: each ends in one clear message in the thread and in the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bot.slack.files import LARGEST
+from bot.workspace.people import Attached
+from handoff import events as ev
+from handoff.job import Job
+from tests.system.brains import Gate, played, purposes
+from tests.system.scene import SAMPLE, Scene, Talk, card_title, shown
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8
+INTERNALS = ("Traceback", "Error(", "Exception", "None", "pydantic", "/bot/", ".py")
+"""What people should never get to read."""
+
+
+def one_message(talk: Talk, *, parts: tuple[str, ...]) -> str:
+    """The one end of a request, with all that it should say and nothing that is only for developers."""
+    (end,) = talk.words()
+    text = shown(end)
+    assert not [part for part in parts if part not in text], text
+    assert not [word for word in INTERNALS if word in text], text
+    return text
+
+
+@pytest.fixture(autouse=True)
+def no_bug_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Whatever comes in, nothing of ours breaks: that would be in the log with its stack."""
+    yield
+    assert not [record.getMessage() for record in caplog.get_records("call") if record.exc_info]
+
+
+async def test_an_empty_mention(scene: Scene) -> None:
+    async with played(scene) as server:
+        talk = await scene.ask("")
+        job = await talk.over()
+        await talk.seen(lambda: talk.status() in {"active", ""})
+    one_message(talk, parts=("You mentioned me without a request", "for example"))
+    assert job.latest.state == "failed"
+    assert (await talk.of(ev.RequestAdded))[0].refusal
+    assert not talk.cards()
+    assert not server.requests
+
+
+async def test_files_without_a_word(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask("", files=[SAMPLE])
+        await talk.over()
+    one_message(talk, parts=("I got your files, but no request",))
+
+
+async def test_another_bot_that_mentions_us_is_left_alone(scene: Scene) -> None:
+    world = scene.workspace._world
+    channel, ts = scene.workspace.channel_id("#general"), "1700000000.000100"
+    event = {"type": "app_mention", "channel": channel, "ts": ts, "event_ts": ts, "user": "UOTHERBOT", "bot_id": "B1"}
+    async with scene.bot():
+        assert world.sockets is not None
+        body = world.delivery._callback({**event, "text": f"<@{scene.workspace.bot_user_id}> do something"})
+        ack = await world.sockets.send("events_api", body, None)
+        await scene.barrier()
+    assert ack.ok
+    assert await scene.store.head(scene.thread("#general", ts).key) is None
+    assert not [call for call in scene.workspace.calls("chat.postMessage") if call.args.get("thread_ts") == ts]
+
+
+async def answered_in_part_or_not(talk: Talk, job: Job, file: str) -> str:
+    """The one message names the file, and so does the trace."""
+    text = one_message(talk, parts=(file,))
+    assert "could not answer" in text or "Answered in part" in text
+    assert any(file in str(event) for event in await talk.events() if event.type != "RequestAdded")
+    assert job.latest.state == ("failed" if "could not answer" in text else "completed")
+    return text
+
+
+async def test_a_picture_that_is_called_a_table(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask("why did churn rise? draft a short note to the board", files=[("sales.csv", PNG)])
+        job = await talk.over()
+    text = await answered_in_part_or_not(talk, job, "sales.csv")
+    assert "really a PNG image" in text
+
+
+async def test_an_empty_file(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask("total revenue by month", files=[("empty.csv", b"")])
+        job = await talk.over()
+    text = await answered_in_part_or_not(talk, job, "empty.csv")
+    assert "`empty.csv` is empty (0 bytes)" in text
+
+
+async def test_a_huge_file(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask("total revenue by month", files=[("huge.csv", b"a,b\n" + b"1,2\n" * (LARGEST // 4))])
+        job = await talk.over()
+    text = await answered_in_part_or_not(talk, job, "huge.csv")
+    assert "32 MB" in text
+    (fetched,) = await talk.of(ev.AttachmentsFetched)
+    assert not fetched.artifacts
+
+
+async def test_a_good_file_beside_a_bad_one(scene: Scene) -> None:
+    async with scene.bot():
+        files: list[Attached] = [SAMPLE, ("huge.csv", b"a,b\n" + b"1,2\n" * (LARGEST // 4))]
+        talk = await scene.ask("total revenue by region", files=files)
+        job = await talk.over()
+    text = one_message(talk, parts=("Answered in part", "`huge.csv` is too large (33 MB); at most 32 MB", "South"))
+    assert job.latest.state == "completed"
+    assert text.count("is too large") == 1
+    assert card_title(talk.cards()[0]).startswith("Done in part")
+
+
+async def test_a_channel_that_the_bot_is_removed_from(scene: Scene) -> None:
+    gate = Gate()
+    async with played(scene, writer=gate) as server:
+        talk = await scene.ask("Draft a short note about tea", channel="#sales")
+        await gate.reached.wait()
+        await talk.seen(talk.cards)
+        await scene.person().kick("#sales")
+        gate.open()
+        job = await talk.over()
+    assert job.latest.answer
+    posted = {event.key.rpartition(":")[2]: event for event in await talk.of(ev.Posted)}
+    assert posted["answer"].ts == ""
+    assert posted["answer"].fault == "I am no longer in that channel"
+    assert purposes(server) == ["planner", "specialist:writer"]
+    assert not talk.words()
+
+
+async def test_an_archived_channel(scene: Scene) -> None:
+    gate = Gate()
+    async with played(scene, writer=gate):
+        talk = await scene.ask("Draft a short note about tea", channel="#sales")
+        await gate.reached.wait()
+        await talk.seen(talk.cards)
+        scene.workspace.archive("#sales")
+        gate.open()
+        await talk.over()
+    (answer,) = [event for event in await talk.of(ev.Posted) if event.key.endswith(":answer")]
+    assert answer.fault == "the channel is archived"
+
+
+async def test_a_very_long_request_with_odd_signs(scene: Scene) -> None:
+    async with scene.bot():
+        text = "Draft a short note about tea. \u202eABC \u0000\u0007 <!channel> *_~`@everyone " + "and more " * 3000
+        talk = await scene.ask(text)
+        job = await talk.over()
+    assert job.latest.state == "completed"
+    assert len(talk.cards()) == 1
+    assert "\u202e" not in shown(talk.words()[0])
+    assert not [call for call in scene.workspace.calls("chat.postMessage") if not call.ok]

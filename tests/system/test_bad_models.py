@@ -1,0 +1,270 @@
+"""What models do wrong: refuse, talk nonsense, plan what cannot be, break down. Each ends in one clear message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from handoff import events as ev
+from handoff.job import Job
+from handoff.plan_check import MAX_SUBTASKS
+from specialists.dialogue import ToolCall
+from specialists.registry import CREWS, load_crew
+from specialists.toolkits.catalogue import all_tools
+from specialists.toolkits.tool import Tool
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.wire import WireRequest
+from tests.system.brains import (
+    connect,
+    escalation,
+    in_turn,
+    plan,
+    played,
+    provider,
+    purposes,
+    result,
+    subtask,
+    tool_call,
+)
+from tests.system.scene import Scene, Talk, card_title, rows, shown
+
+GOOD = plan(subtask("text", "writer"))
+CYCLE = plan(subtask("a", "writer", ["b"]), subtask("b", "reviewer", ["a"]))
+UNKNOWN = plan(subtask("a", "astrologer"))
+EMPTY = plan()
+LONG = plan(subtask("a", "writer", intent="Write about it again and again. " * 3_000))
+MANY = plan(*(subtask(f"s{n}", "writer") for n in range(10_000)))
+NONSENSE = Reply("Bananas are berries; strawberries are not.")
+HALF = Reply('{"goal": "half a plan", "subtasks": [{"id": "a"', stop="max_tokens")
+WRONG_SHAPE = Reply(json.dumps({"goal": 7, "subtasks": "none", "mood": "sunny"}))
+BAD_PLANS = {
+    "cycle": (CYCLE, "cycle among a, b"),
+    "unknown specialist": (UNKNOWN, "unknown specialist 'astrologer'"),
+    "empty": (EMPTY, "no subtasks"),
+    "ten thousand": (MANY, f"10,000 subtasks; at most {MAX_SUBTASKS}"),
+    "too long": (LONG, "characters long; at most 60,000"),
+    "nonsense": (NONSENSE, "no JSON object"),
+    "cut off": (HALF, "cut off at the length limit"),
+    "wrong shape": (WRONG_SHAPE, "subtasks:"),
+}
+
+
+def failed(talk: Talk, job: Job, step: str, *parts: str) -> str:
+    """One message that says the step, the reason and what to do."""
+    assert job.latest.state == "failed"
+    (end,) = talk.words()
+    text = shown(end)
+    for part in (f"*Step:* {step}", "*Reason:*", "*What you can do:*", *parts):
+        assert part in text
+    for word in ("Traceback", "Exception", "pydantic", ".py", "internal error"):
+        assert word not in text
+    (card,) = talk.cards()
+    assert card_title(card).startswith("Failed after ")
+    assert not {"in_progress", "pending"} & {status for status, _ in rows(card).values()}
+    return text
+
+
+@pytest.fixture(autouse=True)
+def no_bug_is_logged(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Whatever a model says, nothing of ours breaks: that would be in the log with its stack."""
+    yield
+    for when in ("setup", "call"):
+        found = [record.getMessage() for record in caplog.get_records(when) if record.exc_info]
+        assert found == (getattr(request.node, "expected_faults", []) if when == "call" else [])
+
+
+@pytest.mark.parametrize("kind", BAD_PLANS)
+async def test_a_bad_plan_goes_back_once_with_its_exact_faults(scene: Scene, kind: str) -> None:
+    bad, fault = BAD_PLANS[kind]
+    async with played(scene, planner=in_turn(bad, GOOD)) as server:
+        talk = await scene.ask("Draft a short note about tea")
+        job = await talk.over()
+
+    assert job.latest.state == "completed"
+    (rejected,) = await talk.of(ev.PlanRejected)
+    assert fault in " ".join(rejected.faults)
+    second = server.requests[1].messages[0].text
+    assert all(f"- {fault}" in second for fault in rejected.faults)
+    assert purposes(server) == ["planner", "planner", "specialist:writer"]
+    assert len(talk.words()) == len(talk.cards()) == 1
+
+
+@pytest.mark.parametrize("kind", BAD_PLANS)
+async def test_two_bad_plans_end_the_request(scene: Scene, kind: str) -> None:
+    bad, fault = BAD_PLANS[kind]
+    async with played(scene, planner=lambda _: bad) as server:
+        talk = await scene.ask("Draft a short note about tea")
+        job = await talk.over()
+        await talk.seen(lambda: talk.status() == "active")
+
+    assert fault in failed(talk, job, "planning", "no usable plan").replace("`", "")
+    assert len(await talk.of(ev.PlanRejected)) == 2
+    assert purposes(server) == ["planner", "planner"]
+
+
+async def test_a_planner_that_refuses(scene: Scene) -> None:
+    refusal = Reply("I can't help with that.", stop="refused")
+    async with played(scene, api="anthropic", planner=lambda _: refusal) as server:
+        talk = await scene.ask("Draft something odd about tea")
+        job = await talk.over()
+    failed(talk, job, "planning", "the model declined this request")
+    assert purposes(server) == ["planner"]
+
+
+async def test_a_specialist_that_refuses_every_time(scene: Scene) -> None:
+    refusal = Reply("I can't help with that.", stop="refused")
+    async with played(scene, api="anthropic", planner=lambda _: GOOD, specialist=lambda _: refusal) as server:
+        talk = await scene.ask("Draft something odd about tea")
+        job = await talk.over()
+    failed(talk, job, "Do part text", "The model refused this task")
+    assert purposes(server)[1:] == ["specialist:writer", "specialist:reviewer"], "its fallback had a try"
+
+
+async def test_a_synthesizer_that_refuses(scene: Scene) -> None:
+    both = plan(subtask("a", "writer"), subtask("b", "reviewer"))
+    async with played(
+        scene,
+        api="anthropic",
+        planner=lambda _: both,
+        writer=lambda _: result("Alpha."),
+        reviewer=lambda _: result("Beta."),
+        synthesizer=lambda _: Reply("No.", stop="refused"),
+    ):
+        talk = await scene.ask("Do two things")
+        job = await talk.over()
+    assert job.latest.state == "completed"
+    (answer,) = talk.words()
+    assert "declined to put the parts together" in shown(answer)
+    assert "Alpha." in shown(answer)
+    assert "Beta." in shown(answer)
+
+
+@pytest.mark.parametrize(
+    "said", ["", "Bananas.", "\u0000\ud83c\udf4c" * 20, "x" * 400_000], ids=["", "a", "odd", "huge"]
+)
+async def test_a_specialist_that_talks_nonsense_still_ends_in_one_message(scene: Scene, said: str) -> None:
+    async with played(scene, planner=lambda _: GOOD, specialist=lambda _: Reply(said)):
+        talk = await scene.ask("Draft a short note about tea")
+        job = await talk.over()
+    assert job.latest.over
+    if said:
+        assert job.latest.state == "completed"
+        assert len(talk.words()) == (1 if len(said) < 1_000 else 5), "64 KB, in parts"
+    else:
+        failed(talk, job, "Do part text", "no answer")
+
+
+async def test_a_specialist_that_calls_what_is_not_there(scene: Scene) -> None:
+    calls = Reply(calls=(ToolCall(id="c1", name="launch_rocket", arguments={"to": "the moon"}),), stop="tool_use")
+    async with played(scene, planner=lambda _: GOOD, specialist=lambda _: calls):
+        talk = await scene.ask("Draft a short note about tea")
+        job = await talk.over()
+    failed(talk, job, "Do part text", "without a result")
+    replies = await talk.of(ev.ToolReturned)
+    assert "There is no tool 'launch_rocket'" in replies[0].reply["text"]
+
+
+@pytest.mark.parametrize("kind", ["server_error", "rate_limited", "overloaded", "bad_key", "no_quota", "reset", "html"])
+async def test_a_model_that_is_down(scene: Scene, kind: str) -> None:
+    fault = Fault(kind)  # type: ignore[arg-type]  # one of its own words
+    async with played(scene, api="anthropic", planner=lambda _: fault):
+        talk = await scene.ask("Draft a short note about tea")
+        job = await talk.over()
+        await talk.seen(lambda: talk.status() == "active")
+    text = failed(talk, job, "planning", "leadhand check")
+    assert "sk-12345" not in text
+    (event,) = await talk.of(ev.RequestFailed)
+    assert event.step == "planning"
+
+
+async def test_a_model_that_fails_while_specialists_work(scene: Scene) -> None:
+    async with played(scene, api="anthropic", planner=lambda _: GOOD, specialist=lambda _: Fault("bad_request")):
+        talk = await scene.ask("Draft a short note about tea")
+        job = await talk.over()
+    failed(talk, job, "Do part text")
+    assert len(await talk.of(ev.AttemptFailed)) == 2, "the specialist and its fallback"
+
+
+async def test_a_fault_that_passes_is_not_seen_by_anybody(scene: Scene) -> None:
+    async with played(scene, api="anthropic", planner=lambda _: GOOD) as server:
+        server.fail_next(Fault("overloaded"), Fault("reset"))
+        talk = await scene.ask("Draft a short note about tea")
+        job = await talk.over()
+    assert job.latest.state == "completed"
+    assert not job.latest.gaps
+    assert len(server.requests) == 4
+
+
+async def test_a_specialist_that_always_fails_leaves_a_named_gap(scene: Scene) -> None:
+    three = plan(subtask("a", "reviewer"), subtask("b", "writer"), subtask("c", "reviewer", ["b"]))
+
+    def reviewer(request: WireRequest) -> Reply:
+        if "part c" in request.messages[0].text:
+            return result("Gamma.")
+        return escalation("out_of_scope", "The minutes of the meeting are missing.")
+
+    async with played(scene, planner=lambda _: three, writer=lambda _: result("Beta."), reviewer=reviewer) as server:
+        talk = await scene.ask("Do three things")
+        job = await talk.over()
+    assert job.latest.state == "completed"
+    (answer,) = talk.words()
+    assert "*Answered in part.* Missing:\n• Do part a: The minutes of the meeting are missing." in shown(answer)
+    (card,) = talk.cards()
+    assert card_title(card).startswith("Done in part")
+    assert {name: status for name, (status, _) in rows(card).items()} == {
+        "a": "error",
+        "b": "complete",
+        "c": "complete",
+    }
+    told = server.requests[-1].messages[0].text
+    assert "# Gaps\n- Do part a: The minutes of the meeting are missing." in told
+
+
+async def test_what_waited_for_a_failed_part_is_skipped_and_said(scene: Scene) -> None:
+    chain = plan(subtask("a", "reviewer"), subtask("b", "writer", ["a"]), subtask("c", "writer"))
+    async with played(
+        scene,
+        planner=lambda _: chain,
+        reviewer=lambda _: escalation("out_of_scope", "Nothing to check."),
+        writer=lambda _: result("Gamma."),
+    ):
+        talk = await scene.ask("Do three things")
+        job = await talk.over()
+    assert {name: work.state for name, work in job.latest.work.items()} == {
+        "a": "error",
+        "b": "skipped",
+        "c": "complete",
+    }
+    text = shown(talk.words()[0])
+    assert "Do part a: Nothing to check." in text
+    assert "Do part b: it needed 'Do part a'" in text
+
+
+async def test_a_tool_that_breaks(scene: Scene, request: pytest.FixtureRequest) -> None:
+    async def broken(arguments: object, workbench: object) -> None:
+        """Break."""
+        raise ZeroDivisionError(f"{arguments} {workbench}"[:5])
+
+    tools = all_tools()
+    real = tools["publish_document"]
+    tools["publish_document"] = Tool(real.name, real.access, real.arguments, broken)  # type: ignore[arg-type]
+    crew = load_crew(CREWS / "general", tools)
+    request.node.expected_faults = ["the tool publish_document broke"]
+    say = tool_call("publish_document", title="Tea", markdown="# Tea")
+    both = plan(subtask("a", "writer"), subtask("b", "reviewer"))
+    async with (
+        provider(
+            planner=lambda _: both,
+            writer=lambda _: say,
+            reviewer=in_turn(result("Beta."), Fault("bad_request")),
+        ) as server,
+        scene.bot(connect("chat", server), crew=crew),
+    ):
+        talk = await scene.ask("Do two things")
+        job = await talk.over()
+    assert job.latest.state == "completed"
+    assert "the tool publish_document broke" in str(await talk.of(ev.AttemptFailed))
+    assert len(talk.words()) == 1

@@ -1,0 +1,240 @@
+"""Status, trace, cancel and Stop: what they show, who may, and that nothing comes afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from handoff import events as ev
+from tests.system.brains import Gate, Words, connect, plan, played, provider, purposes, result, subtask
+from tests.system.scene import Json, Scene, Talk, block_of, buttons, card_title, eventually, rows, shown
+
+TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"), subtask("third", "writer", ["second"]))
+NOBODYS = "J0000000000"
+
+
+@asynccontextmanager
+async def at_work(scene: Scene, **options: object) -> AsyncIterator[Talk]:
+    """A job of which one part is done, one is under way and one is left. What is under way goes on in the end."""
+    gate = Gate(result("Checked."))
+    words: dict[str, Words] = {"planner": lambda _: TWO, "writer": lambda _: result("Written."), "reviewer": gate}
+    async with provider(**words) as server, scene.bot(connect("chat", server), **options):
+        talk = await scene.ask("Write and check three parts")
+        await talk.until(lambda job: job.latest.work and job.latest.work["first"].state == "complete")
+        await gate.reached.wait()
+        await talk.seen(talk.cards)
+        yield talk
+        said = [message["ts"] for message in talk.replies()]
+        gate.open()
+        await scene.barrier()
+        assert [message["ts"] for message in talk.replies()] == said, "nothing is posted after the report"
+        assert purposes(server).count("synthesizer") == 0
+
+
+async def command(scene: Scene, text: str, who: str = "ana") -> Json:
+    """A slash command, and the one answer that only its person sees."""
+    person = scene.person(who)
+    before = len(person.ephemerals("#general"))
+    await person.command("#general", "/leadhand", text)
+    found = await scene.workspace.until(lambda: person.ephemerals("#general")[before:])
+    assert len(found) == 1
+    return found[0]
+
+
+async def stopped(talk: Talk, who: str = "ana") -> None:
+    """The job ended with a report of what was done."""
+    job = await talk.over()
+    person = talk.scene.person(who).id
+    assert job.latest.state == "cancelled"
+    (report,) = talk.words()
+    text = shown(report)
+    assert f"*Stopped* by <@{person}>" in text
+    assert "*Done:* Do part first" in text
+    assert "*In progress:* Do part second" in text
+    assert "*Left:* Do part third" in text
+    (card,) = talk.cards()
+    assert card_title(card).startswith("Stopped after ")
+    assert {name: status for name, (status, _) in rows(card).items()} == {
+        "first": "complete",
+        "second": "error",
+        "third": "pending",
+    }
+    assert not buttons(card)
+    await talk.seen(lambda: talk.status() == "active")
+    assert [event.user for event in await talk.of(ev.CancelRequested)] == [person]
+
+
+async def test_the_native_stop_ends_the_job_with_a_report(scene: Scene) -> None:
+    async with at_work(scene) as talk:
+        await talk.seen(lambda: talk.status() == "processing")
+        await scene.person().stop(talk.channel, talk.ts)
+        await stopped(talk)
+
+
+async def test_the_cards_own_stop_button(scene: Scene) -> None:
+    async with at_work(scene) as talk:
+        await scene.person().click(talk.channel, talk.cards()[0]["ts"], "stop")
+        told = await talk.seen(lambda: scene.person().ephemerals(talk.channel))
+        assert told[0]["text"].startswith("Stopping.")
+        await stopped(talk)
+
+
+async def test_the_command_cancel(scene: Scene) -> None:
+    async with at_work(scene) as talk:
+        told = await command(scene, f"cancel {talk.key.job.lower()}")
+        assert told["text"].startswith("Stopping.")
+        await stopped(talk)
+        again = await command(scene, f"cancel {talk.key.job}")
+        assert again["text"] == f"{talk.key.job} is over already."
+
+
+async def test_the_word_stop_in_the_thread(scene: Scene) -> None:
+    async with at_work(scene) as talk:
+        await talk.say("@leadhand stop")
+        await stopped(talk)
+
+
+async def test_two_stops_are_one_report(scene: Scene) -> None:
+    async with at_work(scene) as talk:
+        await scene.person().click(talk.channel, talk.cards()[0]["ts"], "stop")
+        await scene.person().click(talk.channel, talk.cards()[0]["ts"], "stop")
+        job = await talk.over()
+        assert job.latest.state == "cancelled"
+        assert len(talk.words()) == 1
+
+
+async def test_an_admin_may_stop_what_others_asked_for(scene: Scene) -> None:
+    async with at_work(scene, admins=frozenset({scene.person("cleo").id})) as talk:
+        assert (await command(scene, f"cancel {talk.key.job}", who="cleo"))["text"].startswith("Stopping.")
+        await stopped(talk, who="cleo")
+
+
+async def test_others_are_refused_for_their_eyes_only(scene: Scene) -> None:
+    async with at_work(scene) as talk:
+        ben = scene.person("ben")
+        for text in ("status", "trace", "cancel"):
+            told = await command(scene, f"{text} {talk.key.job}", who="ben")
+            assert told["text"] == "Only who asked for this job may do that."
+        await ben.click(talk.channel, talk.cards()[0]["ts"], "stop")
+        await ben.stop(talk.channel, talk.ts)
+        await talk.seen(lambda: len(ben.ephemerals(talk.channel)) == 5)
+        assert {each["text"] for each in ben.ephemerals(talk.channel)} == {"Only who asked for this job may do that."}
+        job = await talk.job()
+        assert job is not None
+        assert job.latest.state == "working"
+        assert not talk.words()
+        await scene.person().stop(talk.channel, talk.ts)
+        await stopped(talk)
+
+
+async def test_stop_where_nothing_is_under_way(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask("Draft a short note about tea")
+        await talk.over()
+        await talk.say("@leadhand stop")
+        told = await talk.seen(lambda: scene.person().ephemerals(talk.channel))
+        await scene.barrier()
+    assert told[0]["text"].startswith("There is nothing to stop")
+    assert len(talk.words()) == 1
+    assert not await talk.of(ev.CancelRequested)
+
+
+async def test_a_job_can_be_stopped_while_it_is_planned(scene: Scene) -> None:
+    gate = Gate()
+    async with played(scene, planner=gate):
+        talk = await scene.ask("Draft a short note about tea")
+        await gate.reached.wait()
+        await talk.seen(talk.cards)
+        await scene.person().click(talk.channel, talk.cards()[0]["ts"], "stop")
+        job = await talk.over()
+        gate.open()
+        await scene.barrier()
+    assert job.latest.state == "cancelled"
+    (report,) = talk.words()
+    assert "No plan was made yet" in shown(report)
+    assert not buttons(talk.cards()[0])
+
+
+async def test_a_job_can_be_stopped_while_it_waits_for_an_answer(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask("total revenue", files=[("a.csv", b"revenue\n1\n"), ("b.csv", b"revenue\n2\n")])
+        await talk.question()
+        await talk.seen(lambda: talk.status() == "suspended")
+        await command(scene, f"cancel {talk.key.job}")
+        job = await talk.over()
+        await talk.seen(lambda: talk.status() == "active")
+        question, report = talk.words()
+        assert job.latest.state == "cancelled"
+        assert "*Stopped*" in shown(report)
+        await scene.person().click(talk.channel, question["ts"], "answer:0")
+        told = await talk.seen(lambda: scene.person().ephemerals(talk.channel)[1:])
+        assert "closed" in told[0]["text"]
+        await talk.seen(lambda: not buttons(talk.words()[0]))
+        assert "No answer is needed any more" in shown(talk.words()[0])
+
+
+async def test_status_lists_jobs_and_shows_one(scene: Scene) -> None:
+    async with at_work(scene) as talk:
+        listed = shown(await command(scene, "status"))
+        assert f":gear: `{talk.key.job}` Get it done · working" in listed
+        detail = shown(await command(scene, f"status {talk.key.job}"))
+        assert f"Job {talk.key.job}" in detail
+        assert "Do part first · writer · complete" in detail
+        assert "Do part second · reviewer · in progress" in detail
+        assert "Do part third · writer · pending" in detail
+        assert "no jobs yet" in shown(await command(scene, "status", who="ben"))
+        await scene.person().stop(talk.channel, talk.ts)
+        await talk.over()
+
+
+@pytest.mark.parametrize("verb", ["status", "trace", "cancel"])
+async def test_a_job_that_nobody_knows(scene: Scene, verb: str) -> None:
+    async with scene.bot():
+        assert "do not know that job" in shown(await command(scene, f"{verb} {NOBODYS}"))
+        assert "is no job" in shown(await command(scene, f"{verb} tomorrow"))
+    assert not scene.person().errors()
+
+
+async def test_trace_gives_a_timeline_and_the_whole_log_as_json(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask("Draft a short note about tea")
+        await talk.over()
+        told = shown(await command(scene, f"trace {talk.key.job}"))
+        dm = scene.person().dm
+        (message,) = await scene.workspace.until(lambda: [m for m in scene.workspace.messages(dm) if m.get("files")])
+        data = await scene.workspace.file(message["files"][0]["id"])
+    assert f"Job {talk.key.job}, " in told
+    assert "asked by " in told
+    assert "plan of 1 subtasks" in told
+    assert "text: writer starts (attempt 1, balanced)" in told
+    assert "posted answer" in told
+    assert message["files"][0]["name"] == f"{talk.key.job}.json"
+    trace = json.loads(data)
+    assert trace["job"] == talk.key.job
+    log = await scene.store.log(talk.key)
+    assert trace["events"] == [{"seq": entry.seq, **json.loads(entry.payload)} for entry in log]
+    assert len(talk.replies()) == 2, "the thread is left alone"
+
+
+async def test_feedback_is_a_fact_in_the_log(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask("Draft a short note about tea")
+        await talk.over()
+        (answer,) = talk.words()
+        thumbs = block_of(answer, "context_actions")
+        assert thumbs is not None
+        bad = thumbs["elements"][0]["negative_button"]["value"]
+        await scene.person("ben").click(talk.channel, answer["ts"], "feedback", bad)
+        told = await talk.seen(lambda: scene.person("ben").ephemerals(talk.channel))
+        await talk.until(lambda job: job.seq and job.current is None)
+        (given,) = await feedback(talk)
+    assert told[0]["text"].startswith("Thank you")
+    assert (given.user, given.good, given.request) == (scene.person("ben").id, False, talk.ts)
+
+
+async def feedback(talk: Talk) -> list[ev.FeedbackGiven]:
+    """The feedback in the log, once there is some."""
+    return await eventually(lambda: talk.of(ev.FeedbackGiven))

@@ -1,0 +1,106 @@
+"""What an owner commits, and when: noted events come before later ones, share their write, and never fail in silence."""
+
+import asyncio
+from typing import Any
+
+from bot.owner import Owner
+from handoff import events as ev
+from handoff.contracts import Place, Request
+from handoff.effects import Effect, MakePlan
+from handoff.job import Job
+from handoff.store.interface import Claim, Commit, JobKey
+from handoff.store.memory import MemoryStore
+
+PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
+KEY = JobKey(PLACE.team, PLACE.job_id)
+FAULT = ev.PlanRejected(at=1.0, request="100.1", faults=("a",))
+END = ev.RequestFailed(at=1.0, request="100.1", step="planning", reason="r", advice="a")
+
+
+class Store(MemoryStore):
+    """Keeps what each commit held. `late` is how many seconds the clock is ahead."""
+
+    def __init__(self) -> None:
+        self.late = 0.0
+        super().__init__(clock=lambda: 1000.0 + self.late)
+        self.commits: list[list[str]] = []
+
+    async def commit(self, claim: Claim, operation: str, expected: int, payloads: Any, **more: Any) -> Commit:
+        self.commits.append([ev.load(payload).type for payload in payloads])
+        return await super().commit(claim, operation, expected, payloads, **more)
+
+
+class Planning:
+    """Notes a fault of the plan, then reports the request's end; posts are done at once."""
+
+    def __init__(self) -> None:
+        self.shown: list[Job] = []
+
+    async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
+        if not isinstance(effect, MakePlan):
+            return ev.Posted(at=2.0, request="100.1", key=getattr(effect, "key", ""), ts="5.5")
+        return await self.plan(owner)
+
+    async def plan(self, owner: Owner) -> ev.Event | None:
+        owner.note(FAULT)
+        return END
+
+    def changed(self, owner: Owner, before: Job, after: Job) -> None:
+        del owner, before
+        self.shown.append(after)
+
+    async def left(self, owner: Owner) -> None:
+        del owner
+
+
+class Robbed(Planning):
+    """Another instance takes the job just before something is noted."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store = store
+        self.stopped = False
+
+    async def plan(self, owner: Owner) -> ev.Event | None:
+        self._store.late = 60.0
+        assert await self._store.claim("other", lease=30, schema=1) is not None
+        owner.note(FAULT)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.stopped = True
+        return None
+
+
+async def owned(store: Store, performer: Planning) -> Owner:
+    event = ev.RequestAdded(at=0.0, place=PLACE, request=Request(id="100.1", user="U1", text="do", at=0.0))
+    await store.ingest(KEY, ev.dump(event), dedupe=("1",))
+    claim = await store.claim("me", lease=30, schema=1)
+    assert claim is not None
+    return Owner(claim, store, performer, lease=30)
+
+
+async def test_a_noted_event_goes_with_the_next_report_and_before_it() -> None:
+    store, performer = Store(), Planning()
+    owner = await owned(store, performer)
+    await asyncio.wait_for(owner.work(), 5)
+    together = next(commit for commit in store.commits if "PlanRejected" in commit)
+    assert [name for name in together if name != "Posted"] == ["PlanRejected", "RequestFailed"]
+
+
+async def test_people_are_shown_the_last_state() -> None:
+    store, performer = Store(), Planning()
+    owner = await owned(store, performer)
+    await asyncio.wait_for(owner.work(), 5)
+    assert performer.shown[-1] == owner.job
+    assert performer.shown[-1].latest.state == "failed"
+
+
+async def test_all_work_stops_where_a_noted_event_cannot_be_kept() -> None:
+    store = Store()
+    performer = Robbed(store)
+    owner = await owned(store, performer)
+    await asyncio.wait_for(owner.work(), 5)
+    assert performer.stopped
+    assert not owner.rests
+    assert "PlanRejected" not in [ev.load(entry.payload).type for entry in await store.log(KEY)]
