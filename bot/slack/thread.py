@@ -20,6 +20,7 @@ from bot.slack.views import ending
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import question, question_answered, question_dropped
+from bot.slack.web_calls import Doubt, Refused
 from handoff import messages
 from handoff.contracts import Artifact
 from handoff.events import AttachmentsFetched
@@ -67,7 +68,10 @@ class Thread:
         if key == messages.card_end(ask.id):
             return await self._paint_the_end(job, ask)
         if key == messages.answer(ask.id):
-            return await self._post_the_end(claim, job, ask)
+            sent = await self._post_the_end(claim, job, ask)
+            if sent.fault:
+                await self._tell_alone(claim, job, ask, sent.fault)
+            return sent
         for work in ask.work.values():
             asked = work.question
             if asked is not None and key == messages.question(ask.id, work.subtask.id, asked.number):
@@ -105,6 +109,29 @@ class Thread:
             if sent.fault:
                 break
         return sent
+
+    async def _tell_alone(self, claim: Claim, job: Job, ask: Ask, fault: str) -> None:
+        """The thread is out of reach: tell the requester in a direct message, once at most."""
+        key = f"{messages.answer(ask.id)}:alone"
+        calls, message = self._outbox.calls, ending.unreachable(job, fault)
+        if not (await self._outbox.begin(claim, key)).first:
+            return
+        try:
+            direct = await calls.make(
+                "conversations.open", lambda: self._client.conversations_open(users=ask.request.user), again=True
+            )
+            channel = direct["channel"]["id"]
+            told = await calls.make(
+                "chat.postMessage",
+                lambda: self._client.chat_postMessage(
+                    channel=channel, text=message.text, blocks=list(message.blocks), unfurl_links=False
+                ),
+                channel=channel,
+            )
+        except (Refused, Doubt) as error:
+            log.warning("job %s: its requester could not be told: %s", job.id, error)
+        else:
+            await self._outbox.done(claim, key, str(told["ts"]))
 
     def _ending(self, job: Job, ask: Ask) -> Outgoing:
         if ask.refusal:

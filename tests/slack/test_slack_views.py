@@ -10,7 +10,7 @@ import pytest
 
 from bot.slack.views.answer import MARKDOWN_LIMIT, answer, answer_end, cited
 from bot.slack.views.card import card_title, plan_card
-from bot.slack.views.ending import cancelled, failed, queued, refused
+from bot.slack.views.ending import cancelled, failed, refused, unreachable
 from bot.slack.views.home import app_home, help_message, start_job_modal
 from bot.slack.views.outgoing import Outgoing, button, seconds
 from bot.slack.views.question import choice_of, question, question_answered, question_dropped
@@ -285,6 +285,11 @@ def test_a_timeline_is_short_and_readable() -> None:
     assert "<!channel>" not in taken(trace(job, many, "in a file"))
 
 
+def test_what_the_requester_is_told_alone_is_valid() -> None:
+    job = Job(place=Place(team="T1", channel="C0000000A", thread_ts="1.0"))
+    assert job.id in taken(unreachable(job, EVIL))
+
+
 def test_home_help_and_window_are_valid() -> None:
     check_view(app_home([JobLine(f"J{n}", "working", EVIL, "C1", 1.0) for n in range(30)]))
     check_view(app_home([]))
@@ -292,7 +297,6 @@ def test_home_help_and_window_are_valid() -> None:
     check_view(start_job_modal("", "{}"))
     taken(help_message())
     taken(refused("no"))
-    taken(queued(2))
 
 
 def test_no_view_lets_hostile_words_through() -> None:

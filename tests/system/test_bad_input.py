@@ -128,6 +128,9 @@ async def test_a_channel_that_the_bot_is_removed_from(scene: Scene) -> None:
     assert posted["answer"].fault == "I am no longer in that channel"
     assert purposes(server) == ["planner", "specialist:writer"]
     assert not talk.words()
+    (told,) = scene.workspace.messages(scene.person().dm)
+    assert "I am no longer in that channel" in told["text"]
+    assert job.id in told["text"]
 
 
 async def test_an_archived_channel(scene: Scene) -> None:

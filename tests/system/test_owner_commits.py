@@ -1,4 +1,4 @@
-"""What an owner commits, and when: noted events come before later ones, share their write, and never fail in silence."""
+"""What an owner commits, and when: noted events come before later ones, share their write, never fail in silence."""
 
 import asyncio
 from typing import Any

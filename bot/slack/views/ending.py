@@ -43,11 +43,14 @@ def refused(reason: str) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text),))
 
 
-def queued(ahead: int) -> Outgoing:
-    """A request that waits for earlier ones of its thread."""
-    others = "an earlier request" if ahead == 1 else f"{ahead} earlier requests"
-    text = f":hourglass_flowing_sand: I am still at {others} in this thread. Yours comes next."
-    return Outgoing(text=text, blocks=(section(text),), priority="card")
+def unreachable(job: Job, fault: str) -> Outgoing:
+    """For the requester alone: the end of a request whose thread cannot be written to any more."""
+    text = (
+        f"I could not post the end of your request in <#{job.place.channel}>: {clean(fault)}. "
+        f"What was done is kept: `/leadhand trace {job.id}`. "
+        "Invite me again and mention me in the thread to have it there."
+    )
+    return Outgoing(text=text, blocks=(section(text),))
 
 
 def _progress(ask: Ask) -> list[Block]:
