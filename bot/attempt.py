@@ -105,16 +105,18 @@ class _Log:
             await self._owner.report(event)
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
-        """Keep a tool's reply."""
-        await self._owner.report(
-            ev.ToolReturned(
-                **_of(self._effect),
-                reply=reply.model_dump(mode="json"),
-                artifacts=outcome.artifacts,
-                gaps=outcome.gaps,
-                sources=outcome.sources,
-            )
+        """Keep a tool's reply: at once where it made files, else while the model is already told of it."""
+        event = ev.ToolReturned(
+            **_of(self._effect),
+            reply=reply.model_dump(mode="json"),
+            artifacts=outcome.artifacts,
+            gaps=outcome.gaps,
+            sources=outcome.sources,
         )
+        if outcome.artifacts:
+            await self._owner.report(event)
+        else:
+            self._owner.note(event)
 
 
 def _failed(effect: RunSubtask, kind: ev.FailureKind, message: str, **more: Any) -> ev.AttemptFailed:

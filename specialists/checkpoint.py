@@ -22,7 +22,7 @@ class ToolReturn:
 
 
 class AttemptLog(Protocol):
-    """The log of one attempt. What was written here is never done again."""
+    """The log of one attempt. What was kept here is never done again."""
 
     @property
     def history(self) -> Sequence[Turn | ToolReturn]:
@@ -32,4 +32,7 @@ class AttemptLog(Protocol):
         """Keep a model turn. Awaited before any tool runs that it asks for."""
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
-        """Keep a tool's reply. Calls of one turn run side by side, so this may be awaited several times at once."""
+        """Keep a tool's reply, or see to it that it is kept before the next turn.
+
+        Calls of one turn run side by side, so this may be awaited several times at once.
+        """

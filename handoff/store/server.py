@@ -149,10 +149,11 @@ async def cancellable(call: Awaitable[T]) -> T:
     """
     task = asyncio.current_task()
     before = task.cancelling() if task is not None else 0
-    result = await call
-    if task is not None and task.cancelling() > before:
-        raise asyncio.CancelledError
-    return result
+    try:
+        return await call
+    finally:
+        if task is not None and task.cancelling() > before:
+            raise asyncio.CancelledError
 
 
 def _text(value: Any) -> str:

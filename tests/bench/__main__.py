@@ -27,7 +27,7 @@ from tests.providers.server import ProviderServer
 
 CALL_MS = 200
 SLOW = "w1"
-WALLS = 5
+WALLS = 7
 PAIRS, JOBS_A_PAIR = 8, 10
 SIDE_BY_SIDE, RATE_JOBS = 20, 60
 MENTIONS, MENTIONS_A_SECOND = 150, 50
@@ -128,6 +128,11 @@ async def walls(data: Path, bodies: Path) -> None:
         wall, hand = statistics.median(seconds), statistics.median(hands)
         goal = f"<= {bar:.2f} s" if bar else ""
         row(label, f"{wall:.2f} s", goal, f"{hand:.2f} s", met=round(wall, 2) <= bar if bar else None)
+        row("  lowest and highest", _span(seconds), "", _span(hands))
+
+
+def _span(seconds: list[float]) -> str:
+    return f"{min(seconds):.2f}-{max(seconds):.2f} s"
 
 
 async def busy(data: Path, bodies: Path) -> None:
