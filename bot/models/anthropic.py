@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bot.models.calling import Calling, Emitter, Limits
+from bot.models.connection import Connection
 from bot.models.prices import Prices
 from bot.models.reading import BadReplyError, Reading, Tokens, json_object, tool_call, whole_count
 from bot.models.strict_schema import strict_schema
@@ -44,12 +44,8 @@ class AnthropicModel:
         self, tiers: Mapping[Tier, str], *, api_key: str, base_url: str | None = None, limits: Limits | None = None
     ) -> None:
         self.tiers = dict(tiers)
-        self._api_key = api_key
-        self._base_url = base_url
         self._calling = Calling(_WHO, limits or Limits(), Prices(self.tiers.values(), provider="anthropic"))
-        self._client: anthropic.AsyncAnthropic | None = None
-        self._sdk: Any = None
-        self._warming = asyncio.Lock()
+        self._connection = Connection(lambda: connect(api_key, base_url))
 
     @property
     def label(self) -> str:
@@ -59,44 +55,39 @@ class AnthropicModel:
     async def warm(self) -> None:
         """Import the SDK, in a thread, so that the first call need not wait for it."""
         self._calling.prices.start()
-        async with self._warming:
-            if self._client is None:
-                self._sdk, self._client = await asyncio.to_thread(self._connect)
+        await self._connection.open()
 
     async def reply(self, call: ModelCall) -> Turn:
         """One turn. Raises `ModelError`."""
-        if self._client is None:
-            await self.warm()
-        return await self._calling.run(call, self.tiers[call.tier], self._sdk, self._attempt)
+        self._calling.prices.start()
+        sdk, _ = await self._connection.open()
+        return await self._calling.run(call, self.tiers[call.tier], sdk, self._attempt)
 
     async def close(self) -> None:
         """Release connections, inside the running loop."""
         await self._calling.prices.close()
-        if self._client is not None:
-            await self._client.close()
-
-    def _connect(self) -> tuple[Any, anthropic.AsyncAnthropic]:
-        import anthropic  # noqa: PLC0415 - 2 s and 85 MB, only for those who use it
-
-        # The SDK's transport over aiohttp takes half the CPU time of its default one, and aiohttp is here anyway.
-        client = anthropic.AsyncAnthropic(
-            api_key=self._api_key,
-            base_url=self._base_url,
-            max_retries=0,
-            http_client=anthropic.DefaultAioHttpClient(),
-        )
-        _ = client.messages.with_raw_response  # brings the types of messages in
-        return anthropic, client
+        await self._connection.close()
 
     async def _attempt(self, call: ModelCall, emitter: Emitter) -> Reading:
-        if self._client is None:
-            raise AssertionError("called before warm")
+        _, client = await self._connection.open()
         wire = _wire(call, self.tiers[call.tier])
         if call.on_text is None and call.max_tokens <= _LONGEST_UNSTREAMED:
-            raw = await self._client.messages.with_raw_response.create(**wire)
+            raw = await client.messages.with_raw_response.create(**wire)
             return _read(json_object(await raw.read()))
-        async with await self._client.messages.create(stream=True, **wire) as stream:
+        async with await client.messages.create(stream=True, **wire) as stream:
             return _read(await _collect(stream, emitter))
+
+
+def connect(api_key: str, base_url: str | None) -> tuple[Any, anthropic.AsyncAnthropic]:
+    """The SDK's module and a client without retries of its own. Blocks for 2 s when first called."""
+    import anthropic  # noqa: PLC0415 - 2 s and 85 MB, only for those who use it
+
+    # The SDK's transport over aiohttp takes half the CPU time of its default one, and aiohttp is here anyway.
+    client = anthropic.AsyncAnthropic(
+        api_key=api_key, base_url=base_url, max_retries=0, http_client=anthropic.DefaultAioHttpClient()
+    )
+    _ = client.messages.with_raw_response  # brings the types of messages in
+    return anthropic, client
 
 
 def _wire(call: ModelCall, model: str) -> dict[str, Any]:

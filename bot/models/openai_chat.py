@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bot.models.calling import Calling, Emitter, Limits
+from bot.models.connection import Connection
 from bot.models.openai_client import connect, post
 from bot.models.prices import Prices
 from bot.models.reading import BadReplyError, Reading, Tokens, json_object, tool_call, whole_count
@@ -17,6 +17,9 @@ from specialists.dialogue import Message, ModelCall, StopReason, Turn
 
 if TYPE_CHECKING:
     import openai
+
+if TYPE_CHECKING:
+    pass
 
 _STOPS: dict[str, StopReason] = {
     "stop": "end",
@@ -49,14 +52,10 @@ class OpenAIChatModel:
     ) -> None:
         self.tiers = dict(tiers)
         self._who = who
-        self._api_key = api_key
-        self._base_url = base_url
         public = base_url is None or base_url.startswith("https://")  # nobody lists prices of local servers
         prices = Prices(self.tiers.values(), api_url=(base_url or "https://api.openai.com/v1") if public else "")
         self._calling = Calling(who, limits or Limits(), prices)
-        self._client: openai.AsyncOpenAI | None = None
-        self._sdk: Any = None
-        self._warming = asyncio.Lock()
+        self._connection = Connection(lambda: connect(api_key, base_url))
         self._max_tokens_field = "max_tokens"
 
     @property
@@ -67,40 +66,36 @@ class OpenAIChatModel:
     async def warm(self) -> None:
         """Import the SDK, in a thread, so that the first call need not wait for it."""
         self._calling.prices.start()
-        async with self._warming:
-            if self._client is None:
-                self._sdk, self._client = await asyncio.to_thread(connect, self._api_key, self._base_url)
+        await self._connection.open()
 
     async def reply(self, call: ModelCall) -> Turn:
         """One turn. Raises `ModelError`."""
-        if self._client is None:
-            await self.warm()
-        return await self._calling.run(call, self.tiers[call.tier], self._sdk, self._attempt)
+        self._calling.prices.start()
+        sdk, _ = await self._connection.open()
+        return await self._calling.run(call, self.tiers[call.tier], sdk, self._attempt)
 
     async def close(self) -> None:
         """Release connections, inside the running loop."""
         await self._calling.prices.close()
-        if self._client is not None:
-            await self._client.close()
+        await self._connection.close()
 
     async def _attempt(self, call: ModelCall, emitter: Emitter) -> Reading:
+        sdk, client = await self._connection.open()
         try:
-            return await self._send(call, emitter)
-        except self._sdk.BadRequestError as error:
+            return await self._send(client, call, emitter)
+        except sdk.BadRequestError as error:
             if self._max_tokens_field != "max_tokens" or "max_completion_tokens" not in str(error):
                 raise
             # OpenAI's newer models know only this name, most local servers only the other.
             self._max_tokens_field = "max_completion_tokens"
-            return await self._send(call, emitter)
+            return await self._send(client, call, emitter)
 
-    async def _send(self, call: ModelCall, emitter: Emitter) -> Reading:
-        if self._client is None:
-            raise AssertionError("called before warm")
+    async def _send(self, client: openai.AsyncOpenAI, call: ModelCall, emitter: Emitter) -> Reading:
         wire = _wire(call, self.tiers[call.tier]) | {self._max_tokens_field: call.max_tokens}
         if call.on_text is None:
-            return _read(json_object(await post(self._client, "/chat/completions", wire)))
+            return _read(json_object(await post(client, "/chat/completions", wire)))
         wire["stream_options"] = {"include_usage": True}
-        async with await self._client.chat.completions.create(stream=True, **wire) as stream:
+        async with await client.chat.completions.create(stream=True, **wire) as stream:
             return _read(await _collect(stream, emitter))
 
 

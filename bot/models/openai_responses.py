@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bot.models.calling import Calling, Emitter, Limits
+from bot.models.connection import Connection
 from bot.models.openai_client import connect, post
 from bot.models.prices import Prices
 from bot.models.reading import BadReplyError, Reading, Tokens, WireError, json_object, tool_call, whole_count
@@ -16,7 +16,7 @@ from handoff.contracts import Tier
 from specialists.dialogue import Message, ModelCall, Turn
 
 if TYPE_CHECKING:
-    import openai
+    pass
 
 _WHO = "OpenAI"
 
@@ -35,12 +35,8 @@ class OpenAIResponsesModel:
         self, tiers: Mapping[Tier, str], *, api_key: str, base_url: str | None = None, limits: Limits | None = None
     ) -> None:
         self.tiers = dict(tiers)
-        self._api_key = api_key
-        self._base_url = base_url
         self._calling = Calling(_WHO, limits or Limits(), Prices(self.tiers.values(), provider="openai"))
-        self._client: openai.AsyncOpenAI | None = None
-        self._sdk: Any = None
-        self._warming = asyncio.Lock()
+        self._connection = Connection(lambda: connect(api_key, base_url))
 
     @property
     def label(self) -> str:
@@ -50,29 +46,25 @@ class OpenAIResponsesModel:
     async def warm(self) -> None:
         """Import the SDK, in a thread, so that the first call need not wait for it."""
         self._calling.prices.start()
-        async with self._warming:
-            if self._client is None:
-                self._sdk, self._client = await asyncio.to_thread(connect, self._api_key, self._base_url)
+        await self._connection.open()
 
     async def reply(self, call: ModelCall) -> Turn:
         """One turn. Raises `ModelError`."""
-        if self._client is None:
-            await self.warm()
-        return await self._calling.run(call, self.tiers[call.tier], self._sdk, self._attempt)
+        self._calling.prices.start()
+        sdk, _ = await self._connection.open()
+        return await self._calling.run(call, self.tiers[call.tier], sdk, self._attempt)
 
     async def close(self) -> None:
         """Release connections, inside the running loop."""
         await self._calling.prices.close()
-        if self._client is not None:
-            await self._client.close()
+        await self._connection.close()
 
     async def _attempt(self, call: ModelCall, emitter: Emitter) -> Reading:
-        if self._client is None:
-            raise AssertionError("called before warm")
+        _, client = await self._connection.open()
         wire = _wire(call, self.tiers[call.tier])
         if call.on_text is None:
-            return _read(json_object(await post(self._client, "/responses", wire)))
-        async with await self._client.responses.create(stream=True, **wire) as stream:
+            return _read(json_object(await post(client, "/responses", wire)))
+        async with await client.responses.create(stream=True, **wire) as stream:
             return _read(await _collect(stream, emitter))
 
 
