@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from playwright.async_api import FilePayload, Page, expect
+from playwright.async_api import FilePayload, Page, Route, expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -354,6 +354,38 @@ async def test_stop_shows_while_work_goes_on_and_reaches_the_app(
     await client.agents_sessions_setStatus(**where, status="active")
     await expect(page.get_by_test_id("session")).to_have_text("")
     await expect(page.get_by_test_id("status")).to_have_count(0)
+
+
+async def test_a_thread_that_loads_slowly_does_not_undo_what_was_told_live(
+    workspace: Workspace, page: Page, client: AsyncWebClient
+) -> None:
+    root = await workspace.person("ana").say("#general", "Work")
+    where: Json = {"channel_id": workspace.channel_id("#general"), "thread_ts": root}
+    await client.agents_sessions_setStatus(**where, status="processing", title="Some work")
+    await expect(page.get_by_test_id("thread-line")).to_contain_text("Working")
+    asked, told = asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        answer = await (await route.fetch()).json()
+        sign = {
+            **answer["messages"][0],
+            "ts": f"{float(root) + 1:.6f}",
+            "thread_ts": root,
+            "text": "Loaded",
+            "blocks": [],
+        }
+        asked.set()
+        await told.wait()
+        await route.fulfill(json={**answer, "messages": [*answer["messages"], sign]})
+
+    await page.route("**/thread", late)
+    await page.get_by_test_id("thread-line").click()
+    await asyncio.wait_for(asked.wait(), 10)
+    await client.assistant_threads_setStatus(**where, status="is reading…")
+    await expect(page.get_by_test_id("status")).to_contain_text("pagehand is reading…")
+    told.set()
+    await expect(page.get_by_test_id("thread").get_by_text("Loaded", exact=True)).to_be_visible()
+    await expect(page.get_by_test_id("status")).to_contain_text("pagehand is reading…")
 
 
 async def test_people_see_what_is_theirs(workspace: Workspace, page: Page, client: AsyncWebClient) -> None:

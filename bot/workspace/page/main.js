@@ -91,10 +91,16 @@ async function loadChannel(channel, me) {
 }
 
 async function loadThread(channel, ts, me) {
+  const key = threadKey(channel, ts);
+  const session = state.sessions.get(key);
+  const status = state.statuses.get(key);
   const answer = await receive(channel, post("thread", { channel, ts }), me);
   if (!answer) return;
-  if (answer.session?.status) setSession(channel, ts, answer.session);
-  if (answer.status) state.statuses.set(threadKey(channel, ts), typeof answer.status === "string" ? { status: answer.status } : answer.status);
+  // What was told live while the answer was under way is newer than the answer.
+  if (answer.session?.status && state.sessions.get(key) === session) setSession(channel, ts, answer.session);
+  if (answer.status && state.statuses.get(key) === status) {
+    state.statuses.set(key, typeof answer.status === "string" ? { status: answer.status } : answer.status);
+  }
   changed();
 }
 
