@@ -19,11 +19,18 @@ RETENTION = 30 * DAY
 """How long a finished job is kept."""
 IDLE_RETENTION = 180 * DAY
 """How long a job is kept that is not finished and has nothing to do: a question that nobody ever answers."""
+FULLNESS_FOR = 2.0
+"""How long an answer of `full` holds."""
 SEEN_FOR = 3600.0
 """How long a dedupe id is remembered."""
-OPERATIONS_FOR = 3600.0
+OPERATIONS_FOR = 600.0
 """How long the operation ids of a job are remembered once nobody owns it."""
 OPERATIONS_KEPT = 100
+OPERATIONS_LEFT = 2
+"""Of them, once nobody owns the job: whoever owned it made one after the other."""
+SETTLES_IN = 30.0
+"""How long after its intent a message may take until it is known whether it was sent: so long, to see to it is
+progress, and an owner that is lost over it tells nothing of the job."""
 INBOX_LIMIT = 1000
 OUTBOX_LIMIT = LOG_LIMIT
 SCHEDULE_LIMIT = 10_000

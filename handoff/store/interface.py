@@ -1,7 +1,8 @@
 """What a store promises. `redis.py` keeps it on a server, `memory.py` in this process, for tests.
 
-One suite holds both to the same words. Times are seconds since the epoch, and
-the store's own clock is the only one that decides who owns what. Every method
+One suite holds both to the same words. Times are seconds since the epoch on the
+store's own clock, the only one that decides who owns what: `clock` tells it, and
+no other may be used for what is passed in as `due`. Every method
 that writes may be repeated after a lost reply: a repeat changes nothing and
 answers as the first call did, or says DUP.
 """
@@ -30,12 +31,17 @@ class JobKey:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to work on a job, until `expires` unless renewed. `epoch` and `owner` make the fencing token."""
+    """The right to work on a job, until `expires` unless renewed. `epoch` and `owner` make the fencing token.
+
+    `lost` counts the owners in a row that were lost without progress, the last one included: whose lease ran out
+    until another instance took the job, or who let go of it as `lost`. 0 where the job was let go of properly.
+    """
 
     key: JobKey
     epoch: int
     owner: str
     expires: float
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,10 @@ class Commit(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The projection of a job beside its log, so that status needs no replay. `fields` are the committer's."""
+    """The projection of a job beside its log, so that status needs no replay. `fields` are the committer's.
+
+    `lost` is that of `Claim`; a job that is `aside` is given to nobody until it is reinstated.
+    """
 
     key: JobKey
     seq: int
@@ -66,6 +75,8 @@ class Head:
     due: float | None
     owner: str
     updated: float
+    lost: int = 0
+    aside: bool = False
     fields: dict[str, str] = field(default_factory=dict)
 
 
@@ -86,6 +97,10 @@ class Intent:
 
 class StoreError(Exception):
     """The store cannot be used: unreachable, evicting, too old, read-only, full. The text says what to do."""
+
+
+class LogBroken(StoreError):
+    """A job's log or inbox lost something on the server, so that the job cannot be worked on. The store is sound."""
 
 
 class PayloadTooLarge(StoreError):
@@ -112,25 +127,30 @@ class Store(Protocol):
         """
 
     async def signal(self, key: JobKey, payload: str, *, dedupe: Sequence[str]) -> bool:
-        """As `ingest`, but only for a job that exists; False also where there is none."""
+        """As `ingest`, but only for a job that exists; False also where there is none.
+
+        What comes in for a job that is set aside waits in its inbox and makes nothing due.
+        """
 
     async def claim(self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None) -> Claim | None:
         """Take one job: `prefer` if it is ready, else an expired lease, else one that is due. None if nothing is ready.
 
-        Raises the job's epoch. Jobs whose head names a newer schema are left alone. `Claim.owner` is `owner`
-        and a random part: epochs may fall in a failover, such a name never comes twice.
+        Raises the job's epoch, and counts the owner whose lease expired (`Claim.lost`). `Claim.owner` is `owner` and a
+        random part: epochs may fall in a failover, such a name never comes twice. Jobs whose head names a newer
+        schema are put by: only an instance that knows it sees them again, and gets them with its next claim.
         """
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:
         """Renew. False if the job is no longer ours."""
 
-    async def release(self, claim: Claim, *, due: float | None) -> bool:
+    async def release(self, claim: Claim, *, due: float | None, lost: bool = False) -> bool:
         """Let go: due again at that time, or (None) only when something comes in.
 
-        Where the inbox is not empty the job is due at once whatever was asked. False if it was not ours.
+        Where the inbox is not empty the job is due at once whatever was asked. No owner counts as lost any more,
+        but with `lost` this one does: its work was stalled or broken. False if it was not ours.
         """
 
-    async def commit(
+    async def commit(  # noqa: PLR0913 - all that one script checks and writes
         self,
         claim: Claim,
         operation: str,
@@ -141,18 +161,33 @@ class Store(Protocol):
         fields: dict[str, str] | None = None,
         schema: int = 1,
         ends: bool = False,
+        progress: bool = True,
     ) -> Commit:
         """Append events after seq `expected`, drop the `taken` inbox entries, update the head: one script.
 
-        `ends` starts the job's time to live; a later ingest lifts it again. Checked in this order: operation
-        id (DUP), token (FENCED), sequence (CONFLICT). Raises PayloadTooLarge.
+        `ends` starts the job's time to live; a later ingest lifts it again. `progress` sets the count of lost
+        owners back to 0. Checked in this order: operation id (DUP), token (FENCED), sequence (CONFLICT).
+        Raises PayloadTooLarge.
+        """
+
+    async def set_aside(self, claim: Claim, payload: str, *, schema: int, fields: dict[str, str] | None = None) -> bool:
+        """Let go of a job and give it to nobody until it is reinstated. False if it was not ours.
+
+        `payload` (an event's JSON) is appended to the log, wherever that ends, so that this works for a job whose
+        log cannot be read. The head's schema rises to `schema` at least. What comes in meanwhile waits in its inbox.
+        """
+
+    async def reinstate(self, key: JobKey, payload: str, *, dedupe: Sequence[str] = ()) -> bool:
+        """Put an event in the inbox of a job that is set aside, and make it due with no lost owners.
+
+        False, with nothing changed, if it is not set aside or a `dedupe` id was seen.
         """
 
     async def log(self, key: JobKey, *, after: int = 0) -> list[Entry]:
-        """The job's events in order, those behind blob keys included."""
+        """The job's events in order, those behind blob keys included. Raises LogBroken where one is missing."""
 
     async def inbox(self, key: JobKey) -> list[Entry]:
-        """What came in and was not taken yet, in order of arrival."""
+        """What came in and was not taken yet, in order of arrival. Raises LogBroken where one cannot be read."""
 
     async def head(self, key: JobKey) -> Head | None:
         """The job's projection, or None for an unknown job."""
@@ -161,7 +196,11 @@ class Store(Protocol):
         """The jobs that a person asked for, newest first."""
 
     async def outbox_begin(self, claim: Claim, message: str, operation: str) -> Intent | None:
-        """Record that a message is about to be sent. None if the job is no longer ours."""
+        """Record that a message is about to be sent. None if the job is no longer ours.
+
+        That is progress, as is looking for a message in doubt within its first half minute: no owner counts as
+        lost any more.
+        """
 
     async def outbox_draft(self, claim: Claim, message: str, ts: str) -> bool:
         """Record the id of a message that was begun and is not finished yet."""
@@ -191,10 +230,22 @@ class Store(Protocol):
         """Jobs that something came in for or that became due, as told by other instances. May miss some."""
 
     async def now(self) -> float:
-        """The store's clock."""
+        """The store's clock, asked for."""
+
+    def clock(self) -> float:
+        """The store's clock as last heard with any claim, and run on since: right within a round trip, at no cost.
+
+        Whoever stamps events or works out a `due` uses this, for the clocks of machines may be hours apart.
+        """
 
     async def next_due(self) -> float | None:
-        """When the earliest job or lease of all partitions comes up, or None."""
+        """When the earliest job or lease of all partitions comes up, or None. Jobs that were put by do not count."""
+
+    async def full(self) -> str:
+        """Empty, or (from 80 % of the server's memory on) the line that says so and what to do: claim nothing then.
+
+        Cheap enough to be asked before every claim: an answer holds for two seconds.
+        """
 
     async def check(self) -> list[str]:
         """Everything wrong with the server, each with what to do; empty if it may be used."""

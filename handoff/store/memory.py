@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -24,8 +25,12 @@ class _Job:
     inbox: dict[int, str] = field(default_factory=dict)
     arrived: int = 0
     operations: dict[str, float] = field(default_factory=dict)
+    forgets: float = math.inf
+    """When its operations are forgotten, once nobody owns it."""
     outbox: dict[str, tuple[str, Intent]] = field(default_factory=dict)
     lease: float | None = None
+    put_by: bool = False
+    """Whether it waits, ready, for an instance that knows its schema."""
     fades: float | None = None
     """How long it lives without being touched, once it fades."""
     dies: float | None = None
@@ -60,7 +65,7 @@ class MemoryStore:
     ) -> bool:
         """See `Store.ingest`."""
         bounds.check_fields(fields or {})
-        if not self._receive(key, payload, dedupe, must_exist=False):
+        if not self._receive(key, payload, dedupe, "any"):
             return False
         job = self._jobs[key]
         job.head = replace(job.head, fields={**(fields or {}), **job.head.fields})
@@ -74,26 +79,36 @@ class MemoryStore:
 
     async def signal(self, key: JobKey, payload: str, *, dedupe: Sequence[str]) -> bool:
         """See `Store.signal`."""
-        return self._receive(key, payload, dedupe, must_exist=True)
+        return self._receive(key, payload, dedupe, "exists")
 
-    def _receive(self, key: JobKey, payload: str, dedupe: Sequence[str], *, must_exist: bool) -> bool:
+    async def reinstate(self, key: JobKey, payload: str, *, dedupe: Sequence[str] = ()) -> bool:
+        """See `Store.reinstate`."""
+        return self._receive(key, payload, dedupe, "aside")
+
+    def _receive(self, key: JobKey, payload: str, dedupe: Sequence[str], where: str) -> bool:
         bounds.member(key)
         large = bool(bounds.digest_if_large(payload))
         now = self._clock()
         self._forget_seen(now)
         job = self._job(key)
-        if any((key, name) in self._seen for name in dedupe) or (must_exist and job is None):
+        fits = {"any": True, "exists": job is not None, "aside": job is not None and job.head.aside}[where]
+        if any((key, name) in self._seen for name in dedupe) or not fits:
             return False
-        if job is not None and len(job.inbox) >= bounds.INBOX_LIMIT:
+        if job is not None and len(job.inbox) >= bounds.INBOX_LIMIT and where != "aside":
             raise PayloadTooLarge(bounds.JOB_FULL)
         if large:
             self._keep(key, payload.encode())
         if job is None:
             job = self._jobs[key] = _Job(Head(key, 0, 0, 0, None, "", now))
-        job.fades = job.dies = None
+        if where == "aside":
+            job.head = replace(job.head, aside=False, lost=0)
         self._seen.update({(key, name): now + bounds.SEEN_FOR for name in dedupe})
         job.arrived += 1
         job.inbox[job.arrived] = payload
+        if job.head.aside:
+            self._fade(job)
+            return True
+        job.fades = job.dies = None
         if job.lease is None:
             job.head = replace(job.head, due=now if job.head.due is None else min(now, job.head.due))
         self._tell(key)
@@ -131,18 +146,39 @@ class MemoryStore:
         ready: list[tuple[bool, int, float, str, _Job]] = []
         for key in list(self._jobs):
             job = self._job(key)
-            if job is None or job.head.schema > schema:
+            if job is None:
                 continue
-            for kind, at in enumerate((job.lease, job.head.due)):
-                if at is not None and at <= now:
-                    ready.append((key != prefer, kind, at, bounds.member(key), job))
+            if job.lease is not None and job.lease <= now:
+                kind, at = 0, job.lease
+            elif job.head.due is not None and job.head.due <= now:
+                kind, at = (1, float(job.head.schema)) if job.put_by else (2, job.head.due)
+            else:
+                continue
+            if job.head.schema > schema:
+                self._put_by(job, owner)
+            else:
+                ready.append((key != prefer, kind, at, bounds.member(key), job))
         if not ready:
             return None
         job = min(ready, key=lambda found: found[:4])[-1]
         token = f"{owner}.{os.urandom(8).hex()}"
-        job.head = replace(job.head, epoch=job.head.epoch + 1, owner=token, due=None)
+        lost = job.head.lost + (job.lease is not None and _instance(job.head.owner) != owner)
+        job.head = replace(job.head, epoch=job.head.epoch + 1, owner=token, due=None, lost=lost)
+        if job.forgets <= now:
+            job.operations.clear()
+        job.forgets = math.inf
+        job.put_by = False
         job.lease = now + lease
-        return Claim(job.head.key, job.head.epoch, token, job.lease)
+        return Claim(job.head.key, job.head.epoch, token, job.lease, lost)
+
+    def _put_by(self, job: _Job, owner: str) -> None:
+        if job.lease is not None:
+            others = _instance(job.head.owner) != owner
+            job.head = replace(job.head, owner="", due=self._clock(), lost=job.head.lost + others)
+            job.lease = None
+        if not job.put_by:
+            job.put_by = True
+            self._tell(job.head.key)
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:
         """See `Store.beat`."""
@@ -152,7 +188,7 @@ class MemoryStore:
         job.lease = self._clock() + lease
         return True
 
-    async def release(self, claim: Claim, *, due: float | None) -> bool:
+    async def release(self, claim: Claim, *, due: float | None, lost: bool = False) -> bool:
         """See `Store.release`."""
         job = self._owned(claim)
         if job is None:
@@ -160,7 +196,8 @@ class MemoryStore:
         now = self._clock()
         due = now if job.inbox else due
         job.lease = None
-        job.head = replace(job.head, owner="", due=due)
+        job.head = replace(job.head, owner="", due=due, lost=job.head.lost + 1 if lost else 0)
+        self._forget_operations(job)
         if due is not None:
             job.fades = job.dies = None
             if due <= now:
@@ -169,7 +206,31 @@ class MemoryStore:
             self._fade(job, bounds.IDLE_RETENTION)
         return True
 
-    async def commit(
+    async def set_aside(self, claim: Claim, payload: str, *, schema: int, fields: dict[str, str] | None = None) -> bool:
+        """See `Store.set_aside`."""
+        bounds.check_fields(fields or {})
+        large = bool(bounds.digest_if_large(payload))
+        job = self._owned(claim)
+        if job is None:
+            return False
+        if large:
+            self._keep(claim.key, payload.encode())
+        job.log.append(payload)
+        job.lease = None
+        head, kept = job.head, {**job.head.fields, **(fields or {})}
+        newest = max(head.schema, schema)
+        head = replace(head, seq=len(job.log), schema=newest, updated=self._clock(), fields=kept)
+        job.head = replace(head, owner="", due=None, aside=True)
+        self._forget_operations(job)
+        self._fade(job, bounds.IDLE_RETENTION)
+        return True
+
+    def _forget_operations(self, job: _Job) -> None:
+        while len(job.operations) > bounds.OPERATIONS_LEFT:
+            del job.operations[next(iter(job.operations))]
+        job.forgets = self._clock() + bounds.OPERATIONS_FOR
+
+    async def commit(  # noqa: PLR0913 - all that one script checks and writes
         self,
         claim: Claim,
         operation: str,
@@ -180,6 +241,7 @@ class MemoryStore:
         fields: dict[str, str] | None = None,
         schema: int = 1,
         ends: bool = False,
+        progress: bool = True,
     ) -> Commit:
         """See `Store.commit`."""
         fields = fields or {}
@@ -187,7 +249,7 @@ class MemoryStore:
         bounds.check_fields(fields)
         large = [payload.encode() for payload in payloads if bounds.digest_if_large(payload)]
         job = self._job(claim.key)
-        if job is not None and operation in job.operations:
+        if job is not None and operation in job.operations and self._clock() < job.forgets:
             return Commit.DUP
         if job is None or self._owned(claim) is None:
             return Commit.FENCED
@@ -200,7 +262,8 @@ class MemoryStore:
             job.inbox.pop(seq, None)
         now = self._clock()
         kept = {**job.head.fields, **fields}
-        job.head = replace(job.head, seq=len(job.log), schema=schema, updated=now, fields=kept)
+        lost = 0 if progress else job.head.lost
+        job.head = replace(job.head, seq=len(job.log), schema=schema, updated=now, lost=lost, fields=kept)
         job.operations[operation] = now
         while len(job.operations) > bounds.OPERATIONS_KEPT:
             del job.operations[next(iter(job.operations))]
@@ -240,6 +303,8 @@ class MemoryStore:
             job.outbox[message] = (operation, Intent(first=False, began=self._clock(), ts="", draft_ts=""))
             self._fade(job)
         by, intent = job.outbox[message]
+        if not intent.ts and self._clock() - intent.began < bounds.SETTLES_IN:
+            job.head = replace(job.head, lost=0)
         return replace(intent, first=by == operation)
 
     async def outbox_draft(self, claim: Claim, message: str, ts: str) -> bool:
@@ -323,11 +388,19 @@ class MemoryStore:
         """See `Store.now`."""
         return self._clock()
 
+    def clock(self) -> float:
+        """See `Store.clock`."""
+        return self._clock()
+
     async def next_due(self) -> float | None:
         """See `Store.next_due`."""
         jobs = [job for job in map(self._job, list(self._jobs)) if job is not None]
-        times = [at for job in jobs for at in (job.lease, job.head.due) if at is not None]
+        times = [at for job in jobs for at in (job.lease, job.head.due) if at is not None and not job.put_by]
         return min(times, default=None)
+
+    async def full(self) -> str:
+        """See `Store.full`: never."""
+        return ""
 
     async def check(self) -> list[str]:
         """See `Store.check`: nothing can be wrong here."""
@@ -335,3 +408,8 @@ class MemoryStore:
 
     async def close(self) -> None:
         """See `Store.close`: nothing to do."""
+
+
+def _instance(owner: str) -> str:
+    """The name in a claim's owner."""
+    return owner.rpartition(".")[0]

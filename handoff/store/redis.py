@@ -8,18 +8,54 @@ that decides or writes happens in a script of `scripts/`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import math
 import os
+import time
 import zlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from handoff.store import bounds, records
-from handoff.store.interface import Claim, Commit, Entry, Head, Intent, JobKey, PayloadTooLarge, StoreError
+from handoff.store.interface import (
+    Claim,
+    Commit,
+    Entry,
+    Head,
+    Intent,
+    JobKey,
+    LogBroken,
+    PayloadTooLarge,
+    StoreError,
+)
+from handoff.store.replicas import Unconfirmed
 from handoff.store.script import load
 from handoff.store.server import Arg, Server
 
 OWN_KEYS = ("head", "log", "in", "ops", "blobs", "out")
+PLACES = ("lease", "newer", "due")
+"""The sets of a partition in which a job may wait for an owner, in the order in which they are served."""
 LOG_PAGE = 1000
+LOG_STRING = 32
+"""Entries of a log to a string: see `scripts/log.lua`."""
+AGAIN = 2.0
+"""Seconds until a job is due again whose claim no replica has confirmed."""
+SOON = 0.25
+"""Seconds: an answer that took longer says little about what time it is."""
+DURABLE = frozenset(
+    {
+        "ingest",
+        "claim",
+        "release",
+        "commit",
+        "set_aside",
+        "outbox_begin",
+        "outbox_note",
+        "schedule_put",
+        "schedule_fire",
+    }
+)
+"""The scripts whose answer somebody relies on: what they wrote must be on a replica too, where there are any."""
 COMMITS = {commit.value.encode(): commit for commit in Commit}
 
 
@@ -39,6 +75,8 @@ class RedisStore:
         self._prefix = prefix
         self._partitions = partitions
         self._retention_ms = round(retention * 1000)
+        self._ahead = 0.0
+        self._fullness = (-math.inf, "")
         self.clock_offset_ms = clock_offset_ms
         """Moves the store's clock. Only tests set it."""
 
@@ -81,10 +119,15 @@ class RedisStore:
             if fault.fatal:
                 raise StoreError(fault.text)
         name = f"{self._prefix}:{{p0}}:partitions"
-        await self._server.command("SET", name, self._partitions, "NX")
-        fixed = int(await self._server.command("GET", name))
-        if fixed != self._partitions:
-            raise StoreError(f"The jobs on this server are spread over {fixed} partitions, not {self._partitions}.")
+        fixed = await self._server.command("GET", name)
+        if fixed is None:  # a server that is full refuses to be written to, and may be used all the same
+            await self._server.command("SET", name, self._partitions, "NX")
+            fixed = await self._server.command("GET", name)
+        await self.now()
+        if int(fixed) != self._partitions:
+            raise StoreError(
+                f"The jobs on this server are spread over {int(fixed)} partitions, not {self._partitions}."
+            )
 
     # Keys -----------------------------------------------------------------------------------------------
 
@@ -99,14 +142,14 @@ class RedisStore:
         """The keys that every script about a job gets, in the order of `scripts/job.lua`."""
         part = self._part(key)
         base = f"{part}:{bounds.member(key)}"
-        return [*(f"{base}:{name}" for name in OWN_KEYS), f"{part}:due", f"{part}:lease"]
+        return [*(f"{base}:{name}" for name in OWN_KEYS), *(f"{part}:{name}" for name in ("due", "lease", "newer"))]
 
     @property
     def _channel(self) -> str:
         return f"{self._prefix}:signals"
 
     async def _run(self, name: str, keys: Sequence[str], *args: Arg) -> Any:
-        return await self._server.run(load(name), keys, [self.clock_offset_ms, *args])
+        return await self._server.run(load(name), keys, [self.clock_offset_ms, *args], durable=name in DURABLE)
 
     # What comes in --------------------------------------------------------------------------------------
 
@@ -120,22 +163,27 @@ class RedisStore:
         fields: dict[str, str] | None = None,
     ) -> bool:
         """See `Store.ingest`. Raises PayloadTooLarge, also where 1000 events wait to be taken."""
-        return await self._receive(key, payload, dedupe, user, fields or {}, must_exist=False)
+        return await self._receive(key, payload, dedupe, "any", user=user, fields=fields)
 
     async def signal(self, key: JobKey, payload: str, *, dedupe: Sequence[str]) -> bool:
         """See `Store.signal`. Raises PayloadTooLarge as `ingest` does."""
-        return await self._receive(key, payload, dedupe, "", {}, must_exist=True)
+        return await self._receive(key, payload, dedupe, "exists")
+
+    async def reinstate(self, key: JobKey, payload: str, *, dedupe: Sequence[str] = ()) -> bool:
+        """See `Store.reinstate`. Done even where 1000 events wait to be taken."""
+        return await self._receive(key, payload, dedupe, "aside")
 
     async def _receive(
         self,
         key: JobKey,
         payload: str,
         dedupe: Sequence[str],
-        user: str,
-        fields: dict[str, str],
+        where: str,
         *,
-        must_exist: bool,
+        user: str = "",
+        fields: dict[str, str] | None = None,
     ) -> bool:
+        fields = fields or {}
         bounds.check_fields(fields)
         operation = _nonce()
         keys = self._keys(key)
@@ -147,7 +195,7 @@ class RedisStore:
             [*keys, f"{part}:user:{key.team}/{user}", *seen],
             bounds.member(key),
             operation,
-            int(must_exist),
+            where,
             bounds.digest_if_large(payload),
             payload,
             bounds.INBOX_LIMIT,
@@ -157,6 +205,7 @@ class RedisStore:
             bounds.JOBS_OF_LIMIT,
             self._retention_ms,
             self._channel,
+            int(self._server.replicas > 0),
             *_flat(fields),
         )
         return bool(_unless_full(reply))
@@ -177,9 +226,9 @@ class RedisStore:
         parts = [self._part_of(number) for number in range(self._partitions)]
         ready = [
             (kind, score, part)
-            for kind in (0, 1)  # leases before what is due
-            for part, score in zip(parts, scores[kind::2], strict=True)
-            if score is not None and score <= now
+            for kind, limit in enumerate((now, float(schema), now))  # leases, what was put by, what is due
+            for part, score in zip(parts, scores[kind :: len(PLACES)], strict=True)
+            if score is not None and score <= limit
         ]
         for part in dict.fromkeys(part for _, _, part in sorted(ready)):
             claim = await self._claim_in(part, token, lease, schema, "")
@@ -188,32 +237,44 @@ class RedisStore:
         return None
 
     async def _claim_in(self, part: str, token: str, lease: float, schema: int, prefer: str) -> Claim | None:
-        keys = (f"{part}:lease", f"{part}:due", f"{part}:claim:{token}")
-        reply = await self._run("claim", keys, f"{part}:", token, lease, schema, prefer)
+        keys = (f"{part}:lease", f"{part}:due", f"{part}:newer", f"{part}:claim:{token}")
+        args = (f"{part}:", token, lease, schema, prefer, self._channel)
+        reply: Any = b"more"
+        try:
+            while reply == b"more":
+                reply = await self._run("claim", keys, *args)
+        except Unconfirmed as error:
+            if isinstance(error.reply, list):
+                # Not ours. To let the lease run out would count as one more owner that was lost.
+                claim = _claim(error.reply, token)
+                with contextlib.suppress(StoreError):
+                    await self._let_go(claim, claim.expires - lease + AGAIN, lost=claim.lost)
+            raise
         if reply is None:
             return None
-        member, epoch, expires = reply
-        return Claim(bounds.job_key(member.decode()), int(epoch), token, float(expires))
+        return _claim(reply, token)
 
     async def _peek(self) -> tuple[float, list[float | None]]:
-        """The time, and for each partition the earliest lease and the earliest due time."""
-        pairs = [
-            (f"{self._part_of(number)}:lease", f"{self._part_of(number)}:due") for number in range(self._partitions)
-        ]
+        """The time, and for each partition the earliest lease, the oldest schema put by, and the earliest due time."""
+        parts = [[f"{self._part_of(number)}:{name}" for name in PLACES] for number in range(self._partitions)]
+        asked = time.monotonic()
         if self._server.is_cluster:
-            replies = await asyncio.gather(*(self._run("peek", pair) for pair in pairs))
+            replies = await asyncio.gather(*(self._run("peek", part) for part in parts))
         else:
-            replies = [await self._run("peek", [key for pair in pairs for key in pair])]
+            replies = [await self._run("peek", [key for part in parts for key in part])]
         scores = [float(score) if score else None for reply in replies for score in reply[1:]]
-        return float(replies[0][0]), scores
+        return self._heard(replies[0][0], asked), scores
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:
         """See `Store.beat`. A lease that ran out is renewed too, as long as nobody took the job."""
         args = (bounds.member(claim.key), claim.owner, claim.epoch, lease)
         return bool(await self._run("beat", self._keys(claim.key), *args))
 
-    async def release(self, claim: Claim, *, due: float | None) -> bool:
+    async def release(self, claim: Claim, *, due: float | None, lost: bool = False) -> bool:
         """See `Store.release`."""
+        return await self._let_go(claim, due, lost="+" if lost else 0)
+
+    async def _let_go(self, claim: Claim, due: float | None, *, lost: int | str) -> bool:
         reply = await self._run(
             "release",
             self._keys(claim.key),
@@ -225,10 +286,34 @@ class RedisStore:
             round(bounds.IDLE_RETENTION * 1000),
             round(bounds.OPERATIONS_FOR * 1000),
             self._channel,
+            bounds.OPERATIONS_LEFT,
+            lost,
         )
         return bool(reply)
 
-    async def commit(
+    async def set_aside(self, claim: Claim, payload: str, *, schema: int, fields: dict[str, str] | None = None) -> bool:
+        """See `Store.set_aside`. Raises PayloadTooLarge only for a payload that cannot stay in the log."""
+        fields = fields or {}
+        bounds.check_fields(fields)
+        reply = await self._run(
+            "set_aside",
+            self._keys(claim.key),
+            bounds.member(claim.key),
+            claim.owner,
+            claim.epoch,
+            _nonce(),
+            schema,
+            bounds.digest_if_large(payload),
+            payload,
+            bounds.JOB_BYTES_LIMIT,
+            round(bounds.IDLE_RETENTION * 1000),
+            round(bounds.OPERATIONS_FOR * 1000),
+            bounds.OPERATIONS_LEFT,
+            *_flat(fields),
+        )
+        return bool(_unless_full(reply))
+
+    async def commit(  # noqa: PLR0913 - all that one script checks and writes
         self,
         claim: Claim,
         operation: str,
@@ -239,6 +324,7 @@ class RedisStore:
         fields: dict[str, str] | None = None,
         schema: int = 1,
         ends: bool = False,
+        progress: bool = True,
     ) -> Commit:
         """See `Store.commit`. Where something not taken is left in the inbox, the job does not end."""
         fields = fields or {}
@@ -255,6 +341,7 @@ class RedisStore:
             self._retention_ms if ends else "",
             bounds.OPERATIONS_KEPT,
             bounds.JOB_BYTES_LIMIT,
+            int(progress),
             len(taken),
             *taken,
             len(payloads),
@@ -269,22 +356,34 @@ class RedisStore:
         """See `Store.log`."""
         keys = self._keys(key)
         entries: list[Entry] = []
-        while True:
-            rows = await self._server.command("XRANGE", keys[1], f"{after + 1}-0", "+", "COUNT", LOG_PAGE)
-            entries += await self._entries(keys[4], rows)
-            if len(rows) < LOG_PAGE:
-                return entries
-            after = entries[-1].seq
+        last, at, number = 0, after, LOG_PAGE
+        while number == LOG_PAGE:
+            seq, number, *strings = await self._run("log", (keys[1], keys[0]), at + 1, LOG_PAGE, LOG_STRING)
+            last = last or int(seq)
+            if strings:
+                entries += records.joined(strings, at + 1)
+            elif number:
+                rows = await self._server.command("XRANGE", keys[1], f"{at + 1}-0", "+", "COUNT", LOG_PAGE)
+                entries += await self._entries(key, rows)
+            at = entries[-1].seq if entries else at
+        try:
+            # The head was read with the first page: what others append meanwhile is more than it says, never less.
+            records.check_order(key, entries, after, last)
+        except LogBroken:
+            if await self.head(key) is None:
+                return []  # it expired while it was read
+            raise
+        return entries
 
     async def inbox(self, key: JobKey) -> list[Entry]:
         """See `Store.inbox`."""
-        keys = self._keys(key)
-        return await self._entries(keys[4], await self._server.command("XRANGE", keys[2], "-", "+"))
+        return await self._entries(key, await self._server.command("XRANGE", self._keys(key)[2], "-", "+"))
 
-    async def _entries(self, blobs: str, rows: list[Any]) -> list[Entry]:
+    async def _entries(self, key: JobKey, rows: list[Any]) -> list[Entry]:
         wanted = list(dict.fromkeys(row[1][b"b"] for row in rows if b"b" in row[1]))
-        kept = dict(zip(wanted, await self._server.command("HMGET", blobs, *wanted), strict=True)) if wanted else {}
-        return [records.entry(row, kept) for row in rows]
+        found = await self._server.command("HMGET", self._keys(key)[4], *wanted) if wanted else []
+        kept = dict(zip(wanted, found, strict=True))
+        return [records.entry(key, row, kept) for row in rows]
 
     async def head(self, key: JobKey) -> Head | None:
         """See `Store.head`."""
@@ -305,7 +404,7 @@ class RedisStore:
 
     async def outbox_begin(self, claim: Claim, message: str, operation: str) -> Intent | None:
         """See `Store.outbox_begin`. Raises PayloadTooLarge where the job has 10,000 messages."""
-        args = (claim.owner, claim.epoch, message, operation, bounds.OUTBOX_LIMIT)
+        args = (claim.owner, claim.epoch, message, operation, bounds.OUTBOX_LIMIT, bounds.SETTLES_IN)
         reply = _unless_full(await self._run("outbox_begin", self._keys(claim.key), *args))
         return None if reply is None else records.intent(reply[1], first=bool(reply[0]))
 
@@ -367,12 +466,33 @@ class RedisStore:
 
     async def now(self) -> float:
         """See `Store.now`."""
-        return float((await self._run("peek", ()))[0])
+        asked = time.monotonic()
+        return self._heard((await self._run("peek", ()))[0], asked)
+
+    def clock(self) -> float:
+        """See `Store.clock`. Any clock of this machine's may be wrong or be set: only the seconds since are its own."""
+        return time.monotonic() + self._ahead + self.clock_offset_ms / 1000
+
+    def _heard(self, told: bytes, asked: float) -> float:
+        """Take note of the time the server told, unless the answer took too long to be news."""
+        at, heard = float(told), time.monotonic()
+        if self._ahead == 0 or heard - asked < SOON:
+            self._ahead = at - self.clock_offset_ms / 1000 - heard
+        return at
 
     async def next_due(self) -> float | None:
-        """See `Store.next_due`. Counts jobs of a newer schema too, which this instance will not get."""
+        """See `Store.next_due`."""
         _, scores = await self._peek()
-        return min((score for score in scores if score is not None), default=None)
+        times = (score for kind, name in enumerate(PLACES) if name != "newer" for score in scores[kind :: len(PLACES)])
+        return min((at for at in times if at is not None), default=None)
+
+    async def full(self) -> str:
+        """See `Store.full`; of a cluster, any primary counts. Raises StoreError."""
+        until, text = self._fullness
+        if time.monotonic() >= until:
+            text = await self._server.fullness()
+            self._fullness = (time.monotonic() + bounds.FULLNESS_FOR, text)
+        return text
 
     async def check(self) -> list[str]:
         """See `Store.check`. What only is a risk starts with "Warning:"."""
@@ -385,9 +505,23 @@ class RedisStore:
         """The server in a few words: program, version, persistence, eviction. Raises StoreError."""
         return await self._server.about()
 
+    async def memory(self) -> tuple[int, int]:
+        """Bytes used and `maxmemory` (0: none), of a cluster the fullest primary's. Raises StoreError."""
+        return await self._server.memory()
+
+    @property
+    def partitions(self) -> int:
+        """How many parts the jobs are spread over."""
+        return self._partitions
+
     async def close(self) -> None:
         """See `Store.close`."""
         await self._server.close()
+
+
+def _claim(reply: list[bytes], token: str) -> Claim:
+    member, epoch, expires, lost = reply
+    return Claim(bounds.job_key(member.decode()), int(epoch), token, float(expires), int(lost))
 
 
 def _nonce() -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "scripts"
 OF_A_JOB = frozenset(
-    {"ingest", "beat", "release", "commit", "outbox_begin", "outbox_note", "keep"},
+    {"ingest", "beat", "release", "set_aside", "commit", "outbox_begin", "outbox_note", "keep"},
 )
 
 

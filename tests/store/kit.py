@@ -27,9 +27,9 @@ OTHER_JOB = JobKey("T1", "J0000000002")
 class TwiceServer(Server):
     """Sends every script twice, as a client does that lost a reply, and goes on with the second answer."""
 
-    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Arg]) -> Any:
-        await super().run(script, keys, args)
-        return await super().run(script, keys, args)
+    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Arg], *, durable: bool = False) -> Any:
+        await super().run(script, keys, args, durable=durable)
+        return await super().run(script, keys, args, durable=durable)
 
 
 @dataclass
@@ -104,14 +104,14 @@ def tcp_server(folder: Path, *settings: str, port: int | None = None) -> Iterato
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
     try:
-        until(lambda: _listens(port), f"no server on {port}: {(folder / 'log').read_text()[-500:]}")
+        until(lambda: listens(port), f"no server on {port}: {(folder / 'log').read_text()[-500:]}")
         yield port
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 

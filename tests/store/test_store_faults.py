@@ -96,6 +96,19 @@ async def test_a_full_server_takes_nothing_half(port: int) -> None:
     await store.close()
 
 
+async def test_a_server_that_cannot_write_to_its_disk(tmp_path: Path) -> None:
+    with tcp_server(tmp_path, "--save", "900 1") as port:
+        store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
+        (tmp_path / "dump.rdb" / "in the way").mkdir(parents=True)  # it listens before it has looked for its data
+        ask(port, "BGSAVE")
+        until(lambda: b"rdb_last_bgsave_status:err" in ask(port, "INFO", "persistence"), "it could be saved")
+        with pytest.raises(StoreError, match="cannot write to its disk"):
+            await store.ingest(JOB, "{}", dedupe=["1"])
+        with pytest.raises(StoreError, match="cannot write to its disk"):
+            await RedisStore.connect(f"redis://127.0.0.1:{port}", prefix="new")
+        await store.close()
+
+
 async def test_a_server_without_a_disk_is_a_warning(tmp_path: Path) -> None:
     with tcp_server(tmp_path, "--save", "") as port:
         store = await RedisStore.connect(f"redis://127.0.0.1:{port}")

@@ -1,66 +1,99 @@
--- Take one job of a partition: the preferred one, else an expired lease, else one that is due.
--- KEYS: lease, due, the key that remembers this operation.
--- ARGV: offset, prefix of the partition's job keys, token of the new owner, lease (s), schema, preferred member.
--- Answers {member, epoch, expires} or nothing. The job's own keys follow from the prefix and share the slot.
-local LEASE, DUE, MEMORY = unpack(KEYS)
-local prefix, owner, schema, preferred = ARGV[2], ARGV[3], tonumber(ARGV[5]), ARGV[6]
-local PAGE, PAGES = 64, 4 -- a bound on how far jobs of a newer schema are skipped
+-- Take one job of a partition: the preferred one, else an expired lease, else one that older instances put by, else
+-- one that is due. KEYS: lease, due, newer, the key that remembers this operation.
+-- ARGV: offset, prefix of the partition's job keys, token of the new owner, lease (s), schema, preferred member, channel.
+-- Answers {member, epoch, expires, lost}, 'more' (nothing yet: ask again) or nothing.
+-- The job's own keys follow from the prefix and share the slot.
+local LEASE, DUE, NEWER, MEMORY = unpack(KEYS)
+local prefix, owner, schema, preferred, channel = ARGV[2], ARGV[3], tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local ENOUGH = 256 -- jobs moved out of the way by one call, which holds up everybody
 local time = now()
 
 local before = redis.call('GET', MEMORY)
 if before then
-  local state = redis.call('HMGET', prefix .. before .. ':head', '_owner', '_epoch')
+  local state = redis.call('HMGET', prefix .. before .. ':head', '_owner', '_epoch', '_lost')
   local expires = redis.call('ZSCORE', LEASE, before)
   if state[1] == owner and expires then
-    return { before, state[2], expires }
+    return { before, state[2], expires, state[3] or '0' }
   end
   return false
 end
 
-local function take(member)
+-- The name before the part that is random. Who takes up again what it held itself is alive: nobody was lost.
+local function instance(token)
+  return string.match(token, '^(.*)%.') or token
+end
+
+-- Jobs of a newer schema are put by, in the order of their schemas, where only those look who know it: they hide no
+-- other job, and nobody is woken for what he cannot do.
+local function put_by(head, member, known)
+  redis.call('ZADD', NEWER, known, member)
+  if redis.call('ZREM', LEASE, member) == 1 then
+    redis.call('HSET', head, '_owner', '', '_due', stamp(time))
+  end
+  redis.call('ZREM', DUE, member)
+  redis.call('PUBLISH', channel, member)
+end
+
+-- What could use up memory is written first: a full server refuses it while nothing has changed yet.
+local function take(member, place)
   local head = prefix .. member .. ':head'
-  local known = redis.call('HGET', head, '_schema')
-  if not known then -- the job expired: nothing is left to work on
-    redis.call('ZREM', LEASE, member)
-    redis.call('ZREM', DUE, member)
+  local state = redis.call('HMGET', head, '_schema', '_aside', '_owner')
+  local gone, aside = not state[1], state[2] == '1'
+  if gone or aside then -- it expired; or an older instance, which knows nothing of aside, made it due
+    for _, key in ipairs({ LEASE, DUE, NEWER }) do
+      redis.call('ZREM', key, member)
+    end
+    if aside then
+      redis.call('HSET', head, '_due', '')
+    end
     return false
   end
-  if tonumber(known) > schema then
+  if place == LEASE and instance(state[3] or '') ~= instance(owner) then
+    redis.call('HINCRBY', head, '_lost', 1)
+  end
+  if tonumber(state[1]) > schema then
+    put_by(head, member, state[1])
     return false
   end
   local expires = stamp(time + ARGV[4])
   local epoch = redis.call('HINCRBY', head, '_epoch', 1)
   redis.call('HSET', head, '_owner', owner, '_due', '')
   redis.call('ZREM', DUE, member)
+  redis.call('ZREM', NEWER, member)
   redis.call('ZADD', LEASE, expires, member)
   redis.call('PERSIST', prefix .. member .. ':ops')
   redis.call('SET', MEMORY, member, 'PX', 60000)
-  return { member, tostring(epoch), expires }
+  return { member, tostring(epoch), expires, redis.call('HGET', head, '_lost') or '0' }
 end
 
-local function ready(key, member)
-  local score = redis.call('ZSCORE', key, member)
-  return score and tonumber(score) <= time
-end
+local PLACES = { { LEASE, stamp(time) }, { NEWER, tostring(schema) }, { DUE, stamp(time) } }
 
-if preferred ~= '' and (ready(LEASE, preferred) or ready(DUE, preferred)) then
-  local claim = take(preferred)
-  if claim then
-    return claim
-  end
-end
-for _, key in ipairs({ LEASE, DUE }) do
-  for page = 0, PAGES - 1 do
-    local members = redis.call('ZRANGEBYSCORE', key, '-inf', stamp(time), 'LIMIT', page * PAGE, PAGE)
-    for _, member in ipairs(members) do
-      local claim = take(member)
+if preferred ~= '' then
+  for _, place in ipairs(PLACES) do
+    local score = redis.call('ZSCORE', place[1], preferred)
+    if score and tonumber(score) <= tonumber(place[2]) then
+      local claim = take(preferred, place[1])
       if claim then
         return claim
       end
     end
-    if #members < PAGE then
-      break
-    end
   end
+end
+local moved = 0
+for _, place in ipairs(PLACES) do
+  local members
+  repeat -- every member looked at leaves its place
+    members = redis.call('ZRANGEBYSCORE', place[1], '-inf', place[2], 'LIMIT', 0, 16)
+    for _, member in ipairs(members) do
+      local claim = take(member, place[1])
+      if claim then
+        return claim
+      end
+      moved = moved + 1
+    end
+    if moved >= ENOUGH then
+      return 'more'
+    end
+  until #members == 0
 end
 return false

@@ -1,5 +1,5 @@
 -- Append events, drop inbox entries, update the head. Fenced, in order, and once for each operation id.
--- ARGV: offset, operation, owner, epoch, expected, schema, ms to live or '', operations kept, bytes limit,
+-- ARGV: offset, operation, owner, epoch, expected, schema, ms to live or '', operations kept, bytes limit, progress,
 --       number of taken, taken ..., number of payloads, (digest or '', payload) ..., then pairs of fields.
 -- Answers 'ok', 'dup', 'fenced', 'conflict' or 'full'.
 local operation, expected = ARGV[2], tonumber(ARGV[5])
@@ -14,8 +14,8 @@ if tonumber(state[3]) ~= expected then
   return 'conflict'
 end
 
-local taken_from = 11
-local payloads_from = taken_from + ARGV[10] + 1
+local taken_from = 12
+local payloads_from = taken_from + ARGV[11] + 1
 local payloads = tonumber(ARGV[payloads_from - 1])
 local fields_from = payloads_from + 2 * payloads
 local bytes = 0
@@ -37,7 +37,13 @@ end
 for i = taken_from, payloads_from - 2 do
   redis.call('XDEL', INBOX, ARGV[i] .. '-0')
 end
+if payloads_from - 1 > taken_from and redis.call('XLEN', INBOX) == 0 then
+  redis.call('DEL', INBOX) -- an empty stream still takes memory
+end
 redis.call('HSET', HEAD, '_seq', seq, '_schema', ARGV[6], '_updated', time, unpack(ARGV, fields_from))
+if ARGV[10] == '1' then
+  redis.call('HSET', HEAD, '_lost', 0)
+end
 redis.call('ZADD', OPS, time, operation)
 redis.call('ZREMRANGEBYRANK', OPS, 0, -1 - ARGV[8])
 if ARGV[7] ~= '' and redis.call('XLEN', INBOX) == 0 then

@@ -1,10 +1,32 @@
 -- In front of every script about one job, after clock.lua.
-local HEAD, LOG, INBOX, OPS, BLOBS, OUT, DUE, LEASE = unpack(KEYS, 1, 8)
+local HEAD, LOG, INBOX, OPS, BLOBS, OUT, DUE, LEASE, NEWER = unpack(KEYS, 1, 9)
 local OWN_KEYS = 6 -- HEAD to OUT belong to the job alone, and expire together
 
 local function owns(owner, epoch)
   local state = redis.call('HMGET', HEAD, '_owner', '_epoch')
   return state[1] == owner and state[2] == epoch
+end
+
+-- What a repeat of letting go answers: whether it was this operation that did it, and nobody took the job since.
+local function let_go_by(operation)
+  local state = redis.call('HMGET', HEAD, '_owner', '_let')
+  return state[1] == '' and state[2] == operation and 1 or 0
+end
+
+-- Whoever let go of a job repeats none but its last operations, and not for long.
+local function forget_operations(ms, left)
+  redis.call('ZREMRANGEBYRANK', OPS, 0, -1 - left)
+  redis.call('PEXPIRE', OPS, ms, 'LT')
+end
+
+-- A server holds 4 KB ready for what a stream's next entries will take, until there is one that does not fit in: a
+-- job that rests gives them back. The entry's id lies between the log's own, and is refused only by a damaged log.
+local function tighten()
+  local id = (redis.call('HGET', HEAD, '_seq') or 0) .. '-*'
+  id = redis.pcall('XADD', LOG, 'NOMKSTREAM', id, 'p', string.rep(' ', 4096))
+  if type(id) == 'string' then
+    redis.call('XDEL', LOG, id)
+  end
 end
 
 -- Start, or start again, the job's time to live.

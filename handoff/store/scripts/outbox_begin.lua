@@ -1,4 +1,5 @@
--- Record that a message is about to be sent. ARGV: offset, owner, epoch, message, operation, messages limit.
+-- Record that a message is about to be sent. ARGV: offset, owner, epoch, message, operation, messages limit, seconds
+-- in which it settles. A message that is new, or not settled yet, is progress: no owner counts as lost any more.
 -- Answers {first, record}, 'full', or nothing if the job is not ours.
 local message, operation = ARGV[4], ARGV[5]
 if not owns(ARGV[2], ARGV[3]) then
@@ -6,12 +7,17 @@ if not owns(ARGV[2], ARGV[3]) then
 end
 local record = redis.call('HGET', OUT, message)
 if record then
-  return { cjson.decode(record).operation == operation and 1 or 0, record }
+  local known = cjson.decode(record)
+  if known.ts == '' and now() - known.began < tonumber(ARGV[7]) then
+    redis.call('HSET', HEAD, '_lost', 0)
+  end
+  return { known.operation == operation and 1 or 0, record }
 end
 if redis.call('HLEN', OUT) >= tonumber(ARGV[6]) then
   return 'full'
 end
 record = cjson.encode({ began = stamp(now()), operation = operation, ts = '', draft = '' })
 redis.call('HSET', OUT, message, record)
+redis.call('HSET', HEAD, '_lost', 0)
 fade_on()
 return { 1, record }

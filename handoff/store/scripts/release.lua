@@ -1,12 +1,16 @@
--- Let go of a job. ARGV: offset, member, owner, epoch, operation, due or '', idle ms, operations ms, channel.
+-- Let go of a job. ARGV: offset, member, owner, epoch, operation, due or '', idle ms, operations ms, channel,
+--       operations left, lost owners ('+': one more than there were).
 -- Answers 1, or 0 if the job is not ours. A repeat by the same operation answers 1 as long as nobody took the job.
 local member, operation, due = ARGV[2], ARGV[5], ARGV[6]
 if not owns(ARGV[3], ARGV[4]) then
-  local state = redis.call('HMGET', HEAD, '_owner', '_let')
-  return state[1] == '' and state[2] == operation and 1 or 0
+  return let_go_by(operation)
 end
 redis.call('ZREM', LEASE, member)
-redis.call('HSET', HEAD, '_owner', '', '_let', operation)
+local lost = ARGV[11]
+if lost == '+' then
+  lost = (redis.call('HGET', HEAD, '_lost') or 0) + 1
+end
+redis.call('HSET', HEAD, '_owner', '', '_let', operation, '_lost', lost)
 local time = stamp(now())
 if redis.call('XLEN', INBOX) > 0 then
   due = time
@@ -20,5 +24,8 @@ if due ~= '' then
 elseif (redis.call('HGET', HEAD, '_fades') or '') == '' then
   fade(ARGV[7])
 end
-redis.call('PEXPIRE', OPS, ARGV[8])
+forget_operations(ARGV[8], ARGV[10])
+if due == '' or tonumber(due) > tonumber(time) + 60 then
+  tighten()
+end
 return 1
