@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -10,35 +11,40 @@ from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel
 from redis.backoff import ExponentialWithJitterBackoff
 
 from handoff.store.interface import StoreError
+from handoff.store.sentinels import Primary, Sentinels
 
 RETRIES = 2
 SCHEMES = "redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, redis+cluster://, rediss+cluster://"
+MOST_REPLICAS = 9
 CONNECTIONS = 32
 """How many commands one store has under way at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A parsed URL. `shown` is what people may see: no password in it."""
+    """A parsed URL. `shown` is what people may see: no password in it.
+
+    `replicas` is how many must have a write before it counts; None: one, where there is any (see `Server`).
+    """
 
     mode: str
     hosts: tuple[tuple[str, int], ...]
     options: dict[str, Any]
     master: str
     shown: str
+    replicas: int | None = None
 
 
 def parse(url: str) -> Address:
     """Take a store's URL apart. Raises StoreError, without a password in the text, where it is none."""
     try:
         scheme, mode = _scheme(url)
-        if mode == "single":
-            return _single(url)
-        return _several(url, scheme, mode)
+        address = _single(url) if mode == "single" else _several(url, scheme, mode)
+        shown = f"{address.shown} (TLS)" if scheme == "rediss" else address.shown
+        return replace(address, shown=shown, replicas=_replicas(address.options.pop("replicas", None)))
     except ValueError as error:
         raise StoreError(f"REDIS_URL is not usable ({error}). It starts with one of: {SCHEMES}.") from None
 
@@ -78,6 +84,14 @@ def _several(url: str, scheme: str, mode: str) -> Address:
     return Address(mode, hosts, options, master, shown)
 
 
+def _replicas(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) > MOST_REPLICAS:
+        raise ValueError(f"replicas is a number from 0 to {MOST_REPLICAS}")
+    return int(text)
+
+
 def _host(place: str, default: int) -> tuple[str, int]:
     parts = urlsplit(f"//{place}")
     if not parts.hostname:
@@ -92,7 +106,13 @@ def client(address: Address, timeout: float) -> Redis | RedisCluster:
 
     redis-py's own default is ten retries. Two are safe only because every script that
     writes knows a repeat by its operation id.
+
+    Raises:
+        StoreError: The URL names a file of TLS that is not there.
     """
+    for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile"):
+        if (path := address.options.get(name)) and not Path(path).is_file():
+            raise StoreError(f"REDIS_URL names a file that is not there: {name}={path}.")
     settings: dict[str, Any] = {
         "socket_timeout": timeout,
         "socket_connect_timeout": timeout,
@@ -109,14 +129,14 @@ def client(address: Address, timeout: float) -> Redis | RedisCluster:
         options.pop("db", None)
         nodes = [ClusterNode(host, port) for host, port in address.hosts]
         return RedisCluster(startup_nodes=nodes, max_connections=2 * CONNECTIONS, **options)
-    sentinel: dict[str, Any] = {**settings, "ssl": options["ssl"]}
+    asking: dict[str, Any] = {"protocol": 2, "ssl": options["ssl"]}
     for name in ("username", "password"):
         if value := options.pop(f"sentinel_{name}", None):
-            sentinel[name] = value
-    sentinel |= {name: value for name, value in options.items() if name.startswith("ssl_")}
+            asking[name] = value
+    asking |= {name: value for name, value in options.items() if name.startswith("ssl_")}
     # Passwords are not shared by default: a Sentinel often has none, and refuses one it does not know.
-    manager = Sentinel(list(address.hosts), sentinel_kwargs=sentinel, **options)  # type: ignore[no-untyped-call]
-    master: Redis = manager.master_for(address.master)
+    manager = Sentinels(list(address.hosts), asking, **options)
+    master: Redis = manager.master_for(address.master, connection_pool_class=Primary)
     return master
 
 

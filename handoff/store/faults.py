@@ -12,8 +12,11 @@ from redis.asyncio.sentinel import MasterNotFoundError
 from handoff.store.interface import StoreError
 
 OLDEST = (7, 0)
+NO_OTHER = "is down and no other is chosen yet"
 FULL_FROM = 0.8
 """The part of `maxmemory` from which on no new work should be taken."""
+FULL = "The Redis server's memory is"
+"""How the fault begins that says so: no fault of the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +32,12 @@ def explain(error: Exception, shown: str) -> StoreError:
     where = f"The Redis server at {shown}"
     text = str(error).split("\n", 1)[0]
     if isinstance(error, MasterNotFoundError):
-        return StoreError(
-            f"No Sentinel at {shown} knows that master ({text}). Check the hosts and the name in REDIS_URL."
+        what = (
+            "Most Sentinels must be up to choose one"
+            if NO_OTHER in text
+            else "Check the hosts and the name in REDIS_URL"
         )
+        return StoreError(f"No Sentinel at {shown} names a primary ({text}). {what}.")
     if isinstance(error, exceptions.AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS")):
         return StoreError(
             f"{where} refused the password. Put the right one in REDIS_URL: redis://user:password@host:port."
@@ -52,6 +58,8 @@ def explain(error: Exception, shown: str) -> StoreError:
 
 
 def _explain_rest(error: Exception, text: str, where: str) -> StoreError:
+    if text == "The previous master is now a slave":
+        return StoreError(f"{where} has a new primary. Try again in a moment.")
     if isinstance(error, exceptions.ClusterDownError):
         return StoreError(f"{where} is a cluster that is down ({text}). Bring its missing nodes back.")
     if "unknown command 'SENTINEL'" in text:
@@ -60,11 +68,27 @@ def _explain_rest(error: Exception, text: str, where: str) -> StoreError:
         return StoreError(f"{where} cannot write to its disk. Free some space there; its log says more.")
     if isinstance(error, exceptions.RedisClusterException) and "not enabled" in text:
         return StoreError(f"{where} is no cluster. Use redis:// in REDIS_URL.")
+    return _explain_way_there(error, text, where)
+
+
+def _explain_way_there(error: Exception, text: str, where: str) -> StoreError:
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return StoreError(
+            f"{where} shows a certificate that is not trusted ({_reason(text)}). Name its authority's file in "
+            f"REDIS_URL: ?ssl_ca_certs=/path/ca.pem."
+        )
+    if text.startswith("Connection closed by server"):
+        return StoreError(f"{where} hangs up. If it speaks TLS, REDIS_URL starts with rediss://; its log says more.")
     if isinstance(error, exceptions.TimeoutError):
         return StoreError(f"{where} does not answer ({text}). Check that it runs and is not overloaded.")
     if isinstance(error, exceptions.ConnectionError | OSError | exceptions.RedisClusterException):
         return StoreError(f"{where} cannot be reached ({text}). Check that it runs and that REDIS_URL is right.")
     return StoreError(f"{where} refused a command: {text}")
+
+
+def _reason(text: str) -> str:
+    """What a failed check of a certificate says about it, without the places that it names."""
+    return text.partition("certificate verify failed: ")[2].partition(" (_ssl")[0] or text
 
 
 def describe(info: Mapping[str, Any], save: str | None) -> str:
@@ -76,6 +100,17 @@ def describe(info: Mapping[str, Any], save: str | None) -> str:
     else:
         kept = {None: "persistence unknown", "": "nothing on disk"}.get(save, "snapshots only")
     return f"{name} {version}, {kept}, {info.get('maxmemory_policy', 'noeviction')}"
+
+
+def full(info: Mapping[str, Any]) -> str:
+    """What to say about a server's memory, from its INFO; empty while there is enough."""
+    limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
+    if not limit or used < FULL_FROM * limit:
+        return ""
+    return (
+        f"{FULL} {100 * used // limit} % full, so no work is taken up. Raise its `maxmemory`: "
+        "nothing is lost, and work goes on then."
+    )
 
 
 def examine(info: Mapping[str, Any], save: str | None) -> list[Fault]:
@@ -91,10 +126,8 @@ def examine(info: Mapping[str, Any], save: str | None) -> list[Fault]:
         )
     if info.get("role") == "slave":
         faults.append(Fault("The server is a read-only replica. Point REDIS_URL at the primary."))
-    limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
-    if limit and used >= FULL_FROM * limit:
-        share = round(100 * used / limit)
-        faults.append(Fault(f"The server's memory is {share} % full. Raise its `maxmemory`.", fatal=False))
+    if text := full(info):
+        faults.append(Fault(text, fatal=False))
     if not int(info.get("aof_enabled", 0)) and save == "":
         text = "The server keeps nothing on disk: a restart loses all jobs. Set `appendonly yes`."
         faults.append(Fault(f"Warning: {text}", fatal=False))

@@ -1,0 +1,42 @@
+"""A whole bot whose primary falls silent in the middle of a job, as behind a pulled cable, and is replaced."""
+
+import asyncio
+from pathlib import Path
+
+from handoff import events as ev
+from tests.failover.servers import NEEDS_SIDES, watched
+from tests.store.kit import eventually
+from tests.system.brains import Gate, connect, plan, provider, purposes, result, subtask
+from tests.system.scene import scene_on
+
+pytestmark = NEEDS_SIDES
+
+TWO = plan(subtask("first", "writer"), subtask("second", "reviewer", ["first"]))
+
+
+async def test_a_job_ends_once_across_a_failover(tmp_path: Path) -> None:
+    gate = Gate(result("Done."))
+
+    with watched(tmp_path) as servers:
+        async with (
+            provider(planner=lambda _: TWO, writer=lambda _: result("First."), reviewer=gate) as server,
+            scene_on(servers.url()) as scene,
+            scene.bot(connect("chat", server), lease=3.0),
+        ):
+            talk = await scene.ask("Do two things")
+            await gate.reached.wait()
+            await asyncio.to_thread(servers.silence)
+            await eventually(lambda: asyncio.to_thread(servers.has_new_primary), patience=30)
+            gate.open()
+            job = await talk.over(patience=12)
+            # The new primary gives and takes signals too.
+            reply = await scene.ask("Do two things again")
+            await reply.over()
+            await talk.seen(lambda: talk.status() == "active")
+        assert job.latest.state == "completed"
+        for each in (talk, reply):
+            assert len(each.cards()) == len(each.words()) == 1
+            assert len(await each.of(ev.AnswerWritten)) == 1
+            assert [event.subtask for event in await each.of(ev.ResultReturned)] == ["first", "second"]
+        assert purposes(server).count("specialist:writer") == 2, "what was finished is not done again"
+        assert purposes(server).count("planner") == 2

@@ -1,0 +1,53 @@
+"""A cluster that loses a primary in the middle of writes."""
+
+import asyncio
+from pathlib import Path
+
+from handoff.store.interface import JobKey
+from handoff.store.redis import RedisStore
+from tests.failover.servers import Cluster, cluster
+from tests.failover.writers import Writer, broken, more
+from tests.store.kit import eventually
+
+JOBS = [JobKey("T1", f"J{n:010}") for n in range(24)]
+"""Enough for every primary to have some."""
+
+
+async def _lose_a_primary(nodes: Cluster) -> None:
+    await asyncio.to_thread(nodes.nodes[0].kill)
+    await eventually(lambda: asyncio.to_thread(nodes.is_primary, nodes.nodes[3]), patience=30)
+    # Until it is back, as a replica, the new one has nobody to confirm its writes.
+    await asyncio.to_thread(nodes.start_node, nodes.nodes[0])
+    await asyncio.to_thread(nodes.wait)
+
+
+async def test_nothing_acknowledged_is_lost_with_a_primary(tmp_path: Path) -> None:
+    with cluster(tmp_path) as nodes:
+        stores = [await RedisStore.connect(nodes.url, timeout=1.0) for _ in range(2)]
+        over = asyncio.Event()
+        writers = [Writer("one", stores[0], JOBS), Writer("two", stores[1], JOBS[::-1])]
+        heard: set[JobKey] = set()
+
+        async def listen() -> None:
+            async for key in stores[1].signals():
+                heard.add(key)
+
+        listener = asyncio.create_task(listen())
+        async with asyncio.TaskGroup() as tasks:
+            for writer in writers:
+                tasks.create_task(writer.run(over))
+            await more(writers, 100)
+            assert heard
+            await _lose_a_primary(nodes)
+            heard.clear()
+            await more(writers, 100)
+            over.set()
+        assert heard >= set(JOBS), "signals of all nodes are heard again"
+        listener.cancel()
+        promises = [writer.promised for writer in writers]
+        assert await broken(stores[0], promises) == []
+        assert any(promised.refused for promised in promises)
+        assert (await stores[0].about()).endswith("1 replica, each write waits for 1")
+        assert await stores[0].check() == []
+        for store in stores:
+            await store.close()

@@ -1,0 +1,85 @@
+"""A partition that shuts in the primary with one of three Sentinels, while clients reach both sides."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from handoff.store.interface import JobKey, StoreError
+from handoff.store.redis import RedisStore
+from tests.failover.servers import NEEDS_SIDES, Watched, watched
+from tests.failover.writers import Promised, Writer, broken, more
+from tests.store.kit import eventually
+
+pytestmark = NEEDS_SIDES
+
+JOBS = [JobKey("T1", f"J{n:010}") for n in range(8)]
+CALL = JobKey("T1", "call")
+TIMEOUT = 1.0
+"""Seconds of silence until the store gives up a call, here; a write waits half of it for a replica."""
+
+
+async def _through_a_partition(servers: Watched, options: str) -> list[Promised]:
+    """Write on both sides, before, during and after."""
+    inside = await RedisStore.connect(servers.url(0, options=options), timeout=TIMEOUT)
+    outside = await RedisStore.connect(servers.url(1, 2, options=options), timeout=TIMEOUT)
+    both = await RedisStore.connect(servers.url(options=options), timeout=TIMEOUT)
+    over = asyncio.Event()
+    writers = [Writer("inside", inside, JOBS), Writer("outside", outside, JOBS[::-1]), Writer("both", both, JOBS[3:])]
+    heard: list[JobKey] = []
+
+    async def listen() -> None:
+        async for key in outside.signals():
+            heard.append(key)  # noqa: PERF401 - a comprehension would show nothing before its end
+
+    async def hears() -> bool:
+        await outside.ingest(CALL, "{}", dedupe=[])
+        return CALL in heard
+
+    listener = asyncio.create_task(listen())
+    async with asyncio.TaskGroup() as tasks:
+        for writer in writers:
+            tasks.create_task(writer.run(over))
+        await more(writers)
+        await asyncio.to_thread(servers.part)
+        await eventually(lambda: asyncio.to_thread(servers.has_new_primary), patience=30)
+        # Whoever asks a Sentinel of the others goes on at the new primary.
+        await more(writers[1:])
+        if not options:
+            await _starts_where_nothing_counts(servers)
+        # And hears what is said there, though nobody has closed its line to the old one.
+        await eventually(hears)
+        await asyncio.to_thread(servers.heal)
+        await eventually(lambda: asyncio.to_thread(servers.is_whole), patience=30)
+        await more(writers)
+        over.set()
+    listener.cancel()
+    for store in (inside, outside, both):
+        await store.close()
+    return [writer.promised for writer in writers]
+
+
+async def _starts_where_nothing_counts(servers: Watched) -> None:
+    """Who meets the shut-in primary only now must not take it for one that never had a replica."""
+    late = await RedisStore.connect(servers.url(0), timeout=TIMEOUT)
+    with pytest.raises(StoreError, match="no replica has confirmed"):
+        await late.ingest(JobKey("T1", "late"), "{}", dedupe=[])
+    await late.close()
+
+
+async def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+    with watched(tmp_path) as servers:
+        promises = await _through_a_partition(servers, "")
+        store = await RedisStore.connect(servers.url())
+        assert await broken(store, promises) == []
+        assert any("no replica has confirmed" in text for text in promises[0].refused)
+        assert (await store.about()).endswith("2 replicas, each write waits for 1")
+        await store.close()
+
+
+async def test_without_waiting_for_a_replica_some_of_it_is(tmp_path: Path) -> None:
+    with watched(tmp_path) as servers:
+        promises = await _through_a_partition(servers, "?replicas=0")
+        store = await RedisStore.connect(servers.url())
+        assert any("lost" in fault for fault in await broken(store, promises))
+        await store.close()

@@ -1,0 +1,100 @@
+"""A server behind TLS. The embedded one is built without, so something in front of it ends the TLS."""
+
+import asyncio
+import contextlib
+import secrets
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from handoff.store.interface import JobKey, StoreError
+from handoff.store.redis import RedisStore
+from tests.failover.writers import Writer, broken, more
+from tests.store.kit import eventually
+
+CERTIFICATES = Path(__file__).parent / "certificates"
+JOBS = [JobKey("T1", f"J{n:010}") for n in range(3)]
+
+
+@pytest.fixture
+async def tls_port(server_url: str) -> AsyncIterator[int]:
+    """A port that speaks TLS with a certificate of our own authority, before a real server."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATES / "server_with_key.pem")
+    lines: set[asyncio.Task[None]] = set()
+
+    async def pump(source: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await source.read(65536):
+                to.write(data)
+                await to.drain()
+        to.close()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        lines.add(task)
+        there = await asyncio.open_unix_connection(server_url.removeprefix("unix://"))
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(pump(reader, there[1]), pump(there[0], writer))
+        lines.discard(task)
+
+    listener = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=context)
+    yield int(listener.sockets[0].getsockname()[1])
+    listener.close()
+    for line in list(lines):
+        line.cancel()
+    await asyncio.gather(*lines, return_exceptions=True)
+
+
+async def test_all_of_the_store_works_through_tls(tls_port: int) -> None:
+    url = f"rediss://127.0.0.1:{tls_port}?ssl_ca_certs={CERTIFICATES / 'ca.pem'}"
+    prefix = f"t{secrets.token_hex(4)}"
+    store = await RedisStore.connect(url, prefix=prefix)
+    heard: set[JobKey] = set()
+
+    async def listen() -> None:
+        async for key in store.signals():
+            heard.add(key)
+
+    async def hears_all() -> bool:
+        for key in JOBS:
+            await store.signal(key, "{}", dedupe=[])
+        return heard >= set(JOBS)
+
+    listener = asyncio.create_task(listen())
+    over = asyncio.Event()
+    writers = [Writer("one", store, JOBS), Writer("two", store, JOBS[::-1])]
+    async with asyncio.TaskGroup() as tasks:
+        for writer in writers:
+            tasks.create_task(writer.run(over))
+        await more(writers, 100)
+        over.set()
+    promises = [writer.promised for writer in writers]
+    assert await broken(store, promises) == []
+    assert not any(promised.refused for promised in promises)
+    await eventually(hears_all)
+    digest = await store.put_blob(JOBS[0], b"x" * 300_000)
+    assert await store.get_blob(JOBS[0], digest) == b"x" * 300_000
+    assert "Valkey" in await store.about() or "Redis" in await store.about()
+    listener.cancel()
+    await store.close()
+
+
+async def test_a_certificate_of_a_stranger(tls_port: int, tmp_path: Path) -> None:
+    for options in ("", f"?ssl_ca_certs={CERTIFICATES / 'other_ca.pem'}"):
+        with pytest.raises(StoreError, match=r"not trusted.*ssl_ca_certs=") as caught:
+            await RedisStore.connect(f"rediss://:secret@127.0.0.1:{tls_port}{options}")
+        assert "secret" not in str(caught.value)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(StoreError, match=r"nothing\.pem"):
+        await RedisStore.connect(f"rediss://127.0.0.1:{tls_port}?ssl_ca_certs={tmp_path / 'nothing.pem'}")
+
+
+async def test_tls_where_there_is_none_and_none_where_there_is(tls_port: int, plain_port: int) -> None:
+    with pytest.raises(StoreError, match=r"\(TLS\) does not answer"):
+        await RedisStore.connect(f"rediss://127.0.0.1:{plain_port}", timeout=0.3)
+    with pytest.raises(StoreError, match="rediss://"):
+        await RedisStore.connect(f"redis://127.0.0.1:{tls_port}")

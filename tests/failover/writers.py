@@ -1,0 +1,117 @@
+"""Writers through the real store, and what they were promised."""
+
+import asyncio
+import itertools
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from handoff.store.interface import Claim, Commit, JobKey, Store, StoreError
+from tests.store.kit import eventually
+
+LEASE = 60.0
+"""Seconds: longer than any test, so that no job may be given to two."""
+
+
+@dataclass
+class Promised:
+    """What the store said that it has, in any of its ways to say so."""
+
+    ingested: list[tuple[JobKey, str]] = field(default_factory=list)
+    intended: list[tuple[JobKey, str]] = field(default_factory=list)
+    committed: list[tuple[JobKey, str]] = field(default_factory=list)
+    granted: list[tuple[Claim, float, float]] = field(default_factory=list)
+    """With the times from which and to which the job was worked on."""
+    refused: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def count(self) -> int:
+        return len(self.ingested) + len(self.intended) + len(self.committed)
+
+
+class Writer:
+    """Does over and over what the bot does with a job: takes it in, claims it, sends a message, commits."""
+
+    def __init__(self, name: str, store: Store, jobs: Sequence[JobKey]) -> None:
+        self.promised = Promised()
+        self._name = name
+        self._store = store
+        self._jobs = jobs
+        self._numbers = itertools.count(1)
+
+    async def run(self, over: asyncio.Event) -> None:
+        for key in itertools.cycle(self._jobs):
+            if over.is_set():
+                return
+            try:
+                await self._turn(key)
+            except StoreError as error:
+                self.promised.refused[str(error)] += 1
+                await asyncio.sleep(0.05)
+
+    async def _turn(self, key: JobKey) -> None:
+        asked = self._payload("asked")
+        if await self._store.ingest(key, asked, dedupe=[asked]):
+            self.promised.ingested.append((key, asked))
+        claim = await self._store.claim(self._name, lease=LEASE, schema=2, prefer=key)
+        if claim is None:
+            return
+        began = time.monotonic()
+        try:
+            await self._work(claim)
+        finally:
+            self.promised.granted.append((claim, began, time.monotonic()))
+        await self._store.release(claim, due=None)
+
+    async def _work(self, claim: Claim) -> None:
+        key = claim.key
+        log, inbox = await self._store.log(key), await self._store.inbox(key)
+        message, said = self._payload("message"), self._payload("said")
+        if await self._store.outbox_begin(claim, message, message) is not None:
+            self.promised.intended.append((key, message))
+        events, taken = [*(entry.payload for entry in inbox), said], [entry.seq for entry in inbox]
+        if await self._store.commit(claim, said, len(log), events, taken=taken, schema=2) in {Commit.OK, Commit.DUP}:
+            self.promised.committed.append((key, said))
+
+    def _payload(self, what: str) -> str:
+        return json.dumps({what: f"{self._name} {next(self._numbers)}"})
+
+
+async def broken(store: Store, promises: Sequence[Promised]) -> list[str]:
+    """Every promise that the store did not keep."""
+    faults = []
+    keys = {key for promised in promises for key, _ in promised.ingested}
+    for key in sorted(keys, key=lambda key: key.job):
+        log = Counter(entry.payload for entry in await store.log(key))
+        there = log + Counter(entry.payload for entry in await store.inbox(key))
+        messages = await store.outbox(key)
+        faults += [f"{key.job}: {payload} is there {count} times" for payload, count in there.items() if count > 1]
+        for promised in promises:
+            faults += [f"{key.job}: lost {text}" for of, text in promised.ingested if of == key and text not in there]
+            faults += [f"{key.job}: lost {text}" for of, text in promised.committed if of == key and text not in log]
+            faults += [
+                f"{key.job}: lost {name}" for of, name in promised.intended if of == key and name not in messages
+            ]
+    return faults + _worked_on_by_two([grant for promised in promises for grant in promised.granted])
+
+
+def _worked_on_by_two(granted: list[tuple[Claim, float, float]]) -> list[str]:
+    tokens = Counter((claim.key, claim.owner) for claim, _, _ in granted)
+    faults = [f"{key.job}: {owner} twice" for (key, owner), count in tokens.items() if count > 1]
+    ordered = sorted(granted, key=lambda grant: (grant[0].key.job, grant[1]))
+    for (first, _, end), (second, start, _) in itertools.pairwise(ordered):
+        if first.key == second.key and start < end:
+            faults.append(f"{first.key.job}: {first.owner} and {second.owner} at a time")
+    return faults
+
+
+async def more(writers: Sequence[Writer], by: int = 20) -> None:
+    """Until each of them was promised so much more."""
+    counts = [writer.promised.count + by for writer in writers]
+
+    async def done() -> bool:
+        return all(writer.promised.count >= count for writer, count in zip(writers, counts, strict=True))
+
+    await eventually(done, patience=40)
