@@ -16,10 +16,9 @@ from bot.settings import SettingsError
 from bot.trace import trace_json
 from bot.workspace.server import Workspace
 from bot.workspace.terminal import plan_rows, render
-from handoff import events as ev
 from handoff.contracts import Place
-from handoff.engine import fold
 from handoff.job import Ask, Job
+from handoff.opening import open_log
 from handoff.store.interface import JobKey
 
 CHANNEL = "#general"
@@ -73,7 +72,7 @@ async def _ask(app: App, key: JobKey) -> Ask | None:
 
 async def read_job(app: App, key: JobKey) -> Job | None:
     """The job as its log stands."""
-    return fold(ev.load(entry.payload) for entry in await app.store.log(key))
+    return open_log([entry.payload for entry in await app.store.log(key)])
 
 
 def _verdict(ask: Ask) -> tuple[int, str]:

@@ -17,5 +17,18 @@ def trace_json(entries: Sequence[Entry], head: Head | None) -> dict[str, Any]:
         "team": head.key.team if head else "",
         "job": head.key.job if head else "",
         "state": head.fields.get("state", "") if head else "",
-        "events": [{"seq": entry.seq, **json.loads(entry.payload)} for entry in entries],
+        "events": events_json(entries),
     }
+
+
+def events_json(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """The events as they were written, by whatever release; one that is no JSON object stands as `unreadable` text."""
+    return [{"seq": entry.seq, **_event(entry.payload)} for entry in entries]
+
+
+def _event(payload: str) -> dict[str, Any]:
+    try:
+        event = json.loads(payload)
+    except ValueError:
+        event = None
+    return event if isinstance(event, dict) else {"unreadable": payload}

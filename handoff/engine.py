@@ -11,14 +11,13 @@ attempt that was given up) changes nothing: it stays in the log as a fact.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from handoff import events as ev
 from handoff import messages
 from handoff.briefs import handoff_for
 from handoff.changes import CHANGES, cancelled
 from handoff.effects import Effect, FetchAttachments, MakePlan, Post, RunSubtask, WriteAnswer
-from handoff.job import SETTLED, Ask, Failure, Job, Work
+from handoff.job import SETTLED, Ask, Failure, Job, RequestState, Work, replace
 
 # ---------------------------------------------------------------- state changes
 
@@ -37,15 +36,25 @@ def apply(job: Job | None, event: ev.Event) -> Job:
         return _request_added(job, event)
     if job is None:
         raise ValueError(f"a job's log begins with RequestAdded, not {event.type}")
-    job = replace(job, seq=job.seq + 1)
+    seq = job.seq + 1
     if isinstance(event, ev.CancelRequested):
         asks = (a if a.over or a.answer or a.failure else cancelled(a, event) for a in job.asks)
-        return replace(job, asks=tuple(asks))
-    ask = job.ask(event.request)
-    if ask is None or ask.over:
-        return job
-    changed = _with_state(CHANGES[event.type](ask, event), event.at)
-    return replace(job, asks=tuple(changed if other is ask else other for other in job.asks))
+        return replace(job, asks=tuple(asks), aside=None, seq=seq)
+    if isinstance(event, ev.TakenOver):
+        return replace(job, takeovers=job.takeovers + 1, seq=seq)
+    if isinstance(event, ev.SetAside):
+        return replace(job, aside=Failure(event.step, event.reason), seq=seq)
+    if isinstance(event, ev.Released):
+        return replace(job, aside=None, seq=seq)
+    place = job.place_of(event.request)
+    if place is None or job.asks[place].over:
+        return replace(job, seq=seq)
+    ask = job.asks[place]
+    changed = CHANGES[event.type](ask, event)
+    if changed is ask:
+        return replace(job, seq=seq)
+    changed = _with_state(changed, event.at)
+    return replace(job, asks=(*job.asks[:place], changed, *job.asks[place + 1 :]), seq=seq)
 
 
 def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
@@ -63,18 +72,22 @@ def _with_state(ask: Ask, at: float) -> Ask:
     """The request's own state follows from its parts."""
     if ask.answer is not None or ask.failure is not None:
         if not _end_is_visible(ask):
-            return replace(ask, state="synthesizing" if ask.answer is not None else "working")
+            return _in_state(ask, "synthesizing" if ask.answer is not None else "working")
         if ask.answer is not None:
             return replace(ask, state="completed", ended=at)
         return replace(ask, state="cancelled" if ask.cancelled_by else "failed", ended=at)
     if ask.plan is None:
-        return replace(ask, state="submitted")
+        return _in_state(ask, "submitted")
     states = {work.state for work in ask.work.values()}
     if states <= SETTLED:
-        return replace(ask, state="synthesizing")
+        return _in_state(ask, "synthesizing")
     if "input_required" in states and not states & {"in_progress"} and not _ready(ask):
-        return replace(ask, state="input_required")
-    return replace(ask, state="working")
+        return _in_state(ask, "input_required")
+    return _in_state(ask, "working")
+
+
+def _in_state(ask: Ask, state: RequestState) -> Ask:
+    return ask if ask.state == state else replace(ask, state=state)
 
 
 def _end_is_visible(ask: Ask) -> bool:

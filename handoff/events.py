@@ -7,6 +7,7 @@ an instance leaves jobs alone whose log was written by a newer one.
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
@@ -23,8 +24,9 @@ from handoff.contracts import (
     Tier,
     Usage,
 )
+from handoff.upcasters import UPCASTERS, lifted
 
-SCHEMA = 1
+SCHEMA = 2
 
 FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost"]
 """Why an attempt failed. `lost`: its instance died or let go of it too often."""
@@ -113,6 +115,35 @@ class ToolReturned(OfAttempt):
     sources: tuple[str, ...] = ()
 
 
+class ToolStarted(OfAttempt):
+    """A tool that writes is about to run: kept before the call, as its intent.
+
+    `call` is the id of the call in the turn, `key` what makes it safe to repeat (empty: it is not), `what` says
+    in a few words for people what it does. Calls of the same tool with the same arguments have the same `digest`.
+    """
+
+    type: Literal["ToolStarted"] = "ToolStarted"
+    call: str
+    tool: str
+    what: str
+    key: str = ""
+    digest: str = ""
+
+
+class ToolInDoubt(OfAttempt):
+    """Nobody knows whether a call of a tool that writes was carried out: people are asked. `reason` says why.
+
+    `usage` is what the attempt has spent so far: it counts only where people end the subtask here.
+    """
+
+    type: Literal["ToolInDoubt"] = "ToolInDoubt"
+    call: str
+    tool: str
+    what: str
+    reason: str
+    usage: Usage = Usage()
+
+
 class ResultReturned(OfAttempt):
     """A specialist handed back a result: the subtask is done."""
 
@@ -139,18 +170,45 @@ class Escalated(OfAttempt):
 
 
 class QuestionAnswered(OfRequest):
-    """A person answered the open question of a subtask, by a click or a reply."""
+    """A person answered the open question of a subtask, by a click or a reply.
+
+    `number` is that of the question, so that a late second click answers none that was asked since; 0: the open one.
+    """
 
     type: Literal["QuestionAnswered"] = "QuestionAnswered"
     subtask: str
     user: str
     text: str
+    number: int = 0
 
 
 class CancelRequested(Fact):
     """A person asked for the job to stop: the Stop button, a command, or a word in the thread."""
 
     type: Literal["CancelRequested"] = "CancelRequested"
+    user: str
+
+
+class TakenOver(Fact):
+    """The job's last owner let its lease run out; `owner` has it now. `lost` counts such owners without progress."""
+
+    type: Literal["TakenOver"] = "TakenOver"
+    owner: str
+    lost: int
+
+
+class SetAside(Fact):
+    """The job brought down or stalled its owners too often, or cannot be read: it rests until an admin releases it."""
+
+    type: Literal["SetAside"] = "SetAside"
+    step: str
+    reason: str
+
+
+class Released(Fact):
+    """An admin let a job that was set aside go on."""
+
+    type: Literal["Released"] = "Released"
     user: str
 
 
@@ -200,11 +258,16 @@ Event = Annotated[
     | AttemptStarted
     | TurnTaken
     | ToolReturned
+    | ToolStarted
+    | ToolInDoubt
     | ResultReturned
     | AttemptFailed
     | Escalated
     | QuestionAnswered
     | CancelRequested
+    | TakenOver
+    | SetAside
+    | Released
     | AnswerWritten
     | RequestFailed
     | Posted
@@ -216,10 +279,19 @@ _adapter: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 def dump(event: Event) -> str:
-    """The event as one line of JSON, defaults left out but for its type."""
-    return _adapter.dump_json(event, exclude_defaults=True).decode()[:-1] + f',"type":"{event.type}","v":{SCHEMA}}}'
+    """The event as one line of JSON, defaults left out but for its type; its last two names are `type` and `v`."""
+    line = _adapter.dump_json(event, exclude_defaults=True, exclude={"v"}).decode()
+    return f'{line[:-1]},"type":"{event.type}","v":{SCHEMA}}}'
 
 
 def load(line: str | bytes) -> Event:
-    """The event of one line of JSON. Raises ValueError for what this version cannot read."""
-    return _adapter.validate_json(line)
+    """The event of one line of JSON, lifted to the present schema if an older release wrote it.
+
+    Raises:
+        NewerEvent: A newer release wrote it.
+        ValueError: It is no event of ours.
+    """
+    text = line if isinstance(line, str) else line.decode()
+    if text.endswith(f',"v":{SCHEMA}}}'):  # as nearly all are: nothing is parsed twice
+        return _adapter.validate_json(text)
+    return _adapter.validate_python(lifted(json.loads(text), SCHEMA, UPCASTERS))

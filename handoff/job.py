@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from handoff.contracts import Artifact, Member, Note, Place, Plan, Request, Result, Subtask, Tier, Usage
-from handoff.events import ToolReturned, TurnTaken
+from handoff.doubts import PLEASE_CHECK, Checkpoint, Doubt, Written, open_intents, written
+from handoff.events import ToolStarted
 
+T = TypeVar("T")
 RequestState = Literal["submitted", "working", "input_required", "synthesizing", "completed", "failed", "cancelled"]
 SubtaskState = Literal["pending", "in_progress", "input_required", "complete", "error", "skipped"]
 
@@ -21,15 +23,42 @@ ENDED: frozenset[RequestState] = frozenset({"completed", "failed", "cancelled"})
 SETTLED: frozenset[SubtaskState] = frozenset({"complete", "error", "skipped"})
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
+if TYPE_CHECKING:
+    from dataclasses import replace as replace  # noqa: PLC0414 - as itself: the type checker knows its fields
+else:
+
+    def replace(value: T, /, **changes: Any) -> T:
+        """A copy with some fields changed, as `dataclasses.replace` makes it, for the classes here without slots.
+
+        A long log is thousands of these, and it is five times as fast.
+        """
+        copy = object.__new__(type(value))
+        copy.__dict__.update(value.__dict__, **changes)
+        return copy
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a subtask asks people. `number` counts its questions from 1; `asked` is seconds since the epoch."""
+    """What a subtask asks people. `number` counts its questions from 1; `asked` is seconds since the epoch.
+
+    `doubt`, where there is one, is the call of which people are asked whether it was carried out.
+    """
 
     number: int
     message: str
     options: tuple[str, ...]
     asked: float
+    doubt: Doubt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Who answered a question, with what, and when (seconds since the epoch)."""
+
+    question: Question
+    user: str
+    text: str
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +70,15 @@ class Failure:
     advice: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Work:
     """One subtask as it goes. Times are seconds since the epoch.
 
-    `checkpoints` are the TurnTaken and ToolReturned events of the running
-    attempt. `reason` says why it is in error or skipped. `answers` are
-    people's, kept over attempts.
+    `attempt_started` moves on by the time that people took to clear a doubt.
+    `checkpoints` are what the running attempt can go on from. `reason` says
+    why it is in error or skipped. `answers` are people's, kept over attempts,
+    and so are `writes`, what earlier attempts wrote or may have written.
+    `questions` counts what its specialists asked, `doubts` what the bot did.
     """
 
     subtask: Subtask
@@ -59,11 +90,14 @@ class Work:
     started: float | None = None
     attempt_started: float = 0.0
     ended: float | None = None
-    checkpoints: tuple[TurnTaken | ToolReturned, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
+    writes: tuple[Written, ...] = ()
     failures: tuple[str, ...] = ()
     reason: str = ""
     question: Question | None = None
     questions: int = 0
+    doubts: int = 0
+    decisions: tuple[Decision, ...] = ()
     answers: tuple[Note, ...] = ()
     result: Result | None = None
     usage: Usage = Usage()
@@ -73,8 +107,18 @@ class Work:
         """Seconds from its first start to its end, waiting for people included; 0 while it runs."""
         return self.ended - self.started if self.started is not None and self.ended is not None else 0.0
 
+    @property
+    def intents(self) -> tuple[ToolStarted, ...]:
+        """The calls of tools that write which were begun, and have no outcome."""
+        return open_intents(self.checkpoints)
 
-@dataclass(frozen=True, slots=True)
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What may or may not have been carried out, each in a few words for people."""
+        return tuple(one.what for one in (*self.writes, *written(self.checkpoints)) if not one.known)
+
+
+@dataclass(frozen=True)
 class Ask:
     """One request of a job, from its arrival to its visible end.
 
@@ -121,7 +165,13 @@ class Ask:
         """What the answer lacks, each in words fit for people."""
         lines = [f"{work.subtask.title}: {work.reason}" for work in self.missing]
         lines += [gap for work in self.work.values() if work.result is not None for gap in work.result.gaps]
+        lines += [f"{PLEASE_CHECK}: {what}" for what in self.unknown]
         return (*self.file_faults, *dict.fromkeys(lines))
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What its subtasks began to write and nobody knows the end of, each in a few words for people."""
+        return tuple(what for work in self.work.values() for what in work.unknown)
 
     @property
     def side_by_side(self) -> float:
@@ -133,13 +183,18 @@ class Ask:
         return sum(work.duration for work in works) / wall if wall > 0 else 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Job:
-    """A thread and everything asked in it. `seq` is the number of events folded in."""
+    """A thread and everything asked in it. `seq` is the number of events folded in.
+
+    `takeovers` counts the owners that were lost. `aside`, where the job was set aside, is the step and the reason.
+    """
 
     place: Place
     asks: tuple[Ask, ...] = ()
     seq: int = 0
+    takeovers: int = 0
+    aside: Failure | None = None
 
     @property
     def id(self) -> str:
@@ -158,4 +213,12 @@ class Job:
 
     def ask(self, request_id: str) -> Ask | None:
         """The request of that id, or None."""
-        return next((ask for ask in self.asks if ask.id == request_id), None)
+        place = self.place_of(request_id)
+        return None if place is None else self.asks[place]
+
+    def place_of(self, request_id: str) -> int | None:
+        """Where in `asks` the request of that id is. The last ones are looked at first: most events are of those."""
+        for place in range(len(self.asks) - 1, -1, -1):
+            if self.asks[place].request.id == request_id:
+                return place
+        return None

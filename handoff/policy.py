@@ -13,6 +13,8 @@ MAX_FAILURES = 3
 MAX_QUESTIONS = 3
 MAX_REJECTED_PLANS = 2
 """A plan may be mended once: the second rejection ends the request."""
+MAX_LOST_OWNERS = 3
+"""Owners in a row that a job may bring down or stall without progress; then it is set aside."""
 BACKOFF = (1.0, 4.0)
 """Seconds to wait before the second and third attempt after a passing fault."""
 

@@ -1,7 +1,7 @@
 """`make bench`: the six-specialist job beside its bars and beside the same calls made by hand, in one run.
 
 Machines are shared and noisy: compare by the ratio within this run, not by
-seconds between runs. `--only calls,walls,cpu,mentions,start` does a part.
+seconds between runs. `--only calls,walls,cpu,mentions,growth,start` does a part.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.child import Child, ChildBroke, child, output
+from tests.bench.growth import growth
 from tests.bench.scenario import CALLS, LAYERS
 from tests.bench.stage import Stage, provider, stage
 from tests.providers.scripts import purpose_of, six, task_of
@@ -31,7 +32,7 @@ WALLS = 7
 PAIRS, JOBS_A_PAIR = 8, 10
 SIDE_BY_SIDE, RATE_JOBS = 20, 60
 MENTIONS, MENTIONS_A_SECOND = 150, 50
-PARTS = ("calls", "walls", "cpu", "mentions", "start")
+PARTS = ("calls", "walls", "cpu", "mentions", "growth", "start")
 
 
 def row(name: str, figure: str, bar: str = "", by_hand: str = "", *, met: bool | None = None) -> None:
@@ -48,13 +49,16 @@ async def main(parts: set[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="leadhand-bench-") as folder:
         data = Path(folder)
         row("", "Leadhand", "to reach", "by hand")
-        bodies = await calls_and_tokens(data)
+        if parts & {"calls", "walls", "cpu"}:
+            bodies = await calls_and_tokens(data)
         if "walls" in parts:
             await walls(data, bodies)
         if "cpu" in parts:
             await busy(data, bodies)
         if "mentions" in parts:
             await acknowledgements(data)
+        if "growth" in parts:
+            await growth(data, row)
     if "start" in parts:
         await start_up()
 

@@ -1,0 +1,82 @@
+"""Opens a job from the lines of its log: what `fold` makes of all its events, without reading all of them whole.
+
+Most lines of a long log are checkpoints, and the engine drops the checkpoints
+of an attempt when it ends. So those of attempts that ended are counted, not
+read. Whatever could keep that from being the same ends the saving: a tool of
+the attempt that writes, a request that ended before its attempts did, a line
+of a type that is not named here or in another form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from handoff import events as ev
+from handoff.engine import fold
+from handoff.job import Job, replace
+
+CHECKPOINTS = frozenset({"TurnTaken", "ToolReturned"})
+ENDS = frozenset({"ResultReturned", "AttemptFailed", "Escalated"})
+HARMLESS = frozenset(
+    {
+        "RequestAdded",
+        "AttachmentsFetched",
+        "PlanProposed",
+        "AttemptStarted",
+        "QuestionAnswered",
+        "TakenOver",
+        "Posted",
+        "FeedbackGiven",
+    }
+)
+"""Types whose events end no request and no attempt, and do not look at checkpoints, whatever else they do."""
+CLOSING = frozenset({"PlanRejected", "CancelRequested", "SetAside", "Released", "AnswerWritten", "RequestFailed"})
+"""Types of events that are of no attempt, and may end a request while one is under way."""
+
+# As `events.dump` writes them.
+_TAIL = re.compile(r'"type":"([A-Za-z]+)","v":[0-9]+\}\Z')
+_TAIL_LENGTH = 60
+_ATTEMPT = re.compile(r'\{"at":[0-9.e+-]+,("request":"[^"\\]*","subtask":"[^"\\]*","attempt":[0-9]+),')
+
+
+def open_log(lines: Sequence[str]) -> Job | None:
+    """The job that a whole log describes, one event a line; None for an empty one.
+
+    Raises:
+        NewerEvent: A newer release wrote one of them.
+        ValueError: It holds what is no event of ours, or begins wrongly.
+    """
+    read = [ev.load(line) for line in _that_matter(lines)]
+    job = fold(read)
+    return replace(job, seq=len(lines)) if job is not None else None
+
+
+def _that_matter(lines: Sequence[str]) -> list[str]:
+    """The lines without the checkpoints of attempts that ended later on. The first one always stays."""
+    kinds, attempts, kept = [], [], []
+    whole = {""}  # attempts of which all is read; also those whose name could not be made out
+    for line in lines:
+        tail = _TAIL.search(line, len(line) - _TAIL_LENGTH)
+        kind = tail[1] if tail else ""
+        found = _ATTEMPT.match(line) if kind not in HARMLESS else None
+        attempt = found[1] if found else ""
+        if kind not in CHECKPOINTS and kind not in ENDS:
+            if not attempt and kind not in HARMLESS and kind not in CLOSING:
+                return list(lines)
+            whole.add(attempt)
+        kinds.append(kind)
+        attempts.append(attempt)
+    ended: set[str] = set()
+    for place in range(len(lines) - 1, 0, -1):
+        kind, attempt = kinds[place], attempts[place]
+        if kind in ENDS:
+            ended.add(attempt)
+        elif kind not in CHECKPOINTS and kind not in HARMLESS:
+            ended.clear()
+        elif attempt in ended and attempt not in whole:
+            continue
+        kept.append(lines[place])
+    kept += lines[:1]
+    kept.reverse()
+    return kept

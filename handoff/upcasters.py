@@ -1,0 +1,54 @@
+"""Events of older schemas, lifted to the present one: a pure function for each step, by the schema it starts from.
+
+An event is lifted step by step, as JSON, before it is validated. So the rest of
+the program knows one schema only, and a log is never rewritten. A step gives
+back a new object, leaves `v` alone (that is set in the end), and must keep the
+names `request`, `subtask` and `attempt` where an event has them, and its `type`
+(see `handoff.opening`, which looks for them in lines that it does not read whole).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+Json = dict[str, Any]
+Upcaster = Callable[[Json], Json]
+
+
+def _from_1(event: Json) -> Json:
+    """Schema 2 added events (TakenOver, SetAside, Released, ToolStarted, ToolInDoubt) and changed none."""
+    return event
+
+
+UPCASTERS: Mapping[int, Upcaster] = MappingProxyType({1: _from_1})
+"""By the schema that a step starts from: it leads to the next one. There is one for every schema before the present."""
+
+FIRST = 1
+"""The schema of an event that names none."""
+
+
+class NewerEvent(ValueError):
+    """An event was written by a newer release. `schema` is its schema; the job is for who knows that."""
+
+    def __init__(self, schema: int, known: int) -> None:
+        super().__init__(
+            f"an event of schema {schema}, and this release knows up to {known}: "
+            "run the newer release, or leave the job to it"
+        )
+        self.schema = schema
+
+
+def lifted(event: Any, schema: int, steps: Mapping[int, Upcaster]) -> Json:
+    """An event's JSON as `schema` has it. Raises ValueError if it names no schema, NewerEvent if it is newer."""
+    if not isinstance(event, dict):
+        raise ValueError(f"an event is a JSON object, not {type(event).__name__}")  # noqa: TRY004 - of bad data
+    version = event.get("v", FIRST)
+    if type(version) is not int or version < FIRST:
+        raise ValueError(f"an event's schema is a whole number from {FIRST}, not {version!r}")
+    if version > schema:
+        raise NewerEvent(version, schema)
+    for step in range(version, schema):
+        event = steps[step](event)
+    return {**event, "v": schema}

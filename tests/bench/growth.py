@@ -1,0 +1,224 @@
+"""What grows: the time in which a long job opens, and what many paused jobs cost an instance that is idle."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bot.app import manifest_path
+from bot.projection import projection
+from bot.workspace.server import Workspace
+from handoff import events as ev
+from handoff.contracts import Escalation, Place, Plan, Request, Subtask
+from handoff.engine import fold, outstanding
+from handoff.job import Job
+from handoff.messages import card, question
+from handoff.opening import open_log
+from handoff.store.embedded import start_embedded, stop_embedded
+from handoff.store.interface import JobKey, Store
+from handoff.store.redis import RedisStore
+from tests.bench.child import child
+from tests.bench.long_log import MEMBERS, PLACE, long_log
+
+Row = Callable[..., None]
+
+EVENTS = 5000
+OPENINGS = 15
+PAUSED = 10_000
+SIDE_BY_SIDE = 25
+STARTS = 5
+IDLE_SECONDS = 20.0
+AFTER_START = 2.0
+
+
+async def growth(data: Path, row: Row) -> None:
+    """Both rows. Two servers, so that instances with and without paused jobs can be measured side by side."""
+    without, crowded = data / "without", data / "crowded"
+    try:
+        url, crowded_url = await start_embedded(without), await start_embedded(crowded)
+        await opening(url, row)
+        await paused(data, url, crowded_url, row)
+    finally:
+        await stop_embedded(without)
+        await stop_embedded(crowded)
+
+
+# ---------------------------------------------------------------- a long job
+
+
+async def opening(url: str, row: Row) -> None:
+    """A job of 5,000 events, from the server to the folded state."""
+    store = await RedisStore.connect(url, prefix="opening")
+    log = long_log(EVENTS)
+    key = await keep(store, log)
+    reading, folding, parsing = [], [], []
+    for _ in range(OPENINGS):
+        began = time.perf_counter()
+        entries = await store.log(key)
+        read = time.perf_counter()
+        job = open_log([entry.payload for entry in entries])
+        folding.append((time.perf_counter() - read) * 1000)
+        reading.append((read - began) * 1000)
+        began = time.perf_counter()
+        for entry in entries:
+            json.loads(entry.payload)
+        parsing.append((time.perf_counter() - began) * 1000)
+    if job != fold(log):
+        raise AssertionError("the job opened is not the job kept")
+    await store.close()
+    both = [first + second for first, second in zip(reading, folding, strict=True)]
+    size = sum(len(entry.payload) for entry in entries) // EVENTS
+    median = statistics.median(both)
+    row(f"a job of {EVENTS:,} events ({size} bytes each) opens", f"{median:.0f} ms", "<= 50 ms", met=median <= 50)
+    parts = f"{statistics.median(reading):.0f} + {statistics.median(folding):.0f} ms"
+    row("  reading it + folding it", parts)
+    ratio = statistics.median(whole / lines for whole, lines in zip(both, parsing, strict=True))
+    row("  as a multiple of json.loads of its lines", f"{ratio:.2f} x")
+    row(f"  lowest and highest of {OPENINGS}", f"{min(both):.0f}-{max(both):.0f} ms")
+
+
+async def keep(store: Store, log: list[ev.Event]) -> JobKey:
+    """A job with that log in a store, owned by nobody."""
+    key = JobKey(PLACE.team, PLACE.job_id)
+    lines = [ev.dump(event) for event in log]
+    await store.ingest(key, lines[0], dedupe=[])
+    claim = await store.claim("bench", lease=60, schema=ev.SCHEMA, prefer=key)
+    if claim is None:
+        raise AssertionError("the job cannot be claimed")
+    for at in range(0, len(lines), 250):
+        await store.commit(claim, f"{at}", at, lines[at : at + 250], taken=[] if at else [1], schema=ev.SCHEMA)
+    await store.release(claim, due=None)
+    return key
+
+
+# ---------------------------------------------------------------- many paused jobs
+
+
+async def paused(data: Path, url: str, crowded_url: str, row: Row) -> None:
+    """Start time, idle CPU and memory of `leadhand run`: with no job, with very many that wait for people."""
+    workspace = await Workspace.start(manifest_path(), rate_limits=False)
+    try:
+        await crowd(crowded_url, workspace.team_id, row)
+        starts: list[tuple[float, float]] = []
+        for _ in range(STARTS):
+            pair = [await seconds_to_start(data, workspace, one) for one in (url, crowded_url)]
+            starts.append((pair[0], pair[1]))
+        ratio = statistics.median(crowded / alone for alone, crowded in starts)
+        alone, crowded = (statistics.median(column) for column in zip(*starts, strict=True))
+        row("start of an instance: no job, then so many", f"{alone:.2f}, {crowded:.2f} s")
+        row(f"  as a multiple ({STARTS} pairs)", f"{ratio:.2f} x", "<= 1.15 x", met=ratio <= 1.15)
+        await idle(data, workspace, url, crowded_url, row)
+    finally:
+        await workspace.stop()
+
+
+async def crowd(url: str, team: str, row: Row) -> None:
+    """Make the paused jobs, and tell what they take."""
+    store = await RedisStore.connect(url)
+    before = await used_memory(store)
+    await asyncio.gather(*(some(store, team, number) for number in range(SIDE_BY_SIDE)))
+    each = round((await used_memory(store) - before) / PAUSED)
+    beyond = each - await contents(store, team)
+    row(f"Redis for one of {PAUSED:,} jobs that wait for people", f"{each:,} B")
+    row("  beyond its contents (log and head)", f"{beyond:,} B", "<= 4,096 B", met=beyond <= 4096)
+    await store.close()
+
+
+async def seconds_to_start(data: Path, workspace: Workspace, url: str) -> float:
+    """From the start of the process until it listens."""
+    began = time.perf_counter()
+    async with child(data, "bot", "run", env=settings(workspace, url)) as bot:
+        await bot.line()
+        return time.perf_counter() - began
+
+
+async def idle(data: Path, workspace: Workspace, url: str, crowded_url: str, row: Row) -> None:
+    """CPU of two instances over the same idle seconds, and their memory."""
+    async with (
+        child(data, "bot", "run", env=settings(workspace, url)) as alone,
+        child(data, "bot", "run", env=settings(workspace, crowded_url)) as crowded,
+    ):
+        both = (alone, crowded)
+        for bot in both:
+            await bot.line()
+        await asyncio.sleep(AFTER_START)
+        before = [bot.cpu() for bot in both]
+        await asyncio.sleep(IDLE_SECONDS)
+        cpu = [(bot.cpu() - then) / IDLE_SECONDS * 1000 for bot, then in zip(both, before, strict=True)]
+        more = cpu[1] - cpu[0]
+        row("idle CPU a second: no job, then so many", f"{cpu[0]:.1f}, {cpu[1]:.1f} ms")
+        row("  the difference", f"{more:+.1f} ms", "<= 1.5 ms", met=more <= 1.5)
+        row("memory of the idle instances", f"{alone.memory():.0f}, {crowded.memory():.0f} MB")
+
+
+def settings(workspace: Workspace, url: str) -> dict[str, str]:
+    """The environment of an instance."""
+    return {
+        "SLACK_BOT_TOKEN": workspace.bot_token,
+        "SLACK_APP_TOKEN": workspace.app_token,
+        "SLACK_API_URL": workspace.api_url,
+        "REDIS_URL": url,
+        "LEADHAND_MODEL": "rehearsal",
+        "LEADHAND_OPERATION": "off",
+    }
+
+
+def waiting_log(team: str, number: int) -> list[ev.Event]:
+    """The log of a job that asked its person something."""
+    at = 1000.0 + number
+    place = Place(team=team, channel="C0BENCH", thread_ts=f"{at:.6f}")
+    request = Request(id=place.thread_ts, user=f"U{number % 500}", text="Which city is it to be?", at=at)
+    subtask = Subtask(id="w", title="Choose a city", intent="Choose one of the cities.", specialist="specialist0")
+    of = {"at": at, "request": request.id, "subtask": "w", "attempt": 1}
+    asks = Escalation(reason="ambiguous_input", message="Which city is it?", options=("Oslo", "Bergen"))
+    return [
+        ev.RequestAdded(at=at, place=place, request=request),
+        ev.Posted(at=at, request=request.id, key=card(request.id), ts=f"{at + 1:.6f}"),
+        ev.PlanProposed(at=at, request=request.id, plan=Plan(goal="A city", subtasks=(subtask,)), members=MEMBERS[:1]),
+        ev.AttemptStarted.model_validate({**of, "specialist": "specialist0", "tier": "balanced"}),
+        ev.Escalated.model_validate({**of, "escalation": asks}),
+        ev.Posted(at=at, request=request.id, key=question(request.id, "w", 1), ts=f"{at + 2:.6f}"),
+    ]
+
+
+async def some(store: Store, team: str, first: int) -> None:
+    """Every so-manieth of the paused jobs."""
+    for number in range(first, PAUSED, SIDE_BY_SIDE):
+        await pause(store, team, number)
+
+
+async def pause(store: Store, team: str, number: int) -> Job:
+    """A job that waits for a person, as an owner leaves it."""
+    log = waiting_log(team, number)
+    job = fold(log)
+    if job is None or outstanding(job, 0.0) != ([], None):
+        raise AssertionError("the job does not wait")
+    key = JobKey(team, job.id)
+    lines = [ev.dump(event) for event in log]
+    await store.ingest(key, lines[0], dedupe=[f"event {number}"], user=job.latest.request.user)
+    claim = await store.claim("bench", lease=60, schema=ev.SCHEMA, prefer=key)
+    if claim is None or claim.key != key:
+        raise AssertionError("the job cannot be claimed")
+    await store.commit(claim, "all", 0, lines, taken=[1], fields=projection(job), schema=ev.SCHEMA)
+    await store.release(claim, due=None)
+    return job
+
+
+async def used_memory(store: RedisStore) -> int:
+    """Bytes that the server uses."""
+    return int((await store._server.command("INFO", "memory"))["used_memory"])
+
+
+async def contents(store: RedisStore, team: str) -> int:
+    """Bytes of one job's log and head, as text."""
+    job = fold(waiting_log(team, 0))
+    if job is None:
+        raise AssertionError
+    key = JobKey(team, job.id)
+    head = await store.head(key)
+    fields = sum(len(name) + len(value) for name, value in head.fields.items()) if head else 0
+    return fields + sum(len(entry.payload) for entry in await store.log(key))

@@ -1,0 +1,218 @@
+"""A log opened quickly is the log folded, whatever stands in it; and what befalls a job's owners changes no request."""
+
+import json
+import random
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handoff import events as ev
+from handoff.contracts import Place, Plan, Request, Result, Subtask
+from handoff.engine import apply, fold, outstanding
+from handoff.job import ENDED, Job, replace
+from handoff.opening import _that_matter, open_log
+from handoff.upcasters import NewerEvent
+from tests.bench.long_log import long_log
+from tests.handoff.test_engine_properties import MEMBERS, REPLIES, World
+
+OWNERS = (ev.TakenOver, ev.SetAside, ev.Released)
+SEEDS = st.integers(0, 2**32)
+
+
+def asked(request: str, at: float) -> ev.RequestAdded:
+    place = Place(team="T", channel="C", thread_ts="1.0")
+    return ev.RequestAdded(at=at, place=place, request=Request(id=request, user="U", text="t", at=at))
+
+
+def of_owners(rng: random.Random, at: float) -> ev.Event:
+    kind = rng.choice(OWNERS)
+    if kind is ev.TakenOver:
+        return ev.TakenOver(at=at, owner="o", lost=rng.randint(1, 3))
+    return ev.SetAside(at=at, step="s", reason="r") if kind is ev.SetAside else ev.Released(at=at, user="U")
+
+
+def odd(rng: random.Random, log: Sequence[ev.Event], at: float) -> ev.Event:
+    """What may come in between, fitting or not: checkpoints, ends, and things that were there before."""
+    about: dict[str, Any] = {
+        "at": at,
+        "request": "1.0",
+        "subtask": rng.choice(("s0", "s1")),
+        "attempt": rng.randint(1, 3),
+    }
+    turn, reply = {"text": 'a "quoted" \\ text'}, {"call_id": "c", "failed": False}
+    kinds: list[ev.Event] = [
+        rng.choice(log),
+        ev.TurnTaken(**about, turn=turn),
+        ev.ToolReturned(**about, reply=reply),
+        ev.AttemptFailed(**about, kind="model", message="m"),
+        ev.AnswerWritten(at=at, request="1.0", text="t"),
+        ev.RequestFailed(at=at, request="1.0", step="s", reason="r", advice="a"),
+        ev.PlanRejected(at=at, request="1.0", faults=("f",)),
+        ev.CancelRequested(at=at, user="U"),
+    ]
+    return rng.choice(kinds)
+
+
+def played(seed: int, *, owners: float = 0.0, oddities: float = 0.0) -> list[ev.Event]:
+    """The log of two requests that were worked on, each to its end, with other events strewn in."""
+    world = World(seed)
+    rng = random.Random(seed + 1)
+    log: list[ev.Event] = [asked("1.0", 1.0)]
+    job = apply(None, log[0])
+    for step in range(300):
+        new = following(world, job)
+        if not new and len(job.asks) == 1:
+            new = [asked("2.0", world.now)]
+        if not new:
+            break
+        if rng.random() < owners:
+            new = [*new, of_owners(rng, world.now)]
+        if rng.random() < oddities and step > 2:
+            new = [*new, *(odd(rng, log, world.now) for _ in range(rng.randint(1, 3)))]
+        world.now += 0.5
+        for event in new:
+            job = apply(job, event)
+        log += new
+    return log
+
+
+def following(world: World, job: Job) -> list[ev.Event]:
+    """What comes next in a job, or nothing once it is over."""
+    effects, due = outstanding(job, world.now)
+    if effects:
+        return world.perform(job, world.rng.choice(effects))
+    if due is not None:
+        world.now = due
+        return following(world, job)
+    ask = job.current
+    waiting = [work.subtask.id for work in ask.work.values() if work.state == "input_required"] if ask else []
+    if ask is None or not waiting:
+        return []
+    name, text = world.rng.choice(waiting), world.rng.choice(REPLIES)
+    return [ev.QuestionAnswered(at=world.now, request=ask.id, subtask=name, user="U", text=text)]
+
+
+@given(seed=SEEDS)
+@settings(max_examples=60, deadline=None)
+def test_a_log_opened_is_the_log_folded(seed: int) -> None:
+    log = played(seed, owners=0.1, oddities=0.2)
+    lines = [ev.dump(event) for event in log]
+    assert open_log(lines) == fold(log)
+    rng = random.Random(seed)
+    rng.shuffle(log)
+    mixed = [ev.dump(log[0]), *(other_form(rng, ev.dump(event)) for event in log[1:])]
+    if isinstance(log[0], ev.RequestAdded):
+        assert open_log(mixed) == fold(log)
+    else:
+        with pytest.raises(ValueError, match="begins with RequestAdded"):
+            open_log(mixed)
+
+
+def other_form(rng: random.Random, line: str) -> str:
+    """The same event as something else may have written it."""
+    event = json.loads(line)
+    names = list(event)
+    rng.shuffle(names)
+    return rng.choice(
+        [line, line.replace(f'"v":{ev.SCHEMA}}}', '"v":1}'), json.dumps({name: event[name] for name in names})]
+    )
+
+
+@given(seed=SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_what_befalls_the_owners_changes_no_request(seed: int) -> None:
+    log = played(seed, owners=0.3)
+    job = fold(log)
+    assert job is not None
+    assert job.seq == len(log)
+    assert all(ask.state in ENDED for ask in job.asks)
+    assert job.takeovers == sum(isinstance(event, ev.TakenOver) for event in log)
+    last = next((event for event in reversed(log) if isinstance(event, ev.SetAside | ev.Released)), None)
+    assert (job.aside is not None) == isinstance(last, ev.SetAside)
+    without = fold(event for event in log if not isinstance(event, OWNERS))
+    assert without is not None
+    assert replace(job, seq=0, takeovers=0, aside=None) == replace(without, seq=0)
+    assert outstanding(job, 1e9) == outstanding(without, 1e9)
+
+
+def begun(*names: str) -> list[ev.Event]:
+    """A job whose subtasks are all under way, each with a turn taken."""
+    subtasks = tuple(Subtask(id=name, title=name, intent="do all of this", specialist="a") for name in names)
+    log: list[ev.Event] = [asked("1.0", 1.0)]
+    log.append(ev.PlanProposed(at=2.0, request="1.0", plan=Plan(goal="g", subtasks=subtasks), members=MEMBERS))
+    log += [ev.AttemptStarted(**of(name), specialist="a", tier="balanced") for name in names]
+    return log + [ev.TurnTaken(**of(name), turn={"text": name}) for name in names]
+
+
+def of(name: str) -> dict[str, Any]:
+    return {"at": 3.0, "request": "1.0", "subtask": name, "attempt": 1}
+
+
+def ended(name: str) -> ev.Event:
+    return ev.ResultReturned(**of(name), result=Result(summary="s", content="c"))
+
+
+def test_an_end_that_came_too_late_ends_nothing() -> None:
+    log = [*begun("s0", "s1"), ev.CancelRequested(at=4.0, user="U"), ended("s0")]
+    job = open_log([ev.dump(event) for event in log])
+    assert job == fold(log)
+    assert job is not None
+    assert len(job.latest.work["s0"].checkpoints) == 1, "the request had ended before the attempt did"
+
+
+def test_names_with_quotes_are_kept_apart() -> None:
+    log = [*begun('"a', '"b'), ended('"a')]
+    job = open_log([ev.dump(event) for event in log])
+    assert job == fold(log)
+    assert job is not None
+    assert len(job.latest.work['"b'].checkpoints) == 1
+
+
+def test_what_an_attempt_wrote_is_remembered_in_whatever_form_it_stands() -> None:
+    intent = ev.ToolStarted(**of("s0"), call="c", tool="post", what="post it", digest="d")
+    log = [*begun("s0", "s1"), intent, ev.ToolReturned(**of("s0"), reply={"call_id": "c"}), ended("s0")]
+    lines = [ev.dump(event) for event in log]
+    for form in (lines, [json.dumps(json.loads(line)) if "ToolStarted" in line else line for line in lines]):
+        job = open_log(form)
+        assert job == fold(log)
+        assert job is not None
+        assert job.latest.work["s0"].writes
+
+
+def test_lines_that_do_not_matter_are_not_read() -> None:
+    lines = [ev.dump(event) for event in long_log(1200)]
+    kept = _that_matter(lines)
+    assert len(kept) < len(lines) / 4
+    whole = fold(map(ev.load, lines))
+    assert open_log(lines) == whole
+    assert whole is not None
+    assert any(work.checkpoints for work in whole.latest.work.values()), "those of the attempts under way are kept"
+    damaged = [line if line in kept else line.replace('"turn":{', '"turn":{{') for line in lines]
+    assert open_log(damaged) == whole, "what an attempt left that is over may even be damaged"
+
+
+def test_opening_grows_as_the_log_does() -> None:
+    long, short = ([ev.dump(event) for event in long_log(number)] for number in (4800, 600))
+    assert seconds(long) < 16 * seconds(short), "eight times as long a log takes about eight times as long"
+
+
+def seconds(lines: Sequence[str]) -> float:
+    """The quickest of a few: the others were disturbed."""
+    found = []
+    for _ in range(7):
+        began = time.perf_counter()
+        open_log(lines)
+        found.append(time.perf_counter() - began)
+    return min(found)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_newer_event_anywhere_is_named(place: int) -> None:
+    lines = [ev.dump(asked("1.0", 1.0)), ev.dump(ev.Released(at=1.0, user="U")), ev.dump(asked("2.0", 1.0))]
+    lines[place] = lines[place].replace(f'"v":{ev.SCHEMA}}}', f'"v":{ev.SCHEMA + 5}}}')
+    with pytest.raises(NewerEvent, match=rf"schema {ev.SCHEMA + 5}, and this release knows up to {ev.SCHEMA}: run the"):
+        open_log(lines)

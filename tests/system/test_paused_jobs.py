@@ -1,0 +1,120 @@
+"""A job that waits for a person: it costs an instance nothing, and days later it goes on as if it were seconds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bot.app import App, running
+from bot.models.rehearsal import RehearsalModel
+from bot.serve import connected
+from bot.settings import Settings
+from handoff import events as ev
+from handoff.store.memory import MemoryStore
+from handoff.store.redis import RedisStore
+from tests.bench.growth import pause
+from tests.store.kit import MovedClock
+from tests.system.scene import Scene, Talk, eventually, shown
+
+NORTH = ("north.csv", b"month,revenue\n2026-01,10\n2026-02,20\n")
+SOUTH = ("south.csv", b"month,revenue\n2026-01,7\n2026-02,9\n")
+AMBIGUOUS = "total revenue, and draft a short note to the board"
+DAY = 86_400.0
+PAUSED = 40
+
+
+def own_tasks() -> list[str]:
+    """What runs of the bot itself. The workspace and its connections are in this process too."""
+    frames = [getattr(task.get_coro(), "cr_code", None) for task in asyncio.all_tasks()]
+    return [
+        frame.co_qualname
+        for frame in frames
+        if frame is not None
+        and {"bot", "handoff"} & set(Path(frame.co_filename).parts)
+        and "/workspace/" not in frame.co_filename
+    ]
+
+
+async def at_rest(app: App, scene: Scene, most: tuple[int, int] | None = None) -> tuple[int, int]:
+    """The tasks and the connections of a bot that has nothing to do, once they are few, or as few as `most`."""
+    await scene.barrier()
+    seen: list[tuple[int, int]] = []
+
+    async def settled() -> bool:
+        assert isinstance(scene.store, RedisStore)
+        clients = await scene.store._server.command("INFO", "clients")
+        seen.append((len(own_tasks()), int(clients["connected_clients"])))
+        if most is not None:
+            return app.instance.owned == 0 and seen[-1][0] <= most[0]
+        return app.instance.owned == 0 and len(seen) > 25 and seen[-1][0] == min(one for one, _ in seen)
+
+    await eventually(settled)
+    return seen[-1]
+
+
+async def test_paused_jobs_cost_no_task_and_no_connection(scene: Scene) -> None:
+    async with scene.bot() as app:
+        without = await at_rest(app, scene)
+    for number in range(PAUSED):
+        await pause(scene.store, scene.workspace.team_id, number)
+    assert await scene.store.next_due() is None
+    async with scene.bot() as app:
+        tasks, connections = await at_rest(app, scene, most=without)
+    assert 0 < tasks <= without[0]
+    assert connections <= without[1] + 2, "the pool may have grown by chance, not by forty"
+
+
+async def test_an_owner_ends_with_its_question(scene: Scene) -> None:
+    async with scene.bot() as app:
+        without = await at_rest(app, scene)
+        talk = await scene.ask(AMBIGUOUS, files=[NORTH, SOUTH])
+        await talk.question()
+        await talk.seen(lambda: talk.status() == "suspended")
+        await at_rest(app, scene, most=without)
+        head = await scene.store.head(talk.key)
+        assert head is not None
+        assert (head.owner, head.due) == ("", None)
+
+
+async def test_after_five_days_a_click_goes_on(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask(AMBIGUOUS, files=[NORTH, SOUTH])
+        question = await talk.question()
+        await talk.seen(lambda: talk.status() == "suspended")
+    async with scene.bot(later=5 * DAY):
+        await scene.person().click(talk.channel, question["ts"], "answer:1")
+        await answered(talk)
+    (decided,) = await talk.of(ev.QuestionAnswered)
+    assert decided.text == "south.csv"
+
+
+async def test_after_five_days_of_running_a_reply_goes_on(scene: Scene) -> None:
+    clock = MovedClock()
+    store = MemoryStore(clock=clock)
+    async with bot_on(scene, store):
+        talk = await Scene(scene.workspace, "", store, "").ask(AMBIGUOUS, files=[NORTH, SOUTH])
+        await talk.question()
+        await talk.seen(lambda: talk.status() == "suspended")
+        clock.advance(5 * DAY)
+        await talk.say("south.csv")
+        await answered(talk)
+
+
+@asynccontextmanager
+async def bot_on(scene: Scene, store: MemoryStore) -> AsyncIterator[None]:
+    """A bot on a store whose clock, expiry included, is moved."""
+    place = scene.workspace
+    settings = Settings(env={}, bot_token=place.bot_token, app_token=place.app_token, slack_api_url=place.api_url)
+    async with running(settings, store, RehearsalModel()) as app, connected(app.bolt, settings):
+        yield
+
+
+async def answered(talk: Talk) -> None:
+    """It ended as if nothing had been."""
+    job = await talk.over()
+    assert job.latest.state == "completed"
+    assert "total revenue rose from 7 to 9" in shown(talk.words()[-1])
+    assert len(talk.cards()) == 1
+    assert len(await talk.of(ev.PlanProposed)) == 1

@@ -1,0 +1,140 @@
+"""Logs that the release of schema 1 wrote (see `record.py`): this one makes the same of them, and goes on with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.slack.client import close_client, make_client
+from bot.slack.lookup import metadata
+from handoff import events as ev
+from handoff.contracts import Place
+from handoff.engine import fold
+from handoff.opening import open_log
+from handoff.store.interface import Commit
+from tests.providers.rendering import Reply
+from tests.providers.wire import WireRequest
+from tests.system.brains import connect, provider, purposes, result
+from tests.system.scene import SAMPLE, Scene, Talk, card_title, shown
+from tests.versions.record import summary
+
+LOGS = Path(__file__).parent / "logs_v1"
+NAMES = sorted(path.stem for path in LOGS.glob("*.jsonl"))
+
+
+def recorded(name: str) -> tuple[list[str], dict[str, Any]]:
+    """A log's lines, and what was written beside them."""
+    about: dict[str, Any] = json.loads((LOGS / f"{name}.json").read_text())
+    return (LOGS / f"{name}.jsonl").read_text().splitlines(), about
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_log_makes_the_state_that_it_made_then(name: str) -> None:
+    lines, about = recorded(name)
+    assert about["schema"] == 1
+    assert all(json.loads(line)["v"] == 1 for line in lines)
+    job = fold(map(ev.load, lines))
+    assert job is not None
+    assert summary(job) == about["state"]
+    assert open_log(lines) == job
+    again = [ev.dump(ev.load(line)) for line in lines]
+    assert fold(map(ev.load, again)) == job, "what is read is of the present schema"
+
+
+def test_the_logs_are_of_all_kinds() -> None:
+    kinds = {json.loads(line)["type"] for name in NAMES for line in recorded(name)[0]}
+    states = {ask["state"] for name in NAMES for ask in recorded(name)[1]["state"]["asks"]}
+    assert states == {"working", "input_required", "completed", "failed", "cancelled"}
+    assert kinds >= {"TurnTaken", "ToolReturned", "Escalated", "QuestionAnswered", "AttachmentsFetched", "PlanRejected"}
+
+
+async def moved_in(scene: Scene, name: str) -> Talk:
+    """A recorded job in a workspace and a store of today, its messages so far in its thread."""
+    lines, about = recorded(name)
+    person = scene.person()
+    talk = scene.thread("#general", await person.say("#general", about["state"]["asks"][0]["text"]))
+    place = Place(team=talk.key.team, channel=talk.channel, thread_ts=talk.ts)
+    user = json.loads(lines[0])["request"]["user"]
+    ids = {about["team"]: place.team, about["channel"]: place.channel, about["thread_ts"]: talk.ts, user: person.id}
+    client = make_client(scene.workspace.bot_token, scene.workspace.api_url)
+    for key, ts in about["state"]["asks"][0]["posted"].items():
+        sent = await client.chat_postMessage(
+            channel=place.channel,
+            thread_ts=talk.ts,
+            text="as it was",
+            metadata=metadata(place, key.replace(about["thread_ts"], talk.ts)),
+        )
+        ids[ts] = str(sent["ts"])
+    await close_client(client)
+
+    def moved(text: str) -> str:
+        for old, new in ids.items():
+            text = text.replace(old, new)
+        return text
+
+    store, log = scene.store, [moved(line) for line in lines]
+    for artifact in about["state"]["asks"][0]["files"]:
+        assert artifact == SAMPLE.name
+        await store.put_blob(talk.key, SAMPLE.read_bytes())
+    assert await store.ingest(talk.key, log[0], dedupe=["then"], user=person.id)
+    claim = await store.claim("then", lease=10, schema=1)
+    assert claim is not None
+    fields = {field: moved(value) for field, value in about["fields"].items()}
+    (taken,) = await store.inbox(talk.key)
+    kept = await store.commit(claim, "then", 0, log, taken=[taken.seq], fields=fields, schema=about["schema"])
+    assert kept is Commit.OK
+    asks = about["state"]["asks"][0]["state"] == "input_required"
+    assert await store.release(claim, due=None if asks else await store.now())
+    return talk
+
+
+async def test_an_attempt_under_way_goes_on_from_its_checkpoints(scene: Scene) -> None:
+    talk = await moved_in(scene, "in_the_middle")
+    async with provider() as server, scene.bot(connect("chat", server)):
+        job = await talk.over()
+        await talk.seen(lambda: card_title(talk.cards()[0]).startswith("Done in "))
+    assert job.latest.state == "completed"
+    assert "planner" not in purposes(server)
+    assert purposes(server).count("specialist:analyst") == 2, "the turn that was cut off, and the last"
+    assert "South" in talk.said()
+    assert len(talk.cards()) == len(talk.words()) == 1
+    await both_schemas(talk)
+
+
+async def test_of_two_parts_only_the_one_that_was_left_is_done(scene: Scene) -> None:
+    talk = await moved_in(scene, "side_by_side")
+    async with provider(specialist=lambda _: result("Checked.")) as server, scene.bot(connect("chat", server)):
+        job = await talk.over()
+    assert job.latest.state == "completed"
+    assert [one for one in purposes(server) if one.startswith("specialist")] == ["specialist:reviewer"]
+    await both_schemas(talk)
+
+
+async def test_a_question_of_then_can_be_answered_today(scene: Scene) -> None:
+    talk = await moved_in(scene, "asked")
+
+    def told(request: WireRequest) -> Reply:
+        return result("Chosen: " + request.messages[0].text.rpartition("Answered by a person:")[2].split("\n")[0])
+
+    async with provider(writer=told) as server, scene.bot(connect("chat", server)):
+        assert (await talk.job()).latest.state == "input_required"  # type: ignore[union-attr]
+        await talk.say("Oslo")
+        job = await talk.over()
+    assert job.latest.state == "completed"
+    assert job.latest.work["first"].result.content == "Chosen:  Oslo"  # type: ignore[union-attr]
+    assert [one for one in purposes(server) if one.startswith("specialist")] == ["specialist:writer"]
+    assert "Oslo" in shown(talk.words()[-1])
+    await both_schemas(talk)
+
+
+async def both_schemas(talk: Talk) -> None:
+    """What was written then stands as it was; what came after it is of the present schema, and so is the head."""
+    versions = [json.loads(entry.payload)["v"] for entry in await talk.scene.store.log(talk.key)]
+    assert versions == sorted(versions)
+    assert set(versions) == {1, ev.SCHEMA}
+    head = await talk.scene.store.head(talk.key)
+    assert head is not None
+    assert head.schema == ev.SCHEMA

@@ -1,0 +1,308 @@
+"""A rolling deploy there and back, with two releases as processes whose schemas of events really differ."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from handoff import events as ev
+from handoff.contracts import Place, Request
+from handoff.store.interface import Claim, Commit, Head, JobKey, Store
+from handoff.store.redis import RedisStore
+from tests.providers.rendering import Reply
+from tests.providers.scripts import first_text, task_of
+from tests.providers.wire import WireRequest
+from tests.system.brains import escalation, plan, provider, result, subtask
+from tests.system.scene import Json, Scene, Talk, eventually, scene_on, shown
+from tests.versions.next_release import NEXT as NEXT_SCHEMA
+from tests.versions.next_release import NextForm
+from tests.versions.releases import NEXT, PRESENT, Fleet, Release
+
+MANY = 300
+IDLE_SECONDS = 3.0
+PATIENCE = 45.0
+
+
+class Words:
+    """What the models say. A job is told by a word in its request; the reviewer of a held one waits."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, asyncio.Event] = {}
+        self.waiting: Counter[str] = Counter()
+        self.asked: Counter[str] = Counter()
+
+    def hold(self, *names: str) -> None:
+        self._held.update({name: asyncio.Event() for name in names})
+
+    def let_go(self, *names: str) -> None:
+        for name in names:
+            self._held.pop(name).set()
+
+    def planner(self, request: WireRequest) -> Reply:
+        verb, name = re.findall(r"(Write|Ask) about (\w+)", first_text(request))[0]
+        self.asked["planner " + name] += 1
+        return plan(
+            subtask("first", "writer", intent=f"{verb} one sentence about {name}, please."),
+            subtask("second", "reviewer", intent=f"Check one sentence about {name}, please."),
+        )
+
+    def writer(self, request: WireRequest) -> Reply:
+        name = _name(request)
+        self.asked["writer " + name] += 1
+        text = first_text(request)
+        if "Ask one sentence" in task_of(request) and "Answered by a person:" not in text:
+            return escalation("ambiguous_input", f"Which one of {name}?", ["Oslo", "Bergen"])
+        chosen = text.rpartition("Answered by a person:")[2].split("\n")[0].strip() if "Answered by" in text else "it"
+        return result(f"{name} is {chosen}.")
+
+    async def reviewer(self, request: WireRequest) -> Reply:
+        name = _name(request)
+        if name in self._held:
+            self.waiting[name] += 1
+            await self._held[name].wait()
+        return result(f"Checked {name}.")
+
+    def synthesizer(self, request: WireRequest) -> Reply:
+        found = re.findall(r"(\w+ is \w+)\.", first_text(request))
+        return Reply("The answer: " + "; ".join(dict.fromkeys(found)) + ".")
+
+
+def _name(request: WireRequest) -> str:
+    found = re.search(r"one sentence about (\w+), please", task_of(request))
+    assert found is not None
+    return found[1]
+
+
+class Board:
+    """The stage: jobs by name, and what people see of them."""
+
+    def __init__(self, scene: Scene, words: Words, fleet: Fleet) -> None:
+        self.scene, self.words, self.fleet = scene, words, fleet
+        self.talks: dict[str, Talk] = {}
+
+    async def ask(self, name: str, *, held: bool = False, verb: str = "Write") -> Talk:
+        """A request. A held one has come to its reviewer when this returns."""
+        if held:
+            self.words.hold(name)
+        self.talks[name] = await self.scene.ask(f"{verb} about {name}")
+        if held:
+            await eventually(lambda: _so(self.words.waiting[name]))
+        return self.talks[name]
+
+    async def head(self, name: str) -> Head:
+        head = await self.scene.store.head(self.talks[name].key)
+        assert head is not None
+        return head
+
+    async def at(self, name: str, state: str, schema: int) -> None:
+        """Wait until the head says so."""
+
+        async def there() -> bool:
+            head = await self.scene.store.head(self.talks[name].key)
+            return head is not None and (head.fields["state"], head.schema) == (state, schema)
+
+        try:
+            await eventually(there, PATIENCE)
+        except TimeoutError:
+            raise AssertionError(f"{name}: {await self.head(name)}; {self.talks[name].said()}") from None
+
+    async def moved_to_a_new_owner(self, name: str, before: int) -> None:
+        """Wait until the reviewer of a held job was asked again."""
+        await eventually(lambda: _so(self.words.waiting[name] > before), PATIENCE)
+
+    def keys(self, name: str) -> Counter[str]:
+        """The keys of the bot's messages in a thread, each with how often it is there."""
+        carried = [(message.get("metadata") or {}).get("event_payload", {}) for message in self.talks[name].replies()]
+        return Counter(str(one.get("key", "")) for one in carried)
+
+    async def command(self, text: str) -> str:
+        """A slash command's answer."""
+        person = self.scene.person()
+        before = len(person.ephemerals("#general"))
+        await person.command("#general", "/leadhand", text)
+        found: list[Json] = await self.scene.workspace.until(lambda: person.ephemerals("#general")[before:])
+        return shown(found[0])
+
+    async def claims(self) -> int:
+        """Scripts that the server has run."""
+        stats = await self.scene.store._server.command("INFO", "commandstats")  # type: ignore[attr-defined]
+        return int(stats["cmdstat_evalsha"]["calls"])
+
+
+async def _so(value: object) -> bool:
+    return bool(value)
+
+
+@asynccontextmanager
+async def board(url: str, folder: Path) -> AsyncIterator[Board]:
+    words = Words()
+    said = {name: getattr(words, name) for name in ("planner", "writer", "reviewer", "synthesizer")}
+    store = await RedisStore.connect(url)
+    async with scene_on(url, rate_limits=False) as scene, provider(**said) as server:
+        fleet = Fleet(scene, server, folder)
+        try:
+            yield Board(replace(scene, store=store, prefix="lh"), words, fleet)
+        finally:
+            fleet.end()
+            await store.close()
+
+
+async def fill(board: Board) -> None:
+    """Many jobs of the next schema that are due: they ended, and somebody has to look at them once more."""
+    form, store, at = NextForm(ev._adapter), board.scene.store, time.time()
+
+    def line(event: ev.Event) -> str:
+        return form.dump_json(event, exclude_defaults=True, exclude={"v"}).decode()[:-1] + (
+            f',"type":"{event.type}","v":{NEXT_SCHEMA}}}'
+        )
+
+    for number in range(MANY):
+        place = Place(team=board.scene.workspace.team_id, channel="C0", thread_ts=f"{number}.0")
+        request = Request(id=f"{number}.0", user="U0", text="x", at=at)
+        log: list[ev.Event] = [
+            ev.RequestAdded(at=at, place=place, request=request, refusal="an empty mention"),
+            ev.Posted(at=at, request=request.id, key=f"{request.id}:answer", ts="1.0"),
+        ]
+        key = JobKey(place.team, place.job_id)
+        assert await store.ingest(key, line(log[0]), dedupe=[])
+        claim = await _claimed(store, key)
+        assert await store.commit(claim, "fill", 0, [*map(line, log)], taken=[1], schema=NEXT_SCHEMA) is Commit.OK
+        assert await store.release(claim, due=await store.now())
+
+
+async def _claimed(store: Store, key: JobKey) -> Claim:
+    """That job. The instance that runs may have been quicker: it leaves it to the next release."""
+
+    async def claimed() -> Claim | None:
+        claim = await store.claim("filler", lease=60, schema=NEXT_SCHEMA, prefer=key)
+        if claim is not None and claim.key != key:
+            await store.release(claim, due=await store.now())
+            return None
+        return claim
+
+    claim = await eventually(claimed)
+    assert claim is not None
+    return claim
+
+
+async def test_there_and_back_and_there_again(server_url: str, tmp_path: Path) -> None:
+    async with board(server_url, tmp_path) as stage:
+        await _there(stage)
+        old = await _back(stage)
+        await _idle(stage, old)
+        await _and_there_again(stage)
+        _each_once(stage)
+
+
+async def _there(stage: Board) -> None:
+    """The present release works; the next one is added; the present one leaves."""
+    old = await stage.fleet.start(PRESENT)
+    await stage.ask("alder")
+    await stage.at("alder", "completed", ev.SCHEMA)
+    await stage.ask("birch", held=True)
+    await stage.ask("cedar", verb="Ask")
+    await stage.at("cedar", "input_required", ev.SCHEMA)
+    await stage.ask("dogwood", verb="Ask")
+    await stage.at("dogwood", "input_required", ev.SCHEMA)
+
+    new = await stage.fleet.start(NEXT)
+    await stage.ask("elm", held=True)  # to either of them
+    await stage.scene.person().stop(stage.talks["elm"].channel, stage.talks["elm"].ts)
+    await eventually(lambda: _so(stage.keys("elm")[f"{stage.talks['elm'].ts}:answer"]), PATIENCE)
+    before = stage.words.waiting["birch"]
+    await old.stop()
+    await stage.moved_to_a_new_owner("birch", before)
+    await stage.talks["cedar"].say("Oslo")
+    await stage.at("cedar", "completed", NEXT_SCHEMA)
+    stage.words.let_go("birch")
+    await stage.at("birch", "completed", NEXT_SCHEMA)
+    for name in ("fir", "gorse"):
+        await stage.ask(name, held=True)
+    for name in ("hazel", "ivy"):
+        await stage.ask(name, verb="Ask")
+        await stage.at(name, "input_required", NEXT_SCHEMA)
+    assert new.process.returncode is None
+
+
+async def _back(stage: Board) -> Release:
+    """The next release is taken back with its jobs open. The present one leaves them alone, and works."""
+    new = stage.fleet._started[-1]
+    old = await stage.fleet.start(PRESENT)
+    await new.stop()
+    waiting = dict(stage.words.waiting)
+    await fill(stage)
+    await stage.ask("juniper")
+    await stage.at("juniper", "completed", ev.SCHEMA)
+    await stage.talks["dogwood"].say("Bergen")
+    await stage.at("dogwood", "completed", ev.SCHEMA)
+
+    listed = await stage.command("status")
+    assert all(f"Get it done` · {state}" in listed or state in listed for state in ("working", "input required"))
+    for name in ("fir", "hazel"):
+        assert stage.talks[name].key.job in listed
+        assert "newer release" in await stage.command(f"status {stage.talks[name].key.job}")
+        assert "newer release" in await stage.command(f"trace {stage.talks[name].key.job}")
+    # What people do to jobs of the next release is taken in by this one, for it.
+    await stage.talks["hazel"].say("Bergen")
+    await stage.scene.person().stop(stage.talks["gorse"].channel, stage.talks["gorse"].ts)
+    await stage.talks["fir"].say("@leadhand Write about kapok")
+    for name in ("hazel", "gorse", "fir"):
+        key = stage.talks[name].key
+        (entry,) = await eventually(partial(stage.scene.store.inbox, key))
+        assert json.loads(entry.payload)["v"] == ev.SCHEMA
+        assert (await stage.head(name)).schema == NEXT_SCHEMA
+    assert {name: stage.words.waiting[name] for name in waiting} == waiting, "nobody went on with them"
+    return old
+
+
+async def _idle(stage: Board, old: Release) -> None:
+    """With hundreds of jobs due that are not for it, an instance sleeps."""
+    await asyncio.sleep(1)  # until what was said above is drawn
+    scripts, cpu = await stage.claims(), old.cpu()
+    await asyncio.sleep(IDLE_SECONDS)
+    scripts, cpu = await stage.claims() - scripts, old.cpu() - cpu
+    assert scripts <= 30, f"{scripts} scripts in {IDLE_SECONDS:g} idle seconds"
+    assert cpu <= 0.2 * IDLE_SECONDS, f"{cpu:.2f} s of CPU in {IDLE_SECONDS:g} idle seconds"
+    for name in ("fir", "gorse", "hazel", "ivy"):
+        assert not (await stage.head(name)).owner
+
+
+async def _and_there_again(stage: Board) -> None:
+    """The next release is back, beside the present one: everything comes to its end."""
+    await stage.fleet.start(NEXT)
+    stage.words.let_go("fir")
+    await stage.at("gorse", "cancelled", NEXT_SCHEMA)
+    await stage.at("hazel", "completed", NEXT_SCHEMA)
+    await stage.talks["ivy"].say("Oslo")
+    await stage.at("ivy", "completed", NEXT_SCHEMA)
+    await eventually(lambda: _so(sum(key.endswith(":answer") for key in stage.keys("fir")) == 2), PATIENCE)
+    await stage.at("fir", "completed", NEXT_SCHEMA)
+    await eventually(lambda: _all_looked_at(stage), PATIENCE)
+
+
+async def _all_looked_at(stage: Board) -> bool:
+    due = await stage.scene.store.next_due()
+    return due is None
+
+
+def _each_once(stage: Board) -> None:
+    for name in stage.talks:
+        keys = stage.keys(name)
+        assert set(keys.values()) == {1}, f"{name}: {keys}"
+        answers = [key for key in keys if key.endswith(":answer")]
+        assert len(answers) == (2 if name == "fir" else 1), f"{name}: {keys}"
+        assert sum(key.endswith(":card") for key in keys) == len(answers)
+        assert stage.words.asked["planner " + name] == 1, (name, stage.words.asked)
+    assert "cedar is Oslo" in stage.talks["cedar"].said()
+    assert "dogwood is Bergen" in stage.talks["dogwood"].said()
+    assert "hazel is Bergen" in stage.talks["hazel"].said()
+    assert "ivy is Oslo" in stage.talks["ivy"].said()
+    assert "kapok is it" in stage.talks["fir"].said()
