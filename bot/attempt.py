@@ -6,20 +6,21 @@ import asyncio
 import secrets
 import shutil
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bot.owner import Owner
 from handoff import events as ev
 from handoff.contracts import Escalation, Usage
+from handoff.doubts import Checked, Written
+from handoff.doubts import Checkpoint as KeptCheckpoint
 from handoff.effects import RunSubtask
 from handoff.job import Work
 from handoff.store.interface import Store
-from specialists import finish
+from specialists import briefing, finish
 from specialists.calls import ToolBroke
-from specialists.checkpoint import ToolReturn
+from specialists.checkpoint import Checkpoint, InDoubt, Intent, PersonSaid, ToolReturn
 from specialists.dialogue import Model, ModelError, ToolReply, Turn
 from specialists.registry import Specialist
 from specialists.runner import run
@@ -35,11 +36,11 @@ async def run_subtask(
     work = _work(effect, owner)
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
-        return _failed(effect, "lost", text)
+        return _failed(effect, owner, "lost", text)
     if work.state == "pending":
-        owner.note(ev.AttemptStarted(**_of(effect), specialist=effect.specialist, tier=effect.tier))
+        owner.note(ev.AttemptStarted(**_of(effect, owner), specialist=effect.specialist, tier=effect.tier))
     resumed = work.state == "in_progress"
-    log = _Log(effect, owner, work.checkpoints if resumed else ())
+    log = _Log(effect, owner, work, resumed=resumed)
     made = [file for point in log.history if isinstance(point, ToolReturn) for file in point.artifacts]
     folder = Path(tempfile.gettempdir()) / f"leadhand-{secrets.token_hex(8)}"
     workbench = FolderWorkbench(
@@ -56,18 +57,22 @@ async def run_subtask(
             workbench=workbench,
             log=log,
             done_when=effect.done_when,
-            elapsed=max(0.0, time.time() - work.attempt_started) if resumed else 0.0,
+            elapsed=_elapsed(work) if resumed else 0.0,
         )
     except ModelError as error:
-        return _failed(effect, "model", str(error), transient=error.transient, usage=error.usage)
+        return _failed(effect, owner, "model", str(error), transient=error.transient, usage=error.usage)
     except ToolBroke as error:
-        return _failed(effect, "tool", str(error), usage=error.usage)
+        return _failed(effect, owner, "tool", str(error), usage=error.usage)
     finally:
         if folder.exists():  # only where a tool asked for a file
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    if isinstance(outcome, InDoubt):
+        intent = outcome.intent
+        of_call = {"call": intent.call, "tool": intent.tool, "what": intent.what, "reason": outcome.reason}
+        return ev.ToolInDoubt(**_of(effect, owner), **of_call, usage=log.usage)
     if isinstance(outcome, Escalation):
-        return ev.Escalated(**_of(effect), escalation=outcome, usage=log.usage)
-    return ev.ResultReturned(**_of(effect), result=outcome)
+        return ev.Escalated(**_of(effect, owner), escalation=outcome, usage=log.usage)
+    return ev.ResultReturned(**_of(effect, owner), result=outcome)
 
 
 def _work(effect: RunSubtask, owner: Owner) -> Work:
@@ -77,9 +82,14 @@ def _work(effect: RunSubtask, owner: Owner) -> Work:
     return ask.work[effect.subtask]
 
 
-def _of(effect: RunSubtask) -> dict[str, Any]:
+def _elapsed(work: Work) -> float:
+    """Seconds that the attempt took up to its last checkpoint: time in which nobody worked on it does not count."""
+    return max(0.0, work.checkpoints[-1].at - work.attempt_started) if work.checkpoints else 0.0
+
+
+def _of(effect: RunSubtask, owner: Owner) -> dict[str, Any]:
     return {
-        "at": time.time(),
+        "at": owner.now(),
         "request": effect.request,
         "subtask": effect.subtask,
         "attempt": effect.attempt,
@@ -89,41 +99,68 @@ def _of(effect: RunSubtask) -> dict[str, Any]:
 class _Log:
     """The attempt's checkpoints: read from the job, written as its events."""
 
-    def __init__(self, effect: RunSubtask, owner: Owner, checkpoints: Sequence[ev.TurnTaken | ev.ToolReturned]) -> None:
+    def __init__(self, effect: RunSubtask, owner: Owner, work: Work, *, resumed: bool) -> None:
         self._effect = effect
         self._owner = owner
-        self.history = [_restored(point) for point in checkpoints]
+        self.history = [_restored(point) for point in work.checkpoints] if resumed else []
+        self.written = {one.digest: _told(one) for one in work.writes}
         self.usage = sum((point.usage for point in self.history if isinstance(point, Turn)), Usage())
 
     async def turn(self, turn: Turn) -> None:
         """Keep a model turn, before any tool runs that it asks for. One that only ends the work goes with the end."""
         self.usage += turn.usage
-        event = ev.TurnTaken(**_of(self._effect), turn=turn.model_dump(mode="json"))
+        event = ev.TurnTaken(**_of(self._effect, self._owner), turn=turn.model_dump(mode="json"))
         if all(call.name in finish.NAMES for call in turn.calls):
             self._owner.note(event)
         else:
             await self._owner.report(event)
 
+    async def started(self, intent: Intent) -> None:
+        """Keep an intent. Where the request was stopped meanwhile, this ends as the attempt is about to."""
+        event = ev.ToolStarted(
+            **_of(self._effect, self._owner),
+            call=intent.call,
+            tool=intent.tool,
+            what=intent.what,
+            key=intent.key,
+            digest=intent.digest,
+        )
+        await self._owner.report(event)
+        if event not in _work(self._effect, self._owner).intents:
+            raise asyncio.CancelledError
+
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
-        """Keep a tool's reply: at once where it made files, else while the model is already told of it."""
+        """Keep a tool's reply: at once where it wrote or made files, else while the model is already told of it."""
         event = ev.ToolReturned(
-            **_of(self._effect),
+            **_of(self._effect, self._owner),
             reply=reply.model_dump(mode="json"),
             artifacts=outcome.artifacts,
             gaps=outcome.gaps,
             sources=outcome.sources,
         )
-        if outcome.artifacts:
+        wrote = any(intent.call == reply.call_id for intent in _work(self._effect, self._owner).intents)
+        if wrote or outcome.artifacts:
             await self._owner.report(event)
         else:
             self._owner.note(event)
+            await self._owner.hold()  # the next turn is begun without waiting for the commit
 
 
-def _failed(effect: RunSubtask, kind: ev.FailureKind, message: str, **more: Any) -> ev.AttemptFailed:
-    return ev.AttemptFailed(**_of(effect), kind=kind, message=message, **more)
+def _failed(effect: RunSubtask, owner: Owner, kind: ev.FailureKind, message: str, **more: Any) -> ev.AttemptFailed:
+    return ev.AttemptFailed(**_of(effect, owner), kind=kind, message=message, **more)
 
 
-def _restored(point: ev.TurnTaken | ev.ToolReturned) -> Turn | ToolReturn:
+def _told(write: Written) -> str:
+    """What a model is told that wants to do again what an earlier attempt did, or may have done."""
+    return briefing.note("written_already" if write.known else "maybe_written", words=write.came_of_it)
+
+
+def _restored(point: KeptCheckpoint) -> Checkpoint:
     if isinstance(point, ev.TurnTaken):
         return Turn.model_validate(point.turn)
+    if isinstance(point, ev.ToolStarted):
+        return Intent(point.call, point.tool, point.what, point.key, point.digest)
+    if isinstance(point, Checked):
+        # A person who says "stop" ends the subtask, so that no attempt ever hears it.
+        return PersonSaid(point.call, "words" if point.verdict == "stop" else point.verdict, point.words)
     return ToolReturn(ToolReply.model_validate(point.reply), point.artifacts, point.gaps, point.sources)

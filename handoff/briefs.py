@@ -15,7 +15,7 @@ def handoff_for(job: Job, ask: Ask, work: Work) -> Handoff:
     return Handoff(
         to_agent=work.specialist,
         intent=work.subtask.intent,
-        context=(*_dependencies(ask, work), *work.answers, *_lessons(work)),
+        context=(*_dependencies(ask, work), *work.answers, *_lessons(work), *_written(work)),
         artifacts=_files(job, ask, work),
         constraints=Constraints(tier=work.tier or "balanced", timeout=ATTEMPT_SECONDS),
     )
@@ -38,6 +38,15 @@ def _dependencies(ask: Ask, work: Work) -> list[Note]:
 def _lessons(work: Work) -> list[Note]:
     """What earlier attempts failed at, so that the next one can avoid it."""
     return [Note(source="An earlier attempt failed", text=work.failures[-1])] if work.failures else []
+
+
+def _written(work: Work) -> list[Note]:
+    """What earlier attempts wrote, or may have written: it must not be written again."""
+    if not work.writes:
+        return []
+    known = {True: "carried out", False: "may have been carried out"}
+    lines = [f"- {known[one.known]}: {one.what}" for one in work.writes]
+    return [Note(source="Already begun in an earlier attempt (do not do it again)", text="\n".join(lines))]
 
 
 def _files(job: Job, ask: Ask, work: Work) -> tuple[Artifact, ...]:

@@ -7,14 +7,17 @@ the event no longer fits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from handoff import doubts
 from handoff import events as ev
 from handoff.contracts import Note, Result, Usage
-from handoff.job import SETTLED, Ask, Failure, Question, Work
+from handoff.doubts import Checked, Checkpoint, Doubt
+from handoff.job import SETTLED, Ask, Decision, Failure, Question, Work, replace
 from handoff.policy import MAX_REJECTED_PLANS, Again, AskPeople, Trouble, after_trouble
+
+_CHECK_FIRST = "Look first at what is unknown, then mention me again and say what is still to be done."
 
 
 def cancelled(ask: Ask, event: ev.CancelRequested) -> Ask:
@@ -90,9 +93,32 @@ def _running(ask: Ask, event: ev.OfAttempt) -> Work | None:
     return work
 
 
-def _checkpoint(ask: Ask, event: ev.TurnTaken | ev.ToolReturned) -> Ask:
+def _checkpoint(ask: Ask, event: ev.TurnTaken | ev.ToolStarted | ev.ToolReturned) -> Ask:
     work = _running(ask, event)
-    return _with_work(ask, replace(work, checkpoints=(*work.checkpoints, event))) if work else ask
+    return _with_work(ask, _kept(work, event)) if work else ask
+
+
+def _kept(work: Work, point: Checkpoint) -> Work:
+    return replace(work, checkpoints=(*work.checkpoints, point))
+
+
+def _attempt_over(work: Work) -> Work:
+    """Its checkpoints go; what it wrote, or may have written, is remembered."""
+    return replace(work, checkpoints=(), writes=(*work.writes, *doubts.written(work.checkpoints)))
+
+
+def _tool_in_doubt(ask: Ask, event: ev.ToolInDoubt) -> Ask:
+    work = _running(ask, event)
+    intent = next((one for one in work.intents if one.call == event.call), None) if work else None
+    return _ask_about(ask, work, intent, event.reason, event.usage, event.at) if work and intent else ask
+
+
+def _ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage: Usage, at: float) -> Ask:
+    """Let people say whether it was carried out. The attempt keeps its checkpoints, to go on from them."""
+    number = work.questions + work.doubts + 1
+    doubt = Doubt(intent.call, intent.what, reason, usage)
+    question = Question(number, f"Was this carried out? {intent.what}", doubts.OPTIONS, at, doubt)
+    return _with_work(ask, replace(work, state="input_required", question=question, doubts=work.doubts + 1))
 
 
 def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
@@ -102,7 +128,7 @@ def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
 
 def _complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
     usage = result.usage
-    done = replace(work, state="complete", result=result, ended=at, checkpoints=(), usage=work.usage + usage)
+    done = replace(_attempt_over(work), state="complete", result=result, ended=at, usage=work.usage + usage)
     return _settle(replace(_with_work(ask, done), usage=ask.usage + usage), at)
 
 
@@ -110,6 +136,8 @@ def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
     work = _running(ask, event)
     if work is None:
         return ask
+    if work.intents:
+        return _ask_about(ask, work, work.intents[0], event.message, event.usage, event.at)
     trouble: Trouble = "passing" if event.transient and event.kind == "model" else event.kind
     ask, work = _charged(ask, work, event.usage)
     return _climb(ask, work, trouble, event.message, None, event.at)
@@ -119,10 +147,13 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
     work = _running(ask, event)
     if work is None:
         return ask
-    ask, work = _charged(ask, work, event.usage)
     escalation = event.escalation
+    if work.intents:
+        return _ask_about(ask, work, work.intents[0], escalation.message, event.usage, event.at)
+    ask, work = _charged(ask, work, event.usage)
     if escalation.reason == "ambiguous_input":
-        question = Question(work.questions + 1, escalation.message, escalation.options, event.at)
+        number = work.questions + work.doubts + 1
+        question = Question(number, escalation.message, escalation.options, event.at)
         work = replace(work, question=question)
     return _climb(ask, work, escalation.reason, escalation.message, escalation.partial_result, event.at)
 
@@ -132,7 +163,7 @@ def _charged(ask: Ask, work: Work, usage: Usage) -> tuple[Ask, Work]:
 
 
 def _climb(ask: Ask, work: Work, trouble: Trouble, message: str, partial: Result | None, at: float) -> Ask:
-    """Take the next rung of the ladder, or end the subtask with what there is."""
+    """Take the next rung of the ladder, or end the subtask with what there is. No call may be in doubt by now."""
     asked = trouble == "ambiguous_input"
     failures = work.failures if asked else (*work.failures, message)
     member = ask.members.get(work.specialist)
@@ -144,7 +175,7 @@ def _climb(ask: Ask, work: Work, trouble: Trouble, message: str, partial: Result
         fallback=member.fallback if member else "",
         tier=work.tier or "balanced",
     )
-    work = replace(work, failures=failures, checkpoints=())
+    work = replace(_attempt_over(work), failures=failures)
     if isinstance(following, Again):
         return _with_work(
             ask,
@@ -167,10 +198,29 @@ def _climb(ask: Ask, work: Work, trouble: Trouble, message: str, partial: Result
 
 def _question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
     work = ask.work.get(event.subtask)
-    if work is None or work.state != "input_required" or work.question is None:
+    question = work.question if work else None
+    if ask.failure is not None or work is None or work.state != "input_required" or question is None:
         return ask
-    note = Note(source=f"Asked: {work.question.message}", text=f"Answered by a person: {event.text}")
-    return _with_work(ask, replace(work, state="pending", question=None, answers=(*work.answers, note)))
+    if event.number not in {0, question.number}:
+        return ask
+    decision = Decision(question, event.user, event.text, event.at)
+    work = replace(work, question=None, decisions=(*work.decisions, decision))
+    if question.doubt is not None:
+        return _doubt_cleared(ask, work, question.doubt, event, waited=event.at - question.asked)
+    note = Note(source=f"Asked: {question.message}", text=f"Answered by a person: {event.text}")
+    return _with_work(ask, replace(work, state="pending", answers=(*work.answers, note)))
+
+
+def _doubt_cleared(ask: Ask, work: Work, doubt: Doubt, event: ev.QuestionAnswered, *, waited: float) -> Ask:
+    """The attempt goes on where it was, on a clock that stood still meanwhile; or people end it here."""
+    verdict = doubts.verdict_of(event.text)
+    if verdict == "stop":
+        ask, work = _charged(ask, _attempt_over(work), doubt.usage)
+        work = replace(work, state="error", reason="stopped by a person", ended=event.at)
+        return _settle(_with_work(ask, work), event.at)
+    work = _kept(work, Checked(event.at, doubt.call, verdict, event.user, event.text))
+    started = work.attempt_started + max(0.0, waited)
+    return _with_work(ask, replace(work, state="in_progress", attempt_started=started))
 
 
 def _settle(ask: Ask, at: float) -> Ask:
@@ -205,7 +255,7 @@ def _nothing_came_of_it(ask: Ask) -> Failure:
     return Failure(
         first.subtask.title,
         first.reason,
-        "Mend that if you can, then mention me again with the same request.",
+        _CHECK_FIRST if ask.unknown else "Mend that if you can, then mention me again with the same request.",
     )
 
 
@@ -236,7 +286,9 @@ CHANGES: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "PlanRejected": _plan_rejected,
     "AttemptStarted": _attempt_started,
     "TurnTaken": _checkpoint,
+    "ToolStarted": _checkpoint,
     "ToolReturned": _checkpoint,
+    "ToolInDoubt": _tool_in_doubt,
     "ResultReturned": _result_returned,
     "AttemptFailed": _attempt_failed,
     "Escalated": _escalated,

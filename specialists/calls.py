@@ -1,12 +1,13 @@
-"""One tool call: check its arguments, run it within its time, and say what came of it."""
+"""One tool call: check it, and where it only reads, run it within its time and say what came of it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from handoff.contracts import Usage
 from specialists.dialogue import ToolCall
@@ -34,23 +35,22 @@ class ToolBroke(Exception):
         self.usage = Usage()
 
 
-async def perform(
-    call: ToolCall, tools: Mapping[str, Tool], workbench: Workbench, *, until: float, times: int
-) -> ToolOutcome:
-    """Run a call, or say why not.
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A call that may be made: its tool is there, and its arguments are valid."""
+
+    call: ToolCall
+    tool: Tool
+    arguments: BaseModel
+
+
+def check(call: ToolCall, tools: Mapping[str, Tool], *, times: int) -> Ready | ToolOutcome:
+    """See whether a call may be made, or say why not.
 
     Args:
         call: What the model wants.
         tools: The specialist's own tools by name.
-        workbench: Passed to the tool.
-        until: When it is cut off, on the running loop's clock.
         times: How often the model has asked for exactly this by now, this time included.
-
-    Returns:
-        The tool's outcome, its text cut to `OUTPUT_LIMIT`; every expected failure is one too.
-
-    Raises:
-        ToolBroke: The tool raised something that nobody expected.
     """
     tool = tools.get(call.name)
     if tool is None:
@@ -64,17 +64,30 @@ async def perform(
             "run again. Use the replies you have, change the arguments, or finish."
         )
     try:
-        arguments = tool.arguments.model_validate(call.arguments)
+        return Ready(call, tool, tool.arguments.model_validate(call.arguments))
     except ValidationError as error:
         return _failed(f"{call.name} was not run. Mend its arguments: {faults_of(error)}")
-    return _capped(await _run(tool, arguments, workbench, until))
 
 
-async def _run(tool: Tool, arguments: object, workbench: Workbench, until: float) -> ToolOutcome:
+async def perform(ready: Ready, workbench: Workbench, *, until: float) -> ToolOutcome:
+    """Make a call that only reads.
+
+    Args:
+        ready: The call, checked.
+        workbench: Passed to the tool.
+        until: When it is cut off, on the running loop's clock.
+
+    Returns:
+        The tool's outcome, its text cut to `OUTPUT_LIMIT`; every expected failure is one too.
+
+    Raises:
+        ToolBroke: The tool raised something that nobody expected.
+    """
+    tool = ready.tool
     clock = asyncio.timeout_at(until)
     try:
         async with clock:
-            return await tool.run(arguments, workbench)
+            return capped(await tool.run(ready.arguments, workbench))
     except TimeoutError:
         if clock.expired():
             return _failed(f"{tool.name} was stopped: the time for this task is nearly up.")
@@ -84,7 +97,8 @@ async def _run(tool: Tool, arguments: object, workbench: Workbench, until: float
         raise ToolBroke(tool.name, error) from error
 
 
-def _capped(outcome: ToolOutcome) -> ToolOutcome:
+def capped(outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome with no more text than a model gets to see."""
     length = len(outcome.text)
     if length <= OUTPUT_LIMIT:
         return outcome

@@ -204,6 +204,9 @@ def _read_tools(page: Page, tools: Mapping[str, Tool]) -> list[str]:
             page.fault(f"unknown tool {name}{_meant(name, tools)}; the tools are {known}", key="tools")
         elif named.count(name) > 1:
             page.fault(f"the tool {name} is named twice; keep one", key="tools")
+        else:
+            for fault in tools[name].faults:
+                page.fault(f"the tool {name} {fault}", key="tools")
     return [name for name in named if name in tools]
 
 

@@ -9,12 +9,16 @@ from pydantic import ValidationError
 
 from handoff.contracts import Escalation, EscalationReason, Handoff, Result
 from specialists import briefing, finish
-from specialists.calls import ToolBroke, perform
-from specialists.checkpoint import AttemptLog, ToolReturn
+from specialists.calls import ToolBroke
+from specialists.checkpoint import AttemptLog, InDoubt
 from specialists.conversation import Conversation
-from specialists.dialogue import Model, ModelCall, ModelError, ToolCall, ToolReply, Turn
+from specialists.dialogue import Model, ModelCall, ModelError, Turn
 from specialists.registry import Specialist
+from specialists.tool_calls import ToolCalls
 from specialists.toolkits.tool import ToolOutcome, Workbench
+
+End = Result | Escalation | InDoubt
+"""How an attempt ends, or (in doubt) rests until a person has been asked."""
 
 LAST_CALL_SHARE = 0.85
 """The share of the timeout after which no tool runs and the model is asked to finish."""
@@ -24,9 +28,6 @@ CALL_DEADLINE = 120.0
 
 TOKEN_LIMIT = 200_000
 """Tokens, in and out, after which an attempt is asked to finish."""
-
-_MIXED = "The other calls of this turn ran first. Read their replies, then call {name} again, on its own."
-_LATE = "Not run: the work has to end now."
 
 
 async def run(
@@ -39,7 +40,7 @@ async def run(
     done_when: str = "",
     elapsed: float = 0.0,
     token_limit: int = TOKEN_LIMIT,
-) -> Result | Escalation:
+) -> End:
     """Have a specialist do its part, going on from where `log.history` ends.
 
     Args:
@@ -55,6 +56,8 @@ async def run(
     Returns:
         The result, or an escalation: the specialist's own, `out_of_scope` where the model refused,
         `confidence_too_low` where it came to no usable end, `timeout` with what there was by then.
+        `InDoubt` where nobody knows whether a call that writes was carried out: once a person said so,
+        which then is part of `log.history`, the attempt can go on.
 
     Raises:
         ModelError: A call brought no turn; its `usage` is that of the whole attempt.
@@ -64,9 +67,15 @@ async def run(
     ends = asyncio.get_running_loop().time() + timeout - elapsed
     limits = _Limits(ends, ends - timeout * (1 - LAST_CALL_SHARE), token_limit)
     talk = Conversation(briefing.render(handoff, done_when))
-    attempt = _Attempt(specialist, handoff, model, workbench, log, talk, limits)
+    tools = ToolCalls(specialist.toolbox, workbench, log, talk, limits.last_call_at, barred=dict(log.written))
+    attempt = _Attempt(specialist, handoff, model, log, talk, tools, limits)
     clock = asyncio.timeout_at(ends)
     try:
+        for item in log.history:
+            tools.replay(item)
+        doubt = await tools.settle()  # on a clock of its own: it is due even where the time is up
+        if doubt is not None:
+            return doubt
         async with clock:
             return await attempt.work()
     except TimeoutError:
@@ -97,19 +106,14 @@ class _Attempt:
     specialist: Specialist
     handoff: Handoff
     model: Model
-    workbench: Workbench
     log: AttemptLog
     talk: Conversation
+    tools: ToolCalls
     limits: _Limits
     limit: str = ""
 
-    async def work(self) -> Result | Escalation:
-        """Replay the history, end what it left open, and go on to the end."""
-        for item in self.log.history:
-            if isinstance(item, Turn):
-                self.talk.took(item)
-            else:
-                self.talk.returned(item)
+    async def work(self) -> End:
+        """End what the history left open, and go on to the end."""
         if self.talk.turns > self.specialist.max_turns:
             self.limit = self._reached()  # the last turn of the history was the last call
         outcome = await self._settle(self.talk.last) if self.talk.last else None
@@ -117,8 +121,10 @@ class _Attempt:
             outcome = await self._settle(await self._turn())
         return outcome
 
-    def out_of_time(self, timeout: float) -> Escalation:
+    def out_of_time(self, timeout: float) -> Escalation | InDoubt:
         """What is said when the deadline cut the work short."""
+        if self.tools.intents:
+            return InDoubt(self.tools.intents[0], f"the time for this task ({timeout:g} s) ran out before it was done")
         text = f"The time for this task ({timeout:g} s) ran out before it was done."
         return Escalation(reason="timeout", message=text, partial_result=self.talk.partial(gap=text))
 
@@ -155,7 +161,7 @@ class _Attempt:
             return f"the end of the time for this task ({self.handoff.constraints.timeout:g} s)"
         return ""
 
-    async def _settle(self, turn: Turn) -> Result | Escalation | None:
+    async def _settle(self, turn: Turn) -> End | None:
         """Draw what follows from a turn: an end, or None once the next turn can be taken."""
         if turn.stop == "refused":
             said = f": {turn.text.strip()}" if turn.text.strip() else "."
@@ -168,8 +174,7 @@ class _Attempt:
             return await self._finish()
         if self.limit:
             return self._never_ended(turn)
-        await self._run_tools()
-        return None
+        return await self.tools.run()
 
     def _cut_off(self, turn: Turn) -> Result | Escalation | None:
         if self.talk.cuts == 1 and not self.limit:
@@ -209,7 +214,7 @@ class _Attempt:
             if not self.talk.finishes and not self.limit:
                 text = f"{calls[0].name} was not accepted. Mend its arguments: {finish.faults_of(error)}"
                 for call in calls:
-                    await self._replied(call, ToolOutcome(text, failed=True))
+                    await self.tools.replied(call, ToolOutcome(text, failed=True))
                 return None
             outcome = finish.read_leniently(calls[0])
         if outcome is None:
@@ -230,32 +235,3 @@ class _Attempt:
 
     def _limit_gap(self) -> str:
         return f"Stopped at {self.limit}; the work may be incomplete." if self.limit else ""
-
-    async def _run_tools(self) -> None:
-        """Run the open calls of a turn side by side. One that breaks ends the others too."""
-        works = [self._call(call, times) for call, times in self.talk.open_calls]
-        if len(works) == 1:
-            await works[0]
-            return
-        tasks = [asyncio.create_task(work) for work in works]
-        try:
-            await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _call(self, call: ToolCall, times: int) -> None:
-        if call.name in finish.NAMES:
-            outcome = ToolOutcome(_MIXED.format(name=call.name), failed=True)
-        elif asyncio.get_running_loop().time() >= self.limits.last_call_at:
-            outcome = ToolOutcome(_LATE, failed=True)
-        else:
-            toolbox = self.specialist.toolbox
-            outcome = await perform(call, toolbox, self.workbench, until=self.limits.last_call_at, times=times)
-        await self._replied(call, outcome)
-
-    async def _replied(self, call: ToolCall, outcome: ToolOutcome) -> None:
-        reply = ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed)
-        await self.log.tool(reply, outcome)
-        self.talk.returned(ToolReturn(reply, outcome.artifacts, outcome.gaps, outcome.sources))

@@ -1,18 +1,21 @@
 """Whatever specialists do, a job comes to exactly one end, within its caps."""
 
 import random
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.contracts import Escalation, Member, Place, Plan, Request, Result, Subtask
+from handoff.doubts import OPTIONS
 from handoff.effects import Effect, FetchAttachments, MakePlan, Post, RunSubtask, WriteAnswer
 from handoff.engine import apply, fold, outstanding
-from handoff.job import ENDED, Job
+from handoff.job import ENDED, Job, Work
 from handoff.policy import MAX_FAILURES, MAX_QUESTIONS
 
 MEMBERS = tuple(Member(name=name, fallback=fallback) for name, fallback in [("a", "b"), ("b", "c"), ("c", "")])
+REPLIES = ("that", *OPTIONS)
 OUTCOMES = ("result", "model", "passing", "tool", "bad_reply", "timeout", "out_of_scope", "ambiguous_input", "partial")
 
 
@@ -61,9 +64,13 @@ class World:
         assert ask is not None
         for name in ask.work[effect.subtask].subtask.after:
             assert ask.work[name].state in {"complete", "error", "skipped"}, "it started before its dependencies ended"
-        self.attempts[effect.subtask] = self.attempts.get(effect.subtask, 0) + 1
+        work = ask.work[effect.subtask]
+        if work.state == "pending":
+            self.attempts[effect.subtask] = self.attempts.get(effect.subtask, 0) + 1
+            assert not work.intents, "a fresh attempt over a call in doubt"
         of = {"at": self.now, "request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
         log: list[ev.Event] = [ev.AttemptStarted(**of, specialist=effect.specialist, tier=effect.tier)]
+        log += self.writes(work, of)
         outcome = self.rng.choice(OUTCOMES)
         result = Result(summary="s", content="c")
         if outcome == "result":
@@ -77,6 +84,21 @@ class World:
             log.append(ev.Escalated(**of, escalation=escalation))
         else:
             log.append(ev.Escalated(**of, escalation=Escalation(reason=outcome, message="m")))
+        return log
+
+    def writes(self, work: Work, of: dict[str, Any]) -> list[ev.Event]:
+        """Calls that write: with an outcome, in doubt, or left open for whatever the attempt's end makes of it."""
+        log: list[ev.Event] = []
+        wishes = [(one.call, False) for one in work.intents] if work.state == "in_progress" else []
+        wishes += [(f"c{len(work.checkpoints)}.{n}", True) for n in range(self.rng.choice((0, 0, 0, 0, 1, 2)))]
+        for call, fresh in wishes:
+            if fresh:
+                log.append(ev.ToolStarted(**of, call=call, tool="post", what=call, digest=call))
+            fate = self.rng.choice(("returned", "failed", "doubt", "open"))
+            if fate in {"returned", "failed"}:
+                log.append(ev.ToolReturned(**of, reply={"call_id": call, "failed": fate == "failed"}))
+            elif fate == "doubt":
+                log.append(ev.ToolInDoubt(**of, call=call, tool="post", what=call, reason="r"))
         return log
 
 
@@ -101,7 +123,9 @@ def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int |
             continue
         elif open_ones := [w for w in job.asks[0].work.values() if w.state == "input_required"]:
             name = world.rng.choice(open_ones).subtask.id
-            new = [ev.QuestionAnswered(at=world.now, request="1.0", subtask=name, user="U", text="that")]
+            new = [
+                ev.QuestionAnswered(at=world.now, request="1.0", subtask=name, user="U", text=world.rng.choice(REPLIES))
+            ]
         else:
             break
         world.now += 0.5

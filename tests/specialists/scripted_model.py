@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact, Constraints, Handoff, Usage
-from specialists.checkpoint import ToolReturn
+from specialists.checkpoint import Checkpoint, Intent, ToolReturn
 from specialists.dialogue import ModelCall, ModelError, ToolCall, ToolReply, Turn
 from specialists.registry import Specialist
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
@@ -62,7 +62,8 @@ async def silence(_call: ModelCall) -> Turn:
 class KeptLog:
     """Keeps checkpoints as JSON would, so that a resumed attempt reads what was really written."""
 
-    history: list[Turn | ToolReturn] = field(default_factory=list)
+    history: list[Checkpoint] = field(default_factory=list)
+    written: dict[str, str] = field(default_factory=dict)
 
     async def turn(self, turn: Turn) -> None:
         self.history.append(Turn.model_validate_json(turn.model_dump_json()))
@@ -70,6 +71,9 @@ class KeptLog:
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         kept = ToolReply.model_validate_json(reply.model_dump_json())
         self.history.append(ToolReturn(kept, outcome.artifacts, outcome.gaps, outcome.sources))
+
+    async def started(self, intent: Intent) -> None:
+        self.history.append(intent)
 
     @property
     def replies(self) -> list[ToolReply]:

@@ -8,8 +8,8 @@ import pytest
 
 from specialists import registry
 from specialists.registry import CREWS, CrewError, available_crews, load_crew
-from specialists.toolkits.tool import Tool
-from tests.specialists.scripted_model import Looker
+from specialists.toolkits.tool import Tool, ToolOutcome
+from tests.specialists.scripted_model import LookArguments, Looker
 
 TOOLS = {name: Looker().tool(name) for name in ("look", "listen", "taste")}
 
@@ -219,3 +219,41 @@ def test_every_crew_that_comes_along_loads_with_the_real_tools() -> None:
     for name, tool in tools.items():
         assert tool.name == name
         assert tool.spec.description, name
+
+
+async def _write(_arguments: object, _bench: object) -> ToolOutcome:
+    """Write."""
+    return ToolOutcome("written")
+
+
+TOOL_FAULTS = {
+    "only reads, so look_up is not for it": Tool("bad", "read", LookArguments, _write, look_up=_write),
+    "only reads, so a key is not for it": Tool("bad", "read", LookArguments, _write, key="drops_repeats"),
+    "only reads, so what is not for it": Tool("bad", "read", LookArguments, _write, what=str),
+    "has the access 'scribble'": Tool("bad", "scribble", LookArguments, _write),  # type: ignore[arg-type]
+    "has the key 'maybe'": Tool("bad", "write", LookArguments, _write, key="maybe"),  # type: ignore[arg-type]
+    "must have a run that takes arguments, workbench, key": Tool(
+        "bad", "write", LookArguments, _write, key="drops_repeats"
+    ),
+    "must have a look_up that takes arguments, workbench": Tool(
+        "bad", "write", LookArguments, _write, look_up=lambda: _write(0, 0)
+    ),
+    "has a key that marks, and no look_up": Tool("bad", "write", LookArguments, _write, key="marks"),
+}
+
+
+@pytest.mark.parametrize("fault", TOOL_FAULTS)
+def test_a_tool_that_is_declared_wrongly_is_named_where_it_is_used(fault: str, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(page("a", tools="[bad]"))
+    with pytest.raises(CrewError) as raised:
+        load_crew(tmp_path, {"bad": TOOL_FAULTS[fault]})
+    lines = [str(one).removeprefix(f"{tmp_path}/") for one in raised.value.faults]
+    assert any(line.startswith(f"a.md:4: the tool bad {fault}") for line in lines), lines
+
+
+def test_a_call_that_writes_is_named_in_a_few_words() -> None:
+    plain = Tool("post", "write", LookArguments, _write)
+    assert plain.words(LookArguments(at="x" * 300)) == f"post(at='{'x' * 58}…, times=1)"
+    told = Tool("post", "write", LookArguments, _write, what=lambda arguments: f"post to\n{arguments.at}")
+    assert told.words(LookArguments(at="the board")) == "post to the board"
+    assert not told.faults

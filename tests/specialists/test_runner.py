@@ -15,7 +15,7 @@ from handoff.contracts import Artifact, Escalation, Finding, Result
 from specialists import finish
 from specialists.calls import OUTPUT_LIMIT, ToolBroke
 from specialists.dialogue import ModelCall, ModelError, Turn
-from specialists.runner import run
+from specialists.runner import End, run
 from specialists.toolkits.tool import Tool, ToolOutcome
 from tests.specialists.scripted_model import (
     SPENT,
@@ -43,7 +43,7 @@ async def play(
     max_turns: int = 5,
     seconds: float = 30.0,
     **more: Any,
-) -> tuple[Result | Escalation, ScriptedModel, KeptLog]:
+) -> tuple[End, ScriptedModel, KeptLog]:
     model, log = ScriptedModel(list(moves)), log or KeptLog()
     who = specialist(*tools, max_turns=max_turns)
     task = handoff(seconds)

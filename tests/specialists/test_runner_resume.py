@@ -8,7 +8,7 @@ import pytest
 
 from handoff.contracts import Artifact, Escalation, Result
 from specialists.dialogue import Turn
-from specialists.runner import run
+from specialists.runner import End, run
 from specialists.toolkits.tool import ToolOutcome
 from tests.specialists.scripted_model import (
     SPENT,
@@ -44,13 +44,13 @@ def script() -> list[Turn]:
     ]
 
 
-async def attempt(log: KeptLog, moves: Sequence[Turn], looker: Looker) -> tuple[Result | Escalation, ScriptedModel]:
+async def attempt(log: KeptLog, moves: Sequence[Turn], looker: Looker) -> tuple[End, ScriptedModel]:
     model = ScriptedModel(list(moves))
     who = specialist(looker.tool(), max_turns=10)
     return await run(who, handoff(), model=model, workbench=EmptyBench(), log=log), model
 
 
-async def whole() -> tuple[Result | Escalation, ScriptedModel, KeptLog, Looker]:
+async def whole() -> tuple[End, ScriptedModel, KeptLog, Looker]:
     log, looker = KeptLog(), Looker(look)
     outcome, model = await attempt(log, script(), looker)
     return outcome, model, log, looker

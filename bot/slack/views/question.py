@@ -14,7 +14,8 @@ from bot.slack.views.outgoing import (
     context,
     section,
 )
-from handoff.job import Ask, Job, Work
+from handoff.doubts import OPTIONS, PLEASE_CHECK, Doubt
+from handoff.job import Ask, Decision, Job, Question, Work
 
 ANSWER = "answer:"
 """How the action_id of an answer's button starts; the number of the option follows."""
@@ -40,6 +41,8 @@ def question(job: Job, ask: Ask, work: Work) -> Outgoing:
         raise ValueError(f"{work.subtask.id} asks nothing")
     who = mention(ask.request.user)
     title = clean(work.subtask.title, limit=150)
+    if work.question.doubt is not None:
+        return _doubt(job, ask, work, work.question.doubt)
     options = [option.strip() for option in work.question.options if option.strip()][:MAX_BUTTONS]
     blocks = [section(f"{who} *{title}* needs an answer:\n{clean(work.question.message, limit=_MESSAGE_LIMIT)}")]
     if any(len(option) > _SHORT for option in options):
@@ -62,6 +65,23 @@ def question(job: Job, ask: Ask, work: Work) -> Outgoing:
     )
     text = f"{who} {clean(work.question.message, limit=1000)}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
+
+
+def _doubt(job: Job, ask: Ask, work: Work, doubt: Doubt) -> Outgoing:
+    """The question whether something was carried out: what it is, why nobody knows, and what each answer does."""
+    who, title = mention(ask.request.user), clean(work.subtask.title, limit=150)
+    what, reason = clean(doubt.what, limit=400), clean(plain(doubt.reason, 300).rstrip("."))
+    blocks = [
+        section(
+            f":warning: {who} *{title}* needs you to check something. Was this carried out?\n>{what}\n"
+            f"I cannot tell: {reason}. I will not do it again unless you say that it did not happen."
+        ),
+        actions(
+            [button(option, f"{ANSWER}{index}", _value(job, ask, work, option)) for index, option in enumerate(OPTIONS)]
+        ),
+        context("Choose one. Any other reply goes to the specialist word for word, and I do not do it again."),
+    ]
+    return Outgoing(text=f"{who} Please check: was this carried out? {what}", blocks=tuple(blocks), priority="question")
 
 
 def _value(job: Job, ask: Ask, work: Work, option: str) -> str:
@@ -88,19 +108,20 @@ def choice_of(value: str) -> Choice | None:
     return Choice(texts[0], texts[1], texts[2], number, texts[3])
 
 
-def question_answered(ask: Ask, work_title: str, message: str, user: str, text: str, at: float) -> Outgoing:
-    """The question once it is answered: no buttons, and who decided what, when (`at`: seconds since the epoch)."""
-    _ = ask
+def question_answered(work_title: str, answer: Decision) -> Outgoing:
+    """The question once it is answered: no buttons, and who decided what, when."""
     title = clean(work_title, limit=150)
-    asked = section(f"*{title}* asked:\n{clean(message, limit=_MESSAGE_LIMIT)}")
-    decided = decision(user, text, at)
+    asked = section(f"*{title}* asked:\n{clean(answer.question.message, limit=_MESSAGE_LIMIT)}")
+    decided = decision(answer.user, answer.text, answer.at)
     return Outgoing(text=decided, blocks=(asked, context(decided)), priority="question")
 
 
-def question_dropped(work_title: str, message: str) -> Outgoing:
+def question_dropped(work_title: str, asked_last: Question) -> Outgoing:
     """The question once its request was stopped: no buttons, and that nobody waits for an answer."""
-    asked = section(f"*{clean(work_title, limit=150)}* asked:\n{clean(message, limit=_MESSAGE_LIMIT)}")
+    asked = section(f"*{clean(work_title, limit=150)}* asked:\n{clean(asked_last.message, limit=_MESSAGE_LIMIT)}")
     closed = "No answer is needed any more: the request was stopped."
+    if asked_last.doubt is not None:
+        closed = f"The request was stopped before anybody answered. This is {PLEASE_CHECK}."
     return Outgoing(text=closed, blocks=(asked, context(closed)), priority="question")
 
 

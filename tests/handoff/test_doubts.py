@@ -1,0 +1,162 @@
+"""Calls that write and whose end nobody knows: people are asked, and nothing goes on over their heads."""
+
+import pytest
+
+from handoff import events as ev
+from handoff import messages
+from handoff.contracts import Usage
+from handoff.doubts import OPTIONS, Checked, verdict_of
+from handoff.effects import Post, RunSubtask
+from handoff.engine import outstanding
+from handoff.job import Job, Work
+from tests.handoff.test_engine import R, ask, asked, escalated, failed, job, planned, started, subtask
+
+OF = {"request": R, "subtask": "a", "attempt": 1}
+TURN = ev.TurnTaken(at=4.0, turn={"text": "", "stop": "tool_use", "usage": {}}, **OF)
+
+
+def begun(call: str = "c1", at: float = 5.0, attempt: int = 1) -> ev.ToolStarted:
+    of = {**OF, "attempt": attempt}
+    return ev.ToolStarted(at=at, call=call, tool="post", what=f"post {call}", digest=f"d-{call}", **of)
+
+
+def ended(call: str = "c1", *, fails: bool = False) -> ev.ToolReturned:
+    return ev.ToolReturned(at=6.0, reply={"call_id": call, "text": "posted", "failed": fails}, **OF)
+
+
+def doubted(call: str = "c1", at: float = 10.0) -> ev.ToolInDoubt:
+    spent = Usage(calls=1, tokens_in=7)
+    return ev.ToolInDoubt(at=at, call=call, tool="post", what=f"post {call}", reason="cut off", usage=spent, **OF)
+
+
+def said(text: str, at: float = 110.0, number: int = 1) -> ev.QuestionAnswered:
+    return ev.QuestionAnswered(at=at, request=R, subtask="a", user="U1", text=text, number=number)
+
+
+OPEN = (asked(), planned(subtask("a")), started("a"), TURN, begun())
+DOUBT = (*OPEN, doubted())
+
+
+def work(state: Job) -> Work:
+    return ask(state).work["a"]
+
+
+def running(state: Job) -> list[int]:
+    effects, _ = outstanding(state, 1000.0)
+    return [effect.attempt for effect in effects if isinstance(effect, RunSubtask)]
+
+
+def test_a_doubt_is_asked_about_and_nothing_runs_meanwhile() -> None:
+    state = job(*DOUBT)
+    assert ask(state).state == "input_required"
+    assert running(state) == []
+    effects, due = outstanding(state, 1000.0)
+    assert Post(R, messages.question(R, "a", 1)) in effects
+    assert due is None
+    asking = work(state).question
+    assert asking is not None
+    assert (asking.message, asking.options) == ("Was this carried out? post c1", OPTIONS)
+    assert work(state).checkpoints == (TURN, begun()), "the attempt can go on from them"
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("It happened", "happened"),
+        (" it HAPPENED. ", "happened"),
+        ("It did not happen", "not_happened"),
+        ("I think it happened", "words"),
+        ("no", "words"),
+    ],
+)
+def test_the_same_attempt_goes_on_with_what_a_person_said(text: str, verdict: str) -> None:
+    state = job(*DOUBT, said(text))
+    assert running(state) == [1]
+    assert work(state).checkpoints[-1] == Checked(110.0, "c1", verdict, "U1", text)  # type: ignore[arg-type]
+    assert work(state).intents == ()
+    assert work(state).attempt_started == 3.0 + 100.0, "its clock stood still while people were asked"
+    assert work(state).unknown == (("post c1",) if verdict == "words" else ())
+    assert [(one.question.number, one.user, one.text) for one in work(state).decisions] == [(1, "U1", text)]
+    assert work(state).failures == ()
+
+
+def test_stopping_ends_the_part_with_a_gap_that_names_the_doubt() -> None:
+    state = job(*DOUBT, said("Stop this part"))
+    assert (work(state).state, work(state).reason) == ("error", "stopped by a person")
+    assert ask(state).gaps == ("Part a: stopped by a person", "unknown, please check: post c1")
+    assert ask(state).failure is not None
+    assert ask(state).usage.tokens_in == 7
+    assert running(state) == []
+
+
+@pytest.mark.parametrize(
+    "trouble", [failed("a"), failed("a", kind="lost"), escalated("a", "timeout"), escalated("a", "ambiguous_input")]
+)
+def test_no_trouble_starts_a_fresh_attempt_over_a_doubt(trouble: ev.Event) -> None:
+    state = job(*OPEN, trouble)
+    assert work(state).state == "input_required"
+    assert running(state) == []
+    assert work(state).failures == ()
+    asking = work(state).question
+    assert asking is not None
+    assert asking.doubt is not None
+    cleared = job(*OPEN, trouble, said("It did not happen"))
+    assert running(cleared) == [1]
+    assert running(job(*OPEN, trouble, said("It did not happen"), failed("a", at=200.0, transient=True))) == [2]
+
+
+def test_two_doubts_are_asked_one_after_the_other_and_a_late_click_answers_only_its_own() -> None:
+    log = (*OPEN, begun("c2"), doubted("c1"), said("It happened"))
+    assert running(job(*log)) == [1]
+    log = (*log, doubted("c2", at=120.0))
+    second = work(job(*log)).question
+    assert second is not None
+    assert second.number == 2
+    assert work(job(*log, said("It did not happen", number=1))).question == second
+    assert running(job(*log, said("It did not happen", number=2))) == [1]
+
+
+def test_doubts_do_not_use_up_the_questions_of_a_specialist() -> None:
+    log: list[ev.Event] = [*OPEN]
+    for n in range(1, 6):
+        log += [doubted(f"c{n}"), said("It happened", number=n), begun(f"c{n + 1}")]
+    assert work(job(*log, doubted("c6"))).state == "input_required"
+    log += [ended("c6"), escalated("a", "ambiguous_input", options=("x",))]
+    state = job(*log)
+    assert work(state).questions == 1
+    asking = work(state).question
+    assert asking is not None
+    assert (asking.number, asking.doubt) == (6, None)
+
+
+def test_a_doubt_about_a_call_that_has_an_outcome_changes_nothing() -> None:
+    assert work(job(*OPEN, ended(), doubted())) == work(job(*OPEN, ended()))
+    assert work(job(*OPEN[:-1], doubted())) == work(job(*OPEN[:-1]))
+
+
+def test_the_next_attempt_is_told_what_was_written_and_what_may_have_been() -> None:
+    log = (*OPEN, ended("c1"), begun("c2"), doubted("c2"), said("who knows"), begun("c3"), ended("c3", fails=True))
+    state = job(*log, failed("a", at=200.0, transient=True))
+    (effect,) = [one for one in outstanding(state, 1000.0)[0] if isinstance(one, RunSubtask)]
+    assert effect.attempt == 2
+    note = effect.handoff.context[-1].text
+    assert note == "- carried out: post c1\n- may have been carried out: post c2"
+    assert [(one.digest, one.known, one.came_of_it) for one in work(state).writes] == [
+        ("d-c1", True, "posted"),
+        ("d-c2", False, "who knows"),
+    ]
+    assert ask(state).gaps == ("unknown, please check: post c2",)
+
+
+@pytest.mark.parametrize("log", [OPEN, DOUBT])
+def test_a_stop_names_what_may_have_been_carried_out(log: tuple[ev.Event, ...]) -> None:
+    state = job(*log, ev.CancelRequested(at=20.0, user="U1"))
+    assert ask(state).unknown == ("post c1",)
+    assert running(state) == []
+    answered = job(*log, ev.CancelRequested(at=20.0, user="U1"), said("It did not happen"))
+    assert ask(answered).unknown == ("post c1",), "an answer that comes too late changes nothing"
+
+
+def test_only_the_words_of_a_button_count() -> None:
+    assert [verdict_of(option) for option in OPTIONS] == ["happened", "not_happened", "stop"]
+    assert verdict_of("stop") == verdict_of("") == verdict_of("It happened, I guess") == "words"

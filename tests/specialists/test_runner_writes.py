@@ -1,0 +1,383 @@
+"""A tool that writes is called at most once, unless it says itself that more is safe."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from handoff.contracts import Escalation, Result
+from specialists import tool_calls, writes
+from specialists.checkpoint import InDoubt, Intent, PersonSaid, ToolReturn
+from specialists.dialogue import ModelCall, ToolReply, Turn
+from specialists.runner import End, run
+from specialists.toolkits.tool import Key, Tool, ToolOutcome, Workbench
+from tests.specialists.far_side import FarSide, NoteArguments, far_side
+from tests.specialists.scripted_model import (
+    EmptyBench,
+    KeptLog,
+    Looker,
+    ScriptedModel,
+    calling,
+    handoff,
+    returning,
+    specialist,
+)
+
+TEA = ("post_note", {"text": "tea"})
+CAKE = ("post_note", {"text": "cake"})
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is told to stop stops at once."""
+    monkeypatch.setattr(tool_calls, "GRACE", 0.01)
+
+
+async def attempt(
+    log: KeptLog, moves: Sequence[Turn], *tools: Tool, seconds: float = 30.0, elapsed: float = 0.0
+) -> tuple[End, ScriptedModel]:
+    model = ScriptedModel(list(moves))
+    who = specialist(*tools, max_turns=8)
+    task = handoff(seconds)
+    outcome = await run(who, task, model=model, workbench=EmptyBench(), log=log, elapsed=elapsed)
+    return outcome, model
+
+
+async def killed(log: KeptLog, side: FarSide, tool: Tool, *calls: tuple[str, dict[str, str]]) -> None:
+    """An attempt whose instance dies while its call is under way."""
+    task = asyncio.create_task(attempt(log, [calling(*(calls or (TEA,)))], tool))
+    await asyncio.wait_for(side.came.wait(), 5)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert isinstance(log.history[-1], Intent)
+
+
+@dataclass
+class OrderLog(KeptLog):
+    """Says at each step how often the far side was called by then."""
+
+    side: FarSide | None = None
+
+    def __post_init__(self) -> None:
+        self.order: list[tuple[str, int]] = []
+
+    async def started(self, intent: Intent) -> None:
+        await asyncio.sleep(0)
+        self.order.append(("started", self.side.calls if self.side else -1))
+        await super().started(intent)
+
+    async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
+        self.order.append(("returned", self.side.calls if self.side else -1))
+        await super().tool(reply, outcome)
+
+
+async def test_the_intent_is_kept_before_the_call_and_the_outcome_before_the_next() -> None:
+    async with far_side() as side:
+        log = OrderLog(side=side)
+        outcome, model = await attempt(log, [calling(TEA, CAKE), returning()], side.tool())
+    assert isinstance(outcome, Result)
+    assert side.notes == ["tea", "cake"]
+    assert log.order == [("started", 0), ("returned", 1), ("started", 1), ("returned", 2)]
+    intent = next(item for item in log.history if isinstance(item, Intent))
+    assert (intent.tool, intent.what, intent.key) == ("post_note", "post_note(text='tea')", "")
+    assert [reply.text for reply in model.calls[1].messages[2].replies] == ["posted as number 1", "posted as number 2"]
+
+
+async def test_a_read_that_stands_before_a_write_is_done_first_and_reads_keep_running_side_by_side() -> None:
+    both = asyncio.Barrier(2)
+    seen: list[int] = []
+
+    async with far_side() as side:
+
+        async def look(_arguments: object) -> ToolOutcome:
+            if side.calls == 0:
+                await both.wait()
+            seen.append(side.calls)
+            return ToolOutcome("seen")
+
+        looks = [("look", {"at": at}) for at in "abc"]
+        turn = calling(looks[0], looks[1], TEA, looks[2], ids=("1", "2", "3", "4"))
+        outcome, model = await attempt(KeptLog(), [turn, returning()], side.tool(), Looker(look).tool())
+    assert isinstance(outcome, Result)
+    assert seen == [0, 0, 1]
+    assert [reply.call_id for reply in model.calls[1].messages[2].replies] == ["1", "2", "3", "4"]
+
+
+async def test_a_failed_outcome_is_certain_and_the_model_may_mend_its_call() -> None:
+    async with far_side() as side:
+        moves = [calling(("post_note", {"text": "refused"})), calling(TEA), returning()]
+        outcome, model = await attempt(KeptLog(), moves, side.tool())
+    assert isinstance(outcome, Result)
+    assert model.calls[1].messages[2].replies[0].failed
+    assert side.notes == ["tea"]
+
+
+@pytest.mark.parametrize("held", ["before", "after"])
+async def test_a_call_cut_off_by_a_crash_is_never_repeated_by_itself(held: str) -> None:
+    async with far_side(held=held) as side:
+        log = KeptLog()
+        await killed(log, side, side.tool())
+        for _ in range(2):
+            outcome, model = await attempt(KeptLog(list(log.history)), [], side.tool())
+            assert isinstance(outcome, InDoubt)
+            assert outcome.intent.what == "post_note(text='tea')"
+            assert "interrupted" in outcome.reason
+            assert model.calls == []
+    assert side.calls == 1
+
+
+async def said(log: KeptLog, verdict: str, words: str, moves: Sequence[Turn], *tools: Tool) -> ScriptedModel:
+    history = [*log.history, PersonSaid("c0", verdict, words)]  # type: ignore[arg-type]  # a test's own words
+    outcome, model = await attempt(KeptLog(history), moves, *tools)
+    assert isinstance(outcome, Result)
+    return model
+
+
+async def test_what_a_person_says_stands_for_the_outcome() -> None:
+    async with far_side() as side:
+        log = KeptLog()
+        side.before.clear()
+        await killed(log, side, side.tool())
+        side.before.set()
+        tool = side.tool()
+
+        model = await said(log, "happened", "", [calling(TEA), returning()], tool)
+        (reply,) = model.calls[0].messages[2].replies
+        assert "A person checked: post_note was carried out" in reply.text
+        assert model.calls[1].messages[4].replies[0].failed, "the same call is not made again"
+        assert side.calls == 1
+
+        model = await said(log, "words", "Half of it, {oddly}", [calling(TEA), returning()], tool)
+        assert "Half of it, {oddly}" in model.calls[0].messages[2].replies[0].text
+        assert side.calls == 1
+
+        model = await said(log, "not_happened", "", [calling(TEA), returning()], tool)
+        assert "was not carried out. You may call it again." in model.calls[0].messages[2].replies[0].text
+        assert side.calls == 2
+
+
+async def test_two_intents_of_one_turn_are_in_doubt_one_after_the_other() -> None:
+    turn = calling(TEA, CAKE)
+    intents = [Intent("c0", "post_note", "tea", "", "d0"), Intent("c1", "post_note", "cake", "", "d1")]
+    async with far_side() as side:
+        first, _ = await attempt(KeptLog([turn, *intents]), [], side.tool())
+        assert isinstance(first, InDoubt)
+        assert first.intent == intents[0]
+        history = [turn, *intents, PersonSaid("c0", "happened")]
+        second, _ = await attempt(KeptLog(history), [], side.tool())
+        assert isinstance(second, InDoubt)
+        assert second.intent == intents[1]
+        last, model = await attempt(KeptLog([*history, PersonSaid("c1", "not_happened")]), [returning()], side.tool())
+    assert isinstance(last, Result)
+    assert [reply.failed for reply in model.calls[0].messages[2].replies] == [False, True]
+    assert side.calls == 0
+
+
+@pytest.mark.parametrize("seconds", [0.4, 0.01])
+async def test_a_call_cut_off_by_its_time_is_in_doubt(seconds: float) -> None:
+    """The shorter time is over before the call could be cut off by itself."""
+    async with far_side(held="after") as side:
+        log = KeptLog()
+        outcome, _ = await attempt(log, [calling(TEA)], side.tool(), seconds=max(seconds, 0.4))
+        assert isinstance(outcome, InDoubt)
+        assert "too long" in outcome.reason
+        assert isinstance(log.history[-1], Intent), "nothing pretends to be its outcome"
+        outcome, _ = await attempt(KeptLog(log.history), [], side.tool(), seconds=0.4, elapsed=1 / seconds)
+        assert isinstance(outcome, InDoubt)
+    assert side.calls == 1
+
+
+async def test_a_tool_that_does_not_let_go_is_in_doubt_when_the_attempt_ends() -> None:
+    async def hold(_arguments: NoteArguments, _bench: Workbench) -> ToolOutcome:
+        """Hold on."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.2)
+        raise AssertionError
+
+    outcome, _ = await attempt(KeptLog(), [calling(TEA)], Tool("post_note", "write", NoteArguments, hold), seconds=0.2)
+    assert isinstance(outcome, InDoubt)
+    assert "ran out" in outcome.reason
+
+
+async def test_a_tool_that_breaks_is_in_doubt() -> None:
+    async def broken(_arguments: NoteArguments, _bench: Workbench) -> ToolOutcome:
+        """Break."""
+        raise ConnectionResetError("with a secret in it")
+
+    outcome, _ = await attempt(KeptLog(), [calling(TEA)], Tool("post_note", "write", NoteArguments, broken))
+    assert isinstance(outcome, InDoubt)
+    assert outcome.reason == "it broke off with an error, ConnectionResetError"
+
+
+@pytest.mark.parametrize("held", ["before", "after"])
+async def test_a_call_with_a_key_is_repeated_with_the_same_key(held: str) -> None:
+    async with far_side(held=held) as side:
+        tool = side.tool(key="drops_repeats")
+        log = KeptLog()
+        await killed(log, side, tool)
+        side.before.set()
+        side.after.set()
+        outcome, model = await attempt(KeptLog(log.history), [calling(TEA), returning()], tool)
+    assert isinstance(outcome, Result)
+    assert model.calls[0].messages[2].replies[0].text.startswith("posted as number")
+    keys = set(side.keys)
+    assert len(keys) == 2, "one for each call that the model wished for"
+    assert side.notes == ["tea", "tea"]
+    assert side.calls - (held == "before") in {2, 3}
+
+
+async def test_a_call_with_a_key_that_is_cut_off_is_repeated_once() -> None:
+    async with far_side(held="after") as side:
+        task = asyncio.create_task(
+            attempt(KeptLog(), [calling(TEA), returning()], side.tool(key="drops_repeats"), seconds=2.0)
+        )
+        await side.taken.wait()
+        side.came.clear()
+        await side.came.wait()
+        side.after.set()
+        outcome, _ = await task
+    assert isinstance(outcome, Result | Escalation)
+    assert side.notes == ["tea"]
+    assert len(side.keys) == 1
+
+
+async def test_a_repeat_that_fails_says_nothing_of_the_first_call() -> None:
+    async def closed(_arguments: NoteArguments, _bench: Workbench, _key: str) -> ToolOutcome:
+        """Post."""
+        return ToolOutcome("nobody listens", failed=True)
+
+    tool = Tool("post_note", "write", NoteArguments, closed, key="drops_repeats")
+    history = [calling(TEA), Intent("c0", "post_note", "tea", "k", "d")]
+    outcome, _ = await attempt(KeptLog(history), [], tool)
+    assert isinstance(outcome, InDoubt)
+
+
+@pytest.mark.parametrize("key", ["none", "marks"])
+@pytest.mark.parametrize("held", ["before", "after"])
+async def test_a_call_that_can_be_looked_up_is_adopted_or_made_now(held: str, key: Key) -> None:
+    async with far_side(held=held) as side:
+        tool = side.tool(looks=True, key=key)
+        log = KeptLog()
+        await killed(log, side, tool)
+        lost = held == "before"
+        side.before, side.after = asyncio.Event(), asyncio.Event()  # the first call waits at the old gates for good
+        side.before.set()
+        side.after.set()
+        outcome, model = await attempt(KeptLog(log.history), [returning()], tool)
+    assert isinstance(outcome, Result)
+    assert side.notes == ["tea"]
+    assert side.calls == (2 if lost else 1)
+    text = model.calls[0].messages[2].replies[0].text
+    assert text == ("posted as number 1" if lost else "it is on the board")
+
+
+async def test_a_look_up_that_cannot_tell_leaves_the_doubt() -> None:
+    async with far_side(held="after") as side:
+        log = KeptLog()
+        await killed(log, side, side.tool(looks=True))
+        side.tells = False
+        outcome, _ = await attempt(KeptLog(log.history), [], side.tool(looks=True))
+        assert isinstance(outcome, InDoubt)
+        assert side.looks == 1
+    assert side.calls == 1
+
+
+async def test_a_look_up_that_takes_too_long_leaves_the_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writes, "SETTLE_SECONDS", 0.05)
+
+    async def never(*_: object) -> ToolOutcome | None:
+        await asyncio.Event().wait()
+        return None
+
+    async def post(*_: object) -> ToolOutcome:
+        raise AssertionError
+
+    tool = Tool("post_note", "write", NoteArguments, post, look_up=never)
+    history = [calling(TEA), Intent("c0", "post_note", "tea", "", "d")]
+    outcome, _ = await attempt(KeptLog(history), [], tool)
+    assert isinstance(outcome, InDoubt)
+
+
+async def test_a_call_cut_off_by_its_time_is_looked_up_at_once() -> None:
+    async with far_side(held="after") as side:
+        outcome, model = await attempt(KeptLog(), [calling(TEA), returning()], side.tool(looks=True), seconds=1.0)
+        assert isinstance(outcome, Result)
+        assert model.calls[1].messages[2].replies[0].text == "it is on the board"
+        assert side.calls == 1
+    async with far_side(held="before") as side:
+        outcome, model = await attempt(KeptLog(), [calling(TEA), returning()], side.tool(looks=True), seconds=1.0)
+        assert isinstance(outcome, Result)
+        reply = model.calls[1].messages[2].replies[0]
+        assert reply.failed
+        assert "nothing was done" in reply.text
+        assert side.calls == 1
+
+
+async def test_an_intent_whose_tool_is_gone_is_in_doubt() -> None:
+    history = [calling(TEA), Intent("c0", "post_note", "tea", "", "d")]
+    outcome, _ = await attempt(KeptLog(history), [])
+    assert isinstance(outcome, InDoubt)
+    assert "no longer there" in outcome.reason
+
+
+async def test_what_an_earlier_attempt_wrote_is_not_written_again() -> None:
+    async with far_side() as side:
+        log = KeptLog()
+        await attempt(log, [calling(TEA), returning()], side.tool())
+        intent = next(item for item in log.history if isinstance(item, Intent))
+        again = KeptLog(written={intent.digest: "It is done already."})
+        _, model = await attempt(again, [calling(TEA), calling(CAKE), returning()], side.tool())
+    assert model.calls[1].messages[2].replies[0].text == "It is done already."
+    assert side.notes == ["tea", "cake"]
+    assert [item.what for item in again.history if isinstance(item, Intent)] == ["post_note(text='cake')"]
+
+
+async def test_a_call_that_ends_soon_after_its_attempt_is_told_to_stop_has_an_outcome(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tool_calls, "GRACE", 5.0)
+    async with far_side(held="after") as side:
+        log = KeptLog()
+        task = asyncio.create_task(attempt(log, [calling(TEA)], side.tool()))
+        await asyncio.wait_for(side.taken.wait(), 5)
+        for _ in range(2):
+            task.cancel()
+            await asyncio.sleep(0)
+        side.after.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        outcome, _ = await attempt(KeptLog(log.history), [returning()], side.tool())
+    assert isinstance(outcome, Result)
+    assert [reply.text for reply in log.replies] == ["posted as number 1"]
+    assert side.calls == 1
+
+
+async def test_a_finished_write_is_not_made_again_by_who_takes_over() -> None:
+    async with far_side() as side:
+        log = KeptLog()
+        await attempt(log, [calling(TEA), returning()], side.tool())
+        done = next(index for index, item in enumerate(log.history) if isinstance(item, ToolReturn))
+        outcome, model = await attempt(KeptLog(log.history[: done + 1]), [returning()], side.tool())
+    assert isinstance(outcome, Result)
+    assert side.calls == 1
+    assert model.calls[0].messages[2].replies[0].text == "posted as number 1"
+
+
+async def test_a_write_that_is_too_late_is_not_begun() -> None:
+    async def dawdle(_: ModelCall) -> Turn:
+        await asyncio.sleep(0.36)
+        return calling(TEA)
+
+    async with far_side() as side:
+        log = KeptLog()
+        model = ScriptedModel([dawdle, returning()])
+        who = specialist(side.tool())
+        outcome = await run(who, handoff(0.4), model=model, workbench=EmptyBench(), log=log)
+    assert isinstance(outcome, Result | Escalation)
+    assert side.calls == 0
+    assert not any(isinstance(item, Intent) for item in log.history)

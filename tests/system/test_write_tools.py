@@ -1,0 +1,277 @@
+"""A crew whose tool posts to the outside world: whatever dies, nothing is posted twice unless a person says it may."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from bot.slack.views.status import trace_timeline
+from handoff import briefs
+from handoff import events as ev
+from handoff.job import Job
+from specialists import runner, tool_calls
+from specialists.registry import Crew, load_crew
+from specialists.toolkits.tool import Tool
+from tests.providers.rendering import Reply
+from tests.providers.server import ProviderServer
+from tests.providers.wire import WireRequest
+from tests.specialists.far_side import FarSide, far_side
+from tests.system.brains import connect, plan, provider, result, subtask, tool_call
+from tests.system.scene import Json, Scene, Talk, buttons, shown
+
+PAGE = """\
+---
+name: clerk
+description: Puts notes on the board.
+tools: [post_note]
+model: fast
+fallback: clerk2
+---
+You are the clerk."""
+Stage = Literal["before", "after"]
+
+
+def clerk(request: WireRequest) -> Reply:
+    """The clerk's words: post a note, once more where it may, then say what came of it."""
+    replies = [reply.text for message in request.messages for reply in message.replies]
+    if not replies or (len(replies) < 3 and "You may call it again" in replies[-1]):
+        return tool_call("post_note", text="tea")
+    return result("Said: " + replies[-1])
+
+
+def crew_with(folder: Path, tool: Tool) -> Crew:
+    (folder / "clerk.md").write_text(PAGE)
+    (folder / "clerk2.md").write_text(
+        PAGE.replace("clerk", "clerk2", 1).replace("[post_note]", "[]").partition("fall")[0]
+        + "---\nYou are the other clerk."
+    )
+    return load_crew(folder, {tool.name: tool})
+
+
+class Office:
+    """A scene with a clerk and a far side. `bot()` may be entered again and again."""
+
+    def __init__(self, scene: Scene, side: FarSide, server: ProviderServer, folder: Path) -> None:
+        self.scene = scene
+        self.side = side
+        self.server = server
+        self.folder = folder
+        self.tool = side.tool()
+
+    @asynccontextmanager
+    async def bot(self) -> AsyncIterator[None]:
+        crew = crew_with(self.folder, self.tool)
+        async with self.scene.bot(connect("chat", self.server), crew=crew, later=0.0):
+            yield
+
+    async def killed(self, stage: Stage) -> Talk:
+        """A job whose bot ended while its note was under way, `before` or `after` the far side took it."""
+        gate = asyncio.Event()
+        setattr(self.side, stage, gate)
+        async with self.bot():
+            talk = await self.scene.ask("Tell everybody that there is tea")
+            await asyncio.wait_for((self.side.came if stage == "before" else self.side.taken).wait(), 20)
+        opened = asyncio.Event()
+        opened.set()
+        setattr(self.side, stage, opened)  # the first call waits at the old gate for good
+        return talk
+
+
+@pytest.fixture
+async def office(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Office]:
+    monkeypatch.setattr(tool_calls, "GRACE", 0.01)
+    async with far_side() as side, provider(planner=lambda _: plan(subtask("note", "clerk")), clerk=clerk) as server:
+        yield Office(scene, side, server, tmp_path)
+
+
+async def doubt(talk: Talk, number: int = 1) -> Json:
+    """The question of that number, once it is there and the job knows of it."""
+
+    def posted(job: Job) -> bool:
+        return sum(":question:" in key for ask in job.asks for key in ask.posted) >= number
+
+    await talk.until(posted)
+    return [message for message in talk.words() if "Was this carried out?" in shown(message)][-1]
+
+
+async def test_a_note_is_posted_and_nobody_is_asked(office: Office) -> None:
+    async with office.bot():
+        talk = await office.scene.ask("Tell everybody that there is tea")
+        await talk.over()
+    assert office.side.notes == ["tea"]
+    assert "Said: posted as number 1" in talk.said()
+    kinds = [event.type for event in await talk.events()]
+    assert kinds.index("TurnTaken") < kinds.index("ToolStarted") < kinds.index("ToolReturned")
+    assert "ToolInDoubt" not in kinds
+
+
+async def test_a_bot_that_is_told_to_stop_lets_a_call_end(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool_calls, "GRACE", 0.8)
+    gate = office.side.after
+    gate.clear()
+    async with office.bot():
+        talk = await office.scene.ask("Tell everybody that there is tea")
+        await asyncio.wait_for(office.side.taken.wait(), 20)
+        asyncio.get_running_loop().call_later(0.1, gate.set)
+    async with office.bot():
+        await talk.over()
+    assert office.side.calls == 1
+    assert await talk.of(ev.ToolInDoubt) == []
+
+
+@pytest.mark.parametrize("stage", ["before", "after"])
+async def test_after_a_crash_a_person_is_asked_and_a_click_decides(office: Office, stage: Stage) -> None:
+    happened = stage == "after"
+    talk = await office.killed(stage)
+    async with office.bot():
+        question = await doubt(talk)
+        await talk.seen(lambda: talk.status() == "suspended")
+        assert list(buttons(question)) == ["It happened", "It did not happen", "Stop this part"]
+        assert "post_note(text='tea')" in shown(question)
+        assert office.side.calls == 1
+        await office.scene.person().click(talk.channel, question["ts"], "answer:0" if happened else "answer:1")
+        job = await talk.over()
+        await office.scene.barrier()
+
+    assert job.latest.state == "completed"
+    assert office.side.notes == ["tea"]
+    assert office.side.calls == (1 if happened else 2)
+    (closed, answer) = talk.words()
+    assert not buttons(closed)
+    option = "It happened" if happened else "It did not happen"
+    assert f"<@{office.scene.person().id}> answered “{option}”" in shown(closed)
+    said = "A person checked: post_note was carried out" if happened else "posted as number 1"
+    assert said in shown(answer)
+    assert "Answered in part" not in shown(answer)
+    assert [event.attempt for event in await talk.of(ev.AttemptStarted)] == [1], "the same attempt went on"
+    trace = trace_timeline(job, await office.scene.store.log(talk.key))
+    assert "note: begins post_note(text='tea')" in trace
+    assert "note: not known whether it was done: post_note(text='tea') (I was interrupted" in trace
+    assert f"note: answered by {office.scene.person().id}: {option}" in trace
+
+
+async def test_a_restart_while_the_question_is_open_asks_nothing_twice(office: Office) -> None:
+    talk = await office.killed("after")
+    async with office.bot():
+        question = await doubt(talk)
+    async with office.bot():
+        await office.scene.barrier()
+        assert len(talk.words()) == 1
+        await talk.say("it happened!")
+        await talk.over()
+    assert question["ts"] == talk.words()[0]["ts"]
+    assert len(await talk.of(ev.ToolInDoubt)) == 1
+    assert "A person checked: post_note was carried out" in talk.said()
+    assert office.side.calls == 1
+
+
+async def test_other_words_go_to_the_specialist_and_the_doubt_stays_named(office: Office) -> None:
+    talk = await office.killed("before")
+    async with office.bot():
+        await doubt(talk)
+        await talk.say("You may call it again, I believe")
+        await talk.over()
+    assert office.side.calls == 1, "words alone do not let it be done again"
+    answer = shown(talk.words()[-1])
+    assert "I believe" in answer
+    assert "unknown, please check: post_note(text='tea')" in answer
+
+
+async def test_stop_this_part_ends_it_with_the_doubt_named(office: Office) -> None:
+    talk = await office.killed("before")
+    async with office.bot():
+        question = await doubt(talk)
+        await office.scene.person().click(talk.channel, question["ts"], "answer:2")
+        job = await talk.over()
+    assert job.latest.state == "failed"
+    end = shown(talk.words()[-1])
+    assert "stopped by a person" in end
+    assert "Unknown, please check* whether this was carried out:\n• post_note(text='tea')" in end
+    assert office.side.calls == 1
+
+
+@pytest.mark.parametrize("when", ["under way", "in doubt"])
+async def test_a_stopped_job_names_what_may_have_been_done(office: Office, when: str) -> None:
+    if when == "in doubt":
+        talk = await office.killed("after")
+    else:
+        office.side.after.clear()
+    async with office.bot():
+        if when == "in doubt":
+            await doubt(talk)
+        else:
+            talk = await office.scene.ask("Tell everybody that there is tea")
+            await asyncio.wait_for(office.side.taken.wait(), 20)
+        await talk.say("@leadhand stop")
+        job = await talk.over()
+        await talk.seen(lambda: not any(buttons(message) for message in talk.words()))
+    assert job.latest.state == "cancelled"
+    assert "Unknown, please check* whether this was carried out:\n• post_note(text='tea')" in shown(talk.words()[-1])
+    assert office.side.calls == 1
+
+
+async def test_a_call_that_takes_too_long_is_asked_about(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(briefs, "ATTEMPT_SECONDS", 20.0)
+    monkeypatch.setattr(runner, "LAST_CALL_SHARE", 0.05)
+    office.side.after.clear()
+    async with office.bot():
+        talk = await office.scene.ask("Tell everybody that there is tea")
+        question = await doubt(talk)
+        assert "it took too long and was cut off" in shown(question)
+        office.side.after.set()
+        await office.scene.person().click(talk.channel, question["ts"], "answer:0")
+        await talk.over()
+    assert office.side.calls == 1
+    assert [event.attempt for event in await talk.of(ev.AttemptStarted)] == [1]
+
+
+Declared = Callable[[FarSide], Tool]
+WAYS: dict[str, Declared] = {
+    "key": lambda side: side.tool(key="drops_repeats"),
+    "look-up": lambda side: side.tool(looks=True),
+}
+
+
+@pytest.mark.parametrize("stage", ["before", "after"])
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_tool_that_can_tell_or_be_repeated_asks_nobody(office: Office, way: str, stage: Stage) -> None:
+    office.tool = WAYS[way](office.side)
+    talk = await office.killed(stage)
+    async with office.bot():
+        await talk.over()
+    assert office.side.notes == ["tea"]
+    assert office.side.calls == (1 if (way, stage) == ("look-up", "after") else 2)
+    assert len(office.side.keys) == (way == "key")
+    assert await talk.of(ev.ToolInDoubt) == []
+    assert len(talk.words()) == 1
+
+
+async def test_what_one_attempt_posted_the_next_does_not_post_again(office: Office) -> None:
+    async with provider(planner=lambda _: plan(subtask("note", "clerk")), clerk=forgetful()) as server:
+        office.server = server
+        async with office.bot():
+            talk = await office.scene.ask("Tell everybody that there is tea")
+            await talk.over()
+    assert office.side.notes == ["tea"]
+    assert [event.attempt for event in await talk.of(ev.AttemptStarted)] == [1, 2]
+    assert "carried out earlier in this task" in talk.said()
+
+
+def forgetful() -> Callable[[WireRequest], Reply]:
+    """A clerk who posts, gives up, and as a stronger one begins anew."""
+    first = [True]
+
+    def words(request: WireRequest) -> Reply:
+        replies = [reply.text for message in request.messages for reply in message.replies]
+        if not replies:
+            return tool_call("post_note", text="tea")
+        if first.pop() if first else False:
+            return tool_call("escalate", reason="confidence_too_low", message="Not sure.")
+        return result("Said: " + replies[-1])
+
+    return words
