@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-import time
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bot.instance import Instance
-from bot.slack.desk import AnswerVerdict, CancelVerdict, Denied, ReplyVerdict
+from bot.slack.desk import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
 from bot.slack.views.status import JobLine
 from handoff import events as ev
 from handoff.contracts import Attachment, Place, Request
-from handoff.engine import fold
 from handoff.job import ENDED, Job
-from handoff.store.interface import Entry, Head, JobKey, Store
+from handoff.opening import open_log
+from handoff.store.interface import Entry, Head, JobKey, LogBroken, Store
+from handoff.upcasters import NewerEvent
+
+log = logging.getLogger(__name__)
 
 TITLE = 200
 
@@ -26,16 +29,21 @@ class JobDesk:
     Args:
         store: where jobs live.
         instance: told at once of what came in for jobs that it owns.
-        admins: Slack ids of people who may see and cancel every job.
+        admins: Slack ids of people who may see and cancel every job, and release those that are set aside.
     """
 
     def __init__(self, store: Store, instance: Instance, *, admins: frozenset[str]) -> None:
         self._store = store
         self._instance = instance
-        self._admins = admins
+        self.admins = admins
+
+    def clock(self) -> float:
+        """What time it is on the store's clock."""
+        return self._store.clock()
 
     async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
         """Record a request; False for a duplicate."""
+        request = request.model_copy(update={"at": self._store.clock()})  # which all times of a job are on
         event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal)
         key = _key(place)
         new = await self._store.ingest(
@@ -65,12 +73,12 @@ class JobDesk:
         ts: str,
         dedupe: tuple[str, ...],
     ) -> ReplyVerdict:
-        """A message in the thread: taken if it answers an open question of its author, else ignored."""
+        """A message in the thread: taken if it answers an open question of its author, else left alone."""
         del attachments, ts
         head = await self._store.head(_key(place))
         question = next((one for one in _questions(head) if one.user == user), None)
         if question is None or not text.strip():
-            return "ignored"
+            return "aside" if head is not None and head.aside else "ignored"
         await self._answered(place, question, user, text, dedupe)
         return "taken"
 
@@ -91,7 +99,12 @@ class JobDesk:
 
     async def _answered(self, place: Place, question: _Open, user: str, text: str, dedupe: tuple[str, ...]) -> None:
         event = ev.QuestionAnswered(
-            at=time.time(), request=question.request, subtask=question.subtask, user=user, text=text.strip()
+            at=self._store.clock(),
+            request=question.request,
+            subtask=question.subtask,
+            user=user,
+            text=text.strip(),
+            number=question.number,
         )
         await self._store.signal(_key(place), ev.dump(event), dedupe=dedupe)
         self._instance.nudge(_key(place))
@@ -106,10 +119,30 @@ class JobDesk:
             return "not_yours"
         if head.fields.get("state") in ENDED:
             return "nothing"
-        event = ev.CancelRequested(at=time.time(), user=user)
-        await self._store.signal(key, ev.dump(event), dedupe=())
+        event = ev.dump(ev.CancelRequested(at=self._store.clock(), user=user))
+        # One that is set aside goes on for this: it ends with its report.
+        if not (head.aside and await self._store.reinstate(key, event)):
+            await self._store.signal(key, event, dedupe=())
         self._instance.nudge(key)
         return "cancelling"
+
+    async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
+        """Let a job that is set aside go on. Only admins may."""
+        if user not in self.admins:
+            return "not_admin"
+        key = JobKey(team, job.upper())
+        head = await self._store.head(key)
+        if head is None:
+            return "unknown"
+        event = ev.Released(at=self._store.clock(), user=user)
+        if not head.aside or not await self._store.reinstate(key, ev.dump(event)):
+            return "not_aside"
+        self._instance.nudge(key)
+        return "released"
+
+    async def trouble(self) -> str:
+        """Why no work is begun at the moment, in words for people, or empty."""
+        return await self._store.full()
 
     async def jobs(self, team: str, user: str) -> list[JobLine]:
         """The jobs that a person asked for, newest first."""
@@ -117,12 +150,19 @@ class JobDesk:
 
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
         """One job, if the person may see it."""
-        entries = await self.trace(team, job, user)
-        if isinstance(entries, str):
-            return entries
         key = JobKey(team, job.upper())
-        waiting = await self._store.inbox(key) if not entries else []
-        folded = fold(ev.load(entry.payload) for entry in [*entries, *waiting])
+        try:
+            entries = await self.trace(team, job, user)
+            if isinstance(entries, str):
+                return entries
+            waiting = await self._store.inbox(key) if not entries else []
+            folded = open_log([entry.payload for entry in [*entries, *waiting]])
+        except NewerEvent:
+            return "newer"
+        except (LogBroken, ValueError) as error:
+            # Only the kind: the message of a validation quotes what people wrote.
+            log.error("job %s: its log cannot be read (%s)", job.upper(), type(error).__name__)  # noqa: TRY400 - one line
+            return "unreadable"
         return folded if folded is not None else "unknown"
 
     async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
@@ -131,17 +171,23 @@ class JobDesk:
         head = await self._store.head(key)
         if head is None:
             return "unknown"
-        return await self._store.log(key) if await self._may_see(key, head, user) else "not_yours"
+        if not await self._may_see(key, head, user):
+            return "not_yours"
+        try:
+            return await self._store.log(key)
+        except LogBroken as error:
+            log.error("%s", error)  # noqa: TRY400 - one clear line, no trace
+            return "unreadable"
 
     async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> None:
         """A thumb below an answer: a fact in the job's log."""
-        event = ev.FeedbackGiven(at=time.time(), request=request, user=user, good=good)
+        event = ev.FeedbackGiven(at=self._store.clock(), request=request, user=user, good=good)
         await self._store.signal(_key(place), ev.dump(event), dedupe=dedupe)
         self._instance.nudge(_key(place))
 
     async def _may_see(self, key: JobKey, head: Head, user: str) -> bool:
         """Whether this person asked for something in the job, or is an admin."""
-        if user in self._admins or head.fields.get("user") == user:
+        if user in self.admins or head.fields.get("user") == user:
             return True
         return any(other.key == key for other in await self._store.jobs_of(key.team, user, limit=100))
 
@@ -159,7 +205,8 @@ class _Open:
 def _questions(head: Head | None) -> Sequence[_Open]:
     text = head.fields.get("questions", "") if head else ""
     found: list[dict[str, Any]] = json.loads(text) if text else []
-    return [_Open(**one) for one in found]
+    # A newer release may tell more of a question than this one knows.
+    return [_Open(one["request"], one["subtask"], one["number"], one["user"]) for one in found]
 
 
 def _key(place: Place) -> JobKey:
@@ -173,4 +220,5 @@ def _line(head: Head) -> JobLine:
         state=head.fields.get("state", "submitted"),
         channel=head.fields.get("channel", ""),
         updated=head.updated,
+        aside=head.fields.get("step", "") if head.aside else "",
     )

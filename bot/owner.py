@@ -1,38 +1,47 @@
-"""Works on one claimed job: folds its log, performs what is outstanding side by side, commits what happened.
-
-There is one committer a job. What its performers report while a commit is
-under way goes into the next one together, so that a busy job costs few writes.
-"""
+"""Works on one claimed job: folds its log, performs what is outstanding side by side, commits what happened."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
-import json
 import logging
-import time
-from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Coroutine
 from typing import Any, Protocol
 
+from bot.aside import Teller, Unreadable, set_aside, unreadable_reason
+from bot.committer import Committer
+from bot.lease import Fenced, Lease, steady
+from bot.operation.logs import about
+from bot.side_by_side import Bounds, SideBySide
 from handoff import events as ev
-from handoff.effects import Effect
-from handoff.engine import apply, fold, outstanding
+from handoff.effects import Effect, RunSubtask
+from handoff.engine import outstanding
 from handoff.job import Job
-from handoff.store.interface import Claim, Commit, Store, StoreError
+from handoff.policy import MAX_LOST_OWNERS
+from handoff.store.interface import Claim, LogBroken, PayloadTooLarge, Store, StoreError
+from handoff.upcasters import NewerEvent
 
 log = logging.getLogger(__name__)
 
 HOLD = 2.0
 """Seconds: a job whose next work comes up sooner is kept, a later one is let go until then."""
+LAST_POSTS = 1.0
+"""Seconds that messages on their way get to arrive when we are told to stop."""
+LAST_EDIT = 30.0
+"""Seconds that the last edit of a card may hold up a job that is let go of."""
+STUBBORN = 5.0
+"""Seconds that cancelled work gets to end."""
+IN_A_HURRY = 0.4
+"""In place of both when we are told to stop."""
+FOREVER = 3600.0
+"""Seconds of sleep where only something that happens can be a reason to wake."""
 
 
-class Fenced(Exception):
-    """The job is no longer ours: nothing more may be committed or posted."""
+class Stalled(Exception):
+    """The job's work is stuck: it is let go of, and its owner counts as lost."""
 
 
-class Performer(Protocol):
+class Performer(Teller, Protocol):
     """Performs effects. Every call belongs to one owner, which it reports to."""
 
     async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
@@ -45,202 +54,252 @@ class Performer(Protocol):
         """Told when the owner lets go of the job, whatever the reason."""
 
 
-@dataclass(slots=True)
-class _Report:
-    events: Sequence[ev.Event]
-    done: asyncio.Future[None] | None = None
-    """None: nobody waits for it."""
-
-
 class Owner:
-    """One claimed job in the hands of this instance."""
+    """One claimed job in the hands of this instance.
 
-    def __init__(self, claim: Claim, store: Store, performer: Performer, *, lease: float) -> None:
+    Args:
+        claim: The job.
+        store: Where it is.
+        performer: Does its work.
+        lease: Seconds that it is ours unless renewed.
+        since: When the claim was sent, on the clock of `bot.lease.steady`; now unless given.
+        bounds: When its work counts as stuck.
+    """
+
+    def __init__(
+        self,
+        claim: Claim,
+        store: Store,
+        performer: Performer,
+        *,
+        lease: float,
+        since: float | None = None,
+        bounds: Bounds | None = None,
+    ) -> None:
         self.claim = claim
-        self.job: Job | None = None
         self.rests = False
         """Whether all was done that could be done for now; False while at work, and where the job was lost."""
+        self.owed = False
+        """Whether the store, which is away, was not told of our letting go."""
         self._store = store
         self._performer = performer
-        self._lease = lease
-        self._shown: Job | None = None
-        self._running: dict[Effect, asyncio.Task[None]] = {}
-        self._reports: list[_Report] = []
+        self._lease = Lease(claim, store, seconds=lease, since=steady() if since is None else since)
+        self._bounds = bounds or Bounds()
         self._wake = asyncio.Event()
+        self._committer = Committer(claim, store, self._wake.set)
+        self._running = SideBySide(self._perform, self._wake.set, self._bounds)
+        self._shown: Job | None = None
         self._inbox = True
-        self._operations = itertools.count(1)
-        self._trouble: Fenced | StoreError | None = None
-        self._over = False
+        self._trouble: Exception | None = None
+        self._step_began: float | None = None
+        self._leaves: float | None = None
+        self._aside = False
+        self._broke = False
+        self._pause = lease
+
+    @property
+    def job(self) -> Job | None:
+        """The job as committed; None before its first event."""
+        return self._committer.job
 
     def nudge(self) -> None:
         """Something came in for this job: look at its inbox at once."""
         self._inbox = True
         self._wake.set()
 
+    def leave(self) -> None:
+        """Let go of the job soon, for another instance to go on: only messages on their way get to arrive."""
+        if self._leaves is None:
+            self._leaves = steady() + LAST_POSTS
+            self._wake.set()
+
+    def now(self) -> float:
+        """Seconds since the epoch on the store's clock, which all times of a job are on."""
+        return self._store.clock()
+
+    async def hold(self) -> None:
+        """Return if the job is ours; costs nothing while that is certain. Raises Fenced or StoreError.
+
+        For whoever is about to start something that was not committed just before.
+        """
+        await self._lease.hold()
+
     async def report(self, *events: ev.Event) -> None:
         """Commit events and return when they are kept. Raises Fenced if the job is no longer ours."""
-        if self._over:
-            raise Fenced  # nobody commits any more: who waited for it would wait for ever
-        done = asyncio.get_running_loop().create_future()
-        self._reports.append(_Report(events, done))
-        self._wake.set()
-        await done
+        await self._committer.report(*events)
+        await self._lease.hold()
 
     def note(self, *events: ev.Event) -> None:
         """Commit events soon, before any that is reported later; for those that nothing has to wait for.
 
         If the job is no longer ours, all of its work is cancelled.
         """
-        self._reports.append(_Report(events))
-        self._wake.set()
+        self._committer.note(*events)
 
     async def work(self) -> None:
         """Do all that can be done for now, then let go of the job. Never raises for what a job may hold."""
-        beat = asyncio.create_task(self._beat())
-        due: float | None = None
-        lets_go = False
-        try:
-            due = await self._work(beat)
-            self.rests = lets_go = True
-        except asyncio.CancelledError:
-            # We are told to stop in the middle of it: whoever is there, or starts next, goes on at once.
-            due, lets_go = time.time(), True
-            raise
-        except Fenced:
-            log.warning("job %s: taken over by another instance", self.claim.key.job)
-        except StoreError as error:
-            log.error("job %s: %s", self.claim.key.job, error)  # noqa: TRY400 - one clear line, no trace
-        finally:
-            beat.cancel()
-            await _to_the_end(self._let_go(beat, due=due, release=lets_go))
-
-    async def _let_go(self, beat: asyncio.Task[None], *, due: float | None, release: bool) -> None:
-        await self._drop_all()
-        await asyncio.gather(beat, return_exceptions=True)
-        await self._performer.left(self)
-        if release:
-            with contextlib.suppress(StoreError):
-                await self._store.release(self.claim, due=due)
-
-    async def _work(self, beat: asyncio.Task[None]) -> float | None:
-        await self._load()
-        while True:
-            self._wake.clear()
-            if self._trouble is not None:
-                raise self._trouble
-            if beat.done():
-                raise Fenced
-            if self._inbox:
-                await self._take_inbox()
-            await self._commit_reports()
-            if self.job is None:
-                return None
-            due = self._start_and_cancel(self.job)
-            self._show(self.job)  # after the work was started: what people see must not hold it up
-            if self._reports or self._inbox:
-                continue
-            wait = None if due is None else max(0.0, due - time.time())
-            if not self._running and (wait is None or wait > HOLD):
-                return due
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait):
-                    await self._wake.wait()
-
-    async def _load(self) -> None:
-        entries = await self._store.log(self.claim.key)
-        self.job = self._shown = fold(ev.load(entry.payload) for entry in entries)
-
-    async def _take_inbox(self) -> None:
-        self._inbox = False
-        entries = await self._store.inbox(self.claim.key)
-        if entries:
-            await self._commit([ev.load(entry.payload) for entry in entries], taken=[entry.seq for entry in entries])
-
-    async def _commit_reports(self) -> None:
-        while self._reports:
-            reports, self._reports = self._reports, []
+        with about(job=self.claim.key.job):
+            keeping = asyncio.create_task(self._lease.keep(self._stuck))
+            main = asyncio.create_task(self._work())
+            due: float | None = None
+            lets_go = False
             try:
-                await self._commit([event for report in reports for event in report.events])
-            except BaseException:
-                _cancel(reports)
+                due = await self._whichever_ends(main, keeping)
+                lets_go = not self._aside
+                self.rests = lets_go and self._leaves is None
+            except asyncio.CancelledError:
+                # We are told to stop in the middle of it: whoever is there, or starts next, goes on at once.
+                self.leave()
+                due, lets_go = self.now(), not self._aside
                 raise
-            for report in reports:
-                if report.done is not None and not report.done.done():
-                    report.done.set_result(None)
+            except (Fenced, Stalled, StoreError) as error:
+                self._lost(error)
+            except Exception:
+                self._broke = True
+                raise
+            finally:
+                await _to_the_end(self._let_go(main, keeping, due=due, release=lets_go))
 
-    async def _commit(self, events: list[ev.Event], taken: Sequence[int] = ()) -> None:
-        before = self.job
-        after = before
-        for event in events:
-            after = apply(after, event)
-        if after is None:
-            return
-        operation = f"{self.claim.owner}:{self.claim.epoch}:{next(self._operations)}"
-        outcome = await self._store.commit(
-            self.claim,
-            operation,
-            before.seq if before else 0,
-            [ev.dump(event) for event in events],
-            taken=taken,
-            fields=projection(after),
-            schema=ev.SCHEMA,
-            ends=after.current is None,
-        )
-        if outcome in {Commit.FENCED, Commit.CONFLICT}:
-            raise Fenced
-        self.job = after
+    async def _whichever_ends(self, main: asyncio.Task[float | None], keeping: asyncio.Task[str]) -> float | None:
+        """The end of the work, or of the lease if that comes first."""
+        await asyncio.wait({main, keeping}, return_when=asyncio.FIRST_COMPLETED)
+        if main.done():
+            return main.result()
+        raise Stalled if keeping.result() == "stalled" else Fenced
+
+    def _lost(self, error: Fenced | Stalled | StoreError) -> None:
+        """What ends our work. Each gets one clear line, no trace."""
+        job = self.claim.key.job
+        if isinstance(error, Fenced):
+            text = "job %s: another instance has taken it over; its work here is cancelled"
+            log.warning(text, job, extra={"event": "fenced"})
+        elif isinstance(error, Stalled):
+            self._broke = True
+            log.error("job %s: stalled; its work here is cancelled", job, extra={"event": "stalled"})
+        elif isinstance(error, PayloadTooLarge | LogBroken):
+            self._broke = True
+            log.error("job %s: %s", job, error)
+        else:
+            log.warning("job %s: let go of for now: %s", job, error)
+            self.owed = True
+
+    async def _let_go(
+        self, main: asyncio.Task[float | None], keeping: asyncio.Task[str], *, due: float | None, release: bool
+    ) -> None:
+        patience, edit = (STUBBORN, LAST_EDIT) if self._leaves is None else (IN_A_HURRY, IN_A_HURRY)
+        if not main.done():
+            main.cancel()
+            main.add_done_callback(_note_fault)
+            await asyncio.wait({main}, timeout=patience)
+        self._committer.close()
+        await self._running.drop(patience)
+        self._committer.close()
+        leaving = asyncio.create_task(self._performer.left(self))
+        await asyncio.wait({leaving}, timeout=edit)
+        leaving.add_done_callback(_note_fault)
+        leaving.cancel()
+        keeping.cancel()
+        await asyncio.wait({leaving, keeping}, timeout=patience)
+        await self._lease.close()
+        if self._broke:
+            due = self.now() + self._pause  # whoever is next: what broke may be on its way to mend itself
+        if release or self._broke:
+            try:
+                await self._store.release(self.claim, due=due, lost=self._broke)
+            except StoreError:
+                self.owed = not self._broke
+
+    async def _work(self) -> float | None:
+        self._step_began = steady()
+        if self.claim.lost >= MAX_LOST_OWNERS:
+            await self._set_aside("")
+            return None
+        try:
+            await self._committer.load()
+            # Of a job that is over, nobody knows whether its last owner, told to stop, still told the session so.
+            self._shown = self.job if self.job is None or self.job.current is not None else None
+            await self._committer.take_over()
+            while True:
+                wait, due = await self._step()
+                if wait is None:
+                    return due
+                await self._sleep(wait)
+        except NewerEvent as error:
+            await self._committer.leave_to_newer(error.schema)
+            return self.now()
+        except (LogBroken, Unreadable) as error:
+            await self._set_aside(unreadable_reason(error))
+            return None
+
+    async def _step(self) -> tuple[float | None, float | None]:
+        """Commit, start and cancel what there is. Gives the seconds to wait for more, None: let go until `due`."""
+        self._wake.clear()
+        self._step_began = steady()
+        if self._trouble is not None:
+            raise self._trouble
+        if self._inbox and self._leaves is None:
+            self._inbox = False
+            await self._committer.take_inbox()
+        await self._committer.commit_reports()
+        if self.job is None:
+            return None, None
+        if self._leaves is not None:
+            return self._last_posts(self._leaves)
+        effects, due = outstanding(self.job, self.now())
+        self._running.match(effects)
+        self._show(self.job)  # after the work was started: what people see must not hold it up
+        if self._committer.waiting or self._inbox:
+            return 0.0, due
+        wait = None if due is None else max(0.0, due - self.now())
+        if not self._running and (wait is None or wait > HOLD):
+            return None, due
+        return FOREVER if wait is None else wait, due
+
+    def _last_posts(self, until: float) -> tuple[float | None, float | None]:
+        self._running.only_posts()
+        left = until - steady()
+        if not self._committer.waiting and (not self._running or left <= 0):
+            return None, self.now()
+        return max(0.0, left), None
+
+    async def _sleep(self, seconds: float) -> None:
+        self._step_began = None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+
+    async def _set_aside(self, unreadable: str) -> None:
+        self._aside = True
+        await set_aside(self.claim, self._store, self._performer, unreadable=unreadable)
 
     def _show(self, job: Job) -> None:
         if job is not self._shown:
             before, self._shown = self._shown, job
             self._performer.changed(self, before or Job(place=job.place), job)
 
-    def _start_and_cancel(self, job: Job) -> float | None:
-        effects, due = outstanding(job, time.time())
-        wanted = set(effects)
-        for effect, task in self._running.items():
-            if effect not in wanted:
-                task.cancel()
-        for effect in effects:
-            if effect not in self._running:
-                self._running[effect] = asyncio.create_task(self._perform(effect))
-        return due
-
     async def _perform(self, effect: Effect) -> None:
+        subtask, attempt = (effect.subtask, effect.attempt) if isinstance(effect, RunSubtask) else ("", 0)
         try:
-            event = await self._performer.perform(effect, self)
-            if event is not None:
-                await self.report(event)
-        except (Fenced, StoreError) as error:
+            with about(request=effect.request, subtask=subtask, attempt=attempt, effect=type(effect).__name__):
+                await self._lease.hold()
+                event = await self._performer.perform(effect, self)
+                if event is not None:
+                    await self.report(event)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it ends the work: the main task raises it
             self._trouble = error
-        finally:
-            self._running.pop(effect, None)
-            self._wake.set()
 
-    async def _drop_all(self) -> None:
-        self._over = True
-        tasks = list(self._running.values())
-        for task in tasks:
-            task.cancel()
-        _cancel(self._reports)
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _beat(self) -> None:
-        """Renew the lease for as long as the job's work is alive. Ends when the job is no longer ours."""
-        while True:
-            await asyncio.sleep(self._lease / 3)
-            try:
-                if not await self._store.beat(self.claim, lease=self._lease):
-                    break
-            except StoreError as error:
-                log.warning("job %s: the lease could not be renewed: %s", self.claim.key.job, error)
-        self._wake.set()
+    def _stuck(self) -> str:
+        """What has gone on for too long, in words: an effect, or our own step."""
+        if self._step_began is not None and steady() - self._step_began > self._bounds.step:
+            return "its owner"
+        return self._running.stuck()
 
 
-def _cancel(reports: Sequence[_Report]) -> None:
-    for report in reports:
-        if report.done is not None:
-            report.done.cancel()
+def _note_fault(task: asyncio.Task[Any]) -> None:
+    """Say what broke in a task that nobody waits for any more."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None and not isinstance(error, Fenced | StoreError):
+        log.error("the end of a job's work broke", exc_info=error)
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
@@ -255,22 +314,3 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
     task.result()
     if told:
         raise asyncio.CancelledError
-
-
-def projection(job: Job) -> dict[str, str]:
-    """What status needs of a job without replaying its log; kept beside the log by the same script."""
-    ask = job.latest
-    questions = [
-        {"request": ask.id, "subtask": name, "number": work.question.number, "user": ask.request.user}
-        for name, work in ask.work.items()
-        if work.state == "input_required" and work.question is not None and ask.answer is None and ask.failure is None
-    ]
-    return {
-        "state": ask.state,
-        "title": (ask.plan.goal if ask.plan else ask.request.text)[:200],
-        "user": ask.request.user,
-        "channel": job.place.channel,
-        "thread_ts": job.place.thread_ts,
-        "asked": str(ask.request.at),
-        "questions": json.dumps(questions) if questions else "",
-    }

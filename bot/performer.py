@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping
 
+from bot.aside import Aside
 from bot.attempt import run_subtask
-from bot.owner import Fenced, Owner
+from bot.lease import Fenced
+from bot.owner import Owner
 from bot.slack.outbox import Gone
 from bot.slack.thread import Thread
 from bot.supervisor.planner import make_plan
@@ -16,7 +17,7 @@ from handoff import events as ev
 from handoff.contracts import Member
 from handoff.effects import Effect, FetchAttachments, MakePlan, Post, RunSubtask, WriteAnswer
 from handoff.job import Ask, Job
-from handoff.store.interface import Store, StoreError
+from handoff.store.interface import Claim, Store, StoreError
 from specialists.dialogue import Model
 from specialists.registry import Specialist
 
@@ -46,29 +47,35 @@ class Shell:
             raise
         except Exception as error:
             log.exception("job %s: %s broke", owner.claim.key.job, type(effect).__name__)
-            return _broken(effect, error)
+            return _broken(effect, error, at=owner.now())
 
     async def _perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
         job, ask = _at(effect, owner)
         if isinstance(effect, FetchAttachments):
             return await self._thread.fetch(owner.claim, ask)
         if isinstance(effect, MakePlan):
-            now = time.time()
-            return await make_plan(effect, job, members=self._members, model=self._model, now=now)
+            return await make_plan(effect, job, members=self._members, model=self._model, now=owner.now())
         if isinstance(effect, RunSubtask):
             return await run_subtask(effect, owner, crew=self._crew, model=self._model, store=self._store)
         if isinstance(effect, WriteAnswer):
             stream = await self._thread.begin_answer(owner.claim, job, ask)
-            return await write_answer(ask, model=self._model, on_text=stream.write, now=time.time)
+            return await write_answer(ask, model=self._model, on_text=stream.write, now=owner.now)
         return await self._post(effect, owner, job, ask)
 
     async def _post(self, effect: Post, owner: Owner, job: Job, ask: Ask) -> ev.Posted:
         sent = await self._thread.post(owner.claim, job, ask, effect.key)
-        return ev.Posted(at=time.time(), request=effect.request, key=effect.key, ts=sent.ts, fault=sent.fault)
+        return ev.Posted(at=owner.now(), request=effect.request, key=effect.key, ts=sent.ts, fault=sent.fault)
 
     def changed(self, owner: Owner, before: Job, after: Job) -> None:
         """Keep the card and the session status up to date."""
         self._thread.changed(owner.claim, before, after)
+
+    async def set_aside(self, claim: Claim, aside: Aside) -> None:
+        """Tell the thread that its job is set aside."""
+        try:
+            await self._thread.set_aside(claim, aside)
+        except Gone as error:
+            raise Fenced from error
 
     async def left(self, owner: Owner) -> None:
         """The owner let go of the job: stop drawing its card, drop its unfinished stream."""
@@ -83,10 +90,9 @@ def _at(effect: Effect, owner: Owner) -> tuple[Job, Ask]:
     return job, ask
 
 
-def _broken(effect: Effect, error: Exception) -> ev.Event:
+def _broken(effect: Effect, error: Exception, *, at: float) -> ev.Event:
     """What a bug leads to: the step fails, or (a message that cannot be drawn) the job goes on without it."""
     reason = f"an internal error ({type(error).__name__}); whoever runs me finds it in the log"
-    at = time.time()
     if isinstance(effect, Post):
         return ev.Posted(at=at, request=effect.request, key=effect.key, ts="", fault=reason)
     if isinstance(effect, RunSubtask):

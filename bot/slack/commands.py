@@ -1,11 +1,10 @@
-"""`/leadhand`: status, trace, cancel, help. Answered to the person alone."""
+"""`/leadhand`: status, trace, cancel, release, help. Answered to the person alone."""
 
 from __future__ import annotations
 
 import json
 import logging
 import re
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,14 +13,16 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack import notices
+from bot.slack.away import Unrecorded, soon
 from bot.slack.background import Background
-from bot.slack.desk import CancelVerdict, Denied, Desk
+from bot.slack.desk import CancelVerdict, Denied, Desk, ReleaseVerdict
 from bot.slack.notices import note, tell
 from bot.slack.payloads import Command, Malformed, parse_command
-from bot.slack.text import clean, plain
+from bot.slack.text import clean, mention, plain
 from bot.slack.views.home import help_message
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.status import status_job, status_list, trace
+from bot.trace import events_json
 from handoff.contracts import Place
 from handoff.store.interface import Entry
 
@@ -31,7 +32,12 @@ COMMAND = "/leadhand"
 _JOB = re.compile(r"J[0-9A-HJKMNP-TV-Z]{10}")
 _ANYTHING = re.compile(r".*", re.DOTALL)
 IN_MESSAGES = "The whole trace is on its way to your direct messages with me, as a JSON file."
-_DENIED: dict[Denied, str] = {"unknown": notices.UNKNOWN, "not_yours": notices.NOT_YOURS}
+_DENIED: dict[Denied, str] = {
+    "unknown": notices.UNKNOWN,
+    "not_yours": notices.NOT_YOURS,
+    "newer": notices.NEWER,
+    "unreadable": notices.UNREADABLE,
+}
 
 
 class Commands:
@@ -53,7 +59,11 @@ class Commands:
             log.warning("a command without %s was left alone", command.reason)
             await ack()
             return
-        message = await self._answer(command, client)
+        try:
+            async with soon():
+                message = await self._answer(command, client)
+        except Unrecorded:
+            message = note(notices.NOT_RECORDED)
         await ack(text=message.text, blocks=list(message.blocks), response_type="ephemeral")
 
     async def _answer(self, command: Command, client: AsyncWebClient) -> Outgoing:
@@ -61,9 +71,9 @@ class Commands:
         if command.word in {"", "help"}:
             return help_message()
         if command.word == "status" and not job:
-            return status_list(await self._desk.jobs(command.team, command.user))
-        if command.word not in {"status", "trace", "cancel"}:
-            known = "`status`, `trace JOB`, `cancel JOB` and `help`"
+            return status_list(await self._desk.jobs(command.team, command.user), await self._desk.trouble())
+        if command.word not in {"status", "trace", "cancel", "release"}:
+            known = "`status`, `trace JOB`, `cancel JOB`, `release JOB` and `help`"
             return note(f"I do not know “{clean(plain(command.word, 40))}”. There are {known}.")
         if not job:
             return note(f"Which job? `{COMMAND} status` lists yours, then: `{COMMAND} {command.word} JOB`.")
@@ -74,6 +84,8 @@ class Commands:
             )
         if command.word == "cancel":
             return await self._cancel(command, job)
+        if command.word == "release":
+            return await self._release(command, job)
         return await (self._status if command.word == "status" else self._trace)(command, job, client)
 
     async def _cancel(self, command: Command, job: str) -> Outgoing:
@@ -86,19 +98,32 @@ class Commands:
         }
         return note(words[verdict])
 
+    async def _release(self, command: Command, job: str) -> Outgoing:
+        verdict = await self._desk.release(command.team, job, user=command.user)
+        admins = ", ".join(mention(admin) for admin in sorted(self._desk.admins))
+        words: dict[ReleaseVerdict, str] = {
+            "released": f"{job} goes on.",
+            "not_aside": notices.NOT_ASIDE,
+            "not_admin": f"Only an admin may do that: {admins}." if admins else notices.NO_ADMINS,
+            "unknown": notices.UNKNOWN,
+        }
+        return note(words[verdict])
+
     async def _status(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         del client
         found = await self._desk.job(command.team, job, command.user)
-        return note(_DENIED[found]) if isinstance(found, str) else status_job(found, time.time())
+        return note(_DENIED[found]) if isinstance(found, str) else status_job(found, self._desk.clock())
 
     async def _trace(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         found = await self._desk.job(command.team, job, command.user)
-        if isinstance(found, str):
+        if isinstance(found, str) and found not in {"newer", "unreadable"}:
             return note(_DENIED[found])
         entries = await self._desk.trace(command.team, job, command.user)
         if isinstance(entries, str):
             return note(_DENIED[entries])
         self._background.start(self._send(command, job, entries, client), "send a trace")
+        if isinstance(found, str):  # as JSON it can be told all the same
+            return note(f"{_DENIED[found]} {IN_MESSAGES}")
         return trace(found, entries, IN_MESSAGES)
 
     async def _send(self, command: Command, job: str, entries: Sequence[Entry], client: AsyncWebClient) -> None:
@@ -121,8 +146,7 @@ class Commands:
 
 def trace_json(job: str, entries: Sequence[Entry]) -> str:
     """The whole log as one JSON object: `job`, and its `events` in order, each with its `seq`."""
-    events = [{"seq": entry.seq, **json.loads(entry.payload)} for entry in entries]
-    return json.dumps({"job": job, "events": events}, indent=2, ensure_ascii=False)
+    return json.dumps({"job": job, "events": events_json(entries)}, indent=2, ensure_ascii=False)
 
 
 async def _unknown(ack: AsyncAck) -> None:

@@ -11,10 +11,13 @@ from handoff.store.interface import Entry
 
 AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown"]
 """`stale`: the question is answered or its request over. `not_yours`: only who asked may answer."""
-ReplyVerdict = Literal["taken", "ignored"]
+ReplyVerdict = Literal["taken", "ignored", "aside"]
+"""`aside`: ignored, and the thread's job is set aside."""
 CancelVerdict = Literal["cancelling", "nothing", "not_yours", "unknown"]
 """`nothing`: the job is over. `unknown`: there is no such job, or none in that thread."""
-Denied = Literal["unknown", "not_yours"]
+ReleaseVerdict = Literal["released", "not_aside", "not_admin", "unknown"]
+Denied = Literal["unknown", "not_yours", "newer", "unreadable"]
+"""`newer`: a newer release works on the job, and only that can tell. `unreadable`: its log is damaged."""
 
 
 class Desk(Protocol):
@@ -24,6 +27,13 @@ class Desk(Protocol):
     and is answered as the first was. Who may do what is decided here, not by
     the listeners.
     """
+
+    @property
+    def admins(self) -> frozenset[str]:
+        """Slack ids of the people who may do anything with any job."""
+
+    def clock(self) -> float:
+        """What time it is on the clock that all times of jobs are on."""
 
     async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
         """Record a request; False for a duplicate. `refusal`: why it will not be worked on, told in the thread."""
@@ -51,6 +61,12 @@ class Desk(Protocol):
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
         """Stop a job, named by its id or by its place."""
+
+    async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
+        """Let a job that is set aside go on. Only admins may."""
+
+    async def trouble(self) -> str:
+        """Why no work is begun at the moment, in words for people, or empty."""
 
     async def jobs(self, team: str, user: str) -> list[JobLine]:
         """The jobs that a person asked for, newest first."""

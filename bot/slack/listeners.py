@@ -19,8 +19,10 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.operation.logs import told
 from bot.slack import notices
 from bot.slack.actions import Actions
+from bot.slack.away import Bulletins
 from bot.slack.background import Background
 from bot.slack.commands import Commands
 from bot.slack.desk import Desk
@@ -29,6 +31,7 @@ from bot.slack.payloads import Ignored, Incoming, Malformed, Stopped, parse_mess
 from bot.slack.views.home import app_home, help_message, suggested_prompts
 from bot.slack.views.status import status_list
 from handoff.contracts import Request
+from handoff.store.interface import PayloadTooLarge, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +72,7 @@ async def _nothing() -> None:
 async def _failed(error: Exception, body: Any) -> BoltResponse:
     """Name the fault, never the body: it is people's words. Slack sends an event again that was not accepted."""
     kind = body.get("type") if isinstance(body, dict) else type(body).__name__
-    log.error("a %s payload was not handled: %s: %s", kind, type(error).__name__, error)
+    log.error("a %s payload was not handled: %s", kind, told(error))
     return BoltResponse(status=500, body="")
 
 
@@ -79,6 +82,7 @@ class Listeners:
     def __init__(self, desk: Desk, background: Background) -> None:
         self._desk = desk
         self._background = background
+        self._bulletins = Bulletins(background)
         self.events: dict[str, Listener] = {
             "app_mention": self.on_message,
             "message": self.on_message,
@@ -92,7 +96,20 @@ class Listeners:
         if isinstance(incoming, Malformed):
             log.warning("a message without %s was left alone", incoming.reason)
         elif not isinstance(incoming, Ignored):
-            await self._take(incoming, client)
+            await self._record(incoming, client)
+
+    async def _record(self, said: Incoming, client: AsyncWebClient) -> None:
+        """Take it in. Where that cannot be, its author is told, and Slack is not told "received": it comes again."""
+        addressed = said.mentioned or said.direct
+        if addressed:
+            self._bulletins.heard(said.place, said.user)
+        try:
+            await self._take(said, client)
+        except StoreError as error:
+            if addressed or (said.in_thread and self._bulletins.in_talk(said.place, said.user)):
+                self._bulletins.not_recorded(client, said.place, said.user, said.ts, error)
+            if not isinstance(error, PayloadTooLarge):  # which it would be at each delivery
+                raise
 
     async def _take(self, said: Incoming, client: AsyncWebClient) -> None:
         addressed = said.mentioned or said.direct
@@ -101,6 +118,7 @@ class Listeners:
             if not said.twin:  # its app_mention is on its way
                 await self._command(said, word, client)
             return
+        aside = False
         if said.in_thread and (said.text or said.attachments):
             verdict = await self._desk.reply(
                 said.place,
@@ -113,14 +131,17 @@ class Listeners:
             if verdict == "taken":
                 self._background.start(received(client, said.place.channel, said.ts), "react to a reply")
                 return
-        if addressed:
-            await self._request(said, client)
+            aside = verdict == "aside"
+        if addressed and await self._request(said, client) and aside:
+            self._background.start(tell(client, said.place, said.user, note(notices.SET_ASIDE)), "tell of a job aside")
 
-    async def _request(self, said: Incoming, client: AsyncWebClient) -> None:
+    async def _request(self, said: Incoming, client: AsyncWebClient) -> bool:
         request = Request(id=said.ts, user=said.user, text=said.text, at=time.time(), attachments=said.attachments)
         refusal = "" if said.text else ONLY_FILES if said.attachments else NO_REQUEST
-        if await self._desk.request(said.place, request, dedupe=said.dedupe, refusal=refusal):
+        new = await self._desk.request(said.place, request, dedupe=said.dedupe, refusal=refusal)
+        if new:
             self._background.start(received(client, said.place.channel, said.ts), "react to a request")
+        return new
 
     async def _command(self, said: Incoming, word: str, client: AsyncWebClient) -> None:
         """A single word after a mention: slash commands cannot be given inside a thread."""
@@ -129,7 +150,7 @@ class Listeners:
             return
         message = help_message()
         if word == "status":
-            message = status_list(await self._desk.jobs(said.place.team, said.user))
+            message = status_list(await self._desk.jobs(said.place.team, said.user), await self._desk.trouble())
         self._background.start(tell(client, said.place, said.user, message), f"answer {word}")
 
     async def on_stop(self, body: dict[str, Any], client: AsyncWebClient) -> None:
@@ -138,7 +159,12 @@ class Listeners:
         if isinstance(stopped, Malformed):
             log.warning("a stop without %s was left alone", stopped.reason)
             return
-        await self._stop(stopped, client, confirm=False)
+        try:
+            await self._stop(stopped, client, confirm=False)
+        except StoreError as error:
+            ts = str(body.get("event_id", ""))
+            self._bulletins.not_recorded(client, stopped.place, stopped.user, ts, error)
+            raise
 
     async def _stop(self, stopped: Stopped, client: AsyncWebClient, *, confirm: bool) -> None:
         place, user = stopped.place, stopped.user

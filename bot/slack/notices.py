@@ -17,9 +17,23 @@ _NOT_THERE = frozenset({"not_in_channel", "channel_not_found", "user_not_in_chan
 STALE = "That question is closed: it was answered, or its request is over."
 NOT_YOURS = "Only who asked for this job may do that."
 UNKNOWN = "I do not know that job any more. Finished jobs are forgotten after a while."
+NEWER = "A newer release of me works on that job, and goes on with it when it runs; this one cannot read it."
+UNREADABLE = "The record of that job is damaged, so I cannot read it. Whoever runs me finds what is wrong in the log."
 OLD_BUTTON = "That button no longer does anything. Mention me again if you need something."
 NOTHING_TO_STOP = "There is nothing to stop: no request of this thread is under way."
 STOPPING = "Stopping. A report of what was done follows in the thread."
+
+SET_ASIDE = (
+    "I noted that, but the job of this thread is set aside: nothing goes on here until an admin releases it, or it is "
+    "stopped (`/leadhand cancel`). To have it done now, ask in a new thread."
+)
+NO_ADMINS = "Only an admin may do that, and there is none: LEADHAND_ADMINS names them by their Slack ids."
+NOT_ASIDE = "That job is not set aside: there is nothing to release."
+AWAY = (
+    "My store cannot be reached, so I could not record that. Slack delivers it to me again within the next minutes, "
+    "and I go on then: once I react with :eyes:, I have it."
+)
+NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again in a minute."
 
 
 def note(text: str) -> Outgoing:

@@ -1,14 +1,15 @@
 """A desk that keeps what it is given: the rules of `Desk` without a store."""
 
+import time
 from dataclasses import dataclass, field
 
-from bot.slack.desk import AnswerVerdict, CancelVerdict, Denied, ReplyVerdict
+from bot.slack.desk import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
 from bot.slack.views.status import JobLine
 from handoff import events as ev
 from handoff.contracts import Attachment, Place, Request
 from handoff.engine import fold
 from handoff.job import Job
-from handoff.store.interface import Entry
+from handoff.store.interface import Entry, StoreError
 
 
 @dataclass
@@ -20,12 +21,17 @@ class MemoryDesk:
     cancelled: list[str] = field(default_factory=list)
     thumbs: list[tuple[str, bool]] = field(default_factory=list)
     open: list[tuple[Place, str, str, int, str]] = field(default_factory=list)
+    admins: frozenset[str] = frozenset()
+    aside: set[str] = field(default_factory=set)
     away: bool = False
     _seen: set[str] = field(default_factory=set)
 
+    def clock(self) -> float:
+        return time.time()
+
     def _fresh(self, dedupe: tuple[str, ...]) -> bool:
         if self.away:
-            raise ConnectionError("the store is away")
+            raise StoreError("the store is away")
         known = self._seen.intersection(dedupe)
         self._seen.update(dedupe)
         return not known
@@ -48,7 +54,9 @@ class MemoryDesk:
     ) -> ReplyVerdict:
         asked = next((each for each in self.open if each[0] == place and each[4] == user), None)
         if asked is None:
-            return "taken" if self._seen.issuperset(dedupe[:1]) and text in self.answers else "ignored"
+            if self._seen.issuperset(dedupe[:1]) and text in self.answers:
+                return "taken"
+            return "aside" if place.job_id in self.aside else "ignored"
         self._fresh(dedupe)
         self.open.remove(asked)
         self.answers.append(text)
@@ -78,6 +86,19 @@ class MemoryDesk:
             return "nothing"
         self.cancelled.append(name)
         return "cancelling"
+
+    async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
+        if user not in self.admins:
+            return "not_admin"
+        if all(p.job_id != job or p.team != team for p, _, _ in self.requests):
+            return "unknown"
+        if job not in self.aside:
+            return "not_aside"
+        self.aside.remove(job)
+        return "released"
+
+    async def trouble(self) -> str:
+        return ""
 
     async def jobs(self, team: str, user: str) -> list[JobLine]:
         mine = [(p, r) for p, r, _ in self.requests if r.user == user and p.team == team]

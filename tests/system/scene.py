@@ -102,6 +102,13 @@ class Scene:
         said = text if place.kind == "im" else f"@leadhand {text}"
         return Talk(self, place.id, await person.say(place.id, said, files=list(files)))
 
+    async def command(self, text: str, who: str = "ana", channel: str = "#general") -> Json:
+        """Give a slash command, and wait for the one answer that only its person sees."""
+        person = self.person(who)
+        before = len(person.ephemerals(channel))
+        await person.command(channel, "/leadhand", text)
+        return (await self.workspace.until(lambda: person.ephemerals(channel)[before:]))[0]
+
     def thread(self, channel: str, ts: str) -> Talk:
         """The thread of a message that somebody wrote."""
         return Talk(self, self.workspace.channel_id(channel), ts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.slack.outbox import EVENT_TYPE
+from bot.slack.lookup import EVENT_TYPE
 from handoff import events as ev
 from handoff import messages
 from tests.system.brains import played, purposes

@@ -63,7 +63,7 @@ class Robbed(Planning):
 
     async def plan(self, owner: Owner) -> ev.Event | None:
         self._store.late = 60.0
-        assert await self._store.claim("other", lease=30, schema=1) is not None
+        assert await self._store.claim("other", lease=30, schema=ev.SCHEMA) is not None
         owner.note(FAULT)
         try:
             await asyncio.Event().wait()

@@ -29,7 +29,7 @@ _STATUS: dict[SubtaskState, RowStatus] = {
 
 def plan_card(job: Job, ask: Ask, now: float) -> Outgoing:
     """The card as it stands at `now` (seconds since the epoch)."""
-    title = card_title(ask, now)
+    title = card_title(ask, now, aside=job.aside is not None)
     rows = [_row(ask, work, now) for work in ask.work.values()] if ask.plan else _rows_before_a_plan(ask)
     blocks: list[Block] = []
     for shown in (MAX_ROWS, 30, 20, 12, 6):
@@ -40,8 +40,8 @@ def plan_card(job: Job, ask: Ask, now: float) -> Outgoing:
     return Outgoing(text=clean(title), blocks=tuple(blocks), priority="card")
 
 
-def card_title(ask: Ask, now: float) -> str:
-    """What the request is at, in one line of plain text."""
+def card_title(ask: Ask, now: float, *, aside: bool = False) -> str:
+    """What the request is at, in one line of plain text. `aside`: its job is set aside."""
     goal = ask.plan.goal if ask.plan else ask.request.text
     took = seconds((ask.ended or ask.written or now) - ask.request.at)
     phase = "Planning again…" if ask.rejections else "Planning…"
@@ -51,6 +51,8 @@ def card_title(ask: Ask, now: float) -> str:
         phase = f"Failed after {took}"
     elif ask.answer is not None:
         phase = f"Done in part in {took}" if ask.gaps else f"Done in {took}"
+    elif aside:
+        phase = "Set aside"
     elif ask.state == "synthesizing":
         phase = "Writing the answer"
     elif ask.state == "input_required":

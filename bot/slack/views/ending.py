@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bot.slack.text import clean, mention
 from bot.slack.views.answer import usage_words
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
+from handoff.doubts import PLEASE_CHECK
 from handoff.job import Ask, Job, Work
 
 _LISTED = 12
@@ -22,7 +23,7 @@ def failed(job: Job, ask: Ask) -> Outgoing:
     lines = [":x: *I could not answer this.*", f"*Step:* {step}", f"*Reason:* {reason}"]
     if ask.failure.advice:
         lines.append(f"*What you can do:* {clean(ask.failure.advice, limit=600)}")
-    blocks = [section("\n".join(lines)), *_progress(ask)]
+    blocks = [section("\n".join(lines)), *_progress(ask), *_unknown(ask)]
     blocks.append(context(" · ".join([f"job {job.id}", *usage_words(ask.usage), _took(ask)])))
     return Outgoing(text=f"I could not answer this. {step}: {reason}", blocks=tuple(blocks))
 
@@ -30,7 +31,7 @@ def failed(job: Job, ask: Ask) -> Outgoing:
 def cancelled(job: Job, ask: Ask) -> Outgoing:
     """The report of a stop: what was done, what was under way, what was left."""
     who = mention(ask.cancelled_by)
-    blocks = [section(f":octagonal_sign: *Stopped* by {who}."), *_progress(ask)]
+    blocks = [section(f":octagonal_sign: *Stopped* by {who}."), *_progress(ask), *_unknown(ask)]
     if not ask.work:
         blocks.append(section("No plan was made yet, so no work was done."))
     blocks.append(context(" · ".join([f"job {job.id}", *usage_words(ask.usage), _took(ask)])))
@@ -53,6 +54,22 @@ def unreachable(job: Job, fault: str) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text),))
 
 
+def set_aside(job: str, step: str, reason: str, *, user: str, readable: bool) -> Outgoing:
+    """The job rests until somebody decides. `user` asked for it; `readable`: stopping it gives a report."""
+    step, reason = clean(step, limit=200), clean(reason, limit=1200)
+    release = f"An admin can let it go on with `/leadhand release {job}`"
+    stop = f"{mention(user)} can still stop it with `/leadhand cancel {job}`" if user else ""
+    if readable:
+        after = f"{release}; {stop}." if stop else f"{release}."
+    else:
+        after = f"{release} once that is mended. To have it done now, ask again in a new thread."
+    text = (
+        f":warning: *I have set this job aside.*\n*Step:* {step}\n*Reason:* {reason}\n"
+        f"Nothing of what is recorded is lost. {after}"
+    )
+    return Outgoing(text=f"I have set this job aside. {step}: {reason}", blocks=(section(text), context(f"job {job}")))
+
+
 def _progress(ask: Ask) -> list[Block]:
     works = list(ask.work.values())
     groups = [
@@ -63,6 +80,17 @@ def _progress(ask: Ask) -> list[Block]:
     ]
     lines = [f"*{name}:* {_titles(group)}" for name, group in groups if group]
     return [section("\n".join(lines))] if lines else []
+
+
+def _unknown(ask: Ask) -> list[Block]:
+    """What was begun and may or may not have been carried out: people must look for themselves."""
+    if not ask.unknown:
+        return []
+    lines = [f"• {clean(what, limit=200)}" for what in ask.unknown[:_LISTED]]
+    more = f"\n• and {len(ask.unknown) - _LISTED} more" if len(ask.unknown) > _LISTED else ""
+    return [
+        section(f":warning: *{PLEASE_CHECK.capitalize()}* whether this was carried out:\n" + "\n".join(lines) + more)
+    ]
 
 
 def _titles(works: Sequence[Work]) -> str:

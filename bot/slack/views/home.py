@@ -35,6 +35,7 @@ def help_text() -> str:
         "• `/leadhand status` your jobs; `/leadhand status JOB` one of them\n"
         "• `/leadhand trace JOB` every step of a job: a timeline, and a file in your direct messages\n"
         "• `/leadhand cancel JOB` stop a job\n"
+        "• `/leadhand release JOB` let a job that was set aside go on (admins)\n"
         "• `/leadhand help` this text"
     )
 

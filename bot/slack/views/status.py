@@ -28,32 +28,38 @@ _MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class JobLine:
-    """A job in a list. `updated` is seconds since the epoch; `title` is people's or a model's words."""
+    """A job in a list. `updated` is seconds since the epoch; `title` is people's or a model's words.
+
+    `aside`, where it is set aside, is the step that it was at.
+    """
 
     job: str
     state: str
     title: str
     channel: str
     updated: float
+    aside: str = ""
 
 
 def job_line(line: JobLine) -> str:
     """One job in one line of mrkdwn."""
-    mark = _MARKS.get(line.state, ":grey_question:")
-    state = clean(line.state.replace("_", " "))
+    mark = ":warning:" if line.aside else _MARKS.get(line.state, ":grey_question:")
+    words = f"set aside: {line.aside}" if line.aside else line.state.replace("_", " ")
+    state = clean(plain(words, 160))
     when = f"<!date^{int(line.updated)}^{{date_short_pretty}} {{time}}|{int(line.updated)}>"
     return f"{mark} `{plain(line.job, 20)}` {clean(plain(line.title, 100))} · {state} · {when}"
 
 
-def status_list(lines: Sequence[JobLine]) -> Outgoing:
-    """My jobs, newest first."""
+def status_list(lines: Sequence[JobLine], trouble: str = "") -> Outgoing:
+    """My jobs, newest first. `trouble` says why no work is begun at the moment."""
+    ahead = (section(f":warning: Jobs wait at the moment. {clean(trouble, limit=500)}"),) if trouble else ()
     if not lines:
         text = "You have no jobs yet. Mention me in a channel, or write to me here, and say what you need."
-        return Outgoing(text=text, blocks=(section(text),))
+        return Outgoing(text=text, blocks=(*ahead, section(text)))
     listed = [section(job_line(line)) for line in lines[:MAX_JOBS]]
     more = len(lines) - MAX_JOBS
     note = "`/leadhand status JOB` tells more of one." + (f" {more} older jobs are not shown." if more > 0 else "")
-    return Outgoing(text=f"Your jobs: {len(lines)}", blocks=(header("Your jobs"), *listed, context(note)))
+    return Outgoing(text=f"Your jobs: {len(lines)}", blocks=(header("Your jobs"), *ahead, *listed, context(note)))
 
 
 def status_job(job: Job, now: float) -> Outgoing:
@@ -64,6 +70,9 @@ def status_job(job: Job, now: float) -> Outgoing:
         blocks.append(
             section(f"{mark} *{clean(card_title(ask, now), limit=300)}*\nasked by {mention(ask.request.user)}")
         )
+    if job.aside is not None:
+        step, reason = clean(job.aside.step, limit=200), clean(job.aside.reason, limit=500)
+        blocks.append(section(f":warning: *Set aside* at: {step}\n{reason}"))
     ask = job.latest
     if lines := list(_subtasks(ask, now)):
         blocks.append(section("\n".join(lines)))
@@ -134,6 +143,16 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
             return f"{event.subtask}: answered by {event.user}: {event.text}"
         case ev.CancelRequested():
             return f"stop asked for by {event.user}"
+        case ev.TakenOver():
+            return f"taken over from an owner that was lost ({event.lost} in a row)"
+        case ev.SetAside():
+            return f"set aside at {event.step}: {event.reason}"
+        case ev.Released():
+            return f"released by {event.user}"
+        case ev.ToolStarted():
+            return f"{event.subtask}: begins {event.what}"
+        case ev.ToolInDoubt():
+            return f"{event.subtask}: not known whether it was done: {event.what} ({event.reason})"
         case ev.AnswerWritten():
             return f"answer written, {len(event.text)} characters"
         case ev.RequestFailed():

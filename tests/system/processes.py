@@ -1,0 +1,100 @@
+"""Bots in processes of their own, which tests may freeze and end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from bot.settings import NAMES
+from bot.workspace.server import Workspace
+from tests.store.kit import until
+from tests.system.scene import eventually
+
+PATIENCE = 60.0
+"""Seconds that a process gets to start, or to end, on a busy machine."""
+
+
+@dataclass(frozen=True)
+class BotProcess:
+    """A bot, and what it logs: one JSON object a line."""
+
+    process: asyncio.subprocess.Process
+    log: Path
+
+    def records(self, event: str = "") -> list[dict[str, Any]]:
+        """What it has logged so far; those of one `event` if that is named."""
+        lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+        return [line for line in lines if not event or line.get("event") == event]
+
+    def at(self, words: str) -> float:
+        """When it logged a message that begins so; seconds since the epoch."""
+        found = next(each for each in self.records() if each["message"].startswith(words))
+        return datetime.fromisoformat(found["time"]).timestamp()
+
+    async def logged(self, event: str) -> dict[str, Any]:
+        """The first record of that event."""
+
+        async def look() -> list[dict[str, Any]]:
+            return self.records(event)
+
+        return (await eventually(look, PATIENCE))[0]
+
+    def freeze(self) -> None:
+        """Stop it in the middle of whatever it does."""
+        self.process.send_signal(signal.SIGSTOP)
+        state = Path(f"/proc/{self.process.pid}/stat")
+        until(lambda: state.read_text().rsplit(")", 1)[1].split()[0] == "T", "it does not freeze")
+
+    def wake(self) -> None:
+        """Let it go on."""
+        self.process.send_signal(signal.SIGCONT)
+
+    async def end(self) -> tuple[int, float]:
+        """Tell it to end: its exit code, and the seconds that it took."""
+        began = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+        code = await asyncio.wait_for(self.process.wait(), PATIENCE)
+        return code, time.monotonic() - began
+
+
+@asynccontextmanager
+async def bot_process(
+    workspace: Workspace, redis_url: str, folder: Path, *, command: Sequence[str] = ("-m", "bot", "run"), **more: str
+) -> AsyncIterator[BotProcess]:
+    """A bot in that workspace, on that store, once it listens. `more` are further settings."""
+    settings = {
+        "SLACK_BOT_TOKEN": workspace.bot_token,
+        "SLACK_APP_TOKEN": workspace.app_token,
+        "SLACK_API_URL": workspace.api_url,
+        "REDIS_URL": redis_url,
+        "LEADHAND_DATA": str(folder),
+        "LEADHAND_OPERATION": "off",
+        "LEADHAND_LOG": "json",
+        "OLLAMA_HOST": "127.0.0.1:9",
+        **more,
+    }
+    plain = {name: value for name, value in os.environ.items() if name not in NAMES}
+    log = folder / "log"
+    with log.open("wb") as lines:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *command, env={**plain, **settings}, stdout=asyncio.subprocess.PIPE, stderr=lines
+        )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(PATIENCE):
+            assert b"listening" in await process.stdout.readline(), log.read_text()[-2000:]
+        yield BotProcess(process, log)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()

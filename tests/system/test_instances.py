@@ -1,0 +1,301 @@
+"""Several instances on one store: who gets what, who acts at once, and that stuck work is left to others."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from bot.app import App, running
+from bot.instance import Instance
+from bot.lease import Fenced, steady
+from bot.models.choosing import ChosenModel
+from bot.owner import Owner
+from bot.settings import Settings
+from bot.side_by_side import Bounds
+from handoff import events as ev
+from handoff.effects import Effect, Post
+from handoff.policy import MAX_LOST_OWNERS
+from handoff.store.interface import Claim, JobKey
+from handoff.store.memory import MemoryStore
+from handoff.store.redis import RedisStore
+from tests.store.kit import MovedClock
+from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, result, subtask
+from tests.system.scene import Scene, eventually, shown
+from tests.system.test_poison import KEY, Breaking, ingested, until_aside
+
+ONE = plan(subtask("only", "writer"))
+OTHER = plan(subtask("other", "reviewer"))
+WHICH = escalation("ambiguous_input", "Which one?", ["Tea", "Scones"])
+
+
+@asynccontextmanager
+async def deaf(scene: Scene, model: ChosenModel, **options: object) -> AsyncIterator[App]:
+    """A bot that works, and to which Slack delivers nothing: what people do reaches the others."""
+    settings = Settings(
+        env={},
+        bot_token=scene.workspace.bot_token,
+        slack_api_url=scene.workspace.api_url,
+        **options,  # type: ignore[arg-type]
+    )
+    store = await RedisStore.connect(scene.url, prefix=scene.prefix)
+    try:
+        async with running(settings, store, model) as app:
+            yield app
+    finally:
+        await store.close()
+
+
+async def test_jobs_spread_by_free_slots(scene: Scene) -> None:
+    gate = Gate(result("Done."))
+    async with (
+        provider(planner=lambda _: ONE, writer=gate) as server,
+        scene.bot(connect("chat", server), slots=2) as one,
+        scene.bot(connect("chat", server), slots=2) as two,
+    ):
+        talks = [await scene.ask(f"Do thing {n}", channel="#sales") for n in range(5)]
+        await scene.workspace.until(lambda: one.instance.owned + two.instance.owned == 4)
+        await scene.workspace.until(lambda: len(server.requests) >= 8)  # a plan and a part each
+        assert (one.instance.owned, two.instance.owned) == (2, 2)
+        gate.open()
+        for talk in talks:
+            await talk.over()
+    assert all(len(talk.cards()) == len(talk.words()) == 1 for talk in talks)
+
+
+async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(scene: Scene) -> None:
+    gate = Gate(result("Checked."))
+    words = in_turn(WHICH, WHICH, result("Done."))
+    plans = in_turn(OTHER, ONE, OTHER)
+    async with provider(planner=plans, writer=words, reviewer=gate) as server:
+        model = connect("chat", server)
+        async with scene.bot(model, slots=1) as ear:
+            busy = await scene.ask("Be busy", channel="#sales")
+            await gate.reached.wait()
+            async with deaf(scene, model, slots=2) as hand:
+                # Whatever people do reaches the one that has no free slot; whatever goes on is the other's.
+                talk = await scene.ask("Do it")
+                await scene.person().click(talk.channel, (await talk.question(1))["ts"], "answer:0")
+                await talk.question(2)
+                await talk.say("Scones")
+                job = await talk.over()
+                assert [answer.text for answer in job.latest.work["only"].answers] == [
+                    "Answered by a person: Tea",
+                    "Answered by a person: Scones",
+                ]
+                stopped = await scene.ask("Be stopped")
+                await stopped.until(lambda job: "other" in job.latest.work and job.latest.work["other"].attempt == 1)
+                await stopped.seen(stopped.cards)
+                assert (ear.instance.owned, hand.instance.owned) == (1, 1)
+                began = time.monotonic()
+                await scene.person().click(stopped.channel, stopped.cards()[0]["ts"], "stop")
+                assert (await stopped.over()).latest.state == "cancelled"
+                assert time.monotonic() - began < 4.0, "told by the other, not found at its next look"
+            gate.open()
+            await busy.over()
+    assert "*Stopped*" in shown(stopped.words()[0])
+
+
+class Endless(Breaking):
+    """A performer whose work never ends; `stubborn`: not even when it is told to."""
+
+    def __init__(self, *, stubborn: bool = False) -> None:
+        super().__init__(RuntimeError("unused"))
+        self._stubborn = stubborn
+        self.begun = asyncio.Event()
+        self.told_to_end = 0
+        self.give_up = asyncio.Event()
+
+    async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
+        del effect, owner
+        self.tried += 1
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.told_to_end += 1
+            if self._stubborn:
+                await self.give_up.wait()
+        return None
+
+
+QUICK = Bounds(beyond=0.2, effect=0.2, post=0.2, step=5.0)
+
+
+async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCaptureFixture) -> None:
+    store, performer = MemoryStore(), Endless()
+    await ingested(store)
+    await until_aside(store, performer, lease=0.15, bounds=QUICK)
+    assert performer.told_to_end == performer.tried, "all of it is cancelled"
+    assert performer.tried <= 2 * MAX_LOST_OWNERS
+    assert [told.step for told in performer.told] == ["planning"]
+    stalled = [record for record in caplog.records if getattr(record, "event", "") == "stalled"]
+    assert len(stalled) == MAX_LOST_OWNERS
+    assert "is stuck" in caplog.text
+
+
+async def test_work_that_gets_on_is_renewed_again_and_again() -> None:
+    store, performer = MemoryStore(), Endless()
+    await ingested(store)
+    claim = await store.claim("me", lease=0.1, schema=ev.SCHEMA)
+    assert claim is not None
+    owner = Owner(claim, store, performer, lease=0.1)
+    work = asyncio.create_task(owner.work())
+    await performer.begun.wait()
+    for _ in range(5):
+        await asyncio.sleep(0.1)
+        assert await store.claim("other", lease=0.1, schema=ev.SCHEMA) is None
+    owner.leave()
+    await asyncio.wait_for(work, 5)
+    left = await store.head(KEY)
+    assert left is not None
+    assert (left.owner, left.lost) == ("", 0)
+    assert left.due is not None
+    assert left.due <= store.clock()
+
+
+class Hanging(MemoryStore):
+    """A store that does not come back from reading an inbox."""
+
+    async def inbox(self, key: JobKey) -> list[Any]:
+        del key
+        await asyncio.Event().wait()
+        return []
+
+
+async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptureFixture) -> None:
+    store = Hanging()
+    await ingested(store)
+    claim = await store.claim("me", lease=0.1, schema=ev.SCHEMA)
+    assert claim is not None
+    await asyncio.wait_for(Owner(claim, store, Endless(), lease=0.1, bounds=Bounds(step=0.2)).work(), 5)
+    assert "its owner is stuck" in caplog.text
+    head = await store.head(KEY)
+    assert head is not None
+    assert (head.owner, head.lost) == ("", 1)
+
+
+async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    clock = MovedClock()
+    store, performer = MemoryStore(clock=clock), Endless()
+    await ingested(store)
+    claim = await store.claim("me", lease=30, schema=ev.SCHEMA)
+    assert claim is not None
+    clock.advance(31)
+    taken = await store.claim("other", lease=30, schema=ev.SCHEMA)
+    assert taken is not None
+    # Its lease is over by its own clock: it asks before it begins anything.
+    owner = Owner(claim, store, performer, lease=30, since=steady() - 31)
+    with pytest.raises(Fenced):
+        await owner.hold()
+    await asyncio.wait_for(owner.work(), 5)
+    assert performer.tried == 0
+    assert await store.log(KEY) == []
+    assert [record.event for record in caplog.records if getattr(record, "event", "")] == ["fenced"]
+
+
+class Full(MemoryStore):
+    """A store whose server is nearly full, until it has room again."""
+
+    line = "The server's memory is 84 % full. Raise its `maxmemory`."
+    asked = 0
+
+    async def full(self) -> str:
+        self.asked += 1
+        return self.line
+
+    async def looked(self, times: int) -> None:
+        """Wait until it was asked so many times."""
+
+        async def look() -> bool:
+            return self.asked >= times
+
+        await eventually(look)
+
+
+async def test_a_store_that_is_nearly_full_gets_no_new_work(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    store, performer = Full(), Endless()
+    await ingested(store)
+    instance = Instance(store, performer, slots=1, lease=1.0)
+    work = asyncio.create_task(instance.run())
+    for looks in range(1, 5):
+        instance.nudge(KEY)
+        await store.looked(looks)
+    assert performer.tried == 0
+    assert instance.full == Full.line
+    store.line = ""
+    instance.nudge(KEY)
+    await asyncio.wait_for(performer.begun.wait(), 5)
+    await instance.stop()
+    await work
+    events = [record for record in caplog.records if getattr(record, "event", "") == "memory_full"]
+    assert [record.getMessage() for record in events] == [f"no job is claimed: {Full.line}"]
+    assert "room again" in caplog.text
+
+
+async def test_an_instance_does_not_spin_for_a_job_that_it_is_not_given() -> None:
+    class Elusive(MemoryStore):
+        looks = 0
+
+        async def claim(self, owner: str, **how: Any) -> Claim | None:
+            del owner, how
+            self.looks += 1
+            return None
+
+    store = Elusive()
+    await ingested(store)
+    instance = Instance(store, Endless(), slots=1, lease=1.0)
+    work = asyncio.create_task(instance.run())
+    await asyncio.sleep(0.6)
+    await instance.stop()
+    await work
+    assert 1 <= store.looks <= 4
+
+
+class Posting(Endless):
+    """A performer whose posts are on their way for a moment, while all else never ends."""
+
+    async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
+        if not isinstance(effect, Post):
+            return await super().perform(effect, owner)
+        await self.begun.wait()
+        await asyncio.sleep(0.3)
+        return ev.Posted(at=owner.now(), request=effect.request, key=effect.key, ts="5.5")
+
+
+async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over() -> None:
+    store, performer = MemoryStore(), Posting()
+    await ingested(store)
+    instance = Instance(store, performer, slots=1, lease=30.0)
+    work = asyncio.create_task(instance.run())
+    await performer.begun.wait()
+    await instance.stop()
+    await work
+    kinds = [ev.load(entry.payload).type for entry in await store.log(KEY)]
+    assert kinds == ["RequestAdded", "Posted"], "its id is known, so that nobody has to look for it"
+    head = await store.head(KEY)
+    assert head is not None
+    assert (head.owner, head.lost) == ("", 0)
+    assert performer.told_to_end == 1, "all else is cut off at once"
+
+
+async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over() -> None:
+    store, performer = MemoryStore(), Endless(stubborn=True)
+    await ingested(store)
+    instance = Instance(store, performer, slots=1, lease=30.0)
+    work = asyncio.create_task(instance.run())
+    await performer.begun.wait()
+    began = time.monotonic()
+    await instance.stop()
+    assert time.monotonic() - began < 4.0
+    await work
+    head = await store.head(KEY)
+    assert head is not None
+    assert head.owner == ""
+    assert await store.claim("other", lease=5, schema=ev.SCHEMA) is not None
+    performer.give_up.set()

@@ -1,0 +1,137 @@
+"""Instances as processes: frozen and woken, told to end, on a machine whose clock is wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.models.calling import Limits
+from handoff import events as ev
+from handoff.policy import BACKOFF
+from handoff.store.redis import RedisStore
+from tests.providers.faults import Fault
+from tests.store.kit import tcp_server
+from tests.system.brains import Gate, connect, in_turn, plan, provider, purposes, result, subtask
+from tests.system.processes import BotProcess, bot_process
+from tests.system.scene import Scene, Talk, bot_in, eventually, scene_on
+
+TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
+LEASE = 1.0
+
+
+@pytest.fixture
+def redis_url(tmp_path: Path) -> Iterator[str]:
+    """A server for this test alone: processes all use the same prefix."""
+    with tcp_server(tmp_path / "redis", "--save", "") as port:
+        yield f"redis://127.0.0.1:{port}"
+
+
+@pytest.fixture
+async def lone(redis_url: str) -> AsyncIterator[Scene]:
+    """A scene on that server."""
+    async with scene_on(redis_url) as made:
+        store = await RedisStore.connect(redis_url)
+        yield replace(made, store=store, prefix="lh")
+        await store.close()
+
+
+@asynccontextmanager
+async def half_done(
+    lone: Scene, folder: Path, base: str, gate: Gate, **more: str
+) -> AsyncIterator[tuple[BotProcess, Talk]]:
+    """A bot in a process, one part of whose job is done and the other under way."""
+    async with bot_process(lone.workspace, lone.url, folder, OPENAI_BASE_URL=base, **more) as bot:
+        talk = await lone.ask("Do two things")
+        await gate.reached.wait()
+        await talk.until(lambda job: job.latest.work["first"].state == "complete")
+        await talk.seen(talk.cards)
+        yield bot, talk
+
+
+async def test_a_frozen_owner_that_wakes_does_nothing_more(lone: Scene, tmp_path: Path) -> None:
+    gate = Gate(result("Checked."))
+    async with provider(planner=lambda _: TWO, writer=lambda _: result("Written."), reviewer=gate) as server:
+        lease = {"LEADHAND_LEASE": str(LEASE)}
+        async with half_done(lone, tmp_path, server.openai_url, gate, **lease) as (frozen, talk):
+            frozen.freeze()
+            began = time.monotonic()
+            async with bot_in(lone.workspace, lone.url, prefix="lh", model=connect("chat", server), lease=LEASE):
+                await eventually(lambda: talk.of(ev.TakenOver))
+                assert time.monotonic() - began < LEASE + 3.0, "taken over within the lease and a little"
+                calls = len(server.requests)
+                frozen.wake()
+                fenced = await frozen.logged("fenced")
+                gate.open()
+                job = await talk.over()
+                await lone.barrier()
+            assert fenced["job"] == talk.key.job
+            assert purposes(server)[calls:].count("specialist:writer") == 0
+            events = await talk.events()
+    (fence,) = [index for index, event in enumerate(events) if isinstance(event, ev.TakenOver)]
+    assert len([event for event in events[fence:] if isinstance(event, ev.ResultReturned)]) == 1
+    assert job.latest.state == "completed"
+    assert len(talk.cards()) == len(talk.words()) == 1
+    assert purposes(server).count("specialist:writer") == 1
+    assert purposes(server).count("specialist:reviewer") <= 2 + 1
+    assert purposes(server).count("synthesizer") == 1
+
+
+async def test_told_to_end_it_hands_its_jobs_over(lone: Scene, tmp_path: Path) -> None:
+    gate = Gate(result("Checked."))
+    async with provider(planner=lambda _: TWO, writer=lambda _: result("Written."), reviewer=gate) as server:
+        async with half_done(lone, tmp_path, server.openai_url, gate) as (bot, talk):
+            code, took = await bot.end()
+            assert code == 0, bot.log.read_text()[-2000:]
+            assert took < 8.0, "a guard only: on an idle machine it is well below two seconds"
+            head = await lone.store.head(talk.key)
+            now = await lone.store.now()
+            assert head is not None
+            assert (head.owner, head.lost) == ("", 0)
+            assert head.due is not None
+            assert head.due <= now
+            assert await lone.store.next_due() == head.due
+            assert "Traceback" not in bot.log.read_text()
+            told, over = (bot.at(text) for text in ("stopping", "stopped"))
+            assert over - told < 2.0, "all of it; what follows is the interpreter's own end"
+        before = purposes(server)
+        gate.open()
+        async with bot_in(lone.workspace, lone.url, prefix="lh", model=connect("chat", server)):
+            job = await talk.over()
+    assert purposes(server)[len(before) :] == ["specialist:reviewer", "synthesizer"]
+    assert [work.attempt for work in job.latest.work.values()] == [1, 1], "no attempt is used up"
+    assert not await talk.of(ev.TakenOver)
+    assert len(talk.cards()) == len(talk.words()) == 1
+
+
+WRONG_CLOCK = """
+import sys, time
+real, ahead = time.time, float(sys.argv.pop(1))
+time.time = lambda: real() + ahead
+from bot.__main__ import main
+sys.exit(main(["run"]))
+"""
+
+
+@pytest.mark.parametrize("ahead", [3600.0, -3600.0])
+async def test_a_machine_whose_clock_is_an_hour_off_keeps_to_its_delays(
+    lone: Scene, tmp_path: Path, ahead: float
+) -> None:
+    tries = [Fault("unavailable")] * Limits().attempts
+    one = plan(subtask("only", "writer"))
+    async with provider(planner=lambda _: one, writer=in_turn(*tries, result("Done."))) as server:
+        command = ("-c", WRONG_CLOCK, str(ahead))
+        async with bot_process(lone.workspace, lone.url, tmp_path, command=command, OPENAI_BASE_URL=server.openai_url):
+            talk = await lone.ask("Do it")
+            job = await talk.over()
+            now = time.time()
+    failed, *_ = await talk.of(ev.AttemptFailed)
+    again = [event for event in await talk.of(ev.AttemptStarted) if event.attempt == 2]
+    assert again[0].at - failed.at == pytest.approx(BACKOFF[0], abs=1.5)
+    assert all(abs(event.at - now) < 60 for event in await talk.events()), "all times are the store's"
+    assert job.latest.state == "completed"
+    assert len(talk.words()) == 1

@@ -1,0 +1,247 @@
+"""Jobs that break their owners, and logs that cannot be read: set aside with a word to the thread, and released."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from bot.aside import Aside
+from bot.instance import Instance
+from bot.owner import Owner
+from bot.side_by_side import Bounds
+from handoff import events as ev
+from handoff.contracts import Place, Request
+from handoff.effects import Effect
+from handoff.job import Job
+from handoff.policy import MAX_LOST_OWNERS
+from handoff.store.interface import Claim, JobKey, PayloadTooLarge
+from handoff.store.memory import MemoryStore
+from handoff.store.redis import RedisStore
+from tests.system.brains import Gate, connect, plan, provider, result, subtask
+from tests.system.scene import Scene, Talk, card_title, eventually, shown
+
+TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
+STEP = "Do part second (reviewer)"
+PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
+KEY = JobKey(PLACE.team, PLACE.job_id)
+
+
+class Breaking:
+    """A performer that breaks its owner: with `error`, or by ending it; `mute`: telling the thread breaks as well."""
+
+    def __init__(self, error: Exception, *, mute: bool = False) -> None:
+        self._error = error
+        self._mute = mute
+        self.tried = 0
+        self.told: list[Aside] = []
+
+    async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
+        del effect, owner
+        self.tried += 1
+        raise self._error
+
+    def changed(self, owner: Owner, before: Job, after: Job) -> None:
+        """Nothing is shown."""
+
+    async def left(self, owner: Owner) -> None:
+        """Nothing is kept."""
+
+    async def set_aside(self, claim: Claim, aside: Aside) -> None:
+        del claim
+        self.told.append(aside)
+        if self._mute:
+            raise self._error
+
+
+async def lose_owners(scene: Scene, talk: Talk, count: int = MAX_LOST_OWNERS) -> None:
+    """So many owners in a row take the job up and break."""
+    breaking = Breaking(RuntimeError("a bug"))
+    for _ in range(count):
+
+        async def claimed() -> Claim | None:
+            return await scene.store.claim("breaks", lease=0.02, schema=ev.SCHEMA, prefer=talk.key)
+
+        owner = Owner(await eventually(claimed), scene.store, breaking, lease=0.02)  # type: ignore[arg-type]
+        with pytest.raises(RuntimeError):
+            await owner.work()
+
+
+@asynccontextmanager
+async def poisoned(scene: Scene, **options: object) -> AsyncIterator[tuple[Talk, Gate]]:
+    """A job half done whose owners broke three times, in front of a bot that has set it aside."""
+    gate = Gate(result("Checked."))
+    async with provider(planner=lambda _: TWO, writer=lambda _: result("Written."), reviewer=gate) as server:
+        async with scene.bot(connect("chat", server)):
+            talk = await scene.ask("Do two things")
+            await talk.until(lambda job: job.latest.work and job.latest.work["first"].state == "complete")
+            await gate.reached.wait()
+            await talk.seen(talk.cards)
+        await lose_owners(scene, talk)
+        async with scene.bot(connect("chat", server), **options):
+            await talk.seen(lambda: "set this job aside" in talk.said())
+            await eventually(lambda: aside(scene, talk))
+            yield talk, gate
+
+
+async def aside(scene: Scene, talk: Talk) -> bool:
+    """Whether the job is set aside."""
+    head = await scene.store.head(talk.key)
+    return head is not None and head.aside
+
+
+async def test_the_thread_is_told_and_an_admin_releases_the_job(scene: Scene) -> None:
+    cleo = scene.person("cleo").id
+    async with poisoned(scene, admins=frozenset({cleo})) as (talk, gate):
+        (told,) = talk.words()
+        assert f"*Step:* {STEP}" in shown(told)
+        assert "3 times in a row" in shown(told)
+        assert f"`/leadhand release {talk.key.job}`" in shown(told)
+        await talk.seen(lambda: talk.status() == "suspended")
+        assert card_title(talk.cards()[0]).startswith("Set aside: ")
+        listed = shown(await scene.command("status"))
+        assert f":warning: `{talk.key.job}`" in listed
+        assert f"set aside: {STEP}" in listed
+        assert "*Set aside* at" in shown(await scene.command(f"status {talk.key.job}"))
+
+        await talk.say("@leadhand and another thing")
+        note = await talk.seen(lambda: [m for m in scene.person().ephemerals(talk.channel) if "I noted" in m["text"]])
+        assert "set aside" in note[0]["text"]
+        assert (await scene.command(f"release {talk.key.job}"))["text"] == f"Only an admin may do that: <@{cleo}>."
+        assert await aside(scene, talk)
+        gate.open()
+        assert "goes on" in (await scene.command(f"release {talk.key.job}", who="cleo"))["text"]
+        job = await talk.over(requests=2)
+        await talk.seen(lambda: talk.status() == "active")
+        assert "not set aside" in (await scene.command(f"release {talk.key.job}", who="cleo"))["text"]
+        assert "do not know" in (await scene.command("release J0000000000", who="cleo"))["text"]
+    assert [ask.state for ask in job.asks] == ["completed", "completed"]
+    assert job.asks[0].work["first"].attempt == 1, "what was done before is kept"
+    assert [event.lost for event in await talk.of(ev.TakenOver)] == [1, 2]
+    assert [event.user for event in await talk.of(ev.Released)] == [cleo]
+    assert len([message for message in talk.words() if "set this job aside" in shown(message)]) == 1
+
+
+async def test_a_job_that_is_set_aside_can_be_stopped(scene: Scene) -> None:
+    async with poisoned(scene) as (talk, gate):
+        assert "LEADHAND_ADMINS" in (await scene.command(f"release {talk.key.job}"))["text"]
+        await scene.command(f"cancel {talk.key.job}")
+        job = await talk.over()
+        gate.open()
+        assert job.latest.state == "cancelled"
+        assert job.aside is None
+        told, report = talk.words()
+        assert "set this job aside" in shown(told)
+        assert "*Stopped*" in shown(report)
+        assert "*Done:* Do part first" in shown(report)
+
+
+async def gap(store: RedisStore, key: JobKey) -> None:
+    await store._server.command("XDEL", store._keys(key)[1], "2-0")
+
+
+async def no_payload(store: RedisStore, key: JobKey) -> None:
+    await store._server.command("XDEL", store._keys(key)[1], "3-0")
+    await store._server.command("DEL", store._keys(key)[4])
+
+
+async def unknown_event(store: RedisStore, key: JobKey) -> None:
+    head = await store.head(key)
+    assert head is not None
+    odd = json.dumps({"type": "CoffeeMade", "at": 1.0, "v": ev.SCHEMA})
+    await store._server.command("XADD", store._keys(key)[1], f"{head.seq + 1}-0", "p", odd)
+    await store._server.command("HSET", store._keys(key)[0], "_seq", head.seq + 1)
+
+
+@pytest.mark.parametrize("damage", [gap, no_payload, unknown_event])
+async def test_a_log_that_cannot_be_read(scene: Scene, damage: object, caplog: pytest.LogCaptureFixture) -> None:
+    assert isinstance(scene.store, RedisStore)
+    async with scene.bot(admins=frozenset({scene.person().id})):
+        talk = await scene.ask("Draft a short note about tea")
+        await talk.over()
+        await damage(scene.store, talk.key)  # type: ignore[operator]
+        await talk.say("@leadhand and about scones")
+        (told,) = await talk.seen(lambda: [m for m in talk.words() if "set this job aside" in shown(m)])
+        await eventually(lambda: aside(scene, talk))
+        assert "*Step:* reading its log" in shown(told)
+        assert "ask again in a new thread" in shown(told)
+        records = [record for record in caplog.records if getattr(record, "event", "") == "set_aside"]
+        assert len(records) == 1
+        assert "\n" not in records[0].getMessage()
+        # Released as it is, it is set aside again; everything else goes on.
+        await scene.command(f"release {talk.key.job}")
+        await talk.seen(lambda: len([m for m in talk.words() if "set this job aside" in shown(m)]) == 2)
+        await scene.barrier()
+
+
+async def test_what_a_newer_release_sent_in_is_left_to_it(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask("Draft a short note about tea")
+        await talk.over()
+        newer = json.dumps({"type": "TeaPoured", "at": 1.0, "v": ev.SCHEMA + 1})
+        await scene.store.signal(talk.key, newer, dedupe=())
+
+        async def left() -> bool:
+            head = await scene.store.head(talk.key)
+            return head is not None and head.schema == ev.SCHEMA + 1 and not head.owner
+
+        await eventually(left)
+        await scene.barrier()
+    assert len(await scene.store.inbox(talk.key)) == 1, "nothing was taken"
+    assert not await aside(scene, talk)
+    assert len(talk.words()) == 1
+    claim = await scene.store.claim("newer", lease=5, schema=ev.SCHEMA + 1, prefer=talk.key)
+    assert claim is not None
+    assert (claim.key, claim.lost) == (talk.key, 0)
+
+
+async def ingested(store: MemoryStore) -> None:
+    request = Request(id="100.1", user="U1", text="do", at=0.0)
+    fields = {"channel": "C1", "thread_ts": "100.1", "user": "U1", "title": "do"}
+    event = ev.RequestAdded(at=0.0, place=PLACE, request=request)
+    await store.ingest(KEY, ev.dump(event), dedupe=("1",), user="U1", fields=fields)
+
+
+async def until_aside(store: MemoryStore, performer: Breaking, lease: float, bounds: Bounds | None = None) -> None:
+    """Have an instance at work until the job is set aside."""
+    instance = Instance(store, performer, slots=2, lease=lease, bounds=bounds)
+    work = asyncio.create_task(instance.run())
+    try:
+
+        async def look() -> bool:
+            head = await store.head(KEY)
+            return head is not None and head.aside
+
+        await eventually(look)
+    finally:
+        await instance.stop()
+        await work
+
+
+@pytest.mark.parametrize("error", [PayloadTooLarge("too large"), RuntimeError("a bug")])
+async def test_work_that_breaks_its_owner_again_and_again(error: Exception) -> None:
+    store, performer = MemoryStore(), Breaking(error)
+    await ingested(store)
+    await until_aside(store, performer, lease=0.1)
+    (told,) = performer.told
+    assert performer.tried <= 3 * MAX_LOST_OWNERS, "no fourth owner works on it"
+    assert (told.place, told.user, told.readable) == (PLACE, "U1", True)
+    assert told.step == "planning"
+    assert told.job is not None
+    assert told.job.aside is not None
+    assert told.job.aside.step == "planning"
+    head = await store.head(KEY)
+    assert head is not None
+    assert (head.lost, head.owner, head.due) == (MAX_LOST_OWNERS, "", None)
+
+
+async def test_where_even_telling_breaks_the_job_is_set_aside_in_silence(caplog: pytest.LogCaptureFixture) -> None:
+    store, performer = MemoryStore(), Breaking(RuntimeError("a bug"), mute=True)
+    await ingested(store)
+    await until_aside(store, performer, lease=0.1)
+    assert len(performer.told) == MAX_LOST_OWNERS
+    assert len({told.key for told in performer.told}) == 1, "one message, however often it is tried"
+    assert "its thread was not told" in caplog.text

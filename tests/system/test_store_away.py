@@ -1,0 +1,259 @@
+"""The store goes away under a running bot, or may not be used at all: people and operators are told what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handoff import events as ev
+from tests.command_line.command import environment, leadhand_inside
+from tests.store.kit import ask, free_port, tcp_server
+from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, result, subtask
+from tests.system.scene import Scene, Talk, eventually, scene_on
+
+ONE = plan(subtask("only", "writer"))
+WHICH = escalation("ambiguous_input", "Which one?", ["Tea", "Scones"])
+
+
+class Redis:
+    """A server that can be killed and started again with what it had on disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self._folder = folder
+        self._up = ExitStack()
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        settings = ("--appendonly", "yes", "--appendfsync", "always")
+        self._up.enter_context(tcp_server(self._folder, *settings, port=self.port))
+
+    def kill(self) -> None:
+        self._up.close()
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[Redis]:
+    """A server of this test's own."""
+    server = Redis(tmp_path / "redis")
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+async def lone(redis: Redis) -> AsyncIterator[Scene]:
+    """A scene on it, whose Slack does not wait for long."""
+    async with scene_on(redis.url, ack_seconds=1.0) as made:
+        yield made
+
+
+def told(scene: Scene, talk: Talk, words: str, who: str = "ana") -> list[dict[str, Any]]:
+    """What a person alone was told with these words."""
+    return [message for message in scene.person(who).ephemerals(talk.channel) if words in message["text"]]
+
+
+async def logged(condition: Callable[[], object]) -> None:
+    """Wait for something in the log."""
+
+    async def look() -> object:
+        return condition()
+
+    await eventually(look)
+
+
+async def delivered_again(talk: Talk, kind: type[Any]) -> None:
+    """Let Slack's minutes pass, once it has given up for now, until what it delivers again is recorded."""
+
+    async def look() -> object:
+        if found := await talk.of(kind):
+            return found
+        talk.scene.workspace.clock.advance(20)
+        await asyncio.sleep(0.1)
+        return None
+
+    await eventually(look)
+
+
+def events(caplog: pytest.LogCaptureFixture, name: str) -> list[logging.LogRecord]:
+    """The records of an event."""
+    return [record for record in caplog.records if getattr(record, "event", "") == name]
+
+
+async def test_a_mention_that_cannot_be_recorded_comes_again(
+    lone: Scene, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with lone.bot() as app:
+        await lone.barrier()
+        redis.kill()
+        talk = await lone.ask("Draft a short note about tea")
+        await talk.seen(lambda: told(lone, talk, "could not record that"))
+        app.instance.nudge(talk.key)  # rather than wait for its next look
+        await logged(lambda: events(caplog, "store_away"))
+        assert talk.reactions() == [], "it is not said to be received"
+        redis.start()
+        await delivered_again(talk, ev.RequestAdded)
+        job = await talk.over()
+        await talk.seen(talk.reactions)
+        await lone.barrier()
+        await logged(lambda: events(caplog, "store_back"))
+    assert job.latest.state == "completed"
+    assert len(await talk.of(ev.RequestAdded)) == len(talk.cards()) == len(talk.words()) == 1
+    assert len(told(lone, talk, "could not record that")) == 1, "once, however often it was delivered"
+    assert len(events(caplog, "store_away")) == len(events(caplog, "store_back")) == 1
+    assert "cannot be reached" in events(caplog, "store_away")[0].getMessage()
+
+
+async def test_replies_clicks_and_commands_while_the_store_is_away(lone: Scene, redis: Redis) -> None:
+    words = in_turn(WHICH, WHICH, result("Done."))
+    async with provider(planner=lambda _: ONE, writer=words) as server, lone.bot(connect("chat", server)):
+        talk = await lone.ask("Do it")
+        question = await talk.question()
+        card = talk.cards()[0]
+        redis.kill()
+        await lone.person().click(talk.channel, question["ts"], "answer:0")
+        await talk.seen(lambda: len(told(lone, talk, "nothing was recorded")) == 1)
+        await lone.person().click(talk.channel, card["ts"], "stop")
+        await talk.seen(lambda: len(told(lone, talk, "nothing was recorded")) == 2)
+        assert "nothing was recorded" in (await lone.command(f"cancel {talk.key.job}"))["text"]
+        await talk.say("Scones")
+        await talk.seen(lambda: told(lone, talk, "could not record that"))
+        redis.start()
+        await delivered_again(talk, ev.QuestionAnswered)
+        await talk.question(2)
+        await lone.person().click(talk.channel, (await talk.question(2))["ts"], "answer:0")
+        job = await talk.over()
+    assert [answer.text.split(": ")[1] for answer in job.latest.work["only"].answers] == ["Scones", "Tea"]
+    assert job.latest.state == "completed", "no Stop was recorded"
+    assert not lone.person().errors()
+
+
+async def test_work_under_way_goes_on_when_the_store_is_back(
+    lone: Scene, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = Gate(result("Done."))
+    async with provider(planner=lambda _: ONE, writer=gate) as server, lone.bot(connect("chat", server), lease=60.0):
+        talk = await lone.ask("Do it")
+        await gate.reached.wait()
+        await talk.seen(talk.cards)
+        redis.kill()
+        gate.open()
+        await logged(lambda: "let go of for now" in caplog.text)
+        await logged(lambda: events(caplog, "store_away"))
+        redis.start()
+        job = await talk.over()
+    assert job.latest.state == "completed"
+    assert len(talk.cards()) == len(talk.words()) == 1
+    assert not await talk.of(ev.TakenOver), "nobody waited for the lease to end, and no owner counts as lost"
+
+
+# ---------------------------------------------------------------- at the start
+
+
+@contextmanager
+def answering(replies: Callable[[bytes], bytes]) -> Iterator[int]:
+    """Something that speaks the protocol: each request is answered as `replies` says."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    while request := connection.recv(65536):
+                        connection.sendall(replies(request))
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1]
+
+
+def too_old(request: bytes) -> bytes:
+    """Redis 6."""
+    info = b"# Server\r\nredis_version:6.2.14\r\nmaxmemory_policy:noeviction\r\nrole:master\r\naof_enabled:1\r\n"
+    answers = []
+    for command in request.split(b"*")[1:]:
+        if b"INFO" in command and b"CLIENT" not in command:
+            answers.append(b"$%d\r\n%s\r\n" % (len(info), info))
+        else:
+            answers.append(b"*2\r\n$4\r\nsave\r\n$0\r\n\r\n" if b"CONFIG" in command else b"+OK\r\n")
+    return b"".join(answers)
+
+
+@contextmanager
+def nobody(folder: Path) -> Iterator[str]:
+    del folder
+    yield "redis://127.0.0.1:9"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[str]:
+    with tcp_server(folder, "--requirepass", "right") as port:
+        yield f"redis://:wrong@127.0.0.1:{port}"
+
+
+@contextmanager
+def old(folder: Path) -> Iterator[str]:
+    del folder
+    with answering(too_old) as port:
+        yield f"redis://127.0.0.1:{port}"
+
+
+@contextmanager
+def replica(folder: Path) -> Iterator[str]:
+    with tcp_server(folder, "--replicaof", "127.0.0.1 9") as port:
+        yield f"redis://127.0.0.1:{port}"
+
+
+@contextmanager
+def evicting(folder: Path) -> Iterator[str]:
+    with tcp_server(folder, "--maxmemory-policy", "allkeys-lru") as port:
+        yield f"redis://127.0.0.1:{port}"
+
+
+@contextmanager
+def out_of_memory(folder: Path) -> Iterator[str]:
+    with tcp_server(folder) as port:
+        ask(port, "CONFIG", "SET", "maxmemory", "1")
+        yield f"redis://127.0.0.1:{port}"
+
+
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        (nobody, ("cannot be reached", "Check that it runs", "REDIS_URL")),
+        (locked, ("refused the password", "redis://user:password@host:port")),
+        (old, ("6.2.14", "too old", "Redis 7.0 or Valkey 7.2")),
+        (replica, ("read-only replica", "Point REDIS_URL at the primary")),
+        (evicting, ("may throw jobs away", "maxmemory-policy noeviction")),
+        (out_of_memory, ("out of memory", "Raise its `maxmemory`")),
+    ],
+)
+def test_a_server_that_may_not_be_used_ends_the_start_in_one_line(
+    server: Callable[[Path], AbstractContextManager[str]],
+    words: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with server(tmp_path / "redis") as url:
+        env = environment(tmp_path, SLACK_BOT_TOKEN="xoxb-1", SLACK_APP_TOKEN="xapp-1", REDIS_URL=url)
+        env["LEADHAND_OPERATION"] = "off"
+        ended = leadhand_inside("run", env=env, capture=capsys)
+    assert ended.code == 1
+    lines = [line for line in ended.err.splitlines() if line.startswith("leadhand: ")]
+    assert len(lines) == 1, ended.err
+    assert [word for word in words if word not in lines[0]] == []
+    assert "wrong" not in ended.err
