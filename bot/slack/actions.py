@@ -14,6 +14,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack import notices
+from bot.slack.away import Unrecorded, soon
 from bot.slack.background import Background
 from bot.slack.desk import Desk
 from bot.slack.notices import note, tell
@@ -21,7 +22,7 @@ from bot.slack.payloads import Click, Malformed, Shortcut, pack, parse_click, pa
 from bot.slack.views.answer import FEEDBACK
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
-from bot.slack.views.question import ANSWER, choice_of
+from bot.slack.views.question import ANSWER, Choice, choice_of
 from handoff.contracts import Request
 
 log = logging.getLogger(__name__)
@@ -62,19 +63,27 @@ class Actions:
         elif choice is None or choice.job != click.place.job_id:
             self._tell(client, click, notices.OLD_BUTTON)
         else:
-            verdict = await self._desk.answer(
-                click.place,
-                request=choice.request,
-                subtask=choice.subtask,
-                number=choice.number,
-                user=click.user,
-                text=choice.text,
-                dedupe=click.dedupe,
-            )
-            # A click that is taken closes the question once it is in the log: of two, only the first counts.
-            if verdict != "taken":
-                self._tell(client, click, _REFUSALS[verdict])
+            await self._answer(click, choice, client)
         await ack()
+
+    async def _answer(self, click: Click, choice: Choice, client: AsyncWebClient) -> None:
+        try:
+            async with soon():
+                verdict = await self._desk.answer(
+                    click.place,
+                    request=choice.request,
+                    subtask=choice.subtask,
+                    number=choice.number,
+                    user=click.user,
+                    text=choice.text,
+                    dedupe=click.dedupe,
+                )
+        except Unrecorded:
+            self._tell(client, click, notices.NOT_RECORDED)
+            return
+        # A click that is taken closes the question once it is in the log: of two, only the first counts.
+        if verdict != "taken":
+            self._tell(client, click, _REFUSALS[verdict])
 
     async def on_stop(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
@@ -84,9 +93,13 @@ class Actions:
         if isinstance(click, Malformed):
             log.warning("a click without %s was left alone", click.reason)
         else:
-            verdict = await self._desk.cancel(click.place.team, None, click.place, user=click.user)
             words = {"cancelling": notices.STOPPING, "nothing": notices.NOTHING_TO_STOP, **_REFUSALS}
-            self._tell(client, click, words[verdict])
+            try:
+                async with soon():
+                    text = words[await self._desk.cancel(click.place.team, None, click.place, user=click.user)]
+            except Unrecorded:
+                text = notices.NOT_RECORDED
+            self._tell(client, click, text)
         await ack()
 
     async def on_feedback(
@@ -100,8 +113,15 @@ class Actions:
             self._tell(client, click, notices.OLD_BUTTON)
         else:
             request, good = judged
-            await self._desk.feedback(click.place, request=request, user=click.user, good=good, dedupe=click.dedupe)
-            self._tell(client, click, "Thank you, that is recorded with the job.")
+            text = "Thank you, that is recorded with the job."
+            try:
+                async with soon():
+                    await self._desk.feedback(
+                        click.place, request=request, user=click.user, good=good, dedupe=click.dedupe
+                    )
+            except Unrecorded:
+                text = notices.NOT_RECORDED
+            self._tell(client, click, text)
         await ack()
 
     async def on_unknown_action(
@@ -143,7 +163,13 @@ class Actions:
             at=time.time(),
             attachments=shortcut.attachments,
         )
-        if await self._desk.request(shortcut.place, request, dedupe=(f"view:{view_id}",)):
+        try:
+            async with soon():
+                new = await self._desk.request(shortcut.place, request, dedupe=(f"view:{view_id}",))
+        except Unrecorded:
+            await ack(response_action="errors", errors={REQUEST_BLOCK: notices.NOT_RECORDED})
+            return
+        if new:
             self._background.start(_react(client, shortcut, user), "react to a shortcut")
         await ack()
 

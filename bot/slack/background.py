@@ -7,6 +7,11 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
+from aiohttp import ClientError
+from slack_sdk.errors import SlackApiError
+
+from handoff.store.interface import StoreError
+
 log = logging.getLogger(__name__)
 
 
@@ -16,13 +21,14 @@ class Background:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, work: Coroutine[Any, Any, object], what: str) -> None:
-        """Do it beside everything else. `what` names it in the log should it fail."""
+    def start(self, work: Coroutine[Any, Any, object], what: str) -> asyncio.Task[None]:
+        """Do it beside everything else. `what` names it in the log should it fail, which its task never does."""
         task = asyncio.create_task(self._watch(work, what))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
-    async def drain(self, timeout: float = 5.0) -> None:  # noqa: ASYNC109  what is left is cancelled
+    async def drain(self, timeout: float = 1.5) -> None:  # noqa: ASYNC109  what is left is cancelled
         """Wait for what is under way, at most `timeout` seconds; cancel the rest."""
         if not self._tasks:
             return
@@ -34,5 +40,9 @@ class Background:
     async def _watch(self, work: Coroutine[Any, Any, object], what: str) -> None:
         try:
             await work
+        except StoreError as error:
+            log.error("could not %s: %s", what, error)  # noqa: TRY400 - one clear line, no trace
+        except (SlackApiError, ClientError, TimeoutError) as error:
+            log.warning("could not %s: Slack did not take it (%s)", what, type(error).__name__)
         except Exception:
             log.exception("could not %s", what)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 
 from aiohttp import web
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
@@ -15,6 +17,20 @@ from bot.slack.http import web_app
 from bot.slack.proof import NotConnected, bot_account, prove_app_token
 
 Bolt = AsyncApp
+CLOSING = 1.0
+"""Seconds that requests under way get to end when the ear closes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ear:
+    """A way in for what Slack sends. `where` is it in words; `hears` asks whether Slack reaches us right now."""
+
+    where: str
+    hears: Callable[[], Awaitable[bool]]
+
+    def __str__(self) -> str:
+        """Where, in words."""
+        return self.where
 
 
 async def bot_user(client: AsyncWebClient) -> str:
@@ -33,14 +49,15 @@ def make_bolt(client: AsyncWebClient, *, signing_secret: str) -> Bolt:
     return AsyncApp(
         client=client,
         signing_secret=signing_secret or "unused in Socket Mode",
+        name="leadhand",  # without one, Bolt looks for it on the stack, for 50 ms
         process_before_response=True,
         logger=logger,
     )
 
 
 @contextlib.asynccontextmanager
-async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[str]:
-    """Listen over Socket Mode. Gives where, in words. Raises NotConnected."""
+async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Ear]:
+    """Listen over Socket Mode. Raises NotConnected."""
     try:
         # The SDK would try a token that Slack refuses again and again, for ever.
         await prove_app_token(bolt.client, app_token)
@@ -49,15 +66,18 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[str]:
     handler = AsyncSocketModeHandler(bolt, app_token, logger=_without_traces())
     await handler.connect_async()  # type: ignore[no-untyped-call]
     try:
-        yield "Socket Mode"
+        yield Ear("Socket Mode", handler.client.is_connected)
     finally:
-        await handler.close_async()  # type: ignore[no-untyped-call]
+        # Slack's side of the closing may be slow to come, and nobody waits for it.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSING):
+                await handler.close_async()  # type: ignore[no-untyped-call]
 
 
 @contextlib.asynccontextmanager
-async def http(bolt: Bolt, *, signing_secret: str, port: int) -> AsyncIterator[str]:
-    """Listen over HTTP. Gives where, in words. Raises NotConnected where the port cannot be had."""
-    runner = web.AppRunner(web_app(bolt, signing_secret=signing_secret), access_log=None)
+async def http(bolt: Bolt, *, signing_secret: str, port: int) -> AsyncIterator[Ear]:
+    """Listen over HTTP. Raises NotConnected where the port cannot be had."""
+    runner = web.AppRunner(web_app(bolt, signing_secret=signing_secret), access_log=None, shutdown_timeout=CLOSING)
     await runner.setup()
     try:
         try:
@@ -65,9 +85,14 @@ async def http(bolt: Bolt, *, signing_secret: str, port: int) -> AsyncIterator[s
         except OSError as error:
             why = error.strerror or error
             raise NotConnected(f"Port {port} cannot be had ({why}). Choose another with LEADHAND_PORT.") from error
-        yield f"HTTP, port {runner.addresses[0][1]}, path /slack/events"
+        yield Ear(f"HTTP, port {runner.addresses[0][1]}, path /slack/events", _listens)
     finally:
         await runner.cleanup()
+
+
+async def _listens() -> bool:
+    """An open port hears whatever comes; whether Slack knows the way to it, only Slack can say."""
+    return True
 
 
 def _drop_token_warning(record: logging.LogRecord) -> bool:

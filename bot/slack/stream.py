@@ -9,10 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Sequence
 from typing import Any
 
-from bot.slack.outbox import Gone, Outbox, Sent, metadata
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.slack.lookup import InDoubt, metadata
+from bot.slack.outbox import Gone, Outbox, Sent
 from bot.slack.text import StreamCleaner
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.web_calls import Doubt, Refused
@@ -85,19 +89,26 @@ class AnswerStream:
         intent = await self._outbox.begin(self._claim, self._key)
         if intent.ts or not intent.first:
             raise Refused("already_begun", "an earlier owner began this answer")
-        data = await self._outbox.calls.make(
-            "chat.startStream",
-            lambda: self._outbox.client.chat_startStream(
+        since = time.time()
+
+        async def start() -> AsyncSlackResponse:
+            await self._outbox.still_ours(self._claim, self._key, since)
+            return await self._outbox.client.chat_startStream(
                 channel=self._place.channel,
                 thread_ts=self._place.thread_ts,
                 markdown_text=piece,
                 recipient_team_id=self._place.team,
                 recipient_user_id=self._reader,
-            ),
-            priority="stream",
-        )
+            )
+
+        try:
+            data = await self._outbox.calls.make("chat.startStream", start, priority="stream")
+        except Doubt:
+            # It may have begun, under an id that nobody knows: a message that would stay half-written.
+            await self._outbox.sweep(self._place, waits=self._outbox.lookup.looks)
+            raise
         self._ts = str(data["ts"])
-        await self._outbox.store.outbox_draft(self._claim, self._key, self._ts)
+        await self._outbox.draft(self._claim, self._key, self._ts)
 
     async def _append(self, piece: str) -> None:
         await self._outbox.calls.make(
@@ -127,8 +138,7 @@ class AnswerStream:
             await self.abandon()
             return None
         except Doubt:
-            found = await self._outbox.find(self._place, self._key)
-            if not found:
+            if not await self._ended_after_all():
                 await self.abandon()
                 return None
         return await self._outbox.done(self._claim, self._key, self._ts)
@@ -144,6 +154,13 @@ class AnswerStream:
                 metadata=metadata(self._place, self._key),
             ),
         )
+
+    async def _ended_after_all(self) -> bool:
+        """Whether a stop that was left in doubt went through. Where that cannot be seen, the message is replaced."""
+        try:
+            return bool(await self._outbox.find(self._place, self._key))
+        except InDoubt:
+            return False
 
     async def _settle(self) -> None:
         """Let a piece that is on its way arrive, and send no more."""

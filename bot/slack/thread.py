@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
+from collections.abc import Coroutine
+from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.aside import Aside
 from bot.slack.background import Background
 from bot.slack.card_painter import CardPainter
 from bot.slack.client import close_client
 from bot.slack.files import download
+from bot.slack.open_questions import close_open_questions, closed_question
 from bot.slack.outbox import Outbox, Sent
+from bot.slack.publisher import Publisher
 from bot.slack.session import STATUS, set_status
 from bot.slack.stream import AnswerStream
 from bot.slack.views import answer as answer_view
 from bot.slack.views import ending
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.question import question, question_answered, question_dropped
+from bot.slack.views.question import question, question_dropped
 from bot.slack.web_calls import Doubt, Refused
 from handoff import messages
 from handoff.contracts import Artifact
@@ -29,6 +33,9 @@ from handoff.store.interface import Claim, JobKey, Store
 
 log = logging.getLogger(__name__)
 
+LAST_EDITS = 2.0
+"""Seconds that a job which is let go of waits for what its thread is still to be told."""
+
 
 class Thread:
     """Shows jobs in their threads. One serves all the jobs of an instance."""
@@ -36,12 +43,14 @@ class Thread:
     def __init__(self, client: AsyncWebClient, outbox: Outbox, store: Store, *, model_label: str) -> None:
         self._client = client
         self._outbox = outbox
+        self._publisher = Publisher(outbox)
         self._store = store
         self._model_label = model_label
         self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
         self._painters: dict[JobKey, CardPainter] = {}
         self._statuses: dict[JobKey, tuple[Job, Ask]] = {}
         self._background = Background()
+        self._edits: dict[JobKey, set[asyncio.Task[None]]] = {}
 
     async def fetch(self, claim: Claim, ask: Ask) -> AttachmentsFetched:
         """Bring the request's files into the store, side by side; what cannot be had is a named gap."""
@@ -56,14 +65,17 @@ class Thread:
             digest = await self._store.put_blob(claim.key, data)
             kept = Artifact(id=digest, name=file.name, media_type=file.media_type, size=len(data), about="attached")
             artifacts.append(kept)
-        return AttachmentsFetched(at=time.time(), request=ask.id, artifacts=tuple(artifacts), faults=tuple(faults))
+        return AttachmentsFetched(
+            at=self._store.clock(), request=ask.id, artifacts=tuple(artifacts), faults=tuple(faults)
+        )
 
     async def post(self, claim: Claim, job: Job, ask: Ask, key: str) -> Sent:
         """Put the message of that key into the thread, once. Raises Gone if the job is no longer ours."""
         place = job.place
         if key == messages.card(ask.id):
-            sent = await self._outbox.post(claim, place, key, plan_card(job, ask, time.time()))
-            self._painter(claim.key).drew(ask)
+            sent = await self._outbox.post(claim, place, key, plan_card(job, ask, self._store.clock()))
+            if not sent.adopted:  # an earlier owner drew it, some time ago
+                self._painter(claim).drew(ask)
             return sent
         if key == messages.card_end(ask.id):
             return await self._paint_the_end(job, ask)
@@ -87,8 +99,8 @@ class Thread:
         except KeyError:
             return Sent("", f"{artifact.name} is no longer kept")
         if artifact.publish_as == "canvas":
-            return await self._outbox.canvas(claim, job.place, key, artifact, data.decode("utf-8", "replace"))
-        return await self._outbox.upload(claim, job.place, key, artifact, data)
+            return await self._publisher.canvas(claim, job.place, key, artifact, data.decode("utf-8", "replace"))
+        return await self._publisher.file(claim, job.place, key, artifact, data)
 
     async def _post_the_end(self, claim: Claim, job: Job, ask: Ask) -> Sent:
         key = messages.answer(ask.id)
@@ -96,7 +108,7 @@ class Thread:
         if ask.answer is None:
             if stream is not None:
                 await stream.abandon()
-            return await self._outbox.post(claim, job.place, key, self._ending(job, ask))
+            return await self._outbox.post(claim, job.place, key, self._ending(job, ask), streamed=True)
         parts = answer_view.answer(job, ask, self._model_label)
         if stream is not None:
             sent = await stream.finish(parts, answer_view.answer_end(job, ask, self._model_label))
@@ -105,7 +117,8 @@ class Thread:
         sent = Sent("")
         for number, part in enumerate(parts):
             last = number == len(parts) - 1
-            sent = await self._outbox.post(claim, job.place, key if last else f"{key}:{number}", part)
+            part_key = key if last else f"{key}:{number}"
+            sent = await self._outbox.post(claim, job.place, part_key, part, streamed=last)
             if sent.fault:
                 break
         return sent
@@ -145,7 +158,7 @@ class Thread:
         painter = self._painters.pop(_key(job), None)
         if painter is not None:
             await painter.stop()
-        shown = await self._outbox.update(job.place, ts, plan_card(job, ask, time.time()))
+        shown = await self._outbox.update(job.place, ts, plan_card(job, ask, self._store.clock()))
         return Sent(ts if shown else "", "" if shown else "the card could not be edited")
 
     async def begin_answer(self, claim: Claim, job: Job, ask: Ask) -> AnswerStream:
@@ -155,45 +168,75 @@ class Thread:
         return stream
 
     def changed(self, claim: Claim, before: Job, after: Job) -> None:
-        """Redraw the card if a row of it changed, close answered questions, tell Slack the session's status."""
+        """Redraw the card if a row of it changed, close answered questions, tell Slack the session's status.
+
+        After a takeover nobody knows what the last owner still told the thread: all of it is told again.
+        """
         ask = after.latest
         old = before.ask(ask.id)
-        if old is None or STATUS[old.state] != STATUS[ask.state]:
+        taken_over = after.takeovers > before.takeovers
+        released = before.aside is not None and after.aside is None
+        if old is None or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask)
+        if taken_over:
+            self._edit(claim.key, close_open_questions(self._outbox, after), "close questions after a takeover")
         if old is None or ask.refusal:
             return
         for name, work in ask.work.items():
             then = old.work.get(name)
             if then is None or then.question is None:
                 continue
-            if work.question is None:
-                self._close_question(after, ask, then, work)
+            if work.question is None or work.question.number != then.question.number:
+                self._close_question(after, ask, then)
             elif old.failure is None and ask.failure is not None:
-                self._redraw_question(after, ask, then, question_dropped(then.subtask.title, then.question.message))
+                self._redraw_question(after, ask, then, question_dropped(then.subtask.title, then.question))
         ts = ask.posted.get(messages.card(ask.id), "")
         if ts and ask.answer is None and ask.failure is None:  # after that, only the card's last edit is drawn
-            self._painter(claim.key).show(after, ask, ts)
+            self._painter(claim).show(after, ask, ts)
 
-    def _painter(self, key: JobKey) -> CardPainter:
-        painter = self._painters.get(key)
+    async def set_aside(self, claim: Claim, aside: Aside) -> None:
+        """Tell the thread that its job is set aside; put the card and the session right as far as can be.
+
+        Raises Gone if the job is no longer ours.
+        """
+        message = ending.set_aside(
+            aside.place.job_id, aside.step, aside.reason, user=aside.user, readable=aside.readable
+        )
+        sent = await self._outbox.post(claim, aside.place, aside.key, message)
+        if sent.fault:
+            log.warning("job %s: its thread could not be told: %s", aside.place.job_id, sent.fault)
+        ask = aside.job.current if aside.job else None
+        if aside.job is not None and ask is not None and (ts := ask.posted.get(messages.card(ask.id))):
+            await self._outbox.update(aside.place, ts, plan_card(aside.job, ask, self._store.clock()))
+        title, user = aside.title, aside.user
+        await set_status(self._client, self._outbox.calls, aside.place, "suspended", title=title, user=user)
+
+    def _painter(self, claim: Claim) -> CardPainter:
+        painter = self._painters.get(claim.key)
         if painter is None:
-            painter = self._painters[key] = CardPainter(self._outbox)
+            painter = self._painters[claim.key] = CardPainter(self._outbox, claim)
         return painter
 
-    def _close_question(self, job: Job, ask: Ask, then: Work, now: Work) -> None:
+    def _close_question(self, job: Job, ask: Ask, then: Work) -> None:
         """Take the buttons off a question that was answered, and say who decided."""
-        asked = then.question
-        if asked is None or len(now.answers) <= len(then.answers):
-            return
-        text = now.answers[-1].text.removeprefix("Answered by a person: ")
-        closed = question_answered(ask, then.subtask.title, asked.message, ask.request.user, text, time.time())
-        self._redraw_question(job, ask, then, closed)
+        closed = closed_question(ask, ask.work[then.subtask.id], then.question.number) if then.question else None
+        if closed is not None:
+            self._redraw_question(job, ask, then, closed)
 
     def _redraw_question(self, job: Job, ask: Ask, then: Work, message: Outgoing) -> None:
         number = then.question.number if then.question else 0
         ts = ask.posted.get(messages.question(ask.id, then.subtask.id, number), "")
         if ts:
-            self._background.start(self._outbox.update(job.place, ts, message), "close a question")
+            self._edit(_key(job), self._outbox.update(job.place, ts, message), "close a question")
+        else:  # it was answered before the log knew where it is: an owner died, or the answer was very quick
+            self._edit(_key(job), close_open_questions(self._outbox, job), "close a question")
+
+    def _edit(self, key: JobKey, work: Coroutine[Any, Any, object], what: str) -> None:
+        """Tell the thread something in passing; a job that rests is let go of once it was told."""
+        edits = self._edits.setdefault(key, set())
+        task = self._background.start(work, what)
+        edits.add(task)
+        task.add_done_callback(edits.discard)
 
     def _show_status(self, job: Job, ask: Ask) -> None:
         """Tell Slack the session's status; calls of one job go out in order, and only the latest counts."""
@@ -201,7 +244,7 @@ class Thread:
         busy = key in self._statuses
         self._statuses[key] = (job, ask)
         if not busy:
-            self._background.start(self._set_statuses(key), "set the session status")
+            self._edit(key, self._set_statuses(key), "set the session status")
 
     async def _set_statuses(self, key: JobKey) -> None:
         told: tuple[Job, Ask] | None = None
@@ -218,13 +261,16 @@ class Thread:
     async def left(self, key: JobKey, *, rests: bool = False) -> None:
         """The job is no longer in our hands: stop drawing, and drop unfinished streams.
 
-        `rests`: it waits for people or for a time to come, so the card must say so first.
+        `rests`: it waits for people or for a time to come, so the thread must say so first.
         """
         painter = self._painters.pop(key, None)
         if painter is not None:
             await painter.stop(up_to_date=rests)
         for name in [name for name in self._streams if name[0] == key]:
             self._streams.pop(name).drop()
+        edits = self._edits.pop(key, set())
+        if rests and edits:
+            await asyncio.wait(edits, timeout=LAST_EDITS)
 
     async def close(self) -> None:
         """Let what is under way arrive, and close the client."""

@@ -46,10 +46,15 @@ class Refused(Exception):
 
 
 class WebCalls:
-    """Makes calls on the shared budget."""
+    """Makes calls on the shared budget.
+
+    `seen` is told of each call, by its method, how it ended: ok, limited (a 429), failed (a 5xx or no answer; it may
+    be made again) or refused.
+    """
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
+        self.seen: Callable[[str, str], None] = _unseen
 
     async def make(
         self,
@@ -80,10 +85,12 @@ class WebCalls:
             except SlackApiError as error:
                 wait = self._wait_after(error, method, channel, again=again)
             except (OSError, TimeoutError, aiohttp.ClientError, ValueError) as error:
+                self.seen(method, "failed")
                 if not again:
                     raise Doubt(f"{method}: {type(error).__name__}") from error
                 wait = WAITS[min(attempt, len(WAITS) - 1)]
             else:
+                self.seen(method, "ok")
                 return response.data if isinstance(response.data, dict) else {}
             log.info("%s: tried again in %.1f s", method, wait)
             await asyncio.sleep(wait)
@@ -97,10 +104,17 @@ class WebCalls:
         if response.status_code == 429 or code == "ratelimited":
             wait = min(float(response.headers.get("Retry-After", 1)), LONGEST_RETRY_AFTER)
             self.budget.hold(method, channel, wait)
+            self.seen(method, "limited")
             return wait
         if response.status_code >= 500 or code in {"internal_error", "fatal_error", "service_unavailable"}:
+            self.seen(method, "failed")
             if not again:
                 raise Doubt(f"{method}: HTTP {response.status_code} {code}") from error
             return WAITS[0]
+        self.seen(method, "refused")
         detail = "; ".join((data.get("response_metadata") or {}).get("messages", [])[:3])
         raise Refused(code or f"HTTP {response.status_code}", detail) from error
+
+
+def _unseen(method: str, outcome: str) -> None:
+    """Nobody counts."""

@@ -11,7 +11,7 @@ import pytest
 from bot.slack.budget import Budget
 from bot.slack.card_painter import GATHER, CardPainter
 from bot.slack.client import close_client, make_client
-from bot.slack.outbox import Outbox
+from bot.slack.outbox import Gone, Outbox
 from bot.slack.views.card import plan_card
 from bot.workspace.server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
@@ -58,11 +58,11 @@ async def card() -> AsyncIterator[Card]:
     client = make_client(workspace.bot_token, workspace.api_url)
     store = MemoryStore()
     outbox = Outbox(client, store, Budget(), bot_user_id=workspace.bot_user_id)
-    made = Card(workspace, CardPainter(outbox), place)
     key = JobKey(place.team, place.job_id)
     await store.ingest(key, "{}", dedupe=("1",))
     claim = await store.claim("me", lease=30, schema=1)
     assert isinstance(claim, Claim)
+    made = Card(workspace, CardPainter(outbox, claim), place)
     job, ask = made.job()
     made.ts = (await outbox.post(claim, place, "card", plan_card(job, ask, 0.0))).ts
     made.painter.drew(ask)
@@ -97,4 +97,13 @@ async def test_the_last_change_is_drawn_on_leaving(card: Card) -> None:
 async def test_nothing_is_drawn_where_the_end_follows(card: Card) -> None:
     card.show("complete", "complete")
     await card.painter.stop()
+    assert card.edits == []
+
+
+async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(card: Card) -> None:
+    store, claim = card.painter._outbox.store, card.painter._claim
+    await store.release(claim, due=0.0)
+    assert await store.claim("next", lease=30, schema=1)
+    with pytest.raises(Gone):
+        await card.painter._draw(*card.job("complete"), card.ts, since=0.0)
     assert card.edits == []

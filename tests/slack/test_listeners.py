@@ -338,7 +338,7 @@ async def test_a_fault_is_logged_without_anybodys_words(scene: Scene, caplog: py
     with caplog.at_level(logging.DEBUG, logger="bot"):
         response = await scene.app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=body))
     assert response.status == 500
-    assert "ConnectionError: the store is away" in caplog.text
+    assert "StoreError: the store is away" in caplog.text
     assert "secret" not in caplog.text
 
 

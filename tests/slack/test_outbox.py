@@ -2,14 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.slack.budget import Budget
 from bot.slack.client import close_client, make_client
-from bot.slack.outbox import Gone, Outbox, Sent
+from bot.slack.outbox import FRESH, Gone, Outbox, Sent
+from bot.slack.publisher import Publisher
 from bot.slack.stream import AnswerStream
 from bot.slack.views.outgoing import Outgoing
 from bot.workspace.server import Workspace
@@ -27,6 +29,7 @@ class Scene:
     def __init__(self, workspace: Workspace, outbox: Outbox, store: MemoryStore, place: Place, claim: Claim) -> None:
         self.workspace = workspace
         self.outbox = outbox
+        self.publisher = Publisher(outbox)
         self.store = store
         self.place = place
         self.claim = claim
@@ -87,7 +90,9 @@ async def test_a_message_is_posted_with_its_key(scene: Scene) -> None:
 
 
 async def test_a_second_post_of_the_same_key_is_the_first(scene: Scene) -> None:
-    assert await scene.post() == await scene.post()
+    first, second = await scene.post(), await scene.post()
+    assert first.ts == second.ts
+    assert second.adopted
     assert len(scene.seen()) == 1
 
 
@@ -108,7 +113,7 @@ async def test_a_lost_reply_and_a_lagging_history_still_make_one(scene: Scene) -
 
 async def test_a_new_owner_adopts_what_the_old_one_posted(scene: Scene) -> None:
     await scene.outbox.begin(scene.claim, "k")
-    ts = await scene.outbox._post_once(scene.place, "k", HELLO)
+    ts = await scene.outbox._post_once(scene.claim, scene.place, "k", HELLO, time.time())
     claim = await scene.taken_over()
     sent = await scene.outbox.post(claim, scene.place, "k", HELLO)
     assert sent.ts == ts
@@ -147,17 +152,17 @@ async def test_blocks_that_slack_refuses_still_leave_the_text(scene: Scene) -> N
 async def test_a_file_comes_once(scene: Scene, method: str) -> None:
     scene.workspace.faults.add(method, "lost_reply")
     artifact = Artifact(id="a" * 64, name="chart.png", media_type="image/png", size=3, about="A chart")
-    sent = await scene.outbox.upload(scene.claim, scene.place, "f", artifact, b"PNG")
+    sent = await scene.publisher.file(scene.claim, scene.place, "f", artifact, b"PNG")
     files = [file for message in scene.seen() for file in message.get("files", [])]
     assert [file["id"] for file in files] == [sent.ts]
     claim = await scene.taken_over()
-    again = await scene.outbox.upload(claim, scene.place, "f", artifact, b"PNG")
+    again = await scene.publisher.file(claim, scene.place, "f", artifact, b"PNG")
     assert again.ts == sent.ts
 
 
 async def test_a_canvas_is_posted_as_a_link(scene: Scene) -> None:
     artifact = Artifact(id="a" * 64, name="note.md", media_type="text/markdown", about="The note", publish_as="canvas")
-    sent = await scene.outbox.canvas(scene.claim, scene.place, "c", artifact, "# Note\nHello")
+    sent = await scene.publisher.canvas(scene.claim, scene.place, "c", artifact, "# Note\nHello")
     (message,) = scene.seen()
     assert message["ts"] == sent.ts
     assert "The note" in message["text"]
@@ -165,14 +170,14 @@ async def test_a_canvas_is_posted_as_a_link(scene: Scene) -> None:
 
 async def test_a_canvas_in_a_channel_can_be_read_there(scene: Scene) -> None:
     artifact = Artifact(id="a" * 64, name="note.md", media_type="text/markdown", about="The note", publish_as="canvas")
-    sent = await scene.outbox.canvas(scene.claim, scene.place, "c", artifact, "# Note\nHello")
+    sent = await scene.publisher.canvas(scene.claim, scene.place, "c", artifact, "# Note\nHello")
     (granted,) = scene.workspace.calls("canvases.access.set")
     assert granted.ok
     assert granted.args["channel_ids"] == scene.place.channel
     shown = await scene.outbox.client.files_info(file=granted.args["canvas_id"])
     assert shown["file"]["permalink"] in scene.seen()[0]["text"]
-    again = await scene.outbox.canvas(await scene.taken_over(), scene.place, "c", artifact, "# Note\nHello")
-    assert again == sent
+    again = await scene.publisher.canvas(await scene.taken_over(), scene.place, "c", artifact, "# Note\nHello")
+    assert again.ts == sent.ts
     assert scene.workspace.call_count("canvases.create") == 1
 
 
@@ -181,7 +186,7 @@ async def test_a_canvas_in_a_direct_message_can_be_read_by_its_person(scene: Sce
     ts = await ana.say(ana.dm, "a note, please")
     place = Place(team=scene.place.team, channel=ana.dm, thread_ts=ts)
     artifact = Artifact(id="a" * 64, name="note.md", media_type="text/markdown", about="The note", publish_as="canvas")
-    sent = await scene.outbox.canvas(scene.claim, place, "c", artifact, "# Note\nHello")
+    sent = await scene.publisher.canvas(scene.claim, place, "c", artifact, "# Note\nHello")
     assert sent.fault == ""
     (granted,) = scene.workspace.calls("canvases.access.set")
     assert granted.ok
@@ -229,6 +234,212 @@ async def test_a_half_written_stream_of_a_dead_owner_is_replaced(scene: Scene) -
     await scene.workspace.until(scene.seen)
     stream.drop()
     claim = await scene.taken_over()
-    await scene.outbox.post(claim, scene.place, "answer", HELLO)
+    await scene.outbox.post(claim, scene.place, "answer", HELLO, streamed=True)
     (message,) = scene.seen()
     assert message["text"] == "Hello"
+
+
+# -- what an owner that died leaves behind -------------------------------------------------------
+
+
+TEA = Artifact(id="a" * 64, name="tea.txt", media_type="text/plain", size=5, about="Tea")
+NOTE = Artifact(id="a" * 64, name="note.md", media_type="text/markdown", about="The note", publish_as="canvas")
+
+
+def files(scene: Scene) -> list[str]:
+    return [file["id"] for message in scene.seen() for file in message.get("files", [])]
+
+
+async def died_at(scene: Scene, method: str, work: Callable[[], Coroutine[Any, Any, object]]) -> Claim:
+    """Begin some work, end it while the answer to its first call of a method is on its way, and take the job over."""
+    scene.workspace.faults.add(method, "slow_reply", seconds=30)
+    task = asyncio.create_task(work())
+    await polled(lambda: scene.workspace.call_count(method))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return await scene.taken_over()
+
+
+async def test_another_file_of_the_same_name_is_not_taken_for_ours(scene: Scene) -> None:
+    first = await scene.publisher.file(scene.claim, scene.place, "f1", TEA, b"green")
+    await scene.outbox.begin(scene.claim, "f2")
+    claim = await scene.taken_over()
+    second = await scene.publisher.file(claim, scene.place, "f2", TEA, b"black")
+    assert files(scene) == [first.ts, second.ts]
+    assert first.ts != second.ts
+    assert await scene.workspace.file(second.ts) == b"black"
+
+
+async def test_a_file_that_a_dead_owner_showed_is_found_by_its_id(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    claim = await died_at(
+        scene,
+        "files.completeUploadExternal",
+        lambda: scene.publisher.file(scene.claim, scene.place, "f", TEA, b"green"),
+    )
+    sent = await scene.publisher.file(claim, scene.place, "f", TEA, b"green")
+    assert files(scene) == [sent.ts]
+    assert scene.workspace.call_count("files.completeUploadExternal") == 1
+    assert [record.event for record in caplog.records if hasattr(record, "event")] == ["reconciled"]
+
+
+async def test_a_file_that_a_dead_owner_only_uploaded_is_shown_under_its_id(scene: Scene) -> None:
+    file_id = await scene.publisher._upload(TEA, b"green")
+    await scene.outbox.begin(scene.claim, "f")
+    await scene.outbox.draft(scene.claim, "f", file_id)
+    sent = await scene.publisher.file(await scene.taken_over(), scene.place, "f", TEA, b"green")
+    assert files(scene) == [sent.ts] == [file_id]
+    assert scene.workspace.call_count("files.getUploadURLExternal") == 1
+
+
+async def test_an_upload_that_slack_has_forgotten_is_made_again(scene: Scene) -> None:
+    await scene.outbox.begin(scene.claim, "f")
+    await scene.outbox.draft(scene.claim, "f", "F0FORGOTTEN")
+    sent = await scene.publisher.file(await scene.taken_over(), scene.place, "f", TEA, b"green")
+    assert files(scene) == [sent.ts]
+
+
+async def test_a_canvas_that_a_dead_owner_made_gets_its_link(scene: Scene) -> None:
+    claim = await died_at(
+        scene, "files.info", lambda: scene.publisher.canvas(scene.claim, scene.place, "c", NOTE, "# Note")
+    )
+    sent = await scene.publisher.canvas(claim, scene.place, "c", NOTE, "# Note")
+    assert [message["ts"] for message in scene.seen()] == [sent.ts]
+    assert scene.workspace.call_count("canvases.create") == 1
+
+
+async def test_a_canvas_in_a_direct_message_is_opened_to_its_person_after_a_crash(scene: Scene) -> None:
+    ana = scene.workspace.person("ana")
+    place = Place(team=scene.place.team, channel=ana.dm, thread_ts=await ana.say(ana.dm, "a note, please"))
+    claim = await died_at(
+        scene, "chat.postMessage", lambda: scene.publisher.canvas(scene.claim, place, "c", NOTE, "# Note")
+    )
+    assert not scene.workspace.calls("canvases.access.set")
+    sent = await scene.publisher.canvas(claim, place, "c", NOTE, "# Note")
+    (granted,) = scene.workspace.calls("canvases.access.set")
+    assert granted.args["user_ids"] == ana.id
+    links = [message["ts"] for message in scene.workspace.thread(place.channel, place.thread_ts)[1:]]
+    assert links == [sent.ts]
+    assert scene.workspace.call_count("canvases.create") == 1
+
+
+async def test_a_stream_whose_beginning_was_lost_is_swept_away(scene: Scene) -> None:
+    scene.workspace.faults.add("chat.startStream", "lost_reply")
+    stream = scene.stream()
+    await stream.write("Half of the ans")
+    await scene.workspace.until(scene.seen)
+    assert await stream.finish([HELLO], []) is None
+    await scene.outbox.post(scene.claim, scene.place, "answer", HELLO, streamed=True)
+    (message,) = scene.seen()
+    assert message["text"] == "Hello"
+
+
+async def test_a_stream_that_died_before_its_id_was_recorded_is_replaced(scene: Scene) -> None:
+    stream = scene.stream()
+    scene.workspace.faults.add("chat.startStream", "slow_reply", seconds=30)
+    await stream.write("Half of the ans")
+    await scene.workspace.until(scene.seen)
+    assert stream._pump is not None
+    stream._pump.cancel()
+    claim = await scene.taken_over()
+    intents = await scene.store.outbox(claim.key)
+    assert intents["answer"].draft_ts == ""
+    await scene.outbox.post(claim, scene.place, "answer", HELLO, streamed=True)
+    (message,) = scene.seen()
+    assert message["text"] == "Hello"
+
+
+async def test_an_answer_whose_end_went_through_is_adopted_and_never_deleted(scene: Scene) -> None:
+    stream = scene.stream()
+    await stream.write("The whole ")
+    await scene.workspace.until(scene.seen)
+    await stream.write("answer.")
+    claim = await died_at(scene, "chat.stopStream", lambda: stream.finish([HELLO], []))
+    sent = await scene.outbox.post(claim, scene.place, "answer", HELLO, streamed=True)
+    (message,) = scene.seen()
+    assert message["ts"] == sent.ts
+    assert "The whole answer." in str(message)
+    assert sent.adopted
+    assert not scene.workspace.calls("chat.delete")
+
+
+async def test_only_our_own_unfinished_stream_is_ever_deleted(scene: Scene) -> None:
+    """Messages without a key, of the same second too, are somebody's: another program's with the same token, say."""
+    client = scene.outbox.client
+    channel, thread_ts = scene.place.channel, scene.place.thread_ts
+    await scene.outbox.post(scene.claim, scene.place, "question", HELLO)
+    await client.chat_postMessage(channel=channel, thread_ts=thread_ts, text="a notice")
+    stream = scene.stream()
+    await stream.write("Half of the ans")
+    await scene.workspace.until(lambda: len(scene.seen()) == 3)
+    stream.drop()
+    await client.chat_postMessage(channel=channel, thread_ts=thread_ts, text="another notice")
+    claim = await scene.taken_over()
+    await scene.outbox.post(claim, scene.place, "answer", Outgoing("The answer", ()), streamed=True)
+    assert [message["text"] for message in scene.seen()] == ["Hello", "a notice", "another notice", "The answer"]
+
+
+async def test_a_plain_message_deletes_nothing(scene: Scene) -> None:
+    """A second request's card is posted while something of ours without a key is in the thread."""
+    await scene.outbox.begin(scene.claim, "card")
+    stream = scene.stream()
+    await stream.write("Half of the ans")
+    await scene.workspace.until(scene.seen)
+    claim = await scene.taken_over()
+    await scene.outbox.post(claim, scene.place, "card", HELLO)
+    assert len(scene.seen()) == 2
+    assert not scene.workspace.calls("chat.delete")
+
+
+async def test_a_thread_that_may_not_be_read_leaves_a_message_in_doubt(scene: Scene) -> None:
+    await scene.outbox.begin(scene.claim, "k")
+    scene.workspace.faults.add("conversations.replies", "error", error="missing_scope")
+    sent = await scene.outbox.post(await scene.taken_over(), scene.place, "k", HELLO)
+    assert sent.ts == ""
+    assert "cannot be told" in sent.fault
+    assert scene.seen() == []
+
+
+async def test_a_look_that_failed_is_no_look(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.slack.lookup.FURTHER_PAUSE", 0.01)
+    await scene.outbox.begin(scene.claim, "k")
+    ts = await scene.outbox._post_once(scene.claim, scene.place, "k", HELLO, time.time())
+    scene.outbox.lookup.looks = (0.0,)
+    scene.workspace.faults.add("conversations.replies", "server_error_before", times=5)
+    sent = await scene.outbox.post(await scene.taken_over(), scene.place, "k", HELLO)
+    assert sent == Sent(ts, adopted=True)
+    assert len(scene.seen()) == 1
+
+
+async def test_a_message_is_found_on_the_second_page_of_a_long_thread(scene: Scene) -> None:
+    ana = scene.workspace.person("ana")
+    for number in range(210):
+        await ana.say(scene.place.channel, f"reply {number}", thread_ts=scene.place.thread_ts)
+    await scene.outbox.begin(scene.claim, "k")
+    ts = await scene.outbox._post_once(scene.claim, scene.place, "k", HELLO, time.time())
+    sent = await scene.outbox.post(await scene.taken_over(), scene.place, "k", HELLO)
+    assert sent == Sent(ts, adopted=True)
+
+
+async def test_who_looked_long_for_an_earlier_post_and_lost_the_job_meanwhile_posts_nothing(scene: Scene) -> None:
+    await scene.outbox.begin(scene.claim, "k")
+    claim = await scene.taken_over()
+    scene.outbox.lookup.looks = (0.0, FRESH + 0.2)
+    posting = asyncio.create_task(scene.outbox.post(claim, scene.place, "k", HELLO))
+    await polled(lambda: scene.workspace.call_count("conversations.replies"))
+    await scene.taken_over()
+    with pytest.raises(Gone):
+        await posting
+    assert scene.seen() == []
+
+
+async def test_who_waited_for_slack_and_lost_the_job_meanwhile_posts_nothing(scene: Scene) -> None:
+    scene.workspace.faults.add("chat.postMessage", "rate_limited", retry_after=3)
+    posting = asyncio.create_task(scene.post())
+    await polled(lambda: scene.workspace.call_count("chat.postMessage"))
+    await scene.taken_over()
+    with pytest.raises(Gone):
+        await posting
+    assert scene.seen() == []

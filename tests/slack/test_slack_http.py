@@ -72,6 +72,14 @@ async def test_what_slack_signed_gets_in(door: Door) -> None:
     assert await door.knock(json.dumps(challenge).encode()) == (200, '{"challenge": "say this"}')
 
 
+async def test_what_could_not_be_recorded_is_not_accepted(door: Door) -> None:
+    door.desk.away = True
+    assert (await door.knock(event()))[0] == 500, "Slack delivers it again"
+    door.desk.away = False
+    assert (await door.knock(event()))[0] == 200
+    assert len(door.desk.requests) == 1
+
+
 async def test_a_replayed_request_changes_nothing(door: Door) -> None:
     for _ in range(3):
         assert (await door.knock(event()))[0] == 200

@@ -18,7 +18,8 @@ from bot.slack.views.status import JobLine, status_job, status_list, trace, trac
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.contracts import Attachment, Finding, Place, Plan, Request, Result, Subtask, Usage
-from handoff.job import Ask, Failure, Job, Question, SubtaskState, Work
+from handoff.doubts import OPTIONS, Doubt
+from handoff.job import Ask, Decision, Failure, Job, Question, SubtaskState, Work
 from handoff.store.interface import Entry
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
@@ -62,6 +63,19 @@ def rows(message: Outgoing) -> list[tuple[str, str, str]]:
 def question_work(**more: Any) -> Work:
     asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1001.0)
     return work("a", "input_required", question=asked, **more)
+
+
+def asked_of(ask: Ask) -> Question:
+    asked = ask.work["a"].question
+    assert asked is not None
+    return asked
+
+
+def doubtful(what: str, reason: str) -> Ask:
+    """A request of which one subtask does not know whether it wrote something."""
+    intent = ev.ToolStarted(at=1.0, request="100.1", subtask="a", attempt=1, call="c", tool="post_note", what=what)
+    asked = Question(1, f"Was this carried out? {what}", OPTIONS, 1.0, Doubt("c", what, reason))
+    return ask_of(work("a", "input_required", question=asked, checkpoints=(intent,)))
 
 
 def test_a_card_has_a_row_for_each_subtask() -> None:
@@ -165,16 +179,42 @@ def test_long_and_many_options_become_numbers() -> None:
 
 def test_an_answered_question_has_no_buttons_and_says_who_decided() -> None:
     ask = ask_of(question_work())
-    shown = taken(question_answered(ask, "Do a", "Which year?", "U0000000A", "2026", 1005.0))
+    shown = taken(question_answered("Do a", Decision(asked_of(ask), "U0000000A", "2026", 1005.0)))
     assert '"button"' not in shown
     assert "<@U0000000A> answered “2026”" in shown
     assert "Which year?" in shown
 
 
 def test_a_question_of_a_stopped_request_has_no_buttons() -> None:
-    shown = taken(question_dropped("Do a", "Which year?"))
+    shown = taken(question_dropped("Do a", asked_of(ask_of(question_work()))))
     assert '"button"' not in shown
     assert "No answer is needed any more" in shown
+
+
+def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
+    ask = doubtful("post_note(text='tea')", "I was interrupted while it was under way")
+    message = question(job_of(ask), ask, ask.work["a"])
+    shown = taken(message)
+    assert "<@U0000000A> *Do a* needs you to check something. Was this carried out?" in shown
+    assert "post_note(text='tea')" in shown
+    assert "I cannot tell: I was interrupted while it was under way." in shown
+    elements = message.blocks[1]["elements"]
+    assert [each["text"]["text"] for each in elements] == ["It happened", "It did not happen", "Stop this part"]
+    choices = [choice_of(each["value"]) for each in elements]
+    assert [choice.text for choice in choices if choice] == ["It happened", "It did not happen", "Stop this part"]
+
+
+def test_what_may_have_been_carried_out_is_named_in_every_end() -> None:
+    ask = replace(doubtful("post_note(text='tea')", "it was cut off"), cancelled_by="U0000000A")
+    assert "Unknown, please check* whether this was carried out:\\n• post_note(text='tea')" in taken(
+        cancelled(job_of(ask), ask)
+    )
+    broken = replace(ask, cancelled_by="", failure=Failure("Do a", "stopped by a person"))
+    assert "• post_note(text='tea')" in taken(failed(job_of(broken), broken))
+    assert "• unknown, please check: post_note(text='tea')" in json.dumps(
+        answer_end(job_of(ask), ask, "m"), ensure_ascii=False
+    )
+    assert "This is unknown, please check." in taken(question_dropped("Do a", asked_of(ask)))
 
 
 @pytest.mark.parametrize("value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"r","subtask":"s"}'])
@@ -329,11 +369,16 @@ def test_no_view_lets_hostile_words_through() -> None:
         written=2.0,
     )
     job = job_of(ask)
+    in_doubt = replace(doubtful(EVIL, EVIL), cancelled_by="U0000000A", failure=Failure(EVIL, EVIL, EVIL))
     messages = [
         plan_card(job, ask, 3.0),
         plan_card(job, replace(ask, plan=None, work=MappingProxyType({}), answer=None, failure=None), 3.0),
         question(job, ask, works["input_required"]),
-        question_answered(ask, EVIL, EVIL, "U0000000A", EVIL, 1.0),
+        question(job, in_doubt, in_doubt.work["a"]),
+        question_answered(EVIL, Decision(asked, "U0000000A", EVIL, 1.0)),
+        question_dropped(EVIL, asked_of(in_doubt)),
+        cancelled(job, in_doubt),
+        failed(job, in_doubt),
         *answer(job, ask, EVIL),
         failed(job, ask),
         cancelled(job, replace(ask, cancelled_by="U0000000A")),

@@ -1,0 +1,53 @@
+"""Questions that nobody has to answer any more: how they look then, and the ones that still show their buttons."""
+
+from __future__ import annotations
+
+import logging
+
+from bot.slack.lookup import key_of
+from bot.slack.outbox import Outbox
+from bot.slack.views.outgoing import Outgoing
+from bot.slack.views.question import question_answered, question_dropped
+from bot.slack.web_calls import Doubt, Refused
+from handoff import messages
+from handoff.job import Ask, Job, Work
+
+log = logging.getLogger(__name__)
+
+
+def closed_question(ask: Ask, work: Work, number: int) -> Outgoing | None:
+    """How a question (counted from 1) looks once it is closed, or None while it is open."""
+    title = work.subtask.title
+    decision = next((one for one in work.decisions if one.question.number == number), None)
+    if decision is not None:
+        return question_answered(title, decision)
+    asked_last = work.question
+    if ask.failure is not None and asked_last is not None and asked_last.number == number:
+        return question_dropped(title, asked_last)
+    return None
+
+
+async def close_open_questions(outbox: Outbox, job: Job) -> None:
+    """Take the buttons off closed questions where the job's last owner died before it did.
+
+    They are told by their keys: a question may have been answered before the log knew that it was posted.
+    """
+    closed = {
+        messages.question(ask.id, work.subtask.id, number): message
+        for ask in job.asks
+        for work in ask.work.values()
+        for number in range(1, work.questions + work.doubts + 1)
+        if (message := closed_question(ask, work, number)) is not None
+    }
+    if not closed:
+        return
+    try:
+        thread = await outbox.lookup.thread(job.place)
+    except (Refused, Doubt) as error:
+        log.warning("job %s: closed questions may still have their buttons: %s", job.id, error)
+        return
+    for shown in thread:
+        key = key_of(shown)
+        ours = shown.get("user") == outbox.lookup.bot_user_id and key in closed
+        if ours and any(block.get("type") == "actions" for block in shown.get("blocks") or ()):
+            await outbox.update(job.place, str(shown["ts"]), closed[key])

@@ -1,0 +1,19 @@
+"""Bots that never find what an earlier one posted: to see that the comparison of ends can fail."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+from bot.slack.lookup import Lookup
+from handoff.contracts import Place
+from tests.crash.bot import serve
+
+
+async def finds_nothing(_: Lookup, __: Place, ___: str) -> str:
+    """In the place of the look-up."""
+    return ""
+
+
+if __name__ == "__main__":
+    with patch.object(Lookup, "message", finds_nothing):
+        serve()

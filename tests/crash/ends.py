@@ -1,0 +1,119 @@
+"""What a job came to, in words that two runs can be compared by: ids, times and what follows from them are left out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from bot.slack.lookup import key_of
+from handoff import events as ev
+from handoff.engine import fold
+from tests.system.scene import Json, Talk, block_of, buttons, shown
+
+_TIMES = re.compile(r"\b\d+(\.\d+)? (s|min|h)\b( \d+ (s|min)\b)?")
+_DATE = re.compile(r"<!date[^>]*>|at \d{9,}")
+_GAIN = re.compile(r" · \d specialists side by side: [\d.]+x faster than one by one")
+_LINK = re.compile(r"https?://\S+")
+_IDS = re.compile(r"<@U\w+>|\bJ[0-9A-Z]{10}\b")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A message as people see it."""
+
+    key: str
+    text: str
+    buttons: tuple[str, ...]
+    files: tuple[str, ...]
+    unfinished: bool
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a job. `messages` are in order but for the card and files, which come in any."""
+
+    messages: tuple[Shown, ...]
+    state: str
+    answer: str
+    status: str
+    posted: tuple[str, ...]
+    readable: tuple[bool, ...]
+    """For each canvas whose link was posted, whether its people may open it."""
+
+
+async def end_of(talk: Talk) -> tuple[End | None, str]:
+    """The end that a job has come to, or None and why it is not over yet."""
+    head = await talk.scene.store.head(talk.key)
+    entries = await talk.scene.store.log(talk.key)
+    events = [ev.load(entry.payload) for entry in entries]
+    job = fold(events)
+    if head is None or job is None:
+        return None, "there is no job yet"
+    if job.current is not None or head.owner or head.due is not None or await talk.scene.store.inbox(talk.key):
+        return None, f"not over: {job.latest.state}, owner {head.owner!r}, due {head.due}"
+    check_log([entry.seq for entry in entries], head.seq, events)
+    messages = [_shown(message) for message in talk.replies()]
+    ordered = [one for one in messages if _in_order(one)] + sorted(
+        (one for one in messages if not _in_order(one)), key=lambda one: (one.key, one.files)
+    )
+    posted = sorted(
+        _plain(event.key, talk) + ("!" if event.fault else "") for event in events if isinstance(event, ev.Posted)
+    )
+    end = End(
+        messages=tuple(ordered),
+        state=job.latest.state,
+        answer=job.latest.answer or "",
+        status=talk.status(),
+        posted=tuple(posted),
+        readable=tuple(
+            _readable(talk, message) for message in talk.replies() if "Canvas: " in str(message.get("text"))
+        ),
+    )
+    return end, ""
+
+
+def without_questions(end: End) -> End:
+    """The end without the questions that were answered."""
+    messages = (one for one in end.messages if not one.key.startswith("question") or one.buttons)
+    return replace(end, messages=tuple(messages), posted=tuple(key for key in end.posted if ":question" not in key))
+
+
+def check_log(seqs: list[int], last: int, events: list[ev.Event]) -> None:
+    """A log has no gap, and says of nothing twice that it ended or was posted."""
+    assert seqs == list(range(1, last + 1)), f"a gap in the log: {seqs}, head at {last}"
+    once = Counter(
+        f"{event.type} {getattr(event, 'key', '')}{getattr(event, 'subtask', '')}"
+        for event in events
+        if isinstance(event, ev.Posted | ev.ResultReturned | ev.AnswerWritten | ev.PlanProposed | ev.RequestAdded)
+    )
+    assert set(once.values()) <= {1}, f"twice in the log: {once}"
+
+
+def _shown(message: Json) -> Shown:
+    key = key_of(message).partition(":")[2]
+    kind = "card" if block_of(message, "plan") else key
+    text = _GAIN.sub("", _TIMES.sub("T", _DATE.sub("D", _IDS.sub("I", _LINK.sub("L", shown(message))))))
+    return Shown(
+        key=re.sub(r"^file:.*", "file", kind),
+        text=" ".join(text.split()),
+        buttons=tuple(buttons(message)),
+        files=tuple(file["name"] for file in message.get("files") or ()),
+        unfinished=bool(message.get("streaming")),
+    )
+
+
+def _in_order(one: Shown) -> bool:
+    return one.key.startswith(("question", "answer"))
+
+
+def _plain(key: str, talk: Talk) -> str:
+    return re.sub(r":file:.*", ":file", key.replace(talk.ts, ""))
+
+
+def _readable(talk: Talk, message: Json) -> bool:
+    """Whether the canvas behind a link is open to the channel, or to the person of a direct message."""
+    found = re.search(r"/(F\w+)/", str(message["text"]))
+    assert found is not None, message["text"]
+    granted = [call for call in talk.scene.workspace.calls("canvases.access.set") if call.ok]
+    return any(call.args.get("canvas_id") == found[1] for call in granted)

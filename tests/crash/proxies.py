@@ -1,0 +1,189 @@
+"""Proxies around the bot's boundaries: they change nothing, and name each passage."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import patch
+from urllib.parse import urlsplit
+
+import aiohttp
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.models.choosing import ChosenModel
+from bot.slack.client import make_client
+from handoff.contracts import Tier
+from handoff.store.interface import Store
+from specialists.dialogue import ModelCall, Turn
+from specialists.toolkits.tool import Tool
+from tests.crash.points import Passages
+
+WRITES = frozenset(
+    {"ingest", "signal", "claim", "beat", "release", "commit", "set_aside", "reinstate", "put_blob"}
+    | {"outbox_begin", "outbox_draft", "outbox_done", "put_schedule", "fire_schedule"}
+)
+READS = frozenset(
+    {"clock", "log", "inbox", "head", "jobs_of", "outbox", "get_blob", "due_schedules", "signals", "now", "next_due"}
+    | {"full", "check", "close"}
+)
+
+
+class WatchedStore:
+    """A store whose writes have names."""
+
+    def __init__(self, store: Store, passages: Passages) -> None:
+        self._store = store
+        self._passages = passages
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        return self._watched(name, found) if name in WRITES else found
+
+    def _watched(self, name: str, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        @functools.wraps(call)
+        async def watched(*args: Any, **options: Any) -> Any:
+            what = written(name, args)
+            self._passages.at("before", *what)
+            answer = await call(*args, **options)
+            if name != "claim" or answer is not None:
+                self._passages.at("after", *what)
+            return answer
+
+        return watched
+
+
+def written(name: str, args: tuple[Any, ...]) -> list[str]:
+    """What a call of a writing method is about, in words that do not depend on ids or timing."""
+    if name == "commit":
+        return [f"commit {_event(payload)}" for payload in args[3]]
+    if name in {"ingest", "signal", "set_aside", "reinstate"}:
+        return [f"{name} {_event(args[1])}"]
+    if name.startswith("outbox_"):
+        return [f"{name} {_key(args[1])}"]
+    return [name]
+
+
+def _event(payload: str) -> str:
+    fields = json.loads(payload)
+    about = _key(fields["key"]) if "key" in fields and fields["type"] == "Posted" else fields.get("subtask", "")
+    return f"{fields['type']} {about}".strip()
+
+
+def _key(key: str) -> str:
+    """A message's key without the request's id; a file's without its digest."""
+    _, _, rest = key.partition(":")
+    return "file" if rest.startswith("file:") else rest
+
+
+class WatchedModel:
+    """A model whose calls have names."""
+
+    def __init__(self, model: ChosenModel, passages: Passages) -> None:
+        self._model = model
+        self._passages = passages
+
+    @property
+    def label(self) -> str:
+        """See `Model.label`."""
+        return self._model.label
+
+    @property
+    def tiers(self) -> Mapping[Tier, str]:
+        """See `ChosenModel.tiers`."""
+        return self._model.tiers
+
+    async def reply(self, call: ModelCall) -> Turn:
+        """See `Model.reply`."""
+        async with self._passages.around(f"model {call.purpose}"):
+            return await self._model.reply(call)
+
+    async def warm(self) -> None:
+        """See `ChosenModel.warm`."""
+        await self._model.warm()
+
+    async def close(self) -> None:
+        """See `Model.close`."""
+        await self._model.close()
+
+
+def watched_tools(tools: Mapping[str, Tool], passages: Passages) -> dict[str, Tool]:
+    """Tools whose runs and look-ups have names."""
+
+    def watched(what: str, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        @functools.wraps(call)
+        async def run(*args: Any) -> Any:
+            async with passages.around(what):
+                return await call(*args)
+
+        return run
+
+    return {
+        name: replace(
+            tool,
+            run=watched(f"tool {name}", tool.run),
+            look_up=watched(f"look-up {name}", tool.look_up) if tool.look_up else None,
+        )
+        for name, tool in tools.items()
+    }
+
+
+def watched_client(passages: Passages, token: str, base_url: str) -> AsyncWebClient:
+    """The bot's client, each of whose HTTP requests has a name; Bolt's copies of it share its session."""
+    client = make_client(token, base_url)
+    plain = client.session
+    if plain is None:
+        raise AssertionError("the client was made without a session")
+    client.session = aiohttp.ClientSession(timeout=plain.timeout, trace_configs=[_tracing(passages)])
+    plain.detach()
+    return client
+
+
+def _tracing(passages: Passages) -> aiohttp.TraceConfig:
+    trace = aiohttp.TraceConfig()
+
+    async def begun(_: aiohttp.ClientSession, __: SimpleNamespace, sent: aiohttp.TraceRequestStartParams) -> None:
+        passages.at("before", request_name(str(sent.url)))
+
+    async def ended(_: aiohttp.ClientSession, __: SimpleNamespace, got: aiohttp.TraceRequestEndParams) -> None:
+        passages.at("after", request_name(str(got.url)))
+
+    trace.on_request_start.append(begun)
+    trace.on_request_end.append(ended)
+    return trace
+
+
+def request_name(url: str) -> str:
+    """The Web API's method, or where else a request goes: an upload or a download."""
+    parts = [part for part in urlsplit(url).path.split("/") if part]
+    return parts[1] if parts[0] == "api" and len(parts) > 1 else parts[0]
+
+
+@contextlib.contextmanager
+def watched_slack(passages: Passages) -> Iterator[None]:
+    """While this lasts, the bots that are wired here have watched clients, and their acknowledgements have names."""
+    send = SocketModeClient.send_message
+
+    async def watched(self: SocketModeClient, message: str) -> None:
+        async with passages.around("ack"):
+            await send(self, message)
+
+    with (
+        patch("bot.app.make_client", functools.partial(watched_client, passages)),
+        patch.object(SocketModeClient, "send_message", watched),
+    ):
+        yield
+
+
+@contextlib.asynccontextmanager
+async def watched_store(store: Store, passages: Passages) -> AsyncIterator[Store]:
+    """A watched store, closed at the end."""
+    try:
+        yield cast("Store", WatchedStore(store, passages))  # it has all methods, by way of __getattr__
+    finally:
+        await store.close()

@@ -1,0 +1,278 @@
+"""The jobs that are killed: each a request, the words of a model, and what people do meanwhile.
+
+The words follow from the call alone, so that a model says the same after a
+restart. There is no provider between: what is told of here is the bot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from bot.models.choosing import ANTHROPIC_TIERS
+from bot.workspace.people import Attached
+from bot.workspace.refusal import ActionFailed
+from handoff.contracts import Tier, Usage
+from specialists.dialogue import ModelCall, ToolCall, Turn
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from tests.system.brains import subtask
+from tests.system.scene import Talk, buttons
+
+Words = Callable[[ModelCall], Awaitable[Turn]]
+SHOWS = 0.5
+"""Seconds between two pieces of a streamed answer: a little more than the bot gathers."""
+
+
+def turn(text: str = "", *calls: tuple[str, dict[str, Any]]) -> Turn:
+    """A model's turn: words, or calls."""
+    made = tuple(ToolCall(id=f"call_{n}", name=name, arguments=given) for n, (name, given) in enumerate(calls))
+    return Turn(text=text, calls=made, stop="tool_use" if made else "end", usage=Usage(calls=1))
+
+
+def result(content: str) -> Turn:
+    """A specialist's end."""
+    return turn("", ("return_result", {"summary": content[:60], "content": content, "confidence": 90}))
+
+
+def says(*turns: Turn) -> Words:
+    """One turn after the other, by how many replies of tools the call brings along."""
+
+    async def words(call: ModelCall) -> Turn:
+        told = sum(len(message.replies) for message in call.messages)
+        return turns[min(told, len(turns) - 1)]
+
+    return words
+
+
+def planned(*subtasks: dict[str, Any]) -> Words:
+    """A planner's words."""
+    return says(turn(json.dumps({"goal": "Tea", "subtasks": subtasks, "strategy": "merge", "instruction": ""})))
+
+
+async def hangs(_: ModelCall) -> Turn:
+    """A model that is at it for long."""
+    await asyncio.sleep(60)
+    return result("Far too late.")
+
+
+async def streams(call: ModelCall) -> Turn:
+    """An answer in pieces, slow enough for a stream."""
+    pieces = ["Tea is ready. ", "The scones are warm. ", "The jam is red."]
+    for piece in pieces:
+        if call.on_text is not None:
+            await call.on_text(piece)
+        await asyncio.sleep(SHOWS)
+    return turn("".join(pieces))
+
+
+async def asks_first(call: ModelCall) -> Turn:
+    """A question, and once it is answered a result with the answer in it."""
+    brief = call.messages[0].text
+    if "Answered by a person: " in brief:
+        return result("Chosen: " + brief.rpartition("Answered by a person: ")[2].split("\n")[0].strip())
+    return turn(
+        "", ("escalate", {"reason": "ambiguous_input", "message": "Which city?", "options": ["Oslo", "Bergen"]})
+    )
+
+
+async def writes(call: ModelCall) -> Turn:
+    """A letter, and again if somebody says that it was not sent; then the end."""
+    replies = [reply for message in call.messages for reply in message.replies]
+    if replies and "not carried out" not in replies[-1].text:
+        return result("It is sent.")
+    wish = ToolCall(id=f"letter_{len(replies)}", name="send_letter", arguments={"text": "tea is ready"})
+    return Turn(text="", calls=(wish,), stop="tool_use", usage=Usage(calls=1))
+
+
+async def nothing(_: Talk, __: Path) -> None:
+    """Nobody does anything."""
+
+
+async def clicks(talk: Talk, _: Path) -> None:
+    """Answer the question; a click on a dead bot is seen to fail, and made again."""
+    while True:
+        for message in [message for message in talk.words() if "Oslo" in buttons(message)]:
+            try:
+                await talk.scene.person().click(talk.channel, message["ts"], "answer:0")
+            except ActionFailed:
+                continue
+            return
+        await asyncio.sleep(0.02)
+
+
+async def checks(talk: Talk, far_side: Path) -> None:
+    """Say what became of the letter, should the bot ask."""
+    while True:
+        for message in [message for message in talk.words() if "It happened" in buttons(message)]:
+            button = "answer:0" if await asyncio.to_thread(far_side.exists) else "answer:1"
+            try:
+                await talk.scene.person().click(talk.channel, message["ts"], button)
+            except ActionFailed:
+                continue
+            return
+        await asyncio.sleep(0.02)
+
+
+async def stops(talk: Talk, _: Path) -> None:
+    """Say stop once the work has begun."""
+    await talk.until(lambda job: job.latest.work and all(w.state == "in_progress" for w in job.latest.work.values()))
+    await talk.say("@leadhand stop")
+
+
+class FilesArguments(BaseModel):
+    """What make_files takes."""
+
+    model_config = ConfigDict(extra="forbid")
+    canvas: bool = False
+
+
+async def make_files(arguments: FilesArguments, workbench: Workbench) -> ToolOutcome:
+    """Make files."""
+    if arguments.canvas:
+        made = [await workbench.keep("n.md", b"# Tea\n", media_type="text/markdown", about="Tea", publish_as="canvas")]
+    else:
+        made = [
+            await workbench.keep("tea.txt", text, media_type="text/plain", about="Tea", publish_as="file")
+            for text in (b"green", b"black")
+        ]
+    return ToolOutcome("Made.", artifacts=tuple(made))
+
+
+class TextArguments(BaseModel):
+    """What count_words takes."""
+
+    model_config = ConfigDict(extra="forbid")
+    text: str
+
+
+async def count_words(arguments: TextArguments, workbench: Workbench) -> ToolOutcome:
+    """Count words."""
+    del workbench
+    return ToolOutcome(f"{len(arguments.text.split())} words")
+
+
+def tools(far_side: Path) -> dict[str, Tool]:
+    """The tools of the crew of these scenarios. `far_side` is where letters arrive, a line each."""
+
+    async def send_letter(arguments: TextArguments, workbench: Workbench) -> ToolOutcome:
+        """Send a letter."""
+        del workbench
+        with far_side.open("a") as box:
+            box.write(f"{arguments.text}\n")
+        return ToolOutcome("Sent.")
+
+    return {
+        "send_letter": Tool("send_letter", "write", TextArguments, send_letter),
+        "make_files": Tool("make_files", "read", FilesArguments, make_files),
+        "count_words": Tool("count_words", "read", TextArguments, count_words),
+    }
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A request and all that goes with it. `words` are by the purpose of a call.
+
+    `letters` is how many arrive at the far side. `may_ask`: after a crash people may be asked one thing more.
+    """
+
+    name: str
+    words: Mapping[str, Words] = field(repr=False)
+    text: str = "Get tea ready"
+    files: tuple[Attached, ...] = ()
+    channel: str = "#general"
+    people: Callable[[Talk, Path], Coroutine[Any, Any, None]] = nothing
+    letters: int = 0
+    may_ask: bool = False
+
+
+class PlayedModel:
+    """A model that says a scenario's words."""
+
+    label = "played"
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+
+    @property
+    def tiers(self) -> Mapping[Tier, str]:
+        """See `ChosenModel.tiers`."""
+        return ANTHROPIC_TIERS
+
+    async def reply(self, call: ModelCall) -> Turn:
+        """See `Model.reply`."""
+        return await self._scenario.words[call.purpose](call)
+
+    async def warm(self) -> None:
+        """See `ChosenModel.warm`."""
+
+    async def close(self) -> None:
+        """See `Model.close`."""
+
+
+WRITER = subtask("text", "writer")
+REVIEWER = subtask("check", "reviewer")
+LONG = "\n\n".join(f"Paragraph {n}: " + f"tea number {n} is ready. " * 60 for n in range(18))
+_ALL = (
+    Scenario("plain", {"planner": planned(WRITER), "specialist:writer": says(result("Tea is ready."))}),
+    Scenario(
+        "streamed",
+        {
+            "planner": planned(WRITER, REVIEWER),
+            "specialist:writer": says(result("Tea is ready.")),
+            "specialist:reviewer": says(turn("", ("count_words", {"text": "tea is ready"})), result("Three words.")),
+            "synthesizer": streams,
+        },
+    ),
+    Scenario(
+        "question",
+        {"planner": planned(WRITER), "specialist:writer": asks_first},
+        people=clicks,
+    ),
+    Scenario(
+        "files",
+        {
+            "planner": planned(WRITER),
+            "specialist:writer": says(turn("", ("make_files", {})), result("Two files of one name.")),
+        },
+    ),
+    Scenario(
+        "canvas",
+        {
+            "planner": planned(WRITER),
+            "specialist:writer": says(turn("", ("make_files", {"canvas": True})), result("A canvas.")),
+        },
+    ),
+    Scenario(
+        "canvas_direct",
+        {
+            "planner": planned(WRITER),
+            "specialist:writer": says(turn("", ("make_files", {"canvas": True})), result("A canvas.")),
+        },
+        channel="@leadhand",
+    ),
+    Scenario("cancel", {"planner": planned(WRITER), "specialist:writer": hangs}, people=stops),
+    Scenario(
+        "attachment",
+        {"planner": planned(WRITER), "specialist:writer": says(result("Read."))},
+        files=(("tea.csv", b"tea,cups\ngreen,2\n"),),
+    ),
+    Scenario(
+        "write",
+        {
+            "planner": planned(WRITER),
+            "specialist:writer": writes,
+        },
+        people=checks,
+        letters=1,
+        may_ask=True,
+    ),
+    Scenario("long", {"planner": planned(WRITER), "specialist:writer": says(result(LONG))}),
+)
+SCENARIOS: Mapping[str, Scenario] = MappingProxyType({scenario.name: scenario for scenario in _ALL})

@@ -1,0 +1,91 @@
+"""A real process is killed at a named point of each scenario; a second one brings the job to the same end.
+
+`after` a passage the world differs from before it, and `before` the next one it is as it was then, so that here
+the points after whatever changes something are run, and of the others a part, drawn by a seed.
+`python -m tests.crash` runs every point.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from handoff.store.interface import Store
+from tests.crash.__main__ import kill_at_all, stages_on
+from tests.crash.nursery import nursery
+from tests.crash.play import Broke, Stage, Undisturbed
+from tests.crash.proxies import READS, WRITES, request_name
+from tests.crash.scenarios import SCENARIOS
+
+on_one_loop = pytest.mark.asyncio(loop_scope="module")
+SEED = 1
+SHARE = 0.1
+"""How much of the points is run that change nothing."""
+CHANGES = ("commit", "ingest", "signal", "outbox", "chat.", "files.complete", "upload", "canvases", "tool ", "release")
+LANES = 8
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stages(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[list[Stage]]:
+    """Workspaces to play in, side by side."""
+    folder = tmp_path_factory.mktemp("bots")
+    async with nursery(folder) as bots, stages_on(server_url, bots, folder, LANES) as made:
+        yield made
+
+
+def drawn(name: str, undisturbed: Undisturbed) -> list[str]:
+    """The points of a scenario that are run here."""
+    dice = random.Random(f"{SEED} {name}")
+    return [
+        point
+        for point in undisturbed.points
+        if point.startswith(tuple(f"after {change}" for change in CHANGES)) or dice.random() < SHARE
+    ]
+
+
+@on_one_loop
+@pytest.mark.parametrize("name", sorted(SCENARIOS))
+async def test_a_crash_changes_nothing_of_the_end(stages: list[Stage], name: str) -> None:
+    undisturbed = await stages[0].undisturbed(name)
+    points = drawn(name, undisturbed)
+    faults, missed = await kill_at_all(stages, [(name, point) for point in points], {name: undisturbed})
+    assert not faults, "\n\n".join(faults)
+    assert len(missed) <= len(points) // 5, f"too many points were never reached: {missed}"
+
+
+@on_one_loop
+async def test_a_second_bot_that_does_not_look_is_found_out(stages: list[Stage], tmp_path: Path) -> None:
+    """The comparison can fail: with a look-up that finds nothing, a message is there twice."""
+    undisturbed = await stages[0].undisturbed("plain")
+    async with nursery(tmp_path, "tests.crash.blind_bot") as blind:
+        stage = stages[0].with_bots(blind)
+        with pytest.raises(Broke):
+            await stage.killed("plain", "after chat.postMessage#1", undisturbed)
+
+
+def test_every_method_of_the_store_is_known() -> None:
+    promised = {name for name, value in vars(Store).items() if callable(value) and not name.startswith("_")}
+    assert promised == WRITES | READS
+    assert not WRITES & READS
+
+
+def test_all_requests_to_slack_go_through_one_session() -> None:
+    """The session whose requests have names is the only one that the bot's Slack side makes."""
+    root = Path(__file__).parents[2] / "bot" / "slack"
+    made = [
+        path.name
+        for path in sorted(root.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "ClientSession"
+    ]
+    assert made == ["client.py"]
+
+
+def test_requests_are_named_by_method() -> None:
+    assert request_name("https://slack.com/api/chat.postMessage") == "chat.postMessage"
+    assert request_name("https://files.slack.com/upload/v1/abc") == "upload"

@@ -1,0 +1,100 @@
+"""kill -9 in the first layer of the job of six: what was in flight is called once more, and nothing else is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections import Counter
+from dataclasses import replace
+
+from handoff import events as ev
+from handoff.store.redis import RedisStore
+from specialists.registry import load_crew
+from specialists.toolkits.tool import ToolOutcome, Workbench
+from tests.bench.scenario import CREW, REQUEST, LookupArguments, lookup, lookups
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.scripts import SCRIPTS, purpose_of
+from tests.providers.server import ProviderServer
+from tests.providers.wire import WireRequest
+from tests.system.brains import connect, purposes
+from tests.system.scene import Scene, bot_in, scene_on
+
+FIRST_LAYER = ("w1", "w2", "w3", "w4")
+
+
+class Held:
+    """The script of the job of six; the second turns of the first layer wait until they are let go."""
+
+    def __init__(self) -> None:
+        self.waiting: Counter[str] = Counter()
+        self.let_go = asyncio.Event()
+
+    async def __call__(self, request: WireRequest) -> Reply | Fault:
+        """One reply."""
+        name = purpose_of(request).partition(":")[2]
+        if name in FIRST_LAYER and any(message.replies for message in request.messages):
+            self.waiting[name] += 1
+            await self.let_go.wait()
+        said = SCRIPTS["six"](request)
+        return said if isinstance(said, Reply | Fault) else await said
+
+
+async def test_a_kill_in_the_first_layer_repeats_only_what_was_in_flight(server_url: str) -> None:
+    held = Held()
+    ran: Counter[str] = Counter()
+
+    async def counted(arguments: LookupArguments, workbench: Workbench) -> ToolOutcome:
+        """Look up the figure of a part, such as w1."""
+        ran[arguments.part] += 1
+        return await lookup(arguments, workbench)
+
+    crew = load_crew(CREW, {name: replace(tool, run=counted) for name, tool in lookups().items()})
+    async with scene_on(server_url, rate_limits=False) as scene, ProviderServer(held) as server:
+        killed = await _bot(scene, server, server_url)
+        asked = await scene.ask(REQUEST)
+        store = await RedisStore.connect(server_url)
+        talk = replace(scene, store=store).thread(asked.channel, asked.ts)
+        await talk.seen(lambda: set(held.waiting) == set(FIRST_LAYER))
+        await talk.until(lambda job: all(len(job.latest.work[name].checkpoints) == 2 for name in FIRST_LAYER))
+        killed.kill()
+        await killed.wait()
+        before = Counter(purposes(server))
+        held.let_go.set()
+        async with bot_in(
+            scene.workspace, server_url, prefix="lh", model=connect("chat", server), crew=crew, lease=1.0
+        ):
+            job = await talk.over()
+        after = Counter(purposes(server)) - before
+        returned = Counter(event.subtask for event in await talk.of(ev.ToolReturned))
+        await store.close()
+
+    assert job.latest.state == "completed"
+    assert before == Counter({"planner": 1, **{f"specialist:{name}": 2 for name in FIRST_LAYER}})
+    repeated = {f"specialist:{name}": 1 for name in FIRST_LAYER}
+    assert after == Counter({**repeated, "specialist:w5": 2, "specialist:w6": 2, "synthesizer": 1})
+    assert ran == Counter({"w5": 1, "w6": 1}), "a tool that had ended is not run again"
+    assert set(returned.values()) == {1}
+    assert len(talk.cards()) == len(talk.words()) == 1
+
+
+async def _bot(scene: Scene, server: ProviderServer, url: str) -> asyncio.subprocess.Process:
+    """The bot of the benchmark, in a process of its own, once it is there."""
+    settings = {
+        "SLACK_BOT_TOKEN": scene.workspace.bot_token,
+        "SLACK_APP_TOKEN": scene.workspace.app_token,
+        "SLACK_API_URL": scene.workspace.api_url,
+        "REDIS_URL": url,
+        "OPENAI_API_KEY": "bar",
+        "OPENAI_BASE_URL": server.openai_url,
+        "LEADHAND_MODEL": "openai",
+        "LEADHAND_LEASE": "1",
+        "LEADHAND_SLACK_UNLIMITED": "1",
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.bench.bot", env={**os.environ, **settings}, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"ready\n"
+    return process
