@@ -1,6 +1,9 @@
 # Two commands do everything on a machine with Python 3.11 or newer and make:
 #   make try    a thread becomes a job, on your own machine
 #   make test   all checks and tests
+#   make chaos  three instances at work while everything around them fails: SEED=n MINUTES=m, by default a random
+#               seed, which is printed, and ten minutes
+#   make mutants  takes the guards of "once" away, one at a time, and shows that the tests notice each
 # The rest: make check (lint, types, arrows), make bench, make lock, make clean.
 
 # The first Python that runs and is new enough; a name on the PATH alone may be a shim for nothing.
@@ -11,7 +14,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := $(BIN)/uv --quiet --no-progress
 
-.PHONY: try test check bench lock clean
+.PHONY: try test check bench chaos mutants lock clean
 
 try: $(VENV)/.ready
 	@$(BIN)/leadhand try
@@ -27,6 +30,12 @@ check: $(VENV)/.ready-dev
 
 bench: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.bench
+
+chaos: $(VENV)/.ready-dev
+	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
+
+mutants: $(VENV)/.ready-dev
+	@$(BIN)/python -m tests.mutants
 
 # The environment comes from the hash-checked locks alone. uv (itself from the lock) installs in seconds what pip
 # takes most of a minute for.

@@ -32,15 +32,15 @@ def _run(options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415 - not needed for --help
     import logging  # noqa: PLC0415 - the same
 
+    from bot.operation import logs  # noqa: PLC0415 - the same
     from bot.settings import SettingsError, read_settings  # noqa: PLC0415 - the same
     from handoff.store.interface import StoreError  # noqa: PLC0415 - the same
 
-    logging.basicConfig(
-        level=logging.INFO if options.verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    level = logging.INFO if options.command == "run" else logging.WARNING
     try:
-        return asyncio.run(_stoppable(_command(options)(options, read_settings())))
+        settings = read_settings()
+        logs.configure(settings.log, verbose=options.verbose, level=level, secrets=settings.secrets)
+        return asyncio.run(_stoppable(_command(options)(options, settings)))
     except (SettingsError, StoreError) as error:
         print(f"leadhand: {error}", file=sys.stderr)
         return 1
@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         ("check", "prove tokens, scopes, Redis and models before anything runs"),
     ):
         command = commands.add_parser(name, help=text, epilog=_environment(), formatter_class=_Raw)
-        command.add_argument("-v", "--verbose", action="store_true", help="log what happens")
+        command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
     return parser
 
 
@@ -104,7 +104,7 @@ def _add_try(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--port", type=_port, default=3900, help="the page's port; default 3900, 0 for any free one")
     command.add_argument("--no-browser", action="store_true", help="do not open the page")
-    command.add_argument("-v", "--verbose", action="store_true", help="log what happens")
+    command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
 def _port(text: str) -> int:

@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.desk import JobDesk
 from bot.instance import Instance, end
 from bot.models.choosing import ChosenModel
+from bot.operation.logs import about
+from bot.operation.metered import MeteredPerformer
+from bot.operation.metrics import Metrics
+from bot.owner import Performer
 from bot.performer import Shell
 from bot.settings import Settings, SettingsError
 from bot.slack.budget import Budget
 from bot.slack.client import close_client, make_client
 from bot.slack.connection import Bolt, bot_user, make_bolt
 from bot.slack.listeners import register
+from bot.slack.lookup import LOOKS
 from bot.slack.outbox import Outbox
 from bot.slack.proof import NotConnected
 from bot.slack.thread import Thread
@@ -25,6 +31,9 @@ from handoff.store.interface import Store
 from specialists.registry import CREWS, Crew, CrewError, load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.search import SearchSettings
+
+if TYPE_CHECKING:
+    from handoff.store.redis import RedisStore
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +46,7 @@ def manifest_path() -> Path:
 
 
 @contextlib.asynccontextmanager
-async def open_store(settings: Settings) -> AsyncIterator[Store]:
+async def open_store(settings: Settings) -> AsyncIterator[RedisStore]:
     """The store of REDIS_URL, else the embedded one. Raises StoreError if it may not be used."""
     from handoff.store.redis import RedisStore  # noqa: PLC0415 - redis is imported when a store is opened
 
@@ -84,13 +93,24 @@ class App:
     store: Store
     model: ChosenModel
     thread: Thread
+    work: asyncio.Task[None]
+    """The instance's own: it ends when the instance does."""
 
 
 @contextlib.asynccontextmanager
-async def running(settings: Settings, store: Store, model: ChosenModel, crew: Crew | None = None) -> AsyncIterator[App]:
+async def running(
+    settings: Settings,
+    store: Store,
+    model: ChosenModel,
+    crew: Crew | None = None,
+    *,
+    looks: Sequence[float] = LOOKS,
+    metrics: Metrics | None = None,
+) -> AsyncIterator[App]:
     """A bot at work on `store`. Leaving lets go of its jobs, so that another instance can go on.
 
-    `crew` is the one of the settings unless given. Raises SettingsError if that cannot be read.
+    `crew` is the one of the settings unless given; `looks` are those of `Outbox`; `metrics` count what happens.
+    Raises SettingsError if the crew cannot be read.
     """
     crew = crew or open_crew(settings)
     client = make_client(settings.bot_token, settings.slack_api_url)
@@ -100,20 +120,22 @@ async def running(settings: Settings, store: Store, model: ChosenModel, crew: Cr
         await close_client(client)
         raise SettingsError(str(error)) from None
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
-    outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=me)
+    outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=me, looks=looks)
     thread = Thread(client, outbox, store, model_label=model.label)
-    instance = Instance(
-        store, Shell(store, thread, model, crew.specialists), slots=settings.slots, lease=settings.lease
-    )
+    performer: Performer = Shell(store, thread, model, crew.specialists)
+    if metrics is not None:
+        performer, outbox.calls.seen = MeteredPerformer(performer, metrics), metrics.slack_called
+    instance = Instance(store, performer, slots=settings.slots, lease=settings.lease)
     desk = JobDesk(store, instance, admins=settings.admins)
     background = register(bolt, desk)
-    work = asyncio.create_task(instance.run())
+    with about(instance=instance.name):
+        work = asyncio.create_task(instance.run())
     warming = asyncio.create_task(model.warm())
     try:
-        yield App(bolt, instance, store, model, thread)
+        yield App(bolt, instance, store, model, thread, work)
     finally:
+        await instance.stop()
         await end(work)
         await asyncio.gather(warming, return_exceptions=True)
-        await background.drain()
-        await thread.close()
+        await asyncio.gather(background.drain(), thread.close())
         await model.close()

@@ -18,6 +18,7 @@ from bot.slack.proof import NotConnected, bot_account, prove_app_token, scope_fa
 from handoff.store.interface import StoreError
 
 WARNING = "Warning: "
+MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,8 @@ def _port_fault(port: int) -> str:
 
 
 async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
-    from handoff.store.redis import RedisStore  # noqa: PLC0415 - redis is imported when it is used
+    from handoff.store.faults import FULL  # noqa: PLC0415 - redis is imported when it is used
+    from handoff.store.redis import RedisStore  # noqa: PLC0415 - the same
 
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
     try:
@@ -117,14 +119,25 @@ async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
             store = await RedisStore.connect(url)
             try:
                 about, faults = await store.about(), await store.check()
+                memory = await store.memory()
             finally:
                 await store.close()
     except StoreError as error:
         yield Verdict("Redis", fault=str(error))
         return
-    hard = [fault for fault in faults if not fault.startswith(WARNING)]
+    full = [fault for fault in faults if fault.startswith(FULL)]
+    hard = [fault for fault in faults if not fault.startswith((WARNING, FULL))]
     risks = [fault.removeprefix(WARNING) for fault in faults if fault.startswith(WARNING)]
-    yield Verdict("Redis", f"{about} ({where})", "; ".join(hard), "; ".join(risks))
+    parts = f"{store.partitions} partitions"
+    yield Verdict("Redis", f"{about}, {parts} ({where})", "; ".join(hard), "; ".join(risks))
+    yield Verdict("Redis memory", _share(*memory), risk="; ".join(full))
+
+
+def _share(used: int, limit: int) -> str:
+    """How much memory is used, in words."""
+    if not limit:
+        return f"{used / MIB:,.1f} MiB used; no `maxmemory` is set, so the machine's memory is the limit"
+    return f"{100 * used // limit} % of `maxmemory` used ({used / MIB:,.1f} of {limit / MIB:,.1f} MiB)"
 
 
 @contextlib.asynccontextmanager

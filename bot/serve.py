@@ -5,30 +5,50 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import logging
 import signal
 from collections.abc import AsyncIterator
 
 from bot.app import open_crew, open_store, running
-from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
+from bot.operation.logs import about
+from bot.operation.watch import Watch
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import Bolt, http, socket_mode
+from bot.slack.connection import Bolt, Ear, http, socket_mode
 from bot.slack.proof import NotConnected
+
+log = logging.getLogger(__name__)
 
 
 async def serve(options: argparse.Namespace, settings: Settings) -> int:
     """Run until SIGTERM or Ctrl-C. Raises SettingsError or StoreError where it cannot start."""
     del options
     require_slack(settings)
-    open_crew(settings)
-    async with open_store(settings) as store:
-        try:
-            model = await choose_model(settings.env)
-        except ModelSettingsError as error:
-            raise SettingsError(str(error)) from None
-        async with running(settings, store, model) as app, connected(app.bolt, settings) as where:
-            print(f"Leadhand is listening ({where}); model: {model.label}. Ctrl-C stops it.", flush=True)  # noqa: T201
-            await until_told()
+    watch = Watch()
+    crew = watch.crew(open_crew(settings))
+    async with watch.door(settings.operation) as door, open_store(settings) as plain:
+        store, model = watch.store(plain), watch.model(await chosen_model(settings))
+        async with running(settings, store, model, crew, metrics=watch.metrics) as app:
+            with about(instance=app.instance.name), watch.over(app.instance, app.work, slots=settings.slots):
+                async with connected(app.bolt, settings) as ear:
+                    watch.signs.hears = ear.hears
+                    where = f"{ear}; health and metrics: {door}" if door else f"{ear}"
+                    print(f"Leadhand is listening ({where}); model: {model.label}. Ctrl-C stops it.", flush=True)  # noqa: T201
+                    log.info("started: %d slots, a lease of %g s", settings.slots, settings.lease)
+                    await until_told()
+                    watch.signs.stopping = True
+                    app.instance.leave()  # at once: jobs are handed over while the ear closes
+                    log.info("stopping: jobs under way: %d", app.instance.owned)
+    log.info("stopped")
     return 0
+
+
+async def chosen_model(settings: Settings) -> ChosenModel:
+    """The model of the settings. Raises SettingsError."""
+    try:
+        return await choose_model(settings.env)
+    except ModelSettingsError as error:
+        raise SettingsError(str(error)) from None
 
 
 def require_slack(settings: Settings) -> None:
@@ -45,8 +65,8 @@ def require_slack(settings: Settings) -> None:
 
 
 @contextlib.asynccontextmanager
-async def connected(bolt: Bolt, settings: Settings) -> AsyncIterator[str]:
-    """The bot's ear: Socket Mode where there is an app token, else HTTP. Gives where it listens, in words.
+async def connected(bolt: Bolt, settings: Settings) -> AsyncIterator[Ear]:
+    """The bot's ear: Socket Mode where there is an app token, else HTTP.
 
     Raises SettingsError if Slack does not let us in, or the port cannot be had.
     """

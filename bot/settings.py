@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+Form = Literal["text", "json"]
+FORMS: Mapping[str, Form] = {"text": "text", "json": "json"}
 
 
 class SettingsError(Exception):
     """A setting is missing or wrong. The text names it and says what to do."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where something listens. `fixed`: it was asked for, and another port will not do."""
+
+    host: str
+    port: int
+    fixed: bool = True
+
+    def __str__(self) -> str:
+        """`host:port`."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+OPERATION = Address("127.0.0.1", 9464, fixed=False)
+SECRET = re.compile(r"TOKEN|SECRET|KEY")
 
 
 @dataclass(frozen=True)
@@ -29,6 +52,17 @@ class Settings:
     lease: float = 15.0
     slack_unlimited: bool = False
     admins: frozenset[str] = frozenset()
+    log: Form = "text"
+    operation: Address | None = None
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What must never be shown: tokens, keys, and the password of the store."""
+        named = {value for name, value in self.env.items() if name in NAMES and SECRET.search(name)}
+        password = urlsplit(self.redis_url).password or ""
+        return frozenset(
+            {*named, self.bot_token, self.app_token, self.signing_secret, password, unquote(password)} - {""}
+        )
 
     @property
     def socket_mode(self) -> bool:
@@ -41,7 +75,8 @@ NAMES: Mapping[str, str] = {
     "SLACK_APP_TOKEN": "the app-level token, xapp-..., for Socket Mode",
     "SLACK_SIGNING_SECRET": "the signing secret, for HTTP mode",
     "SLACK_API_URL": "where the Web API is; default https://slack.com/api/",
-    "REDIS_URL": "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://; default: the embedded server",
+    "REDIS_URL": "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://; default: the embedded server. "
+    "With ?replicas=n a write counts once n replicas have it; Sentinel and Cluster: 1",
     "ANTHROPIC_API_KEY": "use Anthropic's models",
     "ANTHROPIC_BASE_URL": "another address for them",
     "OPENAI_API_KEY": "use OpenAI's models",
@@ -57,7 +92,9 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_SLOTS": "jobs that one instance works on at once; default 20",
     "LEADHAND_LEASE": "seconds after which another instance takes over; default 15",
     "LEADHAND_SLACK_UNLIMITED": "1: do not keep within Slack's rate limits (benchmarks)",
-    "LEADHAND_ADMINS": "Slack ids of people who may cancel and trace any job, with commas",
+    "LEADHAND_ADMINS": "Slack ids of people who may trace, cancel and release any job, with commas",
+    "LEADHAND_OPERATION": "where /healthz, /readyz and /metrics are, host:port, or off; default 127.0.0.1:9464",
+    "LEADHAND_LOG": "text, or json for one object a line; default text",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
     "BRAVE_API_KEY": "search the web with Brave",
     "TAVILY_API_KEY": "search the web with Tavily",
@@ -82,7 +119,30 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         lease=_number(env, "LEADHAND_LEASE", Settings.lease, low=1, high=600),
         slack_unlimited=env.get("LEADHAND_SLACK_UNLIMITED", "") == "1",
         admins=frozenset(name.strip() for name in env.get("LEADHAND_ADMINS", "").split(",") if name.strip()),
+        log=_form(env.get("LEADHAND_LOG", "") or Settings.log),
+        operation=_operation(env.get("LEADHAND_OPERATION", "").strip()),
     )
+
+
+def _form(text: str) -> Form:
+    if (form := FORMS.get(text)) is None:
+        raise SettingsError(f"LEADHAND_LOG is {text!r}; it takes text or json.")
+    return form
+
+
+def _operation(text: str) -> Address | None:
+    if not text:
+        return OPERATION
+    if text.lower() == "off":
+        return None
+    parts = urlsplit(f"//{text}")
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or port is None or parts.netloc != text or "@" in text:
+        raise SettingsError(f"LEADHAND_OPERATION is {text!r}; it takes host:port, such as 0.0.0.0:9464, or off.")
+    return Address(host, port)
 
 
 def _number(env: Mapping[str, str], name: str, default: float, *, low: float, high: float) -> float:

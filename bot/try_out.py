@@ -17,6 +17,7 @@ from pathlib import Path
 from bot.app import App, manifest_path, open_store, running
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.one_job import do_one_job
+from bot.operation import logs
 from bot.serve import connected, until_told
 from bot.settings import Settings, SettingsError
 from bot.workspace.server import Workspace
@@ -34,7 +35,7 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
         raise SettingsError("--file and --json go with --ask.")
     # A store of its own: a bot on real Slack must never find its jobs taken by one that sits in this workspace.
     settings = dataclasses.replace(settings, data=settings.data / "try", redis_url="")
-    with _sole_user(settings.data), _log_to(settings.data / "leadhand.log"):
+    with _sole_user(settings.data), _log_to(settings.data / "leadhand.log", settings):
         return await _page(options, settings)
 
 
@@ -161,10 +162,10 @@ def _sole_user(data: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _log_to(path: Path) -> Iterator[None]:
+def _log_to(path: Path, settings: Settings) -> Iterator[None]:
     """Send the log to a file, so that the terminal stays readable."""
     handler = logging.FileHandler(path, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(logs.formatter(settings.log, secrets=settings.secrets))
     root = logging.getLogger()
     before = root.handlers[:]
     root.handlers = [handler]

@@ -100,7 +100,7 @@ class Calling:
                     raise ModelError(
                         fault.kind, fault.message, transient=fault.transient, usage=tally.usage()
                     ) from error
-                _log.info("%s: %s Trying again in %.1f s.", call.purpose, fault.message, pause)
+                _log.info("%s: %s; tried again in %.1f s", call.purpose, fault.kind, pause)  # its text may quote us
                 await asyncio.sleep(pause)
             else:
                 tally.add(reading.tokens)

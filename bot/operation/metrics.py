@@ -1,0 +1,148 @@
+"""Counts what an instance does, for Prometheus. One `Metrics` an instance, with a registry of its own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+    from handoff.contracts import Usage
+
+SHORT = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+LONG = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
+"""Seconds; the bounds of histograms."""
+
+EVENTS: Mapping[str, tuple[str, str]] = {
+    "taken_over": ("job_takeovers", "Jobs taken over from an owner that was lost."),
+    "fenced": ("jobs_fenced", "Jobs that this instance had to stop working on, as another one owns them."),
+    "let_go": ("jobs_let_go", "Jobs let go of properly: nothing to do for now, or this instance was told to stop."),
+    "released": ("jobs_released", "Jobs that had been set aside and were released by an admin."),
+    "set_aside": ("jobs_set_aside", "Jobs set aside, as they cost too many owners."),
+    "stalled": ("jobs_stalled", "Jobs let go of, as their work made no progress."),
+    "reconciled": ("posts_reconciled", "Posts in doubt that were found in their thread."),
+    "store_away": ("store_outages", "Times that the store could no longer be reached."),
+    "memory_full": ("store_memory_full", "Times that the store's memory was found too full to claim jobs."),
+}
+"""What is counted as it happens, mostly from the log: the `event` of a record, its counter, and what it means."""
+
+
+class Metrics:
+    """All that is counted. Every method is cheap and may be called from the event loop."""
+
+    def __init__(self) -> None:
+        from prometheus_client import CollectorRegistry  # noqa: PLC0415 - imported where metrics are wanted
+
+        self.registry: CollectorRegistry = CollectorRegistry()
+        counter, gauge, histogram = self._counter, self._gauge, self._histogram
+        self._claimed = counter("jobs_claimed", "Jobs that this instance took into its hands.")
+        self._commits = counter("commits", "Commits to a job's log, by their outcome.", "outcome")
+        self._store_errors = counter("store_errors", "Calls of the store that failed.", "operation")
+        self._first_work = histogram("claim_to_first_commit_seconds", "From a claim to its first commit.", SHORT)
+        self._model_calls = counter(
+            "model_calls", "Turns of a model, its own retries included.", "provider", "model", "tier", "outcome"
+        )
+        self._model_seconds = histogram("model_call_seconds", "How long a model's turn took.", LONG, "provider", "tier")
+        self._tokens = counter("model_tokens", "Tokens to and from models.", "provider", "model", "tier", "direction")
+        self._tools = counter("tool_calls", "Calls of tools, by their outcome.", "tool", "outcome")
+        self._slack = counter("slack_calls", "Calls to Slack's Web API, by their outcome.", "method", "outcome")
+        self._limited = counter("slack_rate_limited", "Calls that Slack answered with 429.", "method")
+        self._requests = counter("requests_ended", "Requests by the end that people saw.", "end")
+        self._request_seconds = histogram("request_seconds", "From a request to its end in the thread.", LONG, "end")
+        self._memory = gauge("store_memory_bytes", "Memory that the store's server uses.")
+        self._limit = gauge("store_memory_limit_bytes", "Its `maxmemory`; 0 where none is set.")
+        self._events = {event: counter(name, text) for event, (name, text) in EVENTS.items()}
+
+    def watch(self, name: str, about: str, value: Callable[[], float]) -> None:
+        """A gauge `leadhand_<name>` that is read when it is asked for."""
+        self._gauge(name, about).set_function(value)
+
+    def claimed(self) -> None:
+        """A job was claimed."""
+        self._claimed.inc()
+
+    def committed(self, outcome: str) -> None:
+        """A commit ended: ok, dup, fenced or conflict."""
+        self._commits.labels(outcome).inc()
+
+    def first_commit(self, seconds: float) -> None:
+        """A claimed job got its first commit, that long after the claim."""
+        self._first_work.observe(seconds)
+
+    def store_failed(self, operation: str) -> None:
+        """A call of the store raised StoreError."""
+        self._store_errors.labels(operation).inc()
+
+    def model_replied(
+        self, *, provider: str, model: str, tier: str, outcome: str, seconds: float, usage: Usage
+    ) -> None:
+        """A model's turn ended: `outcome` is ok, or the kind of ModelError."""
+        self._model_calls.labels(provider, model, tier, outcome).inc()
+        self._model_seconds.labels(provider, tier).observe(seconds)
+        self._tokens.labels(provider, model, tier, "in").inc(usage.tokens_in)
+        self._tokens.labels(provider, model, tier, "out").inc(usage.tokens_out)
+
+    def tool_ended(self, tool: str, outcome: str) -> None:
+        """A tool ended: ok, failed (in words for the model), cut (its time was up) or broke (a bug)."""
+        self._tools.labels(tool, outcome).inc()
+
+    def slack_called(self, method: str, outcome: str) -> None:
+        """One try at a call to Slack: ok, limited (429), failed (5xx, no answer) or refused."""
+        self._slack.labels(method, outcome).inc()
+        if outcome == "limited":
+            self._limited.labels(method).inc()
+
+    def request_ended(self, end: str, seconds: float) -> None:
+        """People saw the end of a request: completed, partial, failed or cancelled."""
+        self._requests.labels(end).inc()
+        self._request_seconds.labels(end).observe(seconds)
+
+    def store_memory(self, used: float, limit: float) -> None:
+        """The store's memory in bytes; NaN where it is not known."""
+        self._memory.set(used)
+        self._limit.set(limit)
+
+    def event(self, name: str) -> None:
+        """Something happened that the log tells of, see `EVENTS`. Any other name counts nothing."""
+        if counter := self._events.get(name):
+            counter.inc()
+
+    def log_handler(self) -> logging.Handler:
+        """A handler that counts the records with an `event`. Add it to a logger, and remove it at the end."""
+        return _EventHandler(self)
+
+    def page(self) -> tuple[bytes, str]:
+        """All of it in Prometheus' text format, and the content type of that."""
+        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest  # noqa: PLC0415 - the same
+
+        return generate_latest(self.registry), CONTENT_TYPE_LATEST
+
+    def _counter(self, name: str, about: str, *labels: str) -> Counter:
+        from prometheus_client import Counter  # noqa: PLC0415 - the same
+
+        return Counter(f"leadhand_{name}", about, labels, registry=self.registry)
+
+    def _gauge(self, name: str, about: str) -> Gauge:
+        from prometheus_client import Gauge  # noqa: PLC0415 - the same
+
+        return Gauge(f"leadhand_{name}", about, registry=self.registry)
+
+    def _histogram(self, name: str, about: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        from prometheus_client import Histogram  # noqa: PLC0415 - the same
+
+        return Histogram(f"leadhand_{name}", about, labels, buckets=buckets, registry=self.registry)
+
+
+class _EventHandler(logging.Handler):
+    """Counts, and writes nothing."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        super().__init__()
+        self._metrics = metrics
+
+    def emit(self, record: logging.LogRecord) -> None:
+        name: Any = getattr(record, "event", "")
+        if name:
+            self._metrics.event(str(name))

@@ -1,0 +1,168 @@
+"""Log lines: their ids, their forms, and what never gets into them."""
+
+import asyncio
+import json
+import logging
+import sys
+from typing import Any
+
+import pytest
+
+from bot.operation.logs import HIDDEN, about, configure, formatter, ids, told
+from bot.settings import Form, SettingsError, read_settings
+from handoff.store.interface import StoreError
+
+TOKENS = (
+    "xoxb-12345-67890-abcDEF",
+    "xapp-1-A0123-456-abcdef0123",
+    "xoxe.xoxp-1-Mi0yLTEyMzQ1",
+    "sk-ant-api03-AbC_dEf-012",
+    "sk-proj-0123456789abcdef",
+    "tvly-0123456789",
+    "hunter2-of-the-store",
+)
+TEXTS = (
+    "Authorization: Bearer {}",
+    "redis://default:{}@10.0.0.7:6379/0",
+    "url='wss://slack.example/link/?ticket={}&app_id=A1'",
+)
+
+
+def record(message: str, *given: Any, error: BaseException | None = None, **extra: Any) -> logging.LogRecord:
+    exc_info = (type(error), error, error.__traceback__) if error else None
+    made = logging.LogRecord("bot.owner", logging.WARNING, __file__, 1, message, given, exc_info)
+    made.__dict__.update(extra)
+    return made
+
+
+def line(form: Form, *given: Any, secrets: tuple[str, ...] = (), **more: Any) -> str:
+    return formatter(form, secrets=secrets).format(record(*given, **more))
+
+
+def raised(error: BaseException) -> BaseException:
+    try:
+        raise error
+    except type(error):
+        return error
+
+
+async def test_tasks_inherit_what_they_are_about() -> None:
+    async def look() -> dict[str, str | int]:
+        with about(subtask="analysis", attempt=2):
+            await asyncio.sleep(0)
+            return dict(ids())
+
+    with about(job="J1", request="1.2"):
+        first = asyncio.create_task(look())
+    with about(job="J2"):
+        second = asyncio.create_task(look())
+    assert await first == {"job": "J1", "request": "1.2", "subtask": "analysis", "attempt": 2}
+    assert await second == {"job": "J2", "subtask": "analysis", "attempt": 2}
+    assert ids() == {}
+
+
+def test_a_line_as_json() -> None:
+    with about(instance="i1", job="J1", subtask="analysis", attempt=2, effect="RunSubtask"):
+        told = json.loads(line("json", "lost %d\nlines", 3, event="fenced"))
+    assert told.pop("time").endswith("Z")
+    assert told == {
+        "level": "warning",
+        "logger": "bot.owner",
+        "message": "lost 3\nlines",
+        "event": "fenced",
+        "instance": "i1",
+        "job": "J1",
+        "subtask": "analysis",
+        "attempt": 2,
+        "effect": "RunSubtask",
+    }
+
+
+def test_a_line_as_text() -> None:
+    with about(instance="i1", job="J1", request="1.2", subtask="analysis", attempt=2, effect="RunSubtask"):
+        assert line("text", "lost").endswith("Z WARNING bot.owner [J1 1.2 analysis#2 RunSubtask]: lost")
+    assert line("text", "lost").endswith("Z WARNING bot.owner: lost")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("token", TOKENS)
+def test_no_token_gets_out(form: Form, token: str) -> None:
+    for text in ("{}", "token={}, and on", *TEXTS):
+        said = text.format(token)
+        secrets = ("hunter2-of-the-store",)
+        for made in (
+            line(form, said, secrets=secrets),
+            line(form, "it says %s", said, secrets=secrets),
+            line(form, "broke", error=raised(RuntimeError(said)), secrets=secrets),
+            line(form, "broke", error=raised(StoreError(said)), secrets=secrets),
+        ):
+            assert token not in made
+            assert HIDDEN in made
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_addresses_keep_what_opens_nothing(form: Form) -> None:
+    made = line(form, "redis://default:pa55@10.0.0.7:6379/0, https://slack.com/api/, unix:///run/a:b@c.sock, 12:30")
+    assert "10.0.0.7:6379/0, https://slack.com/api/, unix:///run/a:b@c.sock, 12:30" in made
+    assert "pa55" not in made
+    assert "default" not in made
+
+
+def test_an_exception_tells_where_and_not_what_it_quotes() -> None:
+    def parse() -> None:
+        try:
+            json.loads('{"words": a secret}')
+        except ValueError as error:
+            raise KeyError("a secret") from error  # what it says is not taken over
+
+    try:
+        parse()
+    except KeyError:
+        info = sys.exc_info()
+    made = line("text", "broke", error=info[1])
+    assert "JSONDecodeError\nwhich led to\n" in made
+    assert made.endswith("KeyError")
+    assert "in parse" in made
+    assert "a secret}')" not in told(info[1] or KeyError())
+    assert told(RuntimeError("no loop")) == "RuntimeError: no loop"
+    assert told(FileNotFoundError(2, "No such file", "/home/ana/secret")) == "FileNotFoundError: No such file"
+    assert told(StoreError("It is away.")) == "StoreError: It is away."
+
+
+def test_libraries_stay_quiet_below_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    before = {name: logging.getLogger(name).level for name in (None, "bot", "specialists", "handoff")}
+    try:
+        for verbose, seen in (
+            (False, {"info", "warning", "lib-warning"}),
+            (True, {"debug", "info", "warning", "lib-warning"}),
+        ):
+            configure("json", verbose=verbose)
+            for level in (logging.DEBUG, logging.INFO, logging.WARNING):
+                name = logging.getLevelName(level).lower()
+                logging.getLogger("bot.owner").log(level, name)
+                logging.getLogger("slack_sdk.web").log(level, "lib-%s", name)
+            lines = capsys.readouterr().err.splitlines()
+            assert {json.loads(each)["message"] for each in lines} == seen
+            assert len(lines) == len(seen), "set up again, it still writes once"
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
+
+
+def test_the_setting() -> None:
+    assert read_settings({}).log == "text"
+    assert read_settings({"LEADHAND_LOG": "json"}).log == "json"
+    with pytest.raises(SettingsError, match="LEADHAND_LOG is 'xml'; it takes text or json"):
+        read_settings({"LEADHAND_LOG": "xml"})
+
+
+def test_what_is_secret_among_the_settings() -> None:
+    env = {
+        "SLACK_BOT_TOKEN": "xoxb-1",
+        "SLACK_SIGNING_SECRET": "0123",
+        "BRAVE_API_KEY": "brave",
+        "REDIS_URL": "redis://me:p%40ss@host",
+        "LEADHAND_CREW": "general",
+        "MY_TOKEN": "of another program",
+    }
+    assert read_settings(env).secrets == {"xoxb-1", "0123", "brave", "p%40ss", "p@ss"}

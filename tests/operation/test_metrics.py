@@ -1,0 +1,169 @@
+"""What is counted where: the parts that stand in for others, and the log."""
+
+import asyncio
+import logging
+
+import pytest
+from pydantic import BaseModel
+
+from bot.models.rehearsal import RehearsalModel
+from bot.operation.health import Signs
+from bot.operation.metered import MeteredModel, metered_crew
+from bot.operation.metered_store import Pulse, metered_store
+from bot.operation.metrics import EVENTS, Metrics
+from handoff.contracts import Usage
+from handoff.store.interface import Commit, JobKey, PayloadTooLarge, Store, StoreError
+from handoff.store.memory import MemoryStore
+from specialists.dialogue import ModelCall, ModelError, Turn
+from specialists.registry import CREWS, load_crew
+from specialists.toolkits.catalogue import all_tools
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from tests.operation.probe import Samples
+from tests.store.kit import JOB
+
+EVENT = '{"n":1}'
+
+
+class AwayStore(MemoryStore):
+    """A store whose server cannot be reached."""
+
+    async def full(self) -> str:
+        raise StoreError("It is away.")
+
+    async def put_blob(self, key: JobKey, data: bytes) -> str:
+        raise PayloadTooLarge(f"{len(data)} bytes are too much for {key.job}")
+
+
+def samples(metrics: Metrics) -> Samples:
+    return Samples(metrics.page()[0].decode())
+
+
+async def test_the_store() -> None:
+    metrics, pulse = Metrics(), Pulse()
+    store: Store = metered_store(MemoryStore(), metrics, pulse)
+    pulse.looked -= 100
+    assert await store.claim("me", lease=10, schema=1) is None
+    assert pulse.quiet_for() < 10
+    assert await store.ingest(JOB, EVENT, dedupe=["a"])
+    claim = await store.claim("me", lease=10, schema=1)
+    assert claim is not None
+    assert await store.commit(claim, "1", 0, [EVENT]) is Commit.OK
+    assert await store.commit(claim, "1", 0, [EVENT]) is Commit.DUP
+    assert await store.commit(claim, "2", 7, [EVENT]) is Commit.CONFLICT
+    assert await store.set_aside(claim, EVENT, schema=1)
+    assert await store.commit(claim, "3", 1, [EVENT]) is Commit.FENCED
+    assert await store.reinstate(JOB, EVENT)
+    assert not await store.reinstate(JOB, EVENT)
+    again = await store.claim("me", lease=10, schema=1)
+    assert again is not None
+    assert await store.release(again, due=None)
+    counts = samples(metrics)
+    assert {each: counts.of("commits_total", outcome=each.value) for each in Commit} == dict.fromkeys(Commit, 1)
+    assert counts.of("jobs_claimed_total") == 2
+    assert counts.of("claim_to_first_commit_seconds_count") == 1
+    assert counts.of("jobs_released_total") == 1
+    assert counts.of("jobs_let_go_total") == 1
+    assert counts.of("store_errors_total") == 0
+
+
+async def test_a_store_that_is_away() -> None:
+    metrics = Metrics()
+    store = metered_store(AwayStore(), metrics, Pulse())
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            await store.full()
+    with pytest.raises(PayloadTooLarge):
+        await store.put_blob(JOB, b"")
+    counts = samples(metrics)
+    assert counts.of("store_errors_total", operation="full") == counts.of("store_errors_total") == 2
+    assert await Signs(store=store).unready() == ["starting", "It is away.", "Slack is not connected"]
+
+
+def test_the_log() -> None:
+    metrics = Metrics()
+    log, handler = logging.getLogger("bot.somewhere"), metrics.log_handler()
+    log.addHandler(handler)
+    try:
+        for event in (*EVENTS, "fenced", "unheard of"):
+            log.error("it happened", extra={"event": event})
+        log.error("nothing to count")
+    finally:
+        log.removeHandler(handler)
+    counts = samples(metrics)
+    assert counts.of("jobs_fenced_total") == 2
+    assert counts.of("job_takeovers_total") == 1
+    assert sum(counts.of(f"{name}_total") for name, _ in EVENTS.values()) == len(EVENTS) + 1
+
+
+class Stubborn(RehearsalModel):
+    """Never answers."""
+
+    async def reply(self, call: ModelCall) -> Turn:
+        del call
+        raise ModelError("rate_limited", "Slow down.", transient=True, usage=Usage(tokens_in=5))
+
+
+async def test_models() -> None:
+    metrics = Metrics()
+    model = MeteredModel(Stubborn(), metrics)
+    with pytest.raises(ModelError):
+        await model.reply(ModelCall(purpose="check", system="", messages=(), tier="fast"))
+    counts = samples(metrics)
+    assert counts.of("model_calls_total", outcome="rate_limited", model="rehearsal", tier="fast") == 1
+    assert counts.of("model_tokens_total", direction="in") == 5
+
+
+class Nothing(BaseModel):
+    """No arguments."""
+
+
+async def test_tools_keep_what_models_read_of_them() -> None:
+    crew = load_crew(CREWS / "general", all_tools())
+    metered = metered_crew(crew, Metrics())
+    assert {name: one.specs for name, one in metered.specialists.items()} == {
+        name: one.specs for name, one in crew.specialists.items()
+    }
+    assert [tool.faults for one in metered.specialists.values() for tool in one.tools if tool.faults] == []
+
+
+async def test_how_tools_end() -> None:
+    metrics = Metrics()
+    ends = iter((ToolOutcome("done"), ToolOutcome("no such file", failed=True), ZeroDivisionError(), None))
+
+    async def run(arguments: Nothing, workbench: Workbench) -> ToolOutcome:
+        """Do something."""
+        del arguments, workbench
+        end = next(ends)
+        if isinstance(end, Exception):
+            raise end
+        if end is None:
+            await asyncio.sleep(60)
+        return end or ToolOutcome("")
+
+    crew = load_crew(CREWS / "general", all_tools())
+    one = crew.specialists["writer"]
+    object.__setattr__(one, "tools", (Tool("dig", "read", Nothing, run),))
+    (tool,) = metered_crew(crew, metrics).specialists["writer"].tools
+    for _ in range(2):
+        await tool.run(Nothing(), None)
+    with pytest.raises(ZeroDivisionError):
+        await tool.run(Nothing(), None)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await tool.run(Nothing(), None)
+    counts = samples(metrics)
+    ended = {end: counts.of("tool_calls_total", tool="dig", outcome=end) for end in ("ok", "failed", "broke", "cut")}
+    assert ended == {"ok": 1, "failed": 1, "broke": 1, "cut": 1}
+
+
+async def test_signs() -> None:
+    signs = Signs(store=MemoryStore(), working=lambda: True, hears=lambda: asyncio.sleep(0, result=True))
+    assert (signs.unhealthy(), await signs.unready()) == ([], [])
+    signs.pulse.looked -= 50
+    assert (signs.unhealthy(), await signs.unready()) == ([], ["the instance has not looked for jobs for 50 s"])
+    signs.pulse.looked -= 50
+    assert signs.unhealthy() == ["the instance has not looked for jobs for 100 s"] == await signs.unready()
+    signs.working = lambda: False
+    assert signs.unhealthy() == ["the instance no longer looks for jobs"]
+    signs.stopping = True
+    assert (signs.unhealthy(), await signs.unready()) == ([], ["stopping"])
