@@ -19,7 +19,7 @@ from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
-from tests.store.kit import free_port, tcp_server
+from tests.store.kit import ask, free_port, tcp_server
 
 Start = Callable[..., Awaitable[Workspace]]
 Checked = Callable[..., Awaitable[dict[str, Verdict]]]
@@ -139,6 +139,21 @@ async def test_redis(checked: Checked, tmp_path: Path) -> None:
     assert "Set `appendonly yes`" in forgets.risk
     assert str(forgets).startswith("warn  Redis: ")
     assert "nothing on disk, noeviction" in forgets.note
+
+
+async def test_the_memory_of_redis(checked: Checked, tmp_path: Path) -> None:
+    found = await checked()
+    assert "16 partitions" in found["Redis"].note
+    assert "no `maxmemory` is set" in found["Redis memory"].note
+    assert found["Redis memory"].risk == ""
+    with tcp_server(tmp_path / "full", "--maxmemory", "10mb", "--appendonly", "yes") as port:
+        for number in range(74):
+            assert ask(port, "SET", f"filler{number}", "x" * 100_000) == b"+OK\r\n"
+        full = await checked(REDIS_URL=f"redis://127.0.0.1:{port}")
+    assert (full["Redis"].fault, full["Redis"].risk) == ("", "")
+    assert "of `maxmemory` used (" in full["Redis memory"].note
+    assert "% full, so no work is taken up. Raise its `maxmemory`" in full["Redis memory"].risk
+    assert str(full["Redis memory"]).startswith("warn  Redis memory: ")
 
 
 async def test_an_embedded_server_without_a_place(checked: Checked, tmp_path: Path) -> None:

@@ -1,0 +1,110 @@
+"""Three instances of the bot as processes: killed, frozen, deployed, and started again whenever they end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.chaos.nursery import Nursery, Started
+
+END_SECONDS = 15.0
+PAUSE = 0.5
+"""Seconds until one that could not start (the store is away, say) is started again."""
+LISTENS = "Leadhand is listening"
+
+
+class Instance:
+    """One instance. `run` keeps it running until it is cancelled."""
+
+    def __init__(self, number: int, nursery: Nursery, folder: Path, env: Mapping[str, str]) -> None:
+        self.number = number
+        self.log = folder / f"instance-{number}.log"
+        self.codes: Counter[int] = Counter()
+        """How its processes ended that were neither killed nor told to end."""
+        self.slowest_end = 0.0
+        """Seconds from SIGTERM to the end."""
+        self.bad_ends: list[str] = []
+        self.frozen = False
+        self._nursery = nursery
+        self._env = env
+        self._process: Started | None = None
+        self._expected = False
+        self._listened = 0
+
+    async def run(self) -> None:
+        """Start it, and again whenever it ends."""
+        try:
+            while True:
+                self._listened = self._listens()
+                self._process = await self._nursery.start(self._env, self.log)
+                self._expected = False
+                code = await asyncio.shield(self._process.ended)
+                if not self._expected:
+                    self.codes[code] += 1
+                    await asyncio.sleep(PAUSE)
+        finally:
+            await self._end()
+
+    @property
+    def up(self) -> bool:
+        """Whether it is at work."""
+        alive = self._process is not None and not self._process.ended.done() and not self._expected
+        return alive and not self.frozen and self._listens() > self._listened
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._expected = True
+        self._signal(signal.SIGKILL)
+
+    async def freeze(self, seconds: float) -> None:
+        """SIGSTOP, and SIGCONT after so long."""
+        process = self._process
+        if process is None:
+            return
+        process.signal(signal.SIGSTOP)
+        self.frozen = True
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self.frozen = False
+            process.signal(signal.SIGCONT)
+
+    async def deploy(self) -> None:
+        """SIGTERM: it must end by itself, with 0."""
+        process = self._process
+        if process is None:
+            return
+        self._expected = True
+        began = time.monotonic()
+        process.signal(signal.SIGTERM)
+        try:
+            code = await asyncio.wait_for(asyncio.shield(process.ended), END_SECONDS)
+        except TimeoutError:
+            self.bad_ends.append(f"instance {self.number} did not end within {END_SECONDS:g} s of SIGTERM")
+            process.signal(signal.SIGKILL)
+            return
+        self.slowest_end = max(self.slowest_end, time.monotonic() - began)
+        if code not in {0, -signal.SIGKILL}:
+            self.bad_ends.append(f"instance {self.number} ended with {code} after SIGTERM")
+
+    def _listens(self) -> int:
+        """How many of its processes so far came to listen."""
+        return self.log.read_text(errors="replace").count(LISTENS) if self.log.exists() else 0
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.signal(number)
+
+    async def _end(self) -> None:
+        self._signal(signal.SIGCONT)
+        self._signal(signal.SIGTERM)
+        if self._process is not None:
+            try:
+                await asyncio.wait_for(asyncio.shield(self._process.ended), END_SECONDS)
+            except TimeoutError:
+                self._signal(signal.SIGKILL)
+                await self._process.ended

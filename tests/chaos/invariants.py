@@ -1,0 +1,246 @@
+"""What must hold at the end, whatever went wrong: see the list in each function's name."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from handoff import events as ev
+from handoff.engine import fold
+from handoff.job import Ask, Job
+from handoff.store.interface import Entry, Head, Intent
+from tests.chaos.errands import FILE_NAME
+from tests.chaos.faults import cuts_stream
+from tests.chaos.people import Visit, key_of
+from tests.chaos.run import Run
+from tests.system.scene import Json, buttons, shown
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Something that must not be. `kind` is lost, twice, stuck, order or wrong."""
+
+    kind: str
+    text: str
+
+
+@dataclass
+class Found:
+    """One errand with everything that is known of it, and what is wrong with it."""
+
+    visit: Visit
+    head: Head | None
+    entries: list[Entry]
+    inbox: list[Entry]
+    outbox: dict[str, Intent]
+    events: list[ev.Event]
+    job: Job | None
+    messages: list[Json]
+    violations: list[Violation]
+
+
+Check = Callable[[Found], Iterator[Violation]]
+
+
+async def examine(run: Run) -> list[Found]:
+    """Every errand of the run."""
+    placed = await _placed(run)
+    return [await _examine(run, visit, placed) for visit in run.visits if visit.asked]
+
+
+async def _placed(run: Run) -> dict[str, list[str]]:
+    """For each job (TEAM:JOB) the sorted sets that it is in."""
+    placed: dict[str, list[str]] = {}
+    for number in range(run.store._partitions):
+        for name in ("due", "lease"):
+            members = await run.store._server.command("ZRANGE", f"{run.store._part_of(number)}:{name}", 0, -1)
+            for member in members:
+                placed.setdefault(member.decode(), []).append(name)
+    return placed
+
+
+async def _examine(run: Run, visit: Visit, placed: dict[str, list[str]]) -> Found:
+    key = visit.key
+    entries, inbox = await run.store.log(key), await run.store.inbox(key)
+    events = [ev.load(entry.payload) for entry in entries]
+    found = Found(
+        visit,
+        await run.store.head(key),
+        entries,
+        inbox,
+        await run.store.outbox(key),
+        events,
+        fold(events),
+        visit.said(),
+        [],
+    )
+    told = _told_away(run, visit)
+    if found.head is None and not any(ts in run.witness.acknowledged for ts in visit.asked):
+        return found  # never acknowledged: its sender knows that nothing will come of it
+    for check in (_log, _place(placed), _ends, _messages, _posted, _files(run), _far_side(run), _answers(run), _tidy):
+        found.violations += list(check(found))
+    recorded = {event.request.id for event in events if isinstance(event, ev.RequestAdded)}
+    for ts in visit.asked:
+        if ts in run.witness.acknowledged and ts not in recorded and not told:
+            found.violations.append(Violation("lost", f"the request {ts} was acknowledged and is not in the log"))
+    return found
+
+
+def _told_away(run: Run, visit: Visit) -> bool:
+    """Whether the person was told that their request could not be taken."""
+    person = run.workspace.person(visit.errand.person)
+    return any(each.get("thread_ts") == visit.root for each in person.ephemerals(visit.channel))
+
+
+def _log(found: Found) -> Iterator[Violation]:
+    """Log ids without a gap, as many as the head says; nothing left in the inbox."""
+    numbers = [entry.seq for entry in found.entries]
+    if numbers != list(range(1, len(numbers) + 1)):
+        yield Violation("order", f"the log's ids have a gap: {numbers}")
+    if found.head is not None and found.head.seq != len(numbers):
+        yield Violation("order", f"the head says {found.head.seq} events, the log has {len(numbers)}")
+    if found.inbox:
+        yield Violation("stuck", f"{len(found.inbox)} events were never taken from the inbox")
+
+
+def _place(placed: dict[str, list[str]]) -> Check:
+    """Each job is in exactly one of due, lease or ended."""
+
+    def check(found: Found) -> Iterator[Violation]:
+        sets = placed.get(f"{found.visit.key.team}:{found.visit.key.job}", [])
+        over = found.job is not None and found.job.current is None
+        aside = found.head is not None and found.head.aside
+        if aside:
+            yield Violation("stuck", "the job was set aside")
+        if len(sets) + over != 1 and not aside:
+            yield Violation(
+                "stuck", f"the job is in {sets or 'neither due nor lease'} and {'over' if over else 'not over'}"
+            )
+
+    return check
+
+
+def _ends(found: Found) -> Iterator[Violation]:
+    """Each request ended, once, as it should."""
+    for ask in found.job.asks if found.job else ():
+        if not ask.over:
+            yield Violation("stuck", f"the request {ask.id} is {ask.state}")
+        if ask.refusal:
+            yield Violation("wrong", f"the request {ask.id} was refused: {ask.refusal}")
+        elif ask.failure is not None and not ask.cancelled_by:
+            yield Violation("wrong", f"the request {ask.id} failed: {ask.failure.step}: {ask.failure.reason}")
+    ends = Counter(key for message in found.messages if (key := key_of(message)).endswith(":answer"))
+    for ts in found.visit.asked:
+        if found.job is not None and found.job.ask(ts) is not None and ends[f"{ts}:answer"] == 0:
+            yield Violation("lost", f"no end of the request {ts} can be seen")
+
+
+def _messages(found: Found) -> Iterator[Violation]:
+    """Each key is visible once; nothing hangs without a key or half-written."""
+    keys = Counter(key for message in found.messages if (key := key_of(message)))
+    for key, count in keys.items():
+        if count > 1:
+            yield Violation("twice", f"{key} is there {count} times")
+    for message in found.messages:
+        if message["streaming"]:
+            yield Violation("stuck", f"the message {message['ts']} is still being written: {key_of(message)!r}")
+        if not key_of(message) and not message.get("files"):
+            yield Violation("twice", f"the message {message['ts']} bears no key: {str(message.get('text'))[:80]!r}")
+
+
+def _posted(found: Found) -> Iterator[Violation]:
+    """What the log calls posted is in the thread, and each request has its card."""
+    keys = {key_of(message) for message in found.messages}
+    there = {str(message["ts"]) for message in found.messages}
+    there |= {str(file["id"]) for message in found.messages for file in message.get("files") or ()}
+    for event in found.events:
+        if not isinstance(event, ev.Posted):
+            continue
+        if event.ts and event.ts not in there:
+            yield Violation("lost", f"{event.key} was posted as {event.ts}, which is not there")
+        if not event.ts:
+            yield Violation("lost", f"{event.key} was given up: {event.fault}")
+    for ask in found.job.asks if found.job else ():
+        if not ask.refusal and f"{ask.id}:card" not in keys:
+            yield Violation("lost", f"the request {ask.id} has no plan card")
+
+
+def _files(run: Run) -> Check:
+    """Each file once, with its own content."""
+
+    def check(found: Found) -> Iterator[Violation]:
+        shared = [file for message in found.messages for file in message.get("files") or ()]
+        contents = Counter(run.workspace._world.state.record._files[file["id"]] for file in shared)
+        for content in found.visit.errand.files():
+            count = contents.pop(content, 0)
+            if count != 1:
+                yield Violation(
+                    "twice" if count else "lost", f"the {FILE_NAME} with {content!r} is there {count} times"
+                )
+        if contents:
+            yield Violation("wrong", f"files that nobody made: {list(contents)}")
+
+    return check
+
+
+def _far_side(run: Run) -> Check:
+    """The write tool ran at most once."""
+
+    def check(found: Found) -> Iterator[Violation]:
+        record = found.visit.errand.record
+        if run.far_side.entered[record] > 1:
+            yield Violation("twice", f"the record {record} was entered {run.far_side.entered[record]} times")
+
+    return check
+
+
+def _answers(run: Run) -> Check:
+    """Each answer says what that of an undisturbed run says."""
+
+    def check(found: Found) -> Iterator[Violation]:
+        errand = found.visit.errand
+        for turn, ts in enumerate(found.visit.asked, 1):
+            ask = found.job.ask(ts) if found.job else None
+            if ask is None or ask.answer is None:
+                continue
+            text = " ".join(shown(message) for message in found.visit.with_key(f"{ts}:answer"))
+            cut = cuts_stream(run.options.seed, f"{errand.number}.{turn}", errand.kind)
+            if not _says(ask, text, [errand.expected(turn)], errand.sentences(turn) if cut else ()):
+                yield Violation("wrong", f"the answer to {ts} is {text[:300]!r}, not {errand.expected(turn)[:300]!r}")
+
+    return check
+
+
+def _says(ask: Ask, text: str, whole: list[str], parts: object) -> bool:
+    flat = re.sub(r"\s+", " ", text)
+    if "Answered in part" in flat or ask.gaps:
+        return False
+    if all(each in flat for each in whole):
+        return True
+    # The model broke off in the middle: then the parts stand there as they came, and the answer says so.
+    return isinstance(parts, list) and all(each in flat for each in parts)
+
+
+def _tidy(found: Found) -> Iterator[Violation]:
+    """Nothing in the thread looks as if work went on: the session's status, the card, closed questions."""
+    if found.job is None or found.job.current is not None:
+        return
+    visit = found.visit
+    status = visit.workspace.session(visit.channel, visit.root)["status"]
+    if status != "active":
+        yield Violation("untidy", f"the session is {status!r}")
+    for message in found.messages:
+        key = key_of(message)
+        if key.endswith(":card") and buttons(message):
+            yield Violation("untidy", f"the card {key} still has its Stop button")
+        if ":question:" in key and buttons(message):
+            yield Violation("untidy", f"the question {key} still has its buttons")
+
+
+def whole_run(run: Run) -> list[Violation]:
+    """What is wrong with the run as a whole."""
+    wrong = [Violation("order", text) for text in run.watch.fallen]
+    wrong += [Violation("wrong", text) for instance in run.instances for text in instance.bad_ends]
+    return wrong

@@ -1,0 +1,154 @@
+"""What people do: they ask, answer, stop and ask again, and they try again where Slack or the bot did not react."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.workspace.people import Person
+from bot.workspace.refusal import ActionFailed
+from bot.workspace.server import Workspace
+from handoff.contracts import Place
+from handoff.doubts import HAPPENED, NOT_HAPPENED
+from handoff.store.interface import JobKey
+from tests.chaos.errands import CITIES, Errand
+from tests.system.scene import Json, buttons
+
+LOOK = 0.25
+AGAIN = 8.0
+"""Seconds after which a person who sees no reaction tries again."""
+
+
+def key_of(message: Json) -> str:
+    """The key that a message of the bot carries; empty where there is none."""
+    carried = message.get("metadata") or {}
+    return str(carried.get("event_payload", {}).get("key", ""))
+
+
+@dataclass
+class Visit:
+    """One errand as it goes: the thread, and the `ts` of each request in it."""
+
+    errand: Errand
+    workspace: Workspace
+    was_entered: Callable[[str], bool]
+    """Whether the far side of the write tool has a record."""
+    channel: str = ""
+    asked: list[str] = field(default_factory=list)
+    done: bool = False
+    doubts: int = 0
+    """Questions whether something was carried out."""
+
+    @property
+    def root(self) -> str:
+        """The thread."""
+        return self.asked[0]
+
+    @property
+    def key(self) -> JobKey:
+        """The job's address in the store."""
+        team = self.workspace.team_id
+        return JobKey(team, Place(team=team, channel=self.channel, thread_ts=self.root).job_id)
+
+    def said(self) -> list[Json]:
+        """The bot's messages in the thread."""
+        bot = self.workspace.bot_user_id
+        return [each for each in self.workspace.thread(self.channel, self.root) if each.get("user") == bot]
+
+    def with_key(self, start: str, end: str = "") -> list[Json]:
+        """The bot's messages whose key starts and ends so."""
+        return [each for each in self.said() if (key := key_of(each)).startswith(start) and key.endswith(end)]
+
+    def ended(self, ts: str) -> bool:
+        """Whether people can see the end of that request."""
+        return any(not message["streaming"] for message in self.with_key(f"{ts}:answer"))
+
+    # -- what the person does --------------------------------------------------------------------
+
+    async def go(self) -> None:
+        """Do the whole errand. Ends when its last request has ended."""
+        person = self.workspace.person(self.errand.person)
+        self.channel = self.workspace.channel_id(self.errand.channel)
+        first, *later = self.errand.requests
+        self.asked.append(await person.say(self.channel, f"@leadhand {first}"))
+        if self.errand.kind == "question":
+            await self._answer(person)
+        elif self.errand.kind == "cancel":
+            await self._stop(person)
+        elif self.errand.kind == "write":
+            await self._settle_doubt(person)
+        for text in later:
+            if self.errand.way:  # the others ask while it is still at work
+                await self._until(lambda: self.ended(self.root))
+            await asyncio.sleep(self.errand.delay)
+            self.asked.append(await person.say(self.channel, f"@leadhand {text}", thread_ts=self.root))
+        await self._until(lambda: all(self.ended(ts) for ts in self.asked))
+        self.done = True
+
+    async def _answer(self, person: Person) -> None:
+        """Choose a city, by a click or in words, until the question is closed."""
+        start = f"{self.root}:question:"
+        await self._until(lambda: self.with_key(start))
+        await asyncio.sleep(self.errand.delay)
+        city = CITIES[self.errand.choice]
+        by_reply = self.errand.way == 0
+
+        async def tell() -> None:
+            if by_reply:
+                await person.say(self.channel, city, thread_ts=self.root)
+                return
+            question = self.with_key(start)[-1]
+            if city in buttons(question):
+                await person.click(self.channel, question["ts"], buttons(question)[city]["action_id"])
+
+        await self._again_and_again(tell, lambda: self.ended(self.root) or self._closed(start))
+
+    def _closed(self, start: str) -> bool:
+        return all(not buttons(question) for question in self.with_key(start))
+
+    async def _settle_doubt(self, person: Person) -> None:
+        """Where the bot does not know whether a record was entered: look into the book, and say what is there."""
+        start = f"{self.root}:question:"
+        await self._until(lambda: self.ended(self.root) or self.with_key(start))
+        if self.ended(self.root):
+            return
+        self.doubts += 1
+        await asyncio.sleep(max(1.0, self.errand.delay))  # a call that is still under way arrives by then
+        word = HAPPENED if self.was_entered(self.errand.record) else NOT_HAPPENED
+
+        async def tell() -> None:
+            question = self.with_key(start)[-1]
+            if word in buttons(question):
+                await person.click(self.channel, question["ts"], buttons(question)[word]["action_id"])
+
+        await self._again_and_again(tell, lambda: self.ended(self.root))
+
+    async def _stop(self, person: Person) -> None:
+        """Stop it: with Slack's own button, with that of the card, or with a word."""
+        await self._until(lambda: self.with_key(self.root, ":card"))
+        await asyncio.sleep(self.errand.delay)
+
+        async def tell() -> None:
+            if self.errand.way == 0:
+                await person.stop(self.channel, self.root)
+            elif self.errand.way == 1:
+                await person.click(self.channel, self.with_key(self.root, ":card")[0]["ts"], "stop")
+            else:
+                await person.say(self.channel, "@leadhand stop", thread_ts=self.root)
+
+        await self._again_and_again(tell, lambda: self.ended(self.root))
+
+    async def _again_and_again(self, tell: Callable[[], Any], until: Callable[[], bool]) -> None:
+        while not until():
+            with contextlib.suppress(ActionFailed):  # nobody acknowledged it, or there is nothing to press (yet)
+                await tell()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(AGAIN):
+                    await self._until(until)
+
+    async def _until(self, condition: Callable[[], object]) -> None:
+        while not condition():  # noqa: ASYNC110 - people look now and then, they are not told
+            await asyncio.sleep(LOOK)

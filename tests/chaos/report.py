@@ -1,0 +1,156 @@
+"""What a run prints: counts beside what they must be, and for each job with something wrong a dump in a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from handoff import events as ev
+from tests.chaos.invariants import Found, whole_run
+from tests.chaos.run import LEASE, Run
+from tests.system.scene import shown
+
+COUNTED = ("taken_over", "fenced", "reconciled", "set_aside", "stalled", "store_away", "store_back")
+SHOWN = 20
+
+
+def row(name: str, figure: str, bar: str = "", *, met: bool | None = None) -> None:
+    """One figure beside its bar."""
+    mark = "" if met is None else "ok" if met else "MISSED"
+    say(f"{name:<46} {figure:>12} {bar:>12}  {mark}".rstrip())
+
+
+def say(line: str) -> None:
+    """One line on standard output."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def report(run: Run, found: Sequence[Found]) -> bool:
+    """Print everything. Gives whether every invariant held."""
+    wrong = [(each, violation) for each in found for violation in each.violations]
+    general = whole_run(run)
+    kinds = Counter(violation.kind for _, violation in wrong) + Counter(violation.kind for violation in general)
+    _work(run, found)
+    _faults(run)
+    _takeovers(run, found)
+    for kind in ("lost", "twice", "stuck", "order", "wrong", "untidy"):
+        row(kind, str(kinds[kind]), "0", met=kinds[kind] == 0)
+    for violation in general:
+        say(f"{violation.kind}: {violation.text}")
+    for each, violation in wrong[:SHOWN]:
+        errand = each.visit.errand
+        say(f"{each.visit.key.job} (errand {errand.number}, {errand.kind}) {violation.kind}: {violation.text}")
+    if len(wrong) > SHOWN:
+        say(f"... and {len(wrong) - SHOWN} more")
+    for each in found:
+        if each.violations:
+            dump(run.folder, each)
+    if wrong or general:
+        say(f"Dumps of the jobs and the instances' logs are in {run.folder}")
+    return not wrong and not general and bool(found)
+
+
+def _work(run: Run, found: Sequence[Found]) -> None:
+    asked = sum(len(visit.asked) for visit in run.visits)
+    ended = sum(ask.over for each in found if each.job for ask in each.job.asks)
+    taken = sum(len(each.job.asks) for each in found if each.job)
+    row("jobs", str(sum(each.job is not None for each in found)))
+    row("requests", str(asked))
+    row("  acknowledged and recorded", str(taken))
+    row("  ended", str(ended), str(taken), met=ended == taken)
+    row("seconds of faults, and until all was quiet", f"{run.took:.0f} + {run.settled:.0f}")
+
+
+def _faults(run: Run) -> None:
+    counts = run.faults()
+    row("faults", str(counts.total()))
+    for kind, count in sorted(counts.items()):
+        row(f"  {kind}", str(count))
+    row("redeliveries by Slack", str(run.witness.again))
+    failed_starts = sum((instance.codes for instance in run.instances), Counter())
+    row("instances that ended by themselves", str(failed_starts.total()))
+    row("slowest end after SIGTERM", f"{max(instance.slowest_end for instance in run.instances):.1f} s")
+
+
+def _takeovers(run: Run, found: Sequence[Found]) -> None:
+    taken = [(each, event) for each in found for event in each.events if isinstance(event, ev.TakenOver)]
+    row("takeovers", str(len(taken)))
+    times = [seconds for each, event in taken if (seconds := _seconds(run, each, event)) is not None]
+    if times:
+        longest = max(times)
+        row(
+            "  longest since the last sign of life", f"{longest:.1f} s", f"<= {LEASE + 1:g} s", met=longest <= LEASE + 1
+        )
+        row("  of so many outside an outage of the store", str(len(times)))
+    counts = logged(run.folder)
+    for name in COUNTED:
+        if name != "set_aside":
+            row(f"log: {name}", str(counts[name]))
+    aside = sum(isinstance(event, ev.SetAside) for each in found for event in each.events)
+    row("jobs set aside", str(aside), "0", met=aside == 0)
+
+
+def _seconds(run: Run, found: Found, event: ev.TakenOver) -> float | None:
+    """From the last renewal by the owner before, to the takeover; None where the store was away in between."""
+    seen = run.watch.seen.get(found.visit.key)
+    before = [until for until in (seen.expires.values() if seen else ()) if until <= event.at]
+    if not before:
+        return None
+    alive = max(before) - LEASE
+    if any(start <= event.at and end + LEASE >= alive for start, end in run.outages):
+        return None
+    return event.at - alive
+
+
+def logged(folder: Path) -> Counter[str]:
+    """How often each event that counts stands in the instances' logs."""
+    counts: Counter[str] = Counter()
+    for log in folder.glob("instance-*.log"):
+        for line in log.read_text(errors="replace").splitlines():
+            if line.startswith("{"):
+                try:
+                    counts[str(json.loads(line).get("event", ""))] += 1
+                except ValueError:
+                    counts["unreadable"] += 1
+    return counts
+
+
+def dump(folder: Path, found: Found) -> None:
+    """Everything about one job, into a file named after it."""
+    errand = found.visit.errand
+    lines = [f"{found.visit.key.job} errand {errand.number} {errand}", ""]
+    lines += [f"{violation.kind}: {violation.text}" for violation in found.violations]
+    lines += ["", f"head: {found.head}", "", "log:"]
+    lines += [f"  {entry.seq:>3} {_line(event)}" for entry, event in zip(found.entries, found.events, strict=True)]
+    lines += ["", "inbox:", *(f"  {entry.seq} {entry.payload[:300]}" for entry in found.inbox)]
+    lines += ["", "outbox:", *(f"  {key}: {intent}" for key, intent in found.outbox.items())]
+    lines += ["", "thread:"]
+    for message in found.visit.workspace.thread(found.visit.channel, found.visit.root):
+        files = [file["name"] for file in message.get("files") or ()]
+        carried = message.get("metadata") or {}
+        lines.append(
+            f"  {message['ts']} {message.get('user')} {carried.get('event_payload', {}).get('key', '')} {files}"
+        )
+        lines.append(f"      {shown(message)[:300]!r}{' STREAMING' if message['streaming'] else ''}")
+    lines += ["", "calls of the Web API about it:"]
+    for call in found.visit.workspace.calls():
+        if found.visit.root in (call.args.get("thread_ts"), call.args.get("ts")) or call.args.get("ts") in {
+            message["ts"] for message in found.messages
+        }:
+            lines.append(
+                f"  {call.at:.3f} {call.method} {call.error or 'ok'} {str(call.args.get('metadata', ''))[:120]}"
+            )
+    (folder / f"{found.visit.key.job}.txt").write_text("\n".join(lines) + "\n")
+
+
+def _line(event: ev.Event) -> str:
+    rest = {
+        name: value
+        for name, value in event.model_dump(exclude_defaults=True).items()
+        if name not in {"at", "type", "v"}
+    }
+    return f"{event.at:.3f} {event.type} {str(rest)[:260]}"

@@ -1,0 +1,265 @@
+"""One run: everything started, errands and faults side by side for so many seconds, then quiet, then the check."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from bot.app import manifest_path
+from bot.workspace.server import Workspace
+from handoff.store.redis import RedisStore
+from handoff.store.server import Server
+from tests.chaos import faults
+from tests.chaos.errands import CREW, errands
+from tests.chaos.far_side import FarSide
+from tests.chaos.instances import Instance
+from tests.chaos.models import Models
+from tests.chaos.nursery import nursery
+from tests.chaos.people import Visit
+from tests.chaos.proxy import Proxy
+from tests.chaos.server import RedisProcess
+from tests.chaos.toolkit import FAR_SIDE
+from tests.chaos.watch import Watch, Witness
+
+LEASE = 3.0
+SLOTS = 16
+RETRY_SCALE = 0.05
+"""An event that was not acknowledged comes again at once, after 3 s and after 15 s."""
+START_SECONDS = 60.0
+LEAST_UP = 2
+"""Instances that are connected when something happens to one: on a slow machine a start may take long."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to run. `rate` is new errands a second, `open` how many go on at a time, both at the most.
+
+    `settle` is how many seconds they have to end once the faults are over; `calm` is a run without faults.
+    """
+
+    seed: int
+    seconds: float
+    rate: float = 2.2
+    open: int = 24
+    settle: float = 90.0
+    calm: bool = False
+
+
+@dataclass
+class Run:
+    """A run under way, or over."""
+
+    options: Options
+    folder: Path
+    workspace: Workspace
+    witness: Witness
+    redis: RedisProcess
+    proxies: list[Proxy]
+    instances: list[Instance]
+    models: Models
+    far_side: FarSide
+    store: RedisStore
+    watch: Watch
+    visits: list[Visit]
+    done: Counter[str] = field(default_factory=Counter)
+    """Faults by kind, but for those that the parts count themselves."""
+    outages: list[tuple[float, float]] = field(default_factory=list)
+    """When the server was away, in seconds since the epoch."""
+    took: float = 0.0
+    settled: float = 0.0
+
+    async def go(self) -> None:
+        """Faults and errands for as long as the options say; then no more faults, until all has ended."""
+        async with self._at_work():
+            began = time.monotonic()
+            tracks = [] if self.options.calm else [self._processes(), self._store(), self._slack()]
+            background = [asyncio.create_task(track) for track in tracks]
+            open_now: set[asyncio.Task[None]] = set()
+            try:
+                await self._errands(open_now, began + self.options.seconds)
+            finally:
+                await _end(background)
+            self._calm_down()
+            self.took = time.monotonic() - began
+            if open_now:
+                await asyncio.wait(open_now, timeout=self.options.settle)
+            await self._quiet()
+            self.settled = time.monotonic() - began - self.took
+            await _end(list(open_now))
+
+    def faults(self) -> Counter[str]:
+        """Faults that came about, by kind."""
+        counts = +(self.done + Counter({f"model: {kind}": count for kind, count in self.models.done.items()}))
+        for proxy in self.proxies:
+            counts += Counter(proxy.done)
+        return counts + Counter({"tool: answer lost": self.far_side.lost_answers})
+
+    @contextlib.asynccontextmanager
+    async def _at_work(self) -> AsyncIterator[None]:
+        works = [asyncio.create_task(instance.run()) for instance in self.instances]
+        works.append(asyncio.create_task(self.watch.run()))
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                while self.workspace.connections < len(self.instances):  # noqa: ASYNC110 - nothing tells of them
+                    await asyncio.sleep(0.05)
+            yield
+        finally:
+            await _end(works)
+
+    async def _errands(self, open_now: set[asyncio.Task[None]], until: float) -> None:
+        pace = Random(f"{self.options.seed}/pace")
+        for errand in errands(self.options.seed):
+            if time.monotonic() >= until:
+                return
+            visit = Visit(errand, self.workspace, lambda record: self.far_side.entered[record] > 0)
+            self.visits.append(visit)
+            task = asyncio.create_task(visit.go())
+            open_now.add(task)
+            task.add_done_callback(open_now.discard)
+            await asyncio.sleep(pace.uniform(0.5, 1.5) / self.options.rate)
+            while len(open_now) >= self.options.open and time.monotonic() < until:
+                await asyncio.wait(open_now, timeout=0.5, return_when=asyncio.FIRST_COMPLETED)
+
+    # -- faults ----------------------------------------------------------------------------------
+
+    async def _processes(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for fault in faults.process_faults(self.options.seed):
+                await asyncio.sleep(fault.after)
+                instance = self.instances[fault.instance]
+                while self.workspace.connections < LEAST_UP or not instance.up:  # noqa: ASYNC110 - nothing tells of it
+                    await asyncio.sleep(0.05)
+                self.done[fault.kind] += 1
+                if fault.kind == "SIGKILL":
+                    instance.kill()
+                elif fault.kind == "SIGTERM":
+                    group.create_task(instance.deploy())
+                else:
+                    group.create_task(instance.freeze(fault.leases * LEASE))
+                await self.watch.look()
+
+    async def _store(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for fault in faults.store_faults(self.options.seed):
+                await asyncio.sleep(fault.after)
+                proxy = self.proxies[fault.instance]
+                if fault.kind == "server killed":
+                    self.done[fault.kind] += 1
+                    await self._server_away(fault.seconds)
+                elif fault.kind == "black hole":
+                    self.done[fault.kind] += 1
+                    group.create_task(self._black_hole(proxy))
+                else:
+                    for _ in range(fault.times):
+                        proxy.lose("reply lost" if fault.kind == "reply lost" else "request lost")
+
+    async def _server_away(self, seconds: float) -> None:
+        began = time.time()
+        await self.redis.kill()
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            await self.redis.start()
+            self.outages.append((began, time.time()))
+
+    @staticmethod
+    async def _black_hole(proxy: Proxy) -> None:
+        proxy.shut()
+        try:
+            await asyncio.sleep(faults.BLACK_HOLE)
+        finally:
+            proxy.open()
+
+    async def _slack(self) -> None:
+        for fault in faults.slack_faults(self.options.seed):
+            await asyncio.sleep(fault.after)
+            self.workspace.faults.add(fault.method, fault.kind)
+            self.done[f"Slack: {fault.kind}"] += 1
+            if fault.then is not None:
+                method, kind = fault.then
+                self.workspace.faults.add(method, kind, times=2, seconds=5)
+                self.done[f"Slack: {kind}"] += 1
+
+    def _calm_down(self) -> None:
+        waiting = self.workspace.faults
+        for queue in (*waiting._calls.values(), *waiting._deliveries.values()):
+            for fault in queue:  # these never met their call
+                self.done[f"Slack: {fault.kind}"] -= 1
+        waiting.clear()
+        self.models.calm = True
+        for proxy in self.proxies:
+            proxy.clear()
+
+    async def _quiet(self) -> None:
+        """Wait until nothing is due or owned: what follows an answer (the card, the session's status) is done too."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(15.0):
+                while await self.store.next_due() is not None:  # noqa: ASYNC110 - the store has to be asked
+                    await asyncio.sleep(0.2)
+        await asyncio.sleep(1.0)
+
+
+@contextlib.asynccontextmanager
+async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
+    """A run with everything around the bots ready."""
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # it logs each caller that was killed in between
+    async with contextlib.AsyncExitStack() as stack:
+        redis = await stack.enter_async_context(RedisProcess(folder / "redis"))
+        proxies = [await stack.enter_async_context(Proxy(redis.port)) for _ in range(faults.INSTANCES)]
+        models = Models(options.seed, calm=options.calm)
+        await stack.enter_async_context(models.server)
+        far_side = await stack.enter_async_context(FarSide(options.seed, calm=options.calm))
+        workspace = await Workspace.start(manifest_path(), rate_limits=False, retry_scale=RETRY_SCALE)
+        stack.push_async_callback(workspace.stop)
+        delivery = workspace._world.delivery
+        witness = Witness(delivery._transport)
+        delivery._transport = witness
+        store = RedisStore(Server(f"redis://127.0.0.1:{redis.port}", 3.0))
+        stack.push_async_callback(store.close)
+        visits: list[Visit] = []
+        watch = Watch(store, redis.port, lambda: [each.key for each in visits if each.asked and not each.done])
+        stack.push_async_callback(watch.close)
+        env = _environment(workspace, models, far_side)
+        bots = await stack.enter_async_context(nursery(folder))
+        instances = [
+            Instance(number, bots, folder, {**env, "REDIS_URL": f"redis://127.0.0.1:{proxy.port}"})
+            for number, proxy in enumerate(proxies)
+        ]
+        yield Run(
+            options, folder, workspace, witness, redis, proxies, instances, models, far_side, store, watch, visits
+        )
+
+
+def _environment(workspace: Workspace, models: Models, far_side: FarSide) -> dict[str, str]:
+    return {
+        "SLACK_BOT_TOKEN": workspace.bot_token,
+        "SLACK_APP_TOKEN": workspace.app_token,
+        "SLACK_API_URL": workspace.api_url,
+        "OPENAI_API_KEY": "chaos",
+        "OPENAI_BASE_URL": models.server.openai_url,
+        "LEADHAND_MODEL": "openai",
+        "LEADHAND_MODEL_FAST": "fast",
+        "LEADHAND_MODEL_BALANCED": "balanced",
+        "LEADHAND_MODEL_DEEP": "deep",
+        "LEADHAND_CREW": str(CREW),
+        "LEADHAND_LEASE": str(LEASE),
+        "LEADHAND_SLOTS": str(SLOTS),
+        "LEADHAND_SLACK_UNLIMITED": "1",
+        "LEADHAND_LOG": "json",
+        FAR_SIDE: far_side.url,
+    }
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(outcome, Exception):
+            raise outcome

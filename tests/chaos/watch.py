@@ -1,0 +1,97 @@
+"""What can be seen only while the run goes on: what Slack was told, and how owners and epochs of jobs moved."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from bot.workspace.transport import Ack, PayloadKind, Retry, Transport
+from handoff.store.bounds import member
+from handoff.store.interface import JobKey
+from handoff.store.redis import RedisStore
+
+LOOK = 0.3
+"""Seconds between two looks at the heads of the open jobs."""
+EVENTS = frozenset({"app_mention", "message"})
+
+
+class Witness:
+    """Stands between the workspace and the app, and remembers which messages were acknowledged."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.acknowledged: set[str] = set()
+        """The `ts` of messages that the app said it has."""
+        self.again = 0
+        """Deliveries that were not the first of their event."""
+        self._transport = transport
+
+    async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
+        """Pass it on."""
+        ack = await self._transport.send(kind, payload, retry)
+        event = payload.get("event", {})
+        if kind == "events_api" and event.get("type") in EVENTS and not event.get("bot_id"):
+            self.again += retry is not None
+            if ack.ok:
+                self.acknowledged.add(str(event.get("ts")))
+        return ack
+
+
+@dataclass
+class Seen:
+    """A job as it was seen: the highest epoch and sequence, and when the lease of each epoch would have run out."""
+
+    epoch: int = 0
+    seq: int = 0
+    expires: dict[int, float] = field(default_factory=dict)
+
+
+class Watch:
+    """Looks at the heads of open jobs again and again."""
+
+    def __init__(self, store: RedisStore, port: int, jobs: Callable[[], Iterable[JobKey]]) -> None:
+        self.seen: dict[JobKey, Seen] = {}
+        self.fallen: list[str] = []
+        """Epochs or sequences that went back."""
+        self._jobs = jobs
+        self._redis = Redis(port=port, socket_timeout=2.0, protocol=2)
+        self._store = store
+        self._looking = asyncio.Lock()  # of two looks at once, the later one might be heard of first
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK)
+
+    async def look(self) -> None:
+        """One look. The server may be away: then there is nothing to see."""
+        keys = list(self._jobs())
+        with contextlib.suppress(RedisError, OSError):
+            async with self._looking, self._redis.pipeline(transaction=False) as pipeline:
+                for key in keys:
+                    pipeline.hmget(self._store._keys(key)[0], ["_epoch", "_seq"])
+                    pipeline.zscore(f"{self._store._part(key)}:lease", member(key))
+                replies = await pipeline.execute()
+                for number, key in enumerate(keys):
+                    self._saw(key, replies[2 * number], replies[2 * number + 1])
+
+    def _saw(self, key: JobKey, head: list[bytes | None], expires: float | None) -> None:
+        if head[0] is None or head[1] is None:
+            return
+        epoch, seq = int(head[0]), int(head[1])
+        seen = self.seen.setdefault(key, Seen())
+        if epoch < seen.epoch or seq < seen.seq:
+            self.fallen.append(f"{key.job}: epoch {seen.epoch} -> {epoch}, seq {seen.seq} -> {seq}")
+        seen.epoch, seen.seq = max(epoch, seen.epoch), max(seq, seen.seq)
+        if expires is not None:
+            seen.expires[epoch] = float(expires)
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._redis.aclose()
