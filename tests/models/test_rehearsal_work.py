@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from bot.models.rehearsal import RehearsalModel
 from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result
+from specialists.checkpoint import Intent
 from specialists.dialogue import Message, ModelCall, ModelError, ToolCall, ToolReply, ToolSpec, Turn
 from specialists.finish import FINISHERS
 from specialists.registry import load_crew
@@ -33,6 +35,7 @@ ORDERS = b"day,region,plan,revenue,units\n" + b"".join(
 
 class _Log:
     history: Sequence[Any] = ()
+    written: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
@@ -43,6 +46,9 @@ class _Log:
 
     async def tool(self, _: ToolReply, outcome: ToolOutcome) -> None:
         self.outcomes.append(outcome)
+
+    async def started(self, intent: Intent) -> None:
+        raise AssertionError(f"no tool of this crew writes, but {intent} began")
 
 
 async def work(

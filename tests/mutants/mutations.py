@@ -75,7 +75,7 @@ MUTANTS = (
             Edit(f"{SCRIPTS}/commit.lua", "if redis.call('ZSCORE', OPS, operation) then", "if false then"),
             Edit(f"{SCRIPTS}/ingest.lua", "return by == operation and 1 or 0", "return 0"),
             Edit(f"{SCRIPTS}/claim.lua", "if before then", "if false then"),
-            Edit(f"{SCRIPTS}/outbox_begin.lua", "cjson.decode(record).operation == operation and 1 or 0", "0"),
+            Edit(f"{SCRIPTS}/outbox_begin.lua", "known.operation == operation and 1 or 0", "0"),
         ),
         (
             f"{CONTRACT}::test_a_commit_is_checked_for_its_operation_then_its_token_then_its_sequence[server]",
