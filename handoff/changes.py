@@ -14,10 +14,9 @@ from handoff import doubts
 from handoff import events as ev
 from handoff.contracts import Note, Result, Usage
 from handoff.doubts import Checked, Checkpoint, Doubt
-from handoff.job import SETTLED, Ask, Decision, Failure, Question, Work, replace
+from handoff.job import Ask, Decision, Failure, Question, Work, replace
 from handoff.policy import MAX_REJECTED_PLANS, Again, AskPeople, Trouble, after_trouble
-
-_CHECK_FIRST = "Look first at what is unknown, then mention me again and say what is still to be done."
+from handoff.settling import settle, with_work
 
 
 def cancelled(ask: Ask, event: ev.CancelRequested) -> Ask:
@@ -70,7 +69,7 @@ def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
     work = ask.work.get(event.subtask)
     if work is None or work.state != "pending" or event.attempt != work.attempt + 1:
         return ask
-    return _with_work(
+    return with_work(
         ask,
         replace(
             work,
@@ -95,7 +94,7 @@ def _running(ask: Ask, event: ev.OfAttempt) -> Work | None:
 
 def _checkpoint(ask: Ask, event: ev.TurnTaken | ev.ToolStarted | ev.ToolReturned) -> Ask:
     work = _running(ask, event)
-    return _with_work(ask, _kept(work, event)) if work else ask
+    return with_work(ask, _kept(work, event)) if work else ask
 
 
 def _kept(work: Work, point: Checkpoint) -> Work:
@@ -118,7 +117,7 @@ def _ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage:
     number = work.questions + work.doubts + 1
     doubt = Doubt(intent.call, intent.what, reason, usage)
     question = Question(number, f"Was this carried out? {intent.what}", doubts.OPTIONS, at, doubt)
-    return _with_work(ask, replace(work, state="input_required", question=question, doubts=work.doubts + 1))
+    return with_work(ask, replace(work, state="input_required", question=question, doubts=work.doubts + 1))
 
 
 def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
@@ -129,7 +128,7 @@ def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
 def _complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
     usage = result.usage
     done = replace(_attempt_over(work), state="complete", result=result, ended=at, usage=work.usage + usage)
-    return _settle(replace(_with_work(ask, done), usage=ask.usage + usage), at)
+    return settle(replace(with_work(ask, done), usage=ask.usage + usage), at)
 
 
 def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
@@ -177,7 +176,7 @@ def _climb(ask: Ask, work: Work, trouble: Trouble, message: str, partial: Result
     )
     work = replace(_attempt_over(work), failures=failures)
     if isinstance(following, Again):
-        return _with_work(
+        return with_work(
             ask,
             replace(
                 work,
@@ -188,12 +187,12 @@ def _climb(ask: Ask, work: Work, trouble: Trouble, message: str, partial: Result
             ),
         )
     if isinstance(following, AskPeople):
-        return _with_work(ask, replace(work, state="input_required", questions=work.questions + 1))
+        return with_work(ask, replace(work, state="input_required", questions=work.questions + 1))
     work = replace(work, question=None)
     if partial is not None:
         kept = partial.model_copy(update={"gaps": (*partial.gaps, message), "usage": Usage()})
         return _complete(ask, work, kept, at)
-    return _settle(_with_work(ask, replace(work, state="error", reason=message, ended=at)), at)
+    return settle(with_work(ask, replace(work, state="error", reason=message, ended=at)), at)
 
 
 def _question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
@@ -208,7 +207,7 @@ def _question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
     if question.doubt is not None:
         return _doubt_cleared(ask, work, question.doubt, event, waited=event.at - question.asked)
     note = Note(source=f"Asked: {question.message}", text=f"Answered by a person: {event.text}")
-    return _with_work(ask, replace(work, state="pending", answers=(*work.answers, note)))
+    return with_work(ask, replace(work, state="pending", answers=(*work.answers, note)))
 
 
 def _doubt_cleared(ask: Ask, work: Work, doubt: Doubt, event: ev.QuestionAnswered, *, waited: float) -> Ask:
@@ -217,46 +216,10 @@ def _doubt_cleared(ask: Ask, work: Work, doubt: Doubt, event: ev.QuestionAnswere
     if verdict == "stop":
         ask, work = _charged(ask, _attempt_over(work), doubt.usage)
         work = replace(work, state="error", reason="stopped by a person", ended=event.at)
-        return _settle(_with_work(ask, work), event.at)
+        return settle(with_work(ask, work), event.at)
     work = _kept(work, Checked(event.at, doubt.call, verdict, event.user, event.text))
     started = work.attempt_started + max(0.0, waited)
-    return _with_work(ask, replace(work, state="in_progress", attempt_started=started))
-
-
-def _settle(ask: Ask, at: float) -> Ask:
-    """After a subtask ended: skip what can no longer run, and end a request that needs no synthesis."""
-    ask = _skip_the_stranded(ask, at)
-    if any(work.state not in SETTLED for work in ask.work.values()):
-        return ask
-    results = [work for work in ask.work.values() if work.result is not None]
-    if not results:
-        return replace(ask, failure=_nothing_came_of_it(ask), written=at)
-    if len(ask.work) == 1 and results[0].result is not None:
-        return replace(ask, answer=results[0].result.content or results[0].result.summary, written=at)
-    return ask
-
-
-def _skip_the_stranded(ask: Ask, at: float) -> Ask:
-    """A pending subtask is skipped when everything that it waits for ended without a result."""
-    while stranded := [work for work in ask.work.values() if work.state == "pending" and _is_stranded(ask, work)]:
-        for work in stranded:
-            titles = ", ".join(repr(ask.work[name].subtask.title) for name in work.subtask.after)
-            ask = _with_work(ask, replace(work, state="skipped", reason=f"it needed {titles}", ended=at))
-    return ask
-
-
-def _is_stranded(ask: Ask, work: Work) -> bool:
-    after = [ask.work[name] for name in work.subtask.after]
-    return bool(after) and all(other.state in {"error", "skipped"} for other in after)
-
-
-def _nothing_came_of_it(ask: Ask) -> Failure:
-    first = next(work for work in ask.work.values() if work.state == "error")
-    return Failure(
-        first.subtask.title,
-        first.reason,
-        _CHECK_FIRST if ask.unknown else "Mend that if you can, then mention me again with the same request.",
-    )
+    return with_work(ask, replace(work, state="in_progress", attempt_started=started))
 
 
 def _answer_written(ask: Ask, event: ev.AnswerWritten) -> Ask:
@@ -274,10 +237,6 @@ def _request_failed(ask: Ask, event: ev.RequestFailed) -> Ask:
 
 def _posted(ask: Ask, event: ev.Posted) -> Ask:
     return replace(ask, posted=MappingProxyType({**ask.posted, event.key: event.ts}))
-
-
-def _with_work(ask: Ask, work: Work) -> Ask:
-    return replace(ask, work=MappingProxyType({**ask.work, work.subtask.id: work}))
 
 
 CHANGES: Mapping[str, Callable[[Ask, Any], Ask]] = {

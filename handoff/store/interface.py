@@ -1,10 +1,23 @@
 """What a store promises. `redis.py` keeps it on a server, `memory.py` in this process, for tests.
 
-One suite holds both to the same words. Times are seconds since the epoch on the
-store's own clock, the only one that decides who owns what: `clock` tells it, and
-no other may be used for what is passed in as `due`. Every method
-that writes may be repeated after a lost reply: a repeat changes nothing and
-answers as the first call did, or says DUP.
+One suite holds both to the same words. A job is always in one of five places:
+
+    due     there is something to do for it at a time; from then on `claim` gives it out
+    lease   an instance owns it until a time, which `beat` moves on; after that `claim` gives it to another
+    newer   due, but put by: those that looked at it do not know its schema, and only one that does gets it
+    aside   it cost too many owners, or cannot be read: `claim` gives it to nobody
+    none    nothing to do: it rests until something comes in, and is forgotten when its time to live is over
+
+`ingest` makes a job and makes it due, as `signal` does with one that exists.
+`claim` takes it into a lease. From there `release` makes it due again or lets it
+rest, and `set_aside` puts it aside, until `reinstate` makes it due. What comes
+in for a job in a lease waits in its inbox, and its owner hears of it; what comes
+in for one that is aside only waits.
+
+Times are seconds since the epoch on the store's own clock, the only one that
+decides who owns what: `clock` tells it, and no other may be used for what is
+passed in as `due`. Every method that writes may be repeated after a lost reply:
+a repeat changes nothing and answers as the first call did, or says DUP.
 """
 
 from __future__ import annotations
@@ -15,10 +28,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 INLINE_LIMIT = 16 * 1024
-"""Bytes of an event's JSON that stay in the log; a longer one goes to a blob key by its sha256."""
+"""Bytes of an event's JSON that stay in the log; a longer one is kept with the job's blobs."""
 EVENT_LIMIT = 256 * 1024
+"""Bytes of an event's JSON."""
 LOG_LIMIT = 10_000
+"""Events of a job."""
 BLOB_LIMIT = 32 * 1024 * 1024
+"""Bytes of a blob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +50,8 @@ class Claim:
     """The right to work on a job, until `expires` unless renewed. `epoch` and `owner` make the fencing token.
 
     `lost` counts the owners in a row that were lost without progress, the last one included: whose lease ran out
-    until another instance took the job, or who let go of it as `lost`. 0 where the job was let go of properly.
+    until another instance took the job, or who let go of it as `lost`. Progress sets it to 0: see
+    `Store.commit`, `Store.release` and `Store.outbox_begin`.
     """
 
     key: JobKey
@@ -133,21 +150,23 @@ class Store(Protocol):
         """
 
     async def claim(self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None) -> Claim | None:
-        """Take one job: `prefer` if it is ready, else an expired lease, else one that is due. None if nothing is ready.
+        """Take one job: `prefer` if it is ready, else an expired lease, else one that was put by, else one that is due.
 
-        Raises the job's epoch, and counts the owner whose lease expired (`Claim.lost`). `Claim.owner` is `owner` and a
-        random part: epochs may fall in a failover, such a name never comes twice. Jobs whose head names a newer
-        schema are put by: only an instance that knows it sees them again, and gets them with its next claim.
+        None if nothing is ready. Raises the job's epoch, and counts the owner whose lease expired (`Claim.lost`),
+        unless that was a claim by the same `owner`. `Claim.owner` is `owner` and a random part: epochs may fall in a
+        failover, such a name never comes twice. Jobs whose head names a newer schema than `schema` are put by: only
+        an instance that knows it sees them again, and gets them with its next claim.
         """
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:
         """Renew. False if the job is no longer ours."""
 
-    async def release(self, claim: Claim, *, due: float | None, lost: bool = False) -> bool:
+    async def release(self, claim: Claim, *, due: float | None, lost: bool | None = False) -> bool:
         """Let go: due again at that time, or (None) only when something comes in.
 
-        Where the inbox is not empty the job is due at once whatever was asked. No owner counts as lost any more,
-        but with `lost` this one does: its work was stalled or broken. False if it was not ours.
+        Where the inbox is not empty the job is due at once whatever was asked. The count of lost owners goes back
+        to 0; with `lost`, which says that the work stalled or broke, it goes up by one; with None, for who lets go in
+        the middle of the work, it stays. False if the job was not ours.
         """
 
     async def commit(  # noqa: PLR0913 - all that one script checks and writes
@@ -218,7 +237,10 @@ class Store(Protocol):
         """The bytes. Raises KeyError if they are not there (any more)."""
 
     async def put_schedule(self, team: str, schedule: str, payload: str, due: float | None) -> None:
-        """Create or change a schedule; None as `due` switches it off, an empty payload with it removes it."""
+        """Create or change a schedule; None as `due` switches it off, an empty payload with it removes it.
+
+        Raises PayloadTooLarge where there are too many.
+        """
 
     async def due_schedules(self, *, limit: int = 100) -> list[tuple[str, str, str, float]]:
         """Schedules whose time has come: (team, schedule, payload, due)."""

@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parent / "scripts"
 OF_A_JOB = frozenset(
     {"ingest", "beat", "release", "set_aside", "commit", "outbox_begin", "outbox_note", "keep"},
 )
+"""The scripts about one job: they get its keys first, which `job.lua` gives names to."""
 
 
 @dataclass(frozen=True, slots=True)

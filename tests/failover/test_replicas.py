@@ -138,7 +138,10 @@ async def test_what_a_cut_off_primary_numbered_is_not_taken_for_another(pair: tu
     await store.ingest(JOB, '{"n":1}', dedupe=["1"])
     claim = await store.claim("me", lease=60, schema=1)
     assert claim is not None
-    kept = [(key, await store._server.command("DUMP", key)) for key in (store._keys(JOB)[0], store._keys(JOB)[2])]
+    kept = [
+        (key, await store._server.command("DUMP", key))
+        for key in (store._keys.of_job(JOB)[0], store._keys.of_job(JOB)[2])
+    ]
     await store.ingest(JOB, '{"n":"gone"}', dedupe=["2"])
     seen = await store.inbox(JOB)
     for key, state in kept:  # as a replica has it that the last event did not reach

@@ -8,14 +8,8 @@ from pathlib import Path
 SCRIPTS = "handoff/store/scripts"
 CONTRACT = "tests/store/test_store_contract.py"
 OUTBOX = "tests/slack/test_outbox.py"
-SUITES = (
-    "tests/store",
-    OUTBOX,
-    "tests/system/test_restarts.py",
-    "tests/system/test_instances.py",
-    "tests/system/test_instances_processes.py",
-    "tests/crash",
-)
+HISTORIES = "tests/store/test_store_machine.py::test_random_histories"
+CRASH = "tests/crash/test_crash_points.py::test_a_crash_changes_nothing_of_the_end"
 TWICE = "[server, every script sent twice]"
 
 
@@ -40,13 +34,14 @@ class Edit:
 class Mutant:
     """A program without one of its guards.
 
-    `catchers` must fail, every one of them; of `suites`, which are larger, at least one test must.
+    Every one of `catchers`, which try that guard, must fail, and every one of `searches`, which try no guard but look
+    for anything that goes wrong, and take longer.
     """
 
     name: str
     edits: tuple[Edit, ...]
     catchers: tuple[str, ...]
-    suites: tuple[str, ...] = SUITES
+    searches: tuple[str, ...]
 
 
 MUTANTS = (
@@ -60,14 +55,16 @@ MUTANTS = (
             f"{CONTRACT}::test_who_let_go_or_lost_a_job_can_do_nothing_to_it[server]",
             f"{CONTRACT}::test_the_same_owner_with_another_epoch_is_another_owner[server]",
         ),
+        (HISTORIES,),
     ),
     Mutant(
         "without the look-up",
-        (Edit("bot/slack/outbox.py", "found = await self.lookup.message(place, key)", 'found = ""'),),
+        (Edit("bot/slack/outbox.py", "found = await self.lookup.message(place, key, waited=waited)", 'found = ""'),),
         (
             f"{OUTBOX}::test_a_new_owner_adopts_what_the_old_one_posted",
             f"{OUTBOX}::test_a_lost_reply_and_a_lagging_history_still_make_one",
         ),
+        (f"{CRASH}[plain]",),
     ),
     Mutant(
         "without the operation id",
@@ -84,6 +81,7 @@ MUTANTS = (
             f"{CONTRACT}::test_a_message_is_begun_by_one_operation{TWICE}",
             "tests/store/test_store_faults.py::test_a_lost_reply_changes_nothing",
         ),
+        (HISTORIES,),
     ),
     Mutant(
         "without the sequence check",
@@ -96,5 +94,6 @@ MUTANTS = (
             f"{CONTRACT}::test_of_racing_commits_at_one_sequence_one_is_done[server]",
             f"{CONTRACT}::test_a_commit_is_checked_for_its_operation_then_its_token_then_its_sequence[server]",
         ),
+        (HISTORIES,),
     ),
 )

@@ -79,12 +79,14 @@ async def redis_kit(url: str, *, repeats: bool = False, instances: int = 3, **op
     stores = [await RedisStore.connect(url, prefix=prefix, **options) for _ in range(instances)]
     if repeats:
         for store in stores:
-            await store._server.close()
-            store._server = TwiceServer(url, 3.0)
+            await store.close()
+        stores = [RedisStore(TwiceServer(url, 3.0), prefix=prefix, **options) for _ in stores]
+        for store in stores:
+            await store.now()
 
     def advance(seconds: float) -> None:
         for store in stores:
-            store.clock_offset_ms += round(seconds * 1000)
+            store._clock.offset_ms += round(seconds * 1000)
 
     return Kit(stores[0], advance, repeats=repeats, others=list(stores[1:] or stores * 2))
 

@@ -36,13 +36,13 @@ async def test_a_damaged_log_is_named_and_its_job_can_be_set_aside(
 ) -> None:
     store, claim = broken
     name, key, *rest = command
-    await store._server.command(name, store._keys(JOB)[0].removesuffix("head") + key, *rest)
+    await store._server.command(name, store._keys.of_job(JOB)[0].removesuffix("head") + key, *rest)
     with pytest.raises(LogBroken, match=f"{said}.*{JOB.job}|{JOB.job}.*{said}") as caught:
         await store.log(JOB)
     assert "\n" not in str(caught.value)
     assert "backup" in str(caught.value)
     assert await store.set_aside(claim, '{"why":"damaged"}', schema=1)
-    last = await store._server.command("XREVRANGE", store._keys(JOB)[1], "+", "-", "COUNT", 1)
+    last = await store._server.command("XREVRANGE", store._keys.of_job(JOB)[1], "+", "-", "COUNT", 1)
     assert (last[0][0], last[0][1][b"p"]) == (b"6-0", b'{"why":"damaged"}')
     head = await store.head(JOB)
     assert head is not None
@@ -58,7 +58,7 @@ async def test_a_damaged_log_is_named_and_its_job_can_be_set_aside(
 
 async def test_a_log_that_is_ahead_of_its_head_can_be_set_aside(broken: tuple[RedisStore, Claim]) -> None:
     store, claim = broken
-    await store._server.command("XADD", store._keys(JOB)[1], "9-0", "p", "{}")
+    await store._server.command("XADD", store._keys.of_job(JOB)[1], "9-0", "p", "{}")
     assert await store.set_aside(claim, "{}", schema=1)
     head = await store.head(JOB)
     assert head is not None
@@ -69,13 +69,13 @@ async def test_a_job_whose_inbox_lost_a_payload_is_named(served: Kit) -> None:
     store = served.store
     assert isinstance(store, RedisStore)
     await store.ingest(JOB, LARGE, dedupe=["1"])
-    await store._server.command("DEL", store._keys(JOB)[4])
+    await store._server.command("DEL", store._keys.of_job(JOB)[4])
     with pytest.raises(LogBroken, match=JOB.job):
         await store.inbox(JOB)
 
 
 async def test_a_log_read_in_many_pages_is_whole(served: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handoff.store.redis.LOG_PAGE", 2)
+    monkeypatch.setattr("handoff.store.redis_parts.reading.LOG_PAGE", 2)
     claim = await served.claimed()
     for count in range(6):
         assert len(await served.store.log(JOB)) == count

@@ -343,7 +343,7 @@ async def test_everything_kept_has_a_bound(served: Kit) -> None:
     await store.commit(claim, "op", 0, ["{}"], taken=[1])
     await store.outbox_begin(claim, "m", "o")
     await store.release(claim, due=None)
-    names = await store._server.command("KEYS", f"{store._prefix}:*")
+    names = await store._server.command("KEYS", f"{store._keys.prefix}:*")
     lives = await store._server.commands([("PTTL", name) for name in names])
     forever = [name.decode() for name, life in zip(names, lives, strict=True) if life == -1]
     assert [name.partition("}:")[2] for name in forever] == ["partitions"]

@@ -56,7 +56,7 @@ async def in_turns(work: Callable[[int], Awaitable[T]], count: int) -> list[T]:
 
 async def sizes(store: RedisStore, pattern: str) -> dict[str, int]:
     """Bytes of each key of a pattern, as the server counts them."""
-    names = [name.decode() for name in await store._server.command("KEYS", f"{store._prefix}:{pattern}")]
+    names = [name.decode() for name in await store._server.command("KEYS", f"{store._keys.prefix}:{pattern}")]
     found = await store._server.commands([("MEMORY", "USAGE", name, "SAMPLES", "0") for name in names])
     return dict(zip(names, found, strict=True))
 
@@ -138,7 +138,7 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
     await store.release(claim, due=None)
 
     async def left() -> set[str]:
-        names = await store._server.command("KEYS", f"{store._prefix}:*")
+        names = await store._server.command("KEYS", f"{store._keys.prefix}:*")
         return {name.decode().partition("}:")[2].partition(":")[0] for name in names}
 
     async def nothing_is_left() -> bool:
@@ -147,7 +147,7 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
     assert "T1/J1" in await left()
     assert "user" in await left()
     await eventually(nothing_is_left)
-    for name in await store._server.command("KEYS", f"{store._prefix}:*:claim:*"):
+    for name in await store._server.command("KEYS", f"{store._keys.prefix}:*:claim:*"):
         assert 0 < await store._server.command("PTTL", name) <= 60_000
     assert await store.jobs_of("T1", "U1") == []
     assert await store.head(key) is None
@@ -162,10 +162,10 @@ async def test_a_job_set_aside_fades_whatever_comes_in(served: Kit) -> None:
     await store.commit(claim, "a", 0, ["x" * 20_000], taken=[1])
     assert await store.set_aside(claim, "{}", schema=1)
     assert await store.ingest(claim.key, "{}", dedupe=["2"])
-    names = await store._server.command("KEYS", f"{store._prefix}:*")
+    names = await store._server.command("KEYS", f"{store._keys.prefix}:*")
     lives = await store._server.commands([("PTTL", name) for name in names])
     assert [name for name, life in zip(names, lives, strict=True) if life == -1 and b"partitions" not in name] == []
-    head = await store._server.command("PTTL", store._keys(claim.key)[0])
+    head = await store._server.command("PTTL", store._keys.of_job(claim.key)[0])
     assert head > (bounds.IDLE_RETENTION - 60) * 1000, "and not before its time"
     assert await store.reinstate(claim.key, "{}")
-    assert await store._server.command("PTTL", store._keys(claim.key)[0]) == -1
+    assert await store._server.command("PTTL", store._keys.of_job(claim.key)[0]) == -1

@@ -47,6 +47,16 @@ async def test_a_job_that_was_let_go_of_lost_no_owner(kit: Kit) -> None:
     assert again.lost == 0
 
 
+async def test_a_job_let_go_of_in_the_middle_of_its_work_goes_on_counting(kit: Kit) -> None:
+    await kit.claimed()
+    claim = await taken_over(kit)
+    assert await kit.store.release(claim, due=0, lost=None)
+    again = await kit.store.claim("me", lease=10, schema=1)
+    assert again is not None
+    assert again.lost == await lost(kit) == 1
+    assert (await taken_over(kit)).lost == 2
+
+
 async def test_an_instance_that_takes_up_its_own_job_again_lost_nobody(kit: Kit) -> None:
     await kit.claimed()
     kit.advance(11)

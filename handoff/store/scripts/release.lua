@@ -1,5 +1,5 @@
 -- Let go of a job. ARGV: offset, member, owner, epoch, operation, due or '', idle ms, operations ms, channel,
---       operations left, lost owners ('+': one more than there were).
+--       operations left, lost owners ('+': one more than there were; '': as many).
 -- Answers 1, or 0 if the job is not ours. A repeat by the same operation answers 1 as long as nobody took the job.
 local member, operation, due = ARGV[2], ARGV[5], ARGV[6]
 if not owns(ARGV[3], ARGV[4]) then
@@ -9,6 +9,8 @@ redis.call('ZREM', LEASE, member)
 local lost = ARGV[11]
 if lost == '+' then
   lost = (redis.call('HGET', HEAD, '_lost') or 0) + 1
+elseif lost == '' then
+  lost = redis.call('HGET', HEAD, '_lost') or 0
 end
 redis.call('HSET', HEAD, '_owner', '', '_let', operation, '_lost', lost)
 local time = stamp(now())

@@ -1,0 +1,74 @@
+"""What is known of a job: its log, its inbox and its head."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handoff.store import bounds
+from handoff.store.interface import Entry, Head, JobKey, LogBroken
+from handoff.store.redis_parts import records
+from handoff.store.redis_parts.calls import Calls
+from handoff.store.redis_parts.keys import BLOBS, HEAD, INBOX, LOG
+
+LOG_PAGE = 1000
+LOG_STRING = 32
+"""Entries of a log to a string: see `scripts/log.lua`."""
+
+
+class Reading:
+    """Reads jobs. Changes nothing, and asks for no token."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def log(self, key: JobKey, *, after: int) -> list[Entry]:
+        """See `Store.log`."""
+        keys = self._calls.keys.of_job(key)
+        entries: list[Entry] = []
+        last, at, number = 0, after, LOG_PAGE
+        while number == LOG_PAGE:
+            page = await self._calls.run("log", (keys[LOG], keys[HEAD]), at + 1, LOG_PAGE, LOG_STRING)
+            seq, number, *strings = page
+            last = last or int(seq)
+            if strings:
+                entries += records.joined(strings, at + 1)
+            elif number:
+                rows = await self._calls.server.command("XRANGE", keys[LOG], f"{at + 1}-0", "+", "COUNT", LOG_PAGE)
+                entries += await self._entries(key, rows)
+            at = entries[-1].seq if entries else at
+        try:
+            # The head was read with the first page: what others append meanwhile is more than it says, never less.
+            records.check_order(key, entries, after, last)
+        except LogBroken:
+            if await self.head(key) is None:
+                return []  # it expired while it was read
+            raise
+        return entries
+
+    async def inbox(self, key: JobKey) -> list[Entry]:
+        """See `Store.inbox`."""
+        name = self._calls.keys.of_job(key)[INBOX]
+        return await self._entries(key, await self._calls.server.command("XRANGE", name, "-", "+"))
+
+    async def _entries(self, key: JobKey, rows: list[Any]) -> list[Entry]:
+        wanted = list(dict.fromkeys(row[1][b"b"] for row in rows if b"b" in row[1]))
+        name = self._calls.keys.of_job(key)[BLOBS]
+        found = await self._calls.server.command("HMGET", name, *wanted) if wanted else []
+        kept = dict(zip(wanted, found, strict=True))
+        return [records.entry(key, row, kept) for row in rows]
+
+    async def head(self, key: JobKey) -> Head | None:
+        """See `Store.head`."""
+        return records.head(key, await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[HEAD]))
+
+    async def jobs_of(self, team: str, user: str, *, limit: int) -> list[Head]:
+        """See `Store.jobs_of`."""
+        server, names = self._calls.server, self._calls.keys
+        indexes = [names.asked_by(part, team, user) for part in names.parts()]
+        found = await server.commands([("ZRANGE", index, 0, limit - 1, "REV", "WITHSCORES") for index in indexes])
+        scored = [(float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2)]
+        newest = sorted(scored, reverse=True)
+        keys = [bounds.job_key(name.decode()) for _, name in newest[:limit]]
+        states = await server.commands([("HGETALL", names.of_job(key)[HEAD]) for key in keys]) if keys else []
+        heads = (records.head(key, state) for key, state in zip(keys, states, strict=True))
+        return [head for head in heads if head is not None]
