@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -21,12 +21,18 @@ log = logging.getLogger(__name__)
 
 EVENT_TYPE = "leadhand_post"
 LOOKS = (0.0, 1.0, 2.0, 4.0)
-"""Seconds before each look for a message in doubt: Slack's history may lag behind its posts."""
+"""Seconds before each look for a message in doubt: Slack's history may lag behind its posts, so long in all."""
 FURTHER_LOOKS = 10
 """How many more are taken where the last one failed."""
 FURTHER_PAUSE = 10.0
 NOT_YET = "thread_not_found"
 """Slack's word for a thread that is gone, or so new that a history which lags does not have it yet."""
+
+
+def _after(looks: Sequence[float], waited: float) -> list[float]:
+    """What is left of these waits for somebody who comes so many seconds late: one look at least."""
+    late = [at - waited for at in itertools.accumulate(looks) if at > waited]
+    return [0.0, *(at - before for before, at in itertools.pairwise([0.0, *late]))] if waited else list(looks)
 
 
 class InDoubt(Exception):
@@ -62,25 +68,43 @@ class Lookup:
         self.looks = looks
         self.bot_user_id = bot_user_id
 
-    async def message(self, place: Place, key: str) -> str:
-        """The id of the message that carries this key, or nothing after a patient look. Raises InDoubt."""
-        return await self._first(place, lambda one: str(one["ts"]) if key_of(one) == key else "")
+    async def message(self, place: Place, key: str, *, waited: float = 0.0) -> str:
+        """The id of the message that carries this key, or nothing after a patient look. Raises InDoubt.
 
-    async def file(self, place: Place, file_id: str) -> str:
-        """That id, if the file is shown in the thread; nothing after a patient look. Raises InDoubt."""
+        `waited`: seconds since it could have been posted, for which nobody has to be patient any more.
+        """
+        return await self._first(place, lambda one: str(one["ts"]) if key_of(one) == key else "", waited)
+
+    async def file(self, place: Place, file_id: str, *, waited: float = 0.0) -> str:
+        """That id, if the file is shown in the thread; nothing after a look as patient as that of `message`."""
 
         def shown(message: dict[str, Any]) -> str:
             return file_id if any(file.get("id") == file_id for file in message.get("files") or ()) else ""
 
-        return await self._first(place, shown)
+        return await self._first(place, shown, waited)
 
-    async def _first(self, place: Place, found_in: Callable[[dict[str, Any]], str]) -> str:
-        for number, wait in enumerate(self._waits(), 1):
+    async def settled(self, place: Place, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+        """The thread as soon as it shows `enough`, else as it is after a patient look. Raises Refused and Doubt."""
+        messages: list[dict[str, Any]] = []
+        for number, wait in enumerate(self.looks, 1):
             await asyncio.sleep(wait)
             try:
                 messages = await self.thread(place)
             except Refused as error:
-                if error.code == NOT_YET and number < len(self.looks):
+                if error.code != NOT_YET or number == len(self.looks):
+                    raise
+            if enough(messages):
+                break
+        return messages
+
+    async def _first(self, place: Place, found_in: Callable[[dict[str, Any]], str], waited: float) -> str:
+        looks = _after(self.looks, waited)
+        for number, wait in enumerate(itertools.chain(looks, itertools.repeat(FURTHER_PAUSE, FURTHER_LOOKS)), 1):
+            await asyncio.sleep(wait)
+            try:
+                messages = await self.thread(place)
+            except Refused as error:
+                if error.code == NOT_YET and number < len(looks):
                     continue
                 raise InDoubt(f"whether it was posted cannot be told: {error}") from error
             except Doubt as doubt:
@@ -89,12 +113,9 @@ class Lookup:
             for message in messages:
                 if message.get("user") == self.bot_user_id and (found := found_in(message)):
                     return found
-            if number >= len(self.looks):
+            if number >= len(looks):
                 return ""
         raise InDoubt("whether it was posted cannot be told: Slack does not answer")
-
-    def _waits(self) -> Iterator[float]:
-        return itertools.chain(self.looks, itertools.repeat(FURTHER_PAUSE, FURTHER_LOOKS))
 
     async def unkeyed(self, place: Place) -> list[str]:
         """Messages of ours that bear neither key nor file, as a stream does that was not ended; the newest first.

@@ -8,7 +8,7 @@ from bot.slack.lookup import key_of
 from bot.slack.outbox import Outbox
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import question_answered, question_dropped
-from bot.slack.web_calls import Doubt, Refused
+from bot.slack.web_calls import Allowed, Doubt, Refused
 from handoff import messages
 from handoff.job import Ask, Job, Work
 
@@ -27,10 +27,11 @@ def closed_question(ask: Ask, work: Work, number: int) -> Outgoing | None:
     return None
 
 
-async def close_open_questions(outbox: Outbox, job: Job) -> None:
+async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) -> None:
     """Take the buttons off closed questions where the job's last owner died before it did.
 
     They are told by their keys: a question may have been answered before the log knew that it was posted.
+    Raises Gone where it is not `allowed` any more.
     """
     closed = {
         messages.question(ask.id, work.subtask.id, number): message
@@ -42,7 +43,7 @@ async def close_open_questions(outbox: Outbox, job: Job) -> None:
     if not closed:
         return
     try:
-        thread = await outbox.lookup.thread(job.place)
+        thread = await outbox.lookup.settled(job.place, lambda shown: closed.keys() <= {key_of(one) for one in shown})
     except (Refused, Doubt) as error:
         log.warning("job %s: closed questions may still have their buttons: %s", job.id, error)
         return
@@ -50,4 +51,4 @@ async def close_open_questions(outbox: Outbox, job: Job) -> None:
         key = key_of(shown)
         ours = shown.get("user") == outbox.lookup.bot_user_id and key in closed
         if ours and any(block.get("type") == "actions" for block in shown.get("blocks") or ()):
-            await outbox.update(job.place, str(shown["ts"]), closed[key])
+            await outbox.update(job.place, str(shown["ts"]), closed[key], allowed=allowed)

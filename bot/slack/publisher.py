@@ -41,8 +41,8 @@ class Publisher:
             return Sent(intent.ts, adopted=True)
         try:
             if intent.draft_ts and not intent.first:
-                await self._outbox.wait_out(intent)
-                shown = await self._go_on(claim, place, key, artifact, intent.draft_ts, since)
+                waited = await self._outbox.wait_out(intent)
+                shown = await self._go_on(claim, place, key, artifact, intent.draft_ts, since, waited)
             else:
                 shown = ""  # nothing of it can be seen: the id is recorded before the file is shown
             if not shown:
@@ -53,9 +53,11 @@ class Publisher:
             return Sent("", f"{artifact.name}: {error}")
         return await self._outbox.done(claim, key, shown)
 
-    async def _go_on(self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float) -> str:
+    async def _go_on(
+        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float, waited: float
+    ) -> str:
         """Show the file that an earlier owner uploaded, unless it did. Nothing: it must be uploaded again."""
-        if await self._outbox.lookup.file(place, file_id):
+        if await self._outbox.lookup.file(place, file_id, waited=waited):
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
             return file_id
         try:

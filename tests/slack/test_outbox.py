@@ -8,14 +8,22 @@ from typing import Any
 
 import pytest
 
+from bot.lease import Lease, steady
 from bot.slack.budget import Budget
-from bot.slack.client import close_client, make_client
-from bot.slack.outbox import FRESH, Gone, Outbox, Sent
+from bot.slack.client import CALL_SECONDS, close_client, make_client
+from bot.slack.lookup import LOOKS, _after
+from bot.slack.open_questions import close_open_questions
+from bot.slack.outbox import FRESH, Outbox, Sent
 from bot.slack.publisher import Publisher
+from bot.slack.session import set_status
 from bot.slack.stream import AnswerStream
 from bot.slack.views.outgoing import Outgoing
+from bot.slack.web_calls import Gone
 from bot.workspace.server import Workspace
-from handoff.contracts import Artifact, Place
+from handoff import events as ev
+from handoff import messages
+from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request, Subtask
+from handoff.engine import fold
 from handoff.store.interface import Claim, JobKey
 from handoff.store.memory import MemoryStore
 
@@ -51,7 +59,9 @@ class Scene:
 
     def stream(self, claim: Claim | None = None) -> AnswerStream:
         reader = self.workspace.person("ana").id
-        return AnswerStream(self.outbox, claim or self.claim, self.place, "answer", reader=reader)
+        claim = claim or self.claim
+        allowed = self.outbox.holder(claim)
+        return AnswerStream(self.outbox, claim, self.place, "answer", reader=reader, allowed=allowed)
 
 
 async def polled(condition: Callable[[], object]) -> None:
@@ -125,6 +135,15 @@ async def test_a_new_owner_posts_what_the_old_one_only_meant_to(scene: Scene) ->
     claim = await scene.taken_over()
     await scene.outbox.post(claim, scene.place, "k", HELLO)
     assert len(scene.seen()) == 1
+    assert scene.workspace.call_count("conversations.replies") == 1, "what is a minute old no history lags behind"
+
+
+@pytest.mark.parametrize(
+    ("waited", "left"),
+    [(0.0, [0.0, 1.0, 2.0, 4.0]), (0.5, [0.0, 0.5, 2.0, 4.0]), (3.0, [0.0, 4.0]), (7.0, [0.0]), (99.0, [0.0])],
+)
+def test_who_comes_late_looks_as_long_after_the_post_as_who_does_not(waited: float, left: list[float]) -> None:
+    assert _after(LOOKS, waited) == left
 
 
 async def test_an_owner_that_lost_the_job_posts_nothing(scene: Scene) -> None:
@@ -336,6 +355,41 @@ async def test_a_stream_whose_beginning_was_lost_is_swept_away(scene: Scene) -> 
     assert message["text"] == "Hello"
 
 
+async def test_in_a_thread_too_new_for_the_history_a_lost_stream_is_swept_away_too(scene: Scene) -> None:
+    scene.workspace.faults.add("chat.startStream", "server_error_after")
+    scene.workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=60)
+    stream = scene.stream()
+    await stream.write("Half of the ans")
+    await polled(lambda: stream._broken)
+    assert not scene.seen()
+
+
+async def test_a_question_is_closed_in_a_thread_too_new_for_the_history(scene: Scene) -> None:
+    """Told by its key, where its log entry was never made: the thread is looked at until it shows it."""
+    of = {"request": "1.1", "subtask": "a", "attempt": 1}
+    part = Subtask(id="a", title="Part a", intent="Work out part a.", specialist="clerk")
+    job = fold(
+        [
+            ev.RequestAdded(at=1, place=scene.place, request=Request(id="1.1", user="U1", text="Do it", at=1)),
+            ev.PlanProposed(
+                at=2, request="1.1", plan=Plan(goal="It", subtasks=(part,)), members=(Member(name="clerk"),)
+            ),
+            ev.AttemptStarted(at=3, specialist="clerk", tier="fast", **of),
+            ev.Escalated(at=4, escalation=Escalation(reason="ambiguous_input", message="Which?"), **of),
+            ev.QuestionAnswered(at=5, request="1.1", subtask="a", user="U1", text="Oslo", number=1),
+        ]
+    )
+    assert job is not None
+    button = {"type": "button", "text": {"type": "plain_text", "text": "Oslo"}, "action_id": "x", "value": "x"}
+    buttons = {"type": "actions", "elements": [button]}
+    key = messages.question("1.1", "a", 1)
+    await scene.outbox.post(scene.claim, scene.place, key, Outgoing("Which?", (buttons,)))
+    scene.workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=60)
+    await close_open_questions(scene.outbox, job, allowed=scene.outbox.holder(scene.claim))
+    (message,) = scene.seen()
+    assert not [block for block in message["blocks"] if block["type"] == "actions"]
+
+
 async def test_a_stream_that_died_before_its_id_was_recorded_is_replaced(scene: Scene) -> None:
     stream = scene.stream()
     scene.workspace.faults.add("chat.startStream", "slow_reply", seconds=30)
@@ -426,7 +480,7 @@ async def test_a_message_is_found_on_the_second_page_of_a_long_thread(scene: Sce
 async def test_who_looked_long_for_an_earlier_post_and_lost_the_job_meanwhile_posts_nothing(scene: Scene) -> None:
     await scene.outbox.begin(scene.claim, "k")
     claim = await scene.taken_over()
-    scene.outbox.lookup.looks = (0.0, FRESH + 0.2)
+    scene.outbox.lookup.looks = (0.0, 60 - CALL_SECONDS + FRESH + 0.2)  # it comes a minute late
     posting = asyncio.create_task(scene.outbox.post(claim, scene.place, "k", HELLO))
     await polled(lambda: scene.workspace.call_count("conversations.replies"))
     await scene.taken_over()
@@ -443,3 +497,88 @@ async def test_who_waited_for_slack_and_lost_the_job_meanwhile_posts_nothing(sce
     with pytest.raises(Gone):
         await posting
     assert scene.seen() == []
+
+
+@pytest.fixture
+def lease(scene: Scene) -> Lease:
+    """Our hold on the job, on the clock that the store is on as well."""
+
+    def clock() -> float:
+        return steady() + scene.clock
+
+    return Lease(scene.claim, scene.store, seconds=30, since=clock(), clock=clock)
+
+
+def shown(scene: Scene, lease: Lease) -> dict[str, Callable[[], Coroutine[Any, Any, object]]]:
+    """What an owner shows that is not posted once: by Slack's method."""
+    outbox, place, ts = scene.outbox, scene.place, scene.place.thread_ts
+
+    async def status() -> None:
+        calls, who = outbox.calls, scene.workspace.person("ana").id
+        await set_status(outbox.client, calls, place, "processing", title="t", user=who, allowed=lease.shows)
+
+    return {
+        "agents.sessions.setStatus": status,
+        "chat.update": lambda: outbox.update(place, ts, HELLO, allowed=lease.shows),
+        "chat.delete": lambda: outbox.delete(place, ts, allowed=lease.shows),
+    }
+
+
+METHODS = ["agents.sessions.setStatus", "chat.update", "chat.delete"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_a_try_again_is_left_out_once_the_job_is_in_other_hands(
+    scene: Scene, lease: Lease, method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    scene.workspace.faults.add(method, "server_error_before")
+    call = asyncio.create_task(shown(scene, lease)[method]())
+    await polled(lambda: "tried again" in caplog.text)
+    await scene.taken_over()  # while it pauses, as a process that was frozen does
+    await asyncio.gather(call, return_exceptions=True)
+    if method != "agents.sessions.setStatus":  # which nobody waits for
+        with pytest.raises(Gone):
+            await call
+    assert len(scene.workspace.calls(method)) == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_while_the_job_is_ours_the_store_is_not_asked(scene: Scene, lease: Lease, method: str) -> None:
+    scene.outbox.store = lease._store = None  # type: ignore[assignment]
+    scene.workspace.faults.add(method, "server_error_before")
+    await shown(scene, lease)[method]()
+    assert len(scene.workspace.calls(method)) == 2
+
+
+async def test_what_a_job_is_let_go_of_with_still_arrives_until_it_is_taken(scene: Scene, lease: Lease) -> None:
+    await lease.close()
+    assert await lease.shows(), "about to be let go of"
+    await scene.store.release(scene.claim, due=0)
+    assert await lease.shows()
+    await scene.taken_over()
+    assert not await lease.shows()
+
+
+async def test_an_owner_whose_lease_is_over_asks_before_it_shows_anything(scene: Scene, lease: Lease) -> None:
+    for seconds in (19, 2, 31):
+        scene.clock += seconds
+        assert await lease.shows()
+        left = scene.store._jobs.get(scene.claim.key).lease - scene.store.clock()
+        assert left == pytest.approx(11 if seconds == 19 else 30, abs=0.9), "renewed once a call could outlive it"
+    await scene.taken_over()
+    assert not await lease.shows()
+
+
+async def test_a_woken_owner_streams_and_ends_nothing(scene: Scene) -> None:
+    stream = scene.stream()
+    await stream.write("Once upon a time there was ")
+    await polled(lambda: scene.workspace.calls("chat.startStream"))
+    await polled(lambda: stream._ts)
+    await scene.taken_over()
+    await stream.write("a stale owner.")
+    with pytest.raises(Gone):
+        await stream.finish([HELLO], HELLO.blocks)
+    assert not scene.workspace.calls("chat.appendStream")
+    assert not scene.workspace.calls("chat.stopStream")
+    assert not scene.workspace.calls("chat.delete")
