@@ -25,7 +25,21 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command is None:
         _parser().print_help()
         return 2
-    return _run(options)
+    return _run_stoppable(options)
+
+
+def _run_stoppable(options: argparse.Namespace) -> int:
+    """Run a command. SIGTERM ends it as Ctrl-C does, from the first import on."""
+    import signal  # noqa: PLC0415 - not needed for --help
+
+    # To be stopped is what `run` is there for, at its start as well.
+    stopped = 0 if options.command == "run" else 130
+    # Until there is a loop that hears it. No KeyboardInterrupt: Python ends by a signal where that went through exec().
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(stopped))
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        return stopped
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -44,8 +58,8 @@ def _run(options: argparse.Namespace) -> int:
     except (SettingsError, StoreError) as error:
         print(f"leadhand: {error}", file=sys.stderr)
         return 1
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        return 130
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 async def _stoppable(work: Coroutine[Any, Any, int]) -> int:

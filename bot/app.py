@@ -116,9 +116,11 @@ async def running(
     client = make_client(settings.bot_token, settings.slack_api_url)
     try:
         me = await bot_user(client)
-    except NotConnected as error:
+    except (NotConnected, asyncio.CancelledError) as error:
         await close_client(client)
-        raise SettingsError(str(error)) from None
+        if isinstance(error, NotConnected):
+            raise SettingsError(str(error)) from None
+        raise
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=me, looks=looks)
     thread = Thread(client, outbox, store, model_label=model.label)
@@ -134,8 +136,12 @@ async def running(
     try:
         yield App(bolt, instance, store, model, thread, work)
     finally:
-        await instance.stop()
-        await end(work)
+        warming.cancel()
         await asyncio.gather(warming, return_exceptions=True)
-        await asyncio.gather(background.drain(), thread.close())
-        await model.close()
+        try:
+            await instance.stop()
+            await end(work)
+            left = instance.time_left()
+            await asyncio.gather(background.drain(left), thread.close(left))
+        finally:
+            await model.close()

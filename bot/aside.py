@@ -61,7 +61,8 @@ def read_log(entries: Sequence[Entry]) -> Job | None:
         raise
     except Exception as error:
         # Whatever it is: a log that makes no job today makes none at the next try either.
-        log.exception("a log of %d events cannot be folded", len(lines))
+        # Without what it says: that may quote the event.
+        log.error("a log of %d events cannot be folded: %s", len(lines), type(error).__name__)  # noqa: TRY400
         raise Unreadable(f"event {_first_fault(entries)} of its log cannot be read by this release") from error
 
 

@@ -132,7 +132,8 @@ class Committer:
         return f"{self._claim.owner}:{self._claim.epoch}:{next(self._operations)}"
 
     async def leave_to_newer(self, schema: int) -> None:
-        """From now on only an instance that knows this schema may claim the job."""
+        """Commit what was reported; from then on only an instance that knows this schema may claim the job."""
+        await self.commit_reports()
         head = await self._store.head(self._claim.key)
         seq = head.seq if head else 0
         await self._store.commit(self._claim, self._operation(), seq, [], schema=schema, progress=False)

@@ -9,6 +9,7 @@ import secrets
 from collections import deque
 
 from bot.lease import steady
+from bot.leaving import ENDS_IN
 from bot.owner import Owner, Performer
 from bot.side_by_side import Bounds
 from handoff.events import SCHEMA
@@ -22,8 +23,12 @@ SHORTEST_NAP = 0.25
 """Seconds to wait where a job should be ready and none was given: another instance is at it."""
 PATIENCE = 1.0
 """Seconds to wait after the store could not be reached, or was full."""
-LET_GO = 1.6
-"""Seconds that owners get to let go of their jobs when we are told to stop."""
+LET_GO = 1.1
+"""Seconds that owners get until they are cut short when we are told to stop. All that they then do is bounded."""
+
+CLOSING = 0.3
+"""Seconds that are kept for closing what is open then."""
+SHORTEST_REST = 0.1
 
 
 class Instance:
@@ -45,6 +50,7 @@ class Instance:
         self._owed: deque[Claim] = deque(maxlen=slots)
         self._away_since: float | None = None
         self._stopping = False
+        self._told: float | None = None
         self._wake = asyncio.Event()
         self._hints: deque[JobKey] = deque(maxlen=slots)
 
@@ -75,24 +81,32 @@ class Instance:
                 self._wake.clear()
                 if len(self._owners) >= self._slots or not await self._claim_one():
                     await self._nap()
-            if self._tasks:
-                await asyncio.wait(self._tasks, timeout=LET_GO)
+            await self._let_go()
         finally:
             await end(listener, *self._tasks)
 
     def leave(self) -> None:
         """Claim nothing from now on, and begin to let go of all jobs. `stop` waits for the end of it."""
         self._stopping = True
+        self._told = steady() if self._told is None else self._told
         self._wake.set()
         for owner in self._owners.values():
             owner.leave()
 
     async def stop(self) -> None:
-        """Claim nothing from now on, and let go of all jobs within two seconds. May be called again."""
+        """Claim nothing from now on, and let go of all jobs within two seconds of `leave`. May be called again."""
         self.leave()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=LET_GO)
+        await self._let_go()
+
+    async def _let_go(self) -> None:
+        if self._tasks and self._told is not None:
+            await asyncio.wait(self._tasks, timeout=max(0.0, self._told + LET_GO - steady()))
         await end(*self._tasks)
+
+    def time_left(self) -> float:
+        """Seconds that are left, when we are told to stop, for what goes on beside the owners."""
+        gone = 0.0 if self._told is None else steady() - self._told
+        return max(SHORTEST_REST, ENDS_IN - CLOSING - gone)
 
     async def _claim_one(self) -> bool:
         try:
@@ -103,7 +117,7 @@ class Instance:
             since = steady()
             claim = await self._store.claim(self.name, lease=self._lease, schema=SCHEMA, prefer=hint)
             if claim is not None and self._stopping:
-                await self._store.release(claim, due=self._store.clock())
+                await self._store.release(claim, due=self._store.clock(), lost=None)
                 return False
         except StoreError as error:
             self._gone(error)
@@ -125,7 +139,7 @@ class Instance:
         log.warning("the store is back after %.0f s", steady() - self._away_since, extra={"event": "store_back"})
         self._away_since = None
         while self._owed:
-            await self._store.release(self._owed.popleft(), due=self._store.clock())
+            await self._store.release(self._owed.popleft(), due=self._store.clock(), lost=None)
 
     def _gone(self, error: StoreError) -> None:
         if self._away_since is None:

@@ -54,6 +54,7 @@ class Lease:
         self._away = False
         self.lost = False
         """Whether another owner has the job."""
+        self._let_go = False
 
     def alive(self) -> bool:
         """Whether the job is certainly ours."""
@@ -63,6 +64,19 @@ class Lease:
         """Return if the job is ours, asking the store where that is not certain. Raises Fenced or StoreError."""
         if not self.alive() and (self.lost or not await self.renew()):
             raise Fenced
+
+    async def shows(self) -> bool:
+        """Whether we may still show something for the job. Raises StoreError where that has to be asked, in vain.
+
+        We may while it is ours, and after we let go of it until somebody else takes it: what its thread was to be
+        told last may still be on its way then. A third of the lease must be left, for the call itself to take: there
+        is as long as renewing goes well, so that this costs nothing.
+        """
+        if not self._let_go:
+            plenty = not self.lost and self._clock() < self._until - self._seconds / 3
+            return plenty or (not self.lost and await self.renew())
+        head = await self._store.head(self._claim.key)
+        return head is not None and head.epoch == self._claim.epoch and head.owner in {"", self._claim.owner}
 
     async def renew(self) -> bool:
         """Renew. False if another owner has the job. Raises StoreError. Several callers share one call."""
@@ -99,7 +113,8 @@ class Lease:
                 pause, self._away = self._seconds / 3, False
 
     async def close(self) -> None:
-        """End a renewal that is under way."""
+        """End a renewal that is under way: the job is about to be let go of."""
+        self._let_go = True
         if self._renewal is not None:
             self._renewal.cancel()
             await asyncio.gather(self._renewal, return_exceptions=True)

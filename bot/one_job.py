@@ -16,6 +16,7 @@ from bot.settings import SettingsError
 from bot.trace import trace_json
 from bot.workspace.server import Workspace
 from bot.workspace.terminal import plan_rows, render
+from handoff import messages
 from handoff.contracts import Place
 from handoff.job import Ask, Job
 from handoff.opening import open_log
@@ -58,7 +59,7 @@ async def _watch(app: App, key: JobKey, screen: _Screen, patience: float) -> tup
                 if ask is not None and ask.over:
                     screen.show(final=True)
                     return _verdict(ask)
-                if ask is not None and ask.state == "input_required" and not await _answered(ask, screen):
+                if ask is not None and _asks(ask) and not await _answered(ask, screen):
                     return FAILED, "the job asks a question, and there is nobody here to answer it (see above)"
                 await screen.change()
     except TimeoutError:
@@ -82,6 +83,16 @@ def _verdict(ask: Ask) -> tuple[int, str]:
     if ask.gaps:
         return IN_PART, "answered in part; missing: " + "; ".join(ask.gaps)
     return ANSWERED, ""
+
+
+def _asks(ask: Ask) -> bool:
+    """Whether it waits for an answer to a question that the thread shows by now."""
+    asked = (
+        messages.question(ask.id, work.subtask.id, work.question.number)
+        for work in ask.work.values()
+        if work.question is not None
+    )
+    return ask.state == "input_required" and any(key in ask.posted for key in asked)
 
 
 async def _answered(ask: Ask, screen: _Screen) -> bool:

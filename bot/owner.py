@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine
-from typing import Any, Protocol
+from typing import Protocol
 
 from bot.aside import Teller, Unreadable, set_aside, unreadable_reason
 from bot.committer import Committer
+from bot.ending import LAST_EDIT, LAST_WORD, STUBBORN, Patience, Stalled, note_fault, say_why, to_the_end
 from bot.lease import Fenced, Lease, steady
 from bot.operation.logs import about
 from bot.side_by_side import Bounds, SideBySide
@@ -18,27 +18,17 @@ from handoff.effects import Effect, RunSubtask
 from handoff.engine import outstanding
 from handoff.job import Job
 from handoff.policy import MAX_LOST_OWNERS
-from handoff.store.interface import Claim, LogBroken, PayloadTooLarge, Store, StoreError
+from handoff.store.interface import Claim, LogBroken, Store, StoreError
 from handoff.upcasters import NewerEvent
 
 log = logging.getLogger(__name__)
 
 HOLD = 2.0
 """Seconds: a job whose next work comes up sooner is kept, a later one is let go until then."""
-LAST_POSTS = 1.0
+LAST_POSTS = 0.9
 """Seconds that messages on their way get to arrive when we are told to stop."""
-LAST_EDIT = 30.0
-"""Seconds that the last edit of a card may hold up a job that is let go of."""
-STUBBORN = 5.0
-"""Seconds that cancelled work gets to end."""
-IN_A_HURRY = 0.4
-"""In place of both when we are told to stop."""
 FOREVER = 3600.0
 """Seconds of sleep where only something that happens can be a reason to wake."""
-
-
-class Stalled(Exception):
-    """The job's work is stuck: it is let go of, and its owner counts as lost."""
 
 
 class Performer(Teller, Protocol):
@@ -93,6 +83,7 @@ class Owner:
         self._trouble: Exception | None = None
         self._step_began: float | None = None
         self._leaves: float | None = None
+        self._patience: Patience | None = None
         self._aside = False
         self._broke = False
         self._pause = lease
@@ -112,6 +103,8 @@ class Owner:
         if self._leaves is None:
             self._leaves = steady() + LAST_POSTS
             self._wake.set()
+            if self._patience is not None:
+                self._patience.hurry()
 
     def now(self) -> float:
         """Seconds since the epoch on the store's clock, which all times of a job are on."""
@@ -123,6 +116,10 @@ class Owner:
         For whoever is about to start something that was not committed just before.
         """
         await self._lease.hold()
+
+    async def shows(self) -> bool:
+        """Whether something may still be shown for the job, see `Lease.shows`. Raises StoreError."""
+        return await self._lease.shows()
 
     async def report(self, *events: ev.Event) -> None:
         """Commit events and return when they are kept. Raises Fenced if the job is no longer ours."""
@@ -153,12 +150,13 @@ class Owner:
                 due, lets_go = self.now(), not self._aside
                 raise
             except (Fenced, Stalled, StoreError) as error:
-                self._lost(error)
+                ending = say_why(self.claim.key.job, error)
+                self._broke, self.owed = ending == "broke", ending == "owed"
             except Exception:
                 self._broke = True
                 raise
             finally:
-                await _to_the_end(self._let_go(main, keeping, due=due, release=lets_go))
+                await to_the_end(self._let_go(main, keeping, due=due, release=lets_go))
 
     async def _whichever_ends(self, main: asyncio.Task[float | None], keeping: asyncio.Task[str]) -> float | None:
         """The end of the work, or of the lease if that comes first."""
@@ -167,47 +165,41 @@ class Owner:
             return main.result()
         raise Stalled if keeping.result() == "stalled" else Fenced
 
-    def _lost(self, error: Fenced | Stalled | StoreError) -> None:
-        """What ends our work. Each gets one clear line, no trace."""
-        job = self.claim.key.job
-        if isinstance(error, Fenced):
-            text = "job %s: another instance has taken it over; its work here is cancelled"
-            log.warning(text, job, extra={"event": "fenced"})
-        elif isinstance(error, Stalled):
-            self._broke = True
-            log.error("job %s: stalled; its work here is cancelled", job, extra={"event": "stalled"})
-        elif isinstance(error, PayloadTooLarge | LogBroken):
-            self._broke = True
-            log.error("job %s: %s", job, error)
-        else:
-            log.warning("job %s: let go of for now: %s", job, error)
-            self.owed = True
-
     async def _let_go(
         self, main: asyncio.Task[float | None], keeping: asyncio.Task[str], *, due: float | None, release: bool
     ) -> None:
-        patience, edit = (STUBBORN, LAST_EDIT) if self._leaves is None else (IN_A_HURRY, IN_A_HURRY)
+        patience = self._patience = Patience()
+        if self._leaves is not None:
+            patience.hurry()
         if not main.done():
             main.cancel()
-            main.add_done_callback(_note_fault)
-            await asyncio.wait({main}, timeout=patience)
+            main.add_done_callback(note_fault)
+            await patience.wait(asyncio.wait({main}), STUBBORN)
         self._committer.close()
-        await self._running.drop(patience)
+        await patience.wait(self._running.drop(), STUBBORN)
         self._committer.close()
         leaving = asyncio.create_task(self._performer.left(self))
-        await asyncio.wait({leaving}, timeout=edit)
-        leaving.add_done_callback(_note_fault)
+        await patience.wait(asyncio.wait({leaving}), LAST_EDIT)
+        leaving.add_done_callback(note_fault)
         leaving.cancel()
         keeping.cancel()
-        await asyncio.wait({leaving, keeping}, timeout=patience)
+        await patience.wait(asyncio.wait({leaving, keeping}), STUBBORN)
         await self._lease.close()
         if self._broke:
             due = self.now() + self._pause  # whoever is next: what broke may be on its way to mend itself
         if release or self._broke:
-            try:
-                await self._store.release(self.claim, due=due, lost=self._broke)
-            except StoreError:
-                self.owed = not self._broke
+            await self._release(due)
+
+    async def _release(self, due: float | None) -> None:
+        # Handed over in the middle of it, its next owner may fare as those that were lost: they go on counting.
+        lost = True if self._broke else False if self.rests else None
+        try:
+            async with asyncio.timeout(None if self._leaves is None else LAST_WORD):
+                await self._store.release(self.claim, due=due, lost=lost)
+        except StoreError:
+            self.owed = not self._broke
+        except TimeoutError:
+            log.warning("job %s: the store cannot be told that it is let go of: its lease runs out", self.claim.key.job)
 
     async def _work(self) -> float | None:
         self._step_began = steady()
@@ -293,24 +285,3 @@ class Owner:
         if self._step_began is not None and steady() - self._step_began > self._bounds.step:
             return "its owner"
         return self._running.stuck()
-
-
-def _note_fault(task: asyncio.Task[Any]) -> None:
-    """Say what broke in a task that nobody waits for any more."""
-    error = None if task.cancelled() else task.exception()
-    if error is not None and not isinstance(error, Fenced | StoreError):
-        log.error("the end of a job's work broke", exc_info=error)
-
-
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do it whole: told to stop meanwhile, stop after it. A job that is not let go of rests until its lease ends."""
-    task = asyncio.create_task(work)
-    told = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            told = True
-    task.result()
-    if told:
-        raise asyncio.CancelledError

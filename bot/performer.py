@@ -9,8 +9,8 @@ from bot.aside import Aside
 from bot.attempt import run_subtask
 from bot.lease import Fenced
 from bot.owner import Owner
-from bot.slack.outbox import Gone
 from bot.slack.thread import Thread
+from bot.slack.web_calls import Gone
 from bot.supervisor.planner import make_plan
 from bot.supervisor.synthesizer import write_answer
 from handoff import events as ev
@@ -58,17 +58,17 @@ class Shell:
         if isinstance(effect, RunSubtask):
             return await run_subtask(effect, owner, crew=self._crew, model=self._model, store=self._store)
         if isinstance(effect, WriteAnswer):
-            stream = await self._thread.begin_answer(owner.claim, job, ask)
+            stream = await self._thread.begin_answer(owner.claim, job, ask, allowed=owner.shows)
             return await write_answer(ask, model=self._model, on_text=stream.write, now=owner.now)
         return await self._post(effect, owner, job, ask)
 
     async def _post(self, effect: Post, owner: Owner, job: Job, ask: Ask) -> ev.Posted:
-        sent = await self._thread.post(owner.claim, job, ask, effect.key)
+        sent = await self._thread.post(owner.claim, job, ask, effect.key, allowed=owner.shows)
         return ev.Posted(at=owner.now(), request=effect.request, key=effect.key, ts=sent.ts, fault=sent.fault)
 
     def changed(self, owner: Owner, before: Job, after: Job) -> None:
         """Keep the card and the session status up to date."""
-        self._thread.changed(owner.claim, before, after)
+        self._thread.changed(owner.claim.key, before, after, allowed=owner.shows)
 
     async def set_aside(self, claim: Claim, aside: Aside) -> None:
         """Tell the thread that its job is set aside."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import logging
-import signal
 from collections.abc import AsyncIterator
 
 from bot.app import open_crew, open_store, running
+from bot.leaving import Told, run_until_told
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.operation.logs import about
 from bot.operation.watch import Watch
@@ -23,6 +22,12 @@ log = logging.getLogger(__name__)
 async def serve(options: argparse.Namespace, settings: Settings) -> int:
     """Run until SIGTERM or Ctrl-C. Raises SettingsError or StoreError where it cannot start."""
     del options
+    await run_until_told(lambda told: _serve(settings, told))
+    log.info("stopped")
+    return 0
+
+
+async def _serve(settings: Settings, told: Told) -> None:
     require_slack(settings)
     watch = Watch()
     crew = watch.crew(open_crew(settings))
@@ -31,16 +36,15 @@ async def serve(options: argparse.Namespace, settings: Settings) -> int:
         async with running(settings, store, model, crew, metrics=watch.metrics) as app:
             with about(instance=app.instance.name), watch.over(app.instance, app.work, slots=settings.slots):
                 async with connected(app.bolt, settings) as ear:
+                    told.ready = True
                     watch.signs.hears = ear.hears
                     where = f"{ear}; health and metrics: {door}" if door else f"{ear}"
                     print(f"Leadhand is listening ({where}); model: {model.label}. Ctrl-C stops it.", flush=True)  # noqa: T201
                     log.info("started: %d slots, a lease of %g s", settings.slots, settings.lease)
-                    await until_told()
+                    await told.wait()
                     watch.signs.stopping = True
                     app.instance.leave()  # at once: jobs are handed over while the ear closes
                     log.info("stopping: jobs under way: %d", app.instance.owned)
-    log.info("stopped")
-    return 0
 
 
 async def chosen_model(settings: Settings) -> ChosenModel:
@@ -79,12 +83,3 @@ async def connected(bolt: Bolt, settings: Settings) -> AsyncIterator[Ear]:
             yield where
     except NotConnected as error:
         raise SettingsError(str(error)) from None
-
-
-async def until_told() -> None:
-    """Return on SIGTERM or SIGINT."""
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, told.set)
-    await told.wait()

@@ -86,10 +86,10 @@ class SideBySide:
                 return f"{name} (for {now - since:.0f} s)"
         return ""
 
-    async def drop(self, patience: float) -> None:
-        """Cancel all, and wait until they have ended, but not for ever: a task may refuse to."""
+    async def drop(self) -> None:
+        """Cancel all, and wait until they have ended. Not to be awaited for ever: a task may refuse to."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=patience)
+            await asyncio.wait(tasks)

@@ -15,10 +15,11 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from bot.app import App, manifest_path, open_store, running
+from bot.leaving import until_told
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.one_job import do_one_job
 from bot.operation import logs
-from bot.serve import connected, until_told
+from bot.serve import connected
 from bot.settings import Settings, SettingsError
 from bot.workspace.server import Workspace
 

@@ -190,7 +190,10 @@ class CancelRequested(Fact):
 
 
 class TakenOver(Fact):
-    """The job's last owner let its lease run out; `owner` has it now. `lost` counts such owners without progress."""
+    """Owners of the job were lost, `lost` in a row without progress: a lease ran out, or the work stalled or broke.
+
+    `owner` has it now.
+    """
 
     type: Literal["TakenOver"] = "TakenOver"
     owner: str

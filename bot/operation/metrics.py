@@ -20,7 +20,7 @@ EVENTS: Mapping[str, tuple[str, str]] = {
     "fenced": ("jobs_fenced", "Jobs that this instance had to stop working on, as another one owns them."),
     "let_go": ("jobs_let_go", "Jobs let go of properly: nothing to do for now, or this instance was told to stop."),
     "released": ("jobs_released", "Jobs that had been set aside and were released by an admin."),
-    "set_aside": ("jobs_set_aside", "Jobs set aside, as they cost too many owners."),
+    "set_aside": ("jobs_set_aside", "Jobs set aside: they cost too many owners, or cannot be read."),
     "stalled": ("jobs_stalled", "Jobs let go of, as their work made no progress."),
     "reconciled": ("posts_reconciled", "Posts in doubt that were found in their thread."),
     "store_away": ("store_outages", "Times that the store could no longer be reached."),

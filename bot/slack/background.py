@@ -14,6 +14,9 @@ from handoff.store.interface import StoreError
 
 log = logging.getLogger(__name__)
 
+STUBBORN = 0.1
+"""Seconds that what was cancelled gets to end."""
+
 
 class Background:
     """Tasks of our own: nobody else keeps a reference to them. A failure is logged, never fatal."""
@@ -28,14 +31,15 @@ class Background:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def drain(self, timeout: float = 1.5) -> None:  # noqa: ASYNC109  what is left is cancelled
-        """Wait for what is under way, at most `timeout` seconds; cancel the rest."""
+    async def drain(self, seconds: float = 1.5) -> None:
+        """Wait for what is under way, for so long at most; cancel the rest."""
         if not self._tasks:
             return
-        _, late = await asyncio.wait(self._tasks, timeout=timeout)
+        _, late = await asyncio.wait(self._tasks, timeout=seconds)
         for task in late:
             task.cancel()
-        await asyncio.gather(*late, return_exceptions=True)
+        if late:
+            await asyncio.wait(late, timeout=STUBBORN)
 
     async def _watch(self, work: Coroutine[Any, Any, object], what: str) -> None:
         try:

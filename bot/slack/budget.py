@@ -68,6 +68,8 @@ class _Bucket:
     rate: Rate
     left: float
     at: float
+    held: bool = False
+    """Since a "too many": what is kept back then would have to flow in first, and the rest would wait for that."""
     waiting: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
     timer: asyncio.TimerHandle | None = None
 
@@ -75,10 +77,14 @@ class _Bucket:
         if now > self.at:
             self.left = min(float(self.rate.burst), self.left + (now - self.at) * self.rate.per_second)
             self.at = now
+            self.held = self.held and self.left < 1.0 + self._kept_back()
 
     def needed(self, rank: int) -> float:
         """What must be left for a call of that rank to go."""
-        return 1.0 + (int(self.rate.burst * _KEPT_BACK) if rank >= _PATIENT else 0)
+        return 1.0 + (self._kept_back() if rank >= _PATIENT and not self.held else 0)
+
+    def _kept_back(self) -> int:
+        return int(self.rate.burst * _KEPT_BACK)
 
 
 class Budget:
@@ -125,11 +131,11 @@ class Budget:
         return not self.room(method, channel, "stream")
 
     def hold(self, method: str, channel: str, seconds: float) -> None:
-        """Slack said "too many": nobody goes for so many seconds."""
+        """Slack said "too many": nobody goes for so many seconds; then one call of any priority, and others in time."""
         bucket = self._bucket(method, channel)
         if bucket is not None:
-            bucket.left = min(0.0, bucket.left)
-            bucket.at = max(bucket.at, self._clock() + seconds)
+            bucket.refill(self._clock())
+            bucket.left, bucket.held = min(bucket.left, 1.0 - seconds * bucket.rate.per_second), True
 
     def _bucket(self, method: str, channel: str) -> _Bucket | None:
         rate = RATES.get(method)

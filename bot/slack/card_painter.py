@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 
-from bot.slack.outbox import Gone, Outbox
+from bot.slack.outbox import Outbox
 from bot.slack.views.card import plan_card
-from handoff import messages
+from bot.slack.web_calls import Allowed, Gone
 from handoff.job import Ask, Job
-from handoff.store.interface import Claim, StoreError
+from handoff.store.interface import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -26,13 +25,13 @@ QUIET = 30.0
 class CardPainter:
     """Draws the card of one job for as long as this instance works on it.
 
-    An owner that was frozen must not draw an old state over what the next one drew: after a pause that was longer
-    than meant, the store is asked first.
+    An owner that was frozen must not draw an old state over what the next one drew: whether an edit is `allowed` is
+    asked before each try of it.
     """
 
-    def __init__(self, outbox: Outbox, claim: Claim) -> None:
+    def __init__(self, outbox: Outbox, *, allowed: Allowed) -> None:
         self._outbox = outbox
-        self._claim = claim
+        self._allowed = allowed
         self._wanted: tuple[Job, Ask, str] | None = None
         self._drawn: tuple[object, ...] = ()
         self._wake = asyncio.Event()
@@ -62,7 +61,7 @@ class CardPainter:
             await asyncio.gather(self._task, return_exceptions=True)
         if up_to_date and self._wanted is not None and self._rows(self._wanted[1]) != self._drawn:
             with contextlib.suppress(Gone, StoreError):
-                await self._draw(*self._wanted, since=time.time())
+                await self._draw(*self._wanted)
 
     def _rows(self, ask: Ask) -> tuple[object, ...]:
         rows = ((name, work.state, work.specialist, work.attempt) for name, work in ask.work.items())
@@ -72,33 +71,27 @@ class CardPainter:
         try:
             await self._paint()
         except (Gone, StoreError) as error:
-            log.info("job %s: its card is drawn no more here: %s", self._claim.key.job, error)
+            log.info("a plan card is drawn no more here: %s", error)
         except Exception:
             log.exception("a plan card could not be drawn; the job goes on without it")
 
     async def _paint(self) -> None:
         while True:
-            since = time.time()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(QUIET):
                     await self._wake.wait()
-            if time.time() < since + QUIET + GATHER:
-                since = time.time()
             await self._pause(GATHER)
             self._wake.clear()
             if self._closing.is_set():
                 return
             if self._wanted is not None:
-                await self._draw(*self._wanted, since=since)
+                await self._draw(*self._wanted)
             await self._pause(PAUSE - GATHER)
 
-    async def _draw(self, job: Job, ask: Ask, ts: str, *, since: float) -> None:
+    async def _draw(self, job: Job, ask: Ask, ts: str) -> None:
         self._drawn = self._rows(ask)
-
-        async def allowed() -> None:
-            await self._outbox.still_ours(self._claim, messages.card(ask.id), since)
-
-        await self._outbox.update(job.place, ts, plan_card(job, ask, self._outbox.store.clock()), allowed=allowed)
+        card = plan_card(job, ask, self._outbox.store.clock())
+        await self._outbox.update(job.place, ts, card, allowed=self._allowed)
 
     async def _pause(self, seconds: float) -> None:
         """Wait a little, so that changes gather; a stop ends it at once."""

@@ -64,8 +64,8 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Ear]:
     except NotConnected as error:
         raise NotConnected(f"SLACK_APP_TOKEN: {error}. `leadhand check` looks at all settings.") from error
     handler = AsyncSocketModeHandler(bolt, app_token, logger=_without_traces())
-    await handler.connect_async()  # type: ignore[no-untyped-call]
     try:
+        await handler.connect_async()  # type: ignore[no-untyped-call]
         yield Ear("Socket Mode", handler.client.is_connected)
     finally:
         # Slack's side of the closing may be slow to come, and nobody waits for it.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -18,9 +18,9 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.budget import Budget
 from bot.slack.client import CALL_SECONDS
-from bot.slack.lookup import LOOKS, InDoubt, Lookup, metadata
+from bot.slack.lookup import LOOKS, NOT_YET, InDoubt, Lookup, metadata
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.web_calls import Doubt, Refused, WebCalls
+from bot.slack.web_calls import Allowed, Doubt, Gone, Refused, WebCalls
 from handoff.contracts import Place
 from handoff.store.interface import Claim, Intent, Store
 
@@ -34,10 +34,6 @@ TOO_MUCH = frozenset({"msg_too_long", "invalid_blocks", "invalid_blocks_format",
 """Slack's words for blocks that it does not take; the text alone may still go through."""
 NO_STREAM = frozenset({"message_not_found", "message_not_in_streaming_state", "message_not_owned_by_app"})
 """Slack's words for a message that is not being streamed."""
-
-
-class Gone(Exception):
-    """The job is in another instance's hands: nothing more may be sent for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +88,7 @@ class Outbox:
                     await self.done(claim, key, found)
                     return Sent(found, adopted=True)
                 if streamed:
-                    await self.sweep(place, intent.draft_ts)
+                    await self.sweep(place, intent.draft_ts, allowed=self.holder(claim))
             ts = await self.send(claim, place, key, message, since=since)
         except (Refused, InDoubt) as error:
             return Sent("", str(error))
@@ -115,6 +111,15 @@ class Outbox:
         if not await self.store.outbox_done(claim, key, ts):
             raise Gone(key)
         return Sent(ts)
+
+    def holder(self, claim: Claim) -> Allowed:
+        """Asks the store, each time, whether this claim still has its job. For what is rare, or comes late."""
+
+        async def holds() -> bool:
+            head = await self.store.head(claim.key)
+            return head is not None and head.owner == claim.owner
+
+        return holds
 
     async def still_ours(self, claim: Claim, key: str, since: float) -> None:
         """Ask the store again if it told us too long ago (`since`: seconds since the epoch). Raises Gone."""
@@ -156,28 +161,21 @@ class Outbox:
         data = await self.calls.make("chat.postMessage", post, channel=place.channel, priority=message.priority)
         return str(data["ts"])
 
-    async def update(
-        self, place: Place, ts: str, message: Outgoing, *, allowed: Callable[[], Awaitable[None]] | None = None
-    ) -> bool:
+    async def update(self, place: Place, ts: str, message: Outgoing, *, allowed: Allowed | None) -> bool:
         """Edit a message in place; drawing the same twice does no harm. False if Slack refuses for good.
 
-        `allowed` is awaited when the edit's turn has come; what it raises goes on to the caller.
+        Raises Gone where it is not `allowed` any more.
         """
-
-        async def edit() -> AsyncSlackResponse:
-            if allowed is not None:
-                await allowed()
-            return await self.client.chat_update(
-                channel=place.channel, ts=ts, text=message.text, blocks=list(message.blocks)
-            )
-
         try:
             await self.calls.make(
                 "chat.update",
-                edit,
+                lambda: self.client.chat_update(
+                    channel=place.channel, ts=ts, text=message.text, blocks=list(message.blocks)
+                ),
                 channel=place.channel,
                 priority=message.priority,
                 again=True,
+                allowed=allowed,
             )
         except (Refused, Doubt) as error:
             log.warning("job %s: the card was not edited: %s", place.job_id, error)
@@ -186,48 +184,54 @@ class Outbox:
 
     async def earlier(self, place: Place, key: str, intent: Intent) -> str:
         """The id of the message that an earlier owner may have posted, or nothing. Raises InDoubt."""
-        await self.wait_out(intent)
-        return await self.find(place, key)
+        return await self.find(place, key, waited=await self.wait_out(intent))
 
-    async def wait_out(self, intent: Intent) -> None:
-        """Wait until no call of an earlier owner can be under way any more."""
-        age = await self.store.now() - intent.began
-        await asyncio.sleep(max(0.0, CALL_SECONDS - age))
+    async def wait_out(self, intent: Intent) -> float:
+        """Wait until no call of an earlier owner can be under way any more. Gives the seconds since that was so."""
+        over = await self.store.now() - intent.began - CALL_SECONDS
+        await asyncio.sleep(max(0.0, -over))
+        return max(0.0, over)
 
-    async def find(self, place: Place, key: str) -> str:
-        """The id of the message that carries this key, or nothing after a patient look. Raises InDoubt."""
-        found = await self.lookup.message(place, key)
+    async def find(self, place: Place, key: str, *, waited: float = 0.0) -> str:
+        """The id of the message that carries this key, or nothing. As patient, and in doubt, as `Lookup.message`."""
+        found = await self.lookup.message(place, key, waited=waited)
         if found:
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
         return found
 
-    async def sweep(self, place: Place, draft: str = "", *, waits: Sequence[float] = (0.0,)) -> None:
+    async def sweep(
+        self, place: Place, draft: str = "", *, waits: Sequence[float] = (0.0,), allowed: Allowed | None
+    ) -> None:
         """Take away the stream that an earlier owner, or a call in doubt, began and left unended.
 
         It is the recorded `draft`, or else a message of ours without a key that Slack lets us end: there is one
         answer at a time in a thread, and nothing else of ours is streamed. Other messages are left alone.
-        `waits` are the seconds before each look for it.
+        `waits` are the seconds before each look for it. Raises Gone where it is not `allowed` any more.
         """
         if draft:
-            await self.delete(place, draft)
+            await self.delete(place, draft, allowed=allowed)
             return
-        try:
-            for wait in waits:
-                await asyncio.sleep(wait)
+        for number, wait in enumerate(waits, 1):
+            await asyncio.sleep(wait)
+            try:
                 for ts in await self.lookup.unkeyed(place):
-                    if await self._ended_now(place, ts):
-                        await self.delete(place, ts)
+                    if await self._ended_now(place, ts, allowed):
+                        await self.delete(place, ts, allowed=allowed)
                         return
-        except (Refused, Doubt) as error:
-            log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
+            except (Refused, Doubt) as error:
+                if number == len(waits) or getattr(error, "code", NOT_YET) != NOT_YET:
+                    log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
+                    return
 
-    async def _ended_now(self, place: Place, ts: str) -> bool:
-        """End a stream. False where the message was none, or none any more. Raises Refused and Doubt."""
+    async def _ended_now(self, place: Place, ts: str, allowed: Allowed | None) -> bool:
+        """End a stream. False where the message was none, or none any more. Raises Refused, Doubt and Gone."""
         unanswered = False
         for _ in range(SENDS):
             try:
                 await self.calls.make(
-                    "chat.stopStream", lambda: self.client.chat_stopStream(channel=place.channel, ts=ts)
+                    "chat.stopStream",
+                    lambda: self.client.chat_stopStream(channel=place.channel, ts=ts),
+                    allowed=allowed,
                 )
             except Doubt:
                 unanswered = True
@@ -239,11 +243,14 @@ class Outbox:
                 return True
         raise Doubt("chat.stopStream: no answer")
 
-    async def delete(self, place: Place, ts: str) -> None:
-        """Take a half-written message out of the thread."""
+    async def delete(self, place: Place, ts: str, *, allowed: Allowed | None) -> None:
+        """Take a half-written message out of the thread. Raises Gone where it is not `allowed` any more."""
         try:
             await self.calls.make(
-                "chat.delete", lambda: self.client.chat_delete(channel=place.channel, ts=ts), again=True
+                "chat.delete",
+                lambda: self.client.chat_delete(channel=place.channel, ts=ts),
+                again=True,
+                allowed=allowed,
             )
         except (Refused, Doubt) as error:
             if not isinstance(error, Refused) or error.code != "message_not_found":

@@ -7,9 +7,10 @@ from typing import Literal
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.web_calls import Doubt, Refused, WebCalls
+from bot.slack.web_calls import Allowed, Doubt, Gone, Refused, WebCalls
 from handoff.contracts import Place
 from handoff.job import RequestState
+from handoff.store.interface import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -28,9 +29,19 @@ STATUS: dict[RequestState, SessionStatus] = {
 
 
 async def set_status(
-    client: AsyncWebClient, calls: WebCalls, place: Place, status: SessionStatus, *, title: str, user: str
+    client: AsyncWebClient,
+    calls: WebCalls,
+    place: Place,
+    status: SessionStatus,
+    *,
+    title: str,
+    user: str,
+    allowed: Allowed,
 ) -> None:
-    """Show the status. A workspace without agent sessions goes without: that is no fault of the job."""
+    """Show the status, unless it is not `allowed` any more: then it is left out.
+
+    A workspace without agent sessions goes without: that is no fault of the job.
+    """
     try:
         await calls.make(
             "agents.sessions.setStatus",
@@ -43,6 +54,7 @@ async def set_status(
             ),
             priority="status",
             again=True,
+            allowed=allowed,
         )
-    except (Refused, Doubt) as error:
+    except (Refused, Doubt, Gone, StoreError) as error:
         log.info("job %s: the session status was not set: %s", place.job_id, error)

@@ -16,10 +16,10 @@ from typing import Any
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.lookup import InDoubt, metadata
-from bot.slack.outbox import Gone, Outbox, Sent
+from bot.slack.outbox import Outbox, Sent
 from bot.slack.text import StreamCleaner
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.web_calls import Doubt, Refused
+from bot.slack.web_calls import Allowed, Doubt, Gone, Refused
 from handoff.contracts import Place
 from handoff.store.interface import Claim, StoreError
 
@@ -32,10 +32,11 @@ LONGEST = 11_000
 
 
 class AnswerStream:
-    """One answer on its way. `write` never waits for Slack."""
+    """One answer on its way. `write` never waits for Slack. Nothing is sent that is not `allowed` any more."""
 
-    def __init__(self, outbox: Outbox, claim: Claim, place: Place, key: str, *, reader: str) -> None:
+    def __init__(self, outbox: Outbox, claim: Claim, place: Place, key: str, *, reader: str, allowed: Allowed) -> None:
         self._outbox = outbox
+        self._allowed = allowed
         self._claim = claim
         self._place = place
         self._key = key
@@ -105,7 +106,7 @@ class AnswerStream:
             data = await self._outbox.calls.make("chat.startStream", start, priority="stream")
         except Doubt:
             # It may have begun, under an id that nobody knows: a message that would stay half-written.
-            await self._outbox.sweep(self._place, waits=self._outbox.lookup.looks)
+            await self._outbox.sweep(self._place, waits=self._outbox.lookup.looks, allowed=self._allowed)
             raise
         self._ts = str(data["ts"])
         await self._outbox.draft(self._claim, self._key, self._ts)
@@ -117,6 +118,7 @@ class AnswerStream:
                 channel=self._place.channel, ts=self._ts, markdown_text=piece
             ),
             priority="stream",
+            allowed=self._allowed,
         )
 
     async def finish(self, parts: Sequence[Outgoing], closing: Sequence[dict[str, Any]]) -> Sent | None:
@@ -153,6 +155,7 @@ class AnswerStream:
                 blocks=list(closing),
                 metadata=metadata(self._place, self._key),
             ),
+            allowed=self._allowed,
         )
 
     async def _ended_after_all(self) -> bool:
@@ -169,11 +172,11 @@ class AnswerStream:
             await asyncio.gather(self._pump, return_exceptions=True)
 
     async def abandon(self) -> None:
-        """Take the half-written message, if there is one, out of the thread."""
+        """Take the half-written message, if there is one, out of the thread. Raises Gone as `finish` does."""
         await self._settle()
         if self._ts:
             ts, self._ts = self._ts, ""
-            await self._outbox.delete(self._place, ts)
+            await self._outbox.delete(self._place, ts, allowed=self._allowed)
 
     def drop(self) -> None:
         """Stop sending and leave the rest to whoever owns the job next."""

@@ -24,7 +24,7 @@ from bot.slack.views import ending
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import question, question_dropped
-from bot.slack.web_calls import Doubt, Refused
+from bot.slack.web_calls import Allowed, Doubt, Gone, Refused
 from handoff import messages
 from handoff.contracts import Artifact
 from handoff.events import AttachmentsFetched
@@ -33,12 +33,15 @@ from handoff.store.interface import Claim, JobKey, Store
 
 log = logging.getLogger(__name__)
 
-LAST_EDITS = 2.0
+LAST_EDITS = 10.0
 """Seconds that a job which is let go of waits for what its thread is still to be told."""
 
 
 class Thread:
-    """Shows jobs in their threads. One serves all the jobs of an instance."""
+    """Shows jobs in their threads. One serves all the jobs of an instance.
+
+    `allowed` is asked before every call that shows something, each try of it: what is not, is left out.
+    """
 
     def __init__(self, client: AsyncWebClient, outbox: Outbox, store: Store, *, model_label: str) -> None:
         self._client = client
@@ -48,7 +51,7 @@ class Thread:
         self._model_label = model_label
         self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
         self._painters: dict[JobKey, CardPainter] = {}
-        self._statuses: dict[JobKey, tuple[Job, Ask]] = {}
+        self._statuses: dict[JobKey, tuple[Job, Ask, Allowed]] = {}
         self._background = Background()
         self._edits: dict[JobKey, set[asyncio.Task[None]]] = {}
 
@@ -69,20 +72,20 @@ class Thread:
             at=self._store.clock(), request=ask.id, artifacts=tuple(artifacts), faults=tuple(faults)
         )
 
-    async def post(self, claim: Claim, job: Job, ask: Ask, key: str) -> Sent:
+    async def post(self, claim: Claim, job: Job, ask: Ask, key: str, *, allowed: Allowed) -> Sent:
         """Put the message of that key into the thread, once. Raises Gone if the job is no longer ours."""
         place = job.place
         if key == messages.card(ask.id):
             sent = await self._outbox.post(claim, place, key, plan_card(job, ask, self._store.clock()))
             if not sent.adopted:  # an earlier owner drew it, some time ago
-                self._painter(claim).drew(ask)
+                self._painter(claim.key, allowed).drew(ask)
             return sent
         if key == messages.card_end(ask.id):
-            return await self._paint_the_end(job, ask)
+            return await self._paint_the_end(job, ask, allowed)
         if key == messages.answer(ask.id):
             sent = await self._post_the_end(claim, job, ask)
             if sent.fault:
-                await self._tell_alone(claim, job, ask, sent.fault)
+                await self._tell_alone(claim, job, ask, sent.fault, allowed)
             return sent
         for work in ask.work.values():
             asked = work.question
@@ -123,7 +126,7 @@ class Thread:
                 break
         return sent
 
-    async def _tell_alone(self, claim: Claim, job: Job, ask: Ask, fault: str) -> None:
+    async def _tell_alone(self, claim: Claim, job: Job, ask: Ask, fault: str, allowed: Allowed) -> None:
         """The thread is out of reach: tell the requester in a direct message, once at most."""
         key = f"{messages.answer(ask.id)}:alone"
         calls, message = self._outbox.calls, ending.unreachable(job, fault)
@@ -140,6 +143,7 @@ class Thread:
                     channel=channel, text=message.text, blocks=list(message.blocks), unfurl_links=False
                 ),
                 channel=channel,
+                allowed=allowed,
             )
         except (Refused, Doubt) as error:
             log.warning("job %s: its requester could not be told: %s", job.id, error)
@@ -151,23 +155,24 @@ class Thread:
             return ending.refused(ask.refusal)
         return ending.cancelled(job, ask) if ask.cancelled_by else ending.failed(job, ask)
 
-    async def _paint_the_end(self, job: Job, ask: Ask) -> Sent:
+    async def _paint_the_end(self, job: Job, ask: Ask, allowed: Allowed) -> Sent:
         ts = ask.posted.get(messages.card(ask.id), "")
         if not ts:
             return Sent("", "there is no card")
         painter = self._painters.pop(_key(job), None)
         if painter is not None:
             await painter.stop()
-        shown = await self._outbox.update(job.place, ts, plan_card(job, ask, self._store.clock()))
+        shown = await self._outbox.update(job.place, ts, plan_card(job, ask, self._store.clock()), allowed=allowed)
         return Sent(ts if shown else "", "" if shown else "the card could not be edited")
 
-    async def begin_answer(self, claim: Claim, job: Job, ask: Ask) -> AnswerStream:
+    async def begin_answer(self, claim: Claim, job: Job, ask: Ask, *, allowed: Allowed) -> AnswerStream:
         """A stream for the answer that is about to be written."""
-        stream = AnswerStream(self._outbox, claim, job.place, messages.answer(ask.id), reader=ask.request.user)
+        key, reader = messages.answer(ask.id), ask.request.user
+        stream = AnswerStream(self._outbox, claim, job.place, key, reader=reader, allowed=allowed)
         self._streams[claim.key, ask.id] = stream
         return stream
 
-    def changed(self, claim: Claim, before: Job, after: Job) -> None:
+    def changed(self, key: JobKey, before: Job, after: Job, *, allowed: Allowed) -> None:
         """Redraw the card if a row of it changed, close answered questions, tell Slack the session's status.
 
         After a takeover nobody knows what the last owner still told the thread: all of it is told again.
@@ -177,9 +182,9 @@ class Thread:
         taken_over = after.takeovers > before.takeovers
         released = before.aside is not None and after.aside is None
         if old is None or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
-            self._show_status(after, ask)
+            self._show_status(after, ask, allowed)
         if taken_over:
-            self._edit(claim.key, close_open_questions(self._outbox, after), "close questions after a takeover")
+            self._edit(key, close_open_questions(self._outbox, after, allowed=allowed), "close questions anew")
         if old is None or ask.refusal:
             return
         for name, work in ask.work.items():
@@ -187,12 +192,13 @@ class Thread:
             if then is None or then.question is None:
                 continue
             if work.question is None or work.question.number != then.question.number:
-                self._close_question(after, ask, then)
+                self._close_question(after, ask, then, allowed)
             elif old.failure is None and ask.failure is not None:
-                self._redraw_question(after, ask, then, question_dropped(then.subtask.title, then.question))
+                dropped = question_dropped(then.subtask.title, then.question)
+                self._redraw_question(after, ask, then, dropped, allowed)
         ts = ask.posted.get(messages.card(ask.id), "")
         if ts and ask.answer is None and ask.failure is None:  # after that, only the card's last edit is drawn
-            self._painter(claim).show(after, ask, ts)
+            self._painter(key, allowed).show(after, ask, ts)
 
     async def set_aside(self, claim: Claim, aside: Aside) -> None:
         """Tell the thread that its job is set aside; put the card and the session right as far as can be.
@@ -205,56 +211,57 @@ class Thread:
         sent = await self._outbox.post(claim, aside.place, aside.key, message)
         if sent.fault:
             log.warning("job %s: its thread could not be told: %s", aside.place.job_id, sent.fault)
-        ask = aside.job.current if aside.job else None
+        ask, allowed = aside.job.current if aside.job else None, self._outbox.holder(claim)
         if aside.job is not None and ask is not None and (ts := ask.posted.get(messages.card(ask.id))):
-            await self._outbox.update(aside.place, ts, plan_card(aside.job, ask, self._store.clock()))
-        title, user = aside.title, aside.user
-        await set_status(self._client, self._outbox.calls, aside.place, "suspended", title=title, user=user)
+            card = plan_card(aside.job, ask, self._store.clock())
+            await self._outbox.update(aside.place, ts, card, allowed=allowed)
+        whose = {"title": aside.title, "user": aside.user}
+        await set_status(self._client, self._outbox.calls, aside.place, "suspended", **whose, allowed=allowed)
 
-    def _painter(self, claim: Claim) -> CardPainter:
-        painter = self._painters.get(claim.key)
+    def _painter(self, key: JobKey, allowed: Allowed) -> CardPainter:
+        painter = self._painters.get(key)
         if painter is None:
-            painter = self._painters[claim.key] = CardPainter(self._outbox, claim)
+            painter = self._painters[key] = CardPainter(self._outbox, allowed=allowed)
         return painter
 
-    def _close_question(self, job: Job, ask: Ask, then: Work) -> None:
+    def _close_question(self, job: Job, ask: Ask, then: Work, allowed: Allowed) -> None:
         """Take the buttons off a question that was answered, and say who decided."""
         closed = closed_question(ask, ask.work[then.subtask.id], then.question.number) if then.question else None
         if closed is not None:
-            self._redraw_question(job, ask, then, closed)
+            self._redraw_question(job, ask, then, closed, allowed)
 
-    def _redraw_question(self, job: Job, ask: Ask, then: Work, message: Outgoing) -> None:
+    def _redraw_question(self, job: Job, ask: Ask, then: Work, message: Outgoing, allowed: Allowed) -> None:
         number = then.question.number if then.question else 0
         ts = ask.posted.get(messages.question(ask.id, then.subtask.id, number), "")
         if ts:
-            self._edit(_key(job), self._outbox.update(job.place, ts, message), "close a question")
+            self._edit(_key(job), self._outbox.update(job.place, ts, message, allowed=allowed), "close a question")
         else:  # it was answered before the log knew where it is: an owner died, or the answer was very quick
-            self._edit(_key(job), close_open_questions(self._outbox, job), "close a question")
+            self._edit(_key(job), close_open_questions(self._outbox, job, allowed=allowed), "close a question")
 
     def _edit(self, key: JobKey, work: Coroutine[Any, Any, object], what: str) -> None:
         """Tell the thread something in passing; a job that rests is let go of once it was told."""
         edits = self._edits.setdefault(key, set())
-        task = self._background.start(work, what)
+        task = self._background.start(_unless_gone(work, what), what)
         edits.add(task)
         task.add_done_callback(edits.discard)
 
-    def _show_status(self, job: Job, ask: Ask) -> None:
+    def _show_status(self, job: Job, ask: Ask, allowed: Allowed) -> None:
         """Tell Slack the session's status; calls of one job go out in order, and only the latest counts."""
         key = _key(job)
         busy = key in self._statuses
-        self._statuses[key] = (job, ask)
+        self._statuses[key] = (job, ask, allowed)
         if not busy:
             self._edit(key, self._set_statuses(key), "set the session status")
 
     async def _set_statuses(self, key: JobKey) -> None:
-        told: tuple[Job, Ask] | None = None
+        told: tuple[Job, Ask, Allowed] | None = None
         try:
             while self._statuses[key] is not told:
                 told = self._statuses[key]
-                job, ask = told
-                title = ask.plan.goal if ask.plan else ask.request.text
-                status, user = STATUS[ask.state], ask.request.user
-                await set_status(self._client, self._outbox.calls, job.place, status, title=title, user=user)
+                job, ask, allowed = told
+                whose = {"title": ask.plan.goal if ask.plan else ask.request.text, "user": ask.request.user}
+                status, calls = STATUS[ask.state], self._outbox.calls
+                await set_status(self._client, calls, job.place, status, **whose, allowed=allowed)
         finally:
             del self._statuses[key]
 
@@ -272,10 +279,20 @@ class Thread:
         if rests and edits:
             await asyncio.wait(edits, timeout=LAST_EDITS)
 
-    async def close(self) -> None:
-        """Let what is under way arrive, and close the client."""
-        await self._background.drain()
-        await close_client(self._client)
+    async def close(self, seconds: float) -> None:
+        """Let what is under way arrive, for so long at most, and close the client."""
+        try:
+            await self._background.drain(seconds)
+        finally:
+            await close_client(self._client)
+
+
+async def _unless_gone(work: Coroutine[Any, Any, object], what: str) -> None:
+    """Whoever has the job now shows it."""
+    try:
+        await work
+    except Gone as error:
+        log.info("left out (%s): %s", what, error)
 
 
 def _key(job: Job) -> JobKey:

@@ -15,6 +15,9 @@ from bot.slack.budget import Budget, Priority
 
 log = logging.getLogger(__name__)
 
+Allowed = Callable[[], Awaitable[bool]]
+"""Asked before a call that shows something for a job: whether it is still ours to show."""
+
 TRIES = 5
 WAITS = (0.5, 1.0, 2.0, 4.0)
 LONGEST_RETRY_AFTER = 120.0
@@ -45,6 +48,10 @@ class Refused(Exception):
         self.code = code
 
 
+class Gone(Exception):
+    """The job is in another instance's hands: nothing more may be sent for it."""
+
+
 class WebCalls:
     """Makes calls on the shared budget.
 
@@ -64,6 +71,7 @@ class WebCalls:
         channel: str = "",
         priority: Priority = "answer",
         again: bool = False,
+        allowed: Allowed | None = None,
     ) -> dict[str, Any]:
         """Call, waiting out 429s (which do nothing), and give the answer.
 
@@ -73,13 +81,17 @@ class WebCalls:
             channel: where it goes, for limits that count by channel.
             priority: who goes first when the budget is short.
             again: whether the call may be repeated without harm.
+            allowed: asked before every try, once its turn has come: much can happen while it waits.
 
         Raises:
             Refused: Slack said no for good.
             Doubt: no answer came, and it may not be repeated, or was repeated too often.
+            Gone: It is not allowed any more; this try was left out.
         """
         for attempt in range(TRIES):
             await self.budget.take(method, channel, priority)
+            if allowed is not None and not await allowed():
+                raise Gone(f"{method}: the job is in other hands")
             try:
                 response = await send()
             except SlackApiError as error:

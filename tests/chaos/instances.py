@@ -34,12 +34,13 @@ class Instance:
         self._process: Started | None = None
         self._expected = False
         self._listened = 0
+        self._came_up = False
 
     async def run(self) -> None:
         """Start it, and again whenever it ends."""
         try:
             while True:
-                self._listened = self._listens()
+                self._listened, self._came_up = self._listens(), False
                 self._process = await self._nursery.start(self._env, self.log)
                 self._expected = False
                 code = await asyncio.shield(self._process.ended)
@@ -53,7 +54,8 @@ class Instance:
     def up(self) -> bool:
         """Whether it is at work."""
         alive = self._process is not None and not self._process.ended.done() and not self._expected
-        return alive and not self.frozen and self._listens() > self._listened
+        self._came_up = self._came_up or (alive and self._listens() > self._listened)
+        return alive and not self.frozen and self._came_up
 
     def kill(self) -> None:
         """SIGKILL."""

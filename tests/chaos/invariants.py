@@ -53,9 +53,9 @@ async def examine(run: Run) -> list[Found]:
 async def _placed(run: Run) -> dict[str, list[str]]:
     """For each job (TEAM:JOB) the sorted sets that it is in."""
     placed: dict[str, list[str]] = {}
-    for number in range(run.store._partitions):
+    for number in range(run.store.partitions):
         for name in ("due", "lease"):
-            members = await run.store._server.command("ZRANGE", f"{run.store._part_of(number)}:{name}", 0, -1)
+            members = await run.store._server.command("ZRANGE", f"{run.store._keys.part(number)}:{name}", 0, -1)
             for member in members:
                 placed.setdefault(member.decode(), []).append(name)
     return placed

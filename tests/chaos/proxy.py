@@ -51,6 +51,11 @@ class Proxy:
         """No black hole any more."""
         self._open.set()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is no black hole now."""
+        return self._open.is_set()
+
     def clear(self) -> None:
         """No faults any more."""
         self._losses.clear()

@@ -95,7 +95,10 @@ def _takeovers(run: Run, found: Sequence[Found]) -> None:
 
 
 def _seconds(run: Run, found: Found, event: ev.TakenOver) -> float | None:
-    """From the last renewal by the owner before, to the takeover; None where the store was away in between."""
+    """From the last renewal by the owner before, to the takeover, but for the time in which nobody was there to do it.
+
+    None where the store was away in between.
+    """
     seen = run.watch.seen.get(found.visit.key)
     before = [until for until in (seen.expires.values() if seen else ()) if until <= event.at]
     if not before:
@@ -103,7 +106,7 @@ def _seconds(run: Run, found: Found, event: ev.TakenOver) -> float | None:
     alive = max(before) - LEASE
     if any(start <= event.at and end + LEASE >= alive for start, end in run.outages):
         return None
-    return event.at - alive
+    return event.at - alive - run.watch.without_hands(max(before), event.at)
 
 
 def logged(folder: Path) -> Counter[str]:

@@ -224,14 +224,19 @@ async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
         store = RedisStore(Server(f"redis://127.0.0.1:{redis.port}", 3.0))
         stack.push_async_callback(store.close)
         visits: list[Visit] = []
-        watch = Watch(store, redis.port, lambda: [each.key for each in visits if each.asked and not each.done])
-        stack.push_async_callback(watch.close)
         env = _environment(workspace, models, far_side)
         bots = await stack.enter_async_context(nursery(folder))
         instances = [
             Instance(number, bots, folder, {**env, "REDIS_URL": f"redis://127.0.0.1:{proxy.port}"})
             for number, proxy in enumerate(proxies)
         ]
+        watch = Watch(
+            store,
+            redis.port,
+            lambda: [each.key for each in visits if each.asked and not each.done],
+            lambda: any(one.up and proxy.is_open for one, proxy in zip(instances, proxies, strict=True)),
+        )
+        stack.push_async_callback(watch.close)
         yield Run(
             options, folder, workspace, witness, redis, proxies, instances, models, far_side, store, watch, visits
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,20 +55,33 @@ class Seen:
 class Watch:
     """Looks at the heads of open jobs again and again."""
 
-    def __init__(self, store: RedisStore, port: int, jobs: Callable[[], Iterable[JobKey]]) -> None:
+    def __init__(
+        self, store: RedisStore, port: int, jobs: Callable[[], Iterable[JobKey]], hands: Callable[[], bool]
+    ) -> None:
         self.seen: dict[JobKey, Seen] = {}
         self.fallen: list[str] = []
         """Epochs or sequences that went back."""
         self._jobs = jobs
+        self._hands = hands
+        self._without: list[tuple[float, float]] = []
+        """When no instance could have taken anything: from, until (seconds since the epoch)."""
         self._redis = Redis(port=port, socket_timeout=2.0, protocol=2)
         self._store = store
         self._looking = asyncio.Lock()  # of two looks at once, the later one might be heard of first
 
     async def run(self) -> None:
         """Look until cancelled."""
+        before = time.time()
         while True:
             await self.look()
             await asyncio.sleep(LOOK)
+            if not self._hands():
+                self._without.append((before, time.time()))
+            before = time.time()
+
+    def without_hands(self, start: float, end: float) -> float:
+        """Seconds between the two in which every instance was away, frozen or cut off."""
+        return sum(max(0.0, min(until, end) - max(since, start)) for since, until in self._without)
 
     async def look(self) -> None:
         """One look. The server may be away: then there is nothing to see."""
@@ -75,8 +89,8 @@ class Watch:
         with contextlib.suppress(RedisError, OSError):
             async with self._looking, self._redis.pipeline(transaction=False) as pipeline:
                 for key in keys:
-                    pipeline.hmget(self._store._keys(key)[0], ["_epoch", "_seq"])
-                    pipeline.zscore(f"{self._store._part(key)}:lease", member(key))
+                    pipeline.hmget(self._store._keys.of_job(key)[0], ["_epoch", "_seq"])
+                    pipeline.zscore(f"{self._store._keys.part_of(key)}:lease", member(key))
                 replies = await pipeline.execute()
                 for number, key in enumerate(keys):
                     self._saw(key, replies[2 * number], replies[2 * number + 1])

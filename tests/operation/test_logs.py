@@ -7,10 +7,15 @@ import sys
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from bot.aside import Unreadable, read_log
 from bot.operation.logs import HIDDEN, about, configure, formatter, ids, told
 from bot.settings import Form, SettingsError, read_settings
-from handoff.store.interface import StoreError
+from handoff.contracts import Request
+from handoff.store.interface import Entry, StoreError
+from handoff.store.memory import MemoryStore
+from tests.system.test_poison import KEY, Breaking, ingested, until_aside
 
 TOKENS = (
     "xoxb-12345-67890-abcDEF",
@@ -21,6 +26,7 @@ TOKENS = (
     "tvly-0123456789",
     "hunter2-of-the-store",
 )
+SECRET = "we sell the northern branch"
 TEXTS = (
     "Authorization: Bearer {}",
     "redis://default:{}@10.0.0.7:6379/0",
@@ -147,6 +153,36 @@ def test_libraries_stay_quiet_below_a_warning(capsys: pytest.CaptureFixture[str]
     finally:
         for name, level in before.items():
             logging.getLogger(name).setLevel(level)
+
+
+def quoting() -> ValidationError:
+    """What reading an event raises: it quotes the event."""
+    try:
+        Request.model_validate({"id": "100.1", "user": "U1", "text": SECRET, "at": SECRET})
+    except ValidationError as error:
+        return error
+    raise AssertionError("it is valid")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+async def test_no_words_of_an_event_that_cannot_be_read_get_out(form: Form, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    assert SECRET in str(quoting())
+    line = json.dumps({"type": "RequestAdded", "v": 1, "at": SECRET, "request": SECRET})
+    with pytest.raises(Unreadable, match="event 1 of its log"):
+        read_log([Entry(1, line)])
+    store = MemoryStore()
+    await ingested(store)
+    await store.ingest(KEY, line, dedupe=())
+    await until_aside(store, Breaking(RuntimeError()), lease=0.1)
+    broken = MemoryStore()
+    await ingested(broken)
+    await until_aside(broken, Breaking(quoting()), lease=0.1)
+    lines = [formatter(form).format(record) for record in caplog.records]
+    assert [each for each in lines if "its work broke" in each]
+    assert [each for each in lines if "cannot be folded" in each]
+    assert [each for each in lines if "cannot be read" in each]
+    assert not [each for each in lines if SECRET in each]
 
 
 def test_the_setting() -> None:

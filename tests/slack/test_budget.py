@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bot.slack.budget import RATES, Budget
+from bot.slack.budget import RATES, Budget, Priority
 
 POST = "chat.postMessage"
 
@@ -68,6 +68,25 @@ async def test_too_many_holds_everybody_back() -> None:
     assert not budget.room("chat.update", priority="answer")
     now = 40.0
     assert budget.room("chat.update", priority="answer")
+
+
+@pytest.mark.parametrize("priority", ["answer", "card"])
+async def test_after_too_many_one_call_goes_as_soon_as_slack_allows_it(priority: Priority) -> None:
+    now = 0.0
+    budget = Budget(clock=lambda: now)
+    while budget.room("chat.update"):
+        await budget.take("chat.update", priority="card")
+    budget.hold("chat.update", "", 1)
+    now = 1.1
+    assert budget.room("chat.update", priority=priority), "it need not wait until the reserve is there again"
+    await budget.take("chat.update", priority=priority)
+    assert not budget.room("chat.update", priority=priority)
+    now = 3.2
+    assert budget.room("chat.update", priority=priority), "the next as the limit lets calls through"
+    now = 60.0
+    while budget.room("chat.update"):
+        await budget.take("chat.update", priority="card")
+    assert budget.room("chat.update", priority="question"), "what is kept back is kept back again"
 
 
 async def test_unlimited_and_unknown_methods_never_wait() -> None:

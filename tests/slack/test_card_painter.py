@@ -11,8 +11,9 @@ import pytest
 from bot.slack.budget import Budget
 from bot.slack.card_painter import GATHER, CardPainter
 from bot.slack.client import close_client, make_client
-from bot.slack.outbox import Gone, Outbox
+from bot.slack.outbox import Outbox
 from bot.slack.views.card import plan_card
+from bot.slack.web_calls import Gone
 from bot.workspace.server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
 from handoff.job import Ask, Job, SubtaskState, Work
@@ -25,10 +26,11 @@ MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
 class Card:
     """A posted card, and the painter that keeps it."""
 
-    def __init__(self, workspace: Workspace, painter: CardPainter, place: Place) -> None:
+    def __init__(self, workspace: Workspace, painter: CardPainter, place: Place, claim: Claim) -> None:
         self.workspace = workspace
         self.painter = painter
         self.place = place
+        self.claim = claim
         self.ts = ""
 
     def job(self, *states: SubtaskState) -> tuple[Job, Ask]:
@@ -62,7 +64,7 @@ async def card() -> AsyncIterator[Card]:
     await store.ingest(key, "{}", dedupe=("1",))
     claim = await store.claim("me", lease=30, schema=1)
     assert isinstance(claim, Claim)
-    made = Card(workspace, CardPainter(outbox, claim), place)
+    made = Card(workspace, CardPainter(outbox, allowed=outbox.holder(claim)), place, claim)
     job, ask = made.job()
     made.ts = (await outbox.post(claim, place, "card", plan_card(job, ask, 0.0))).ts
     made.painter.drew(ask)
@@ -101,9 +103,9 @@ async def test_nothing_is_drawn_where_the_end_follows(card: Card) -> None:
 
 
 async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(card: Card) -> None:
-    store, claim = card.painter._outbox.store, card.painter._claim
-    await store.release(claim, due=0.0)
+    store = card.painter._outbox.store
+    await store.release(card.claim, due=0.0)
     assert await store.claim("next", lease=30, schema=1)
     with pytest.raises(Gone):
-        await card.painter._draw(*card.job("complete"), card.ts, since=0.0)
+        await card.painter._draw(*card.job("complete"), card.ts)
     assert card.edits == []

@@ -1,6 +1,7 @@
 """What an owner commits, and when: noted events come before later ones, share their write, never fail in silence."""
 
 import asyncio
+import json
 from typing import Any
 
 from bot.owner import Owner
@@ -51,6 +52,22 @@ class Planning:
 
     async def left(self, owner: Owner) -> None:
         del owner
+
+
+class Surprised(Planning):
+    """Something of a newer release comes in just as its own work is reported."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store = store
+
+    async def plan(self, owner: Owner) -> ev.Event | None:
+        newer = json.dumps({"type": "TeaPoured", "at": 1.0, "v": ev.SCHEMA + 1})
+        await self._store.signal(KEY, newer, dedupe=())
+        owner.note(FAULT)
+        owner.nudge()
+        await asyncio.Event().wait()
+        return None
 
 
 class Robbed(Planning):
@@ -104,3 +121,45 @@ async def test_all_work_stops_where_a_noted_event_cannot_be_kept() -> None:
     assert performer.stopped
     assert not owner.rests
     assert "PlanRejected" not in [ev.load(entry.payload).type for entry in await store.log(KEY)]
+
+
+async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release() -> None:
+    store = Store()
+    owner = await owned(store, Surprised(store))
+    await asyncio.wait_for(owner.work(), 5)
+    assert "PlanRejected" in [ev.load(entry.payload).type for entry in await store.log(KEY)]
+    head = await store.head(KEY)
+    assert head is not None
+    assert (head.schema, head.owner, head.lost) == (ev.SCHEMA + 1, "", 0)
+    assert len(await store.inbox(KEY)) == 1, "what it cannot read it leaves there"
+
+
+class Waiting(Planning):
+    """Its work never ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = asyncio.Event()
+
+    async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
+        del effect, owner
+        self.begun.set()
+        await asyncio.Event().wait()
+        return None
+
+
+async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lost_owners() -> None:
+    store, performer = Store(), Waiting()
+    await owned(store, performer)
+    store.late = 60.0
+    claim = await store.claim("other", lease=30, schema=ev.SCHEMA)
+    assert claim is not None
+    assert claim.lost == 1
+    owner = Owner(claim, store, performer, lease=30)
+    work = asyncio.create_task(owner.work())
+    await performer.begun.wait()
+    owner.leave()
+    await asyncio.wait_for(work, 5)
+    head = await store.head(KEY)
+    assert head is not None
+    assert (head.owner, head.lost) == ("", 1)

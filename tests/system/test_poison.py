@@ -140,20 +140,20 @@ async def test_a_job_that_is_set_aside_can_be_stopped(scene: Scene) -> None:
 
 
 async def gap(store: RedisStore, key: JobKey) -> None:
-    await store._server.command("XDEL", store._keys(key)[1], "2-0")
+    await store._server.command("XDEL", store._keys.of_job(key)[1], "2-0")
 
 
 async def no_payload(store: RedisStore, key: JobKey) -> None:
-    await store._server.command("XDEL", store._keys(key)[1], "3-0")
-    await store._server.command("DEL", store._keys(key)[4])
+    await store._server.command("XDEL", store._keys.of_job(key)[1], "3-0")
+    await store._server.command("DEL", store._keys.of_job(key)[4])
 
 
 async def unknown_event(store: RedisStore, key: JobKey) -> None:
     head = await store.head(key)
     assert head is not None
     odd = json.dumps({"type": "CoffeeMade", "at": 1.0, "v": ev.SCHEMA})
-    await store._server.command("XADD", store._keys(key)[1], f"{head.seq + 1}-0", "p", odd)
-    await store._server.command("HSET", store._keys(key)[0], "_seq", head.seq + 1)
+    await store._server.command("XADD", store._keys.of_job(key)[1], f"{head.seq + 1}-0", "p", odd)
+    await store._server.command("HSET", store._keys.of_job(key)[0], "_seq", head.seq + 1)
 
 
 @pytest.mark.parametrize("damage", [gap, no_payload, unknown_event])
