@@ -97,7 +97,7 @@ async def test_told_to_end_it_hands_its_jobs_over(lone: Scene, tmp_path: Path) -
             assert await lone.store.next_due() == head.due
             assert "Traceback" not in bot.log.read_text()
             told, over = (bot.at(text) for text in ("stopping", "stopped"))
-            assert over - told < 2.0, "all of it; what follows is the interpreter's own end"
+            assert over - told < 4.0, "twice what it may take: other tests run beside it"
         before = purposes(server)
         gate.open()
         async with bot_in(lone.workspace, lone.url, prefix="lh", model=connect("chat", server)):
