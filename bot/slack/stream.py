@@ -43,6 +43,7 @@ class AnswerStream:
         self._reader = reader
         self._cleaner = StreamCleaner()
         self._buffer = ""
+        self._said = ""
         self._length = 0
         self._ts = ""
         self._broken = False
@@ -51,6 +52,7 @@ class AnswerStream:
 
     async def write(self, text: str) -> None:
         """Take the next piece of the model's text."""
+        self._said += text
         self._buffer += self._cleaner.feed(text)
         if self._pump is None and not self._broken:
             self._pump = asyncio.create_task(self._run())
@@ -121,16 +123,21 @@ class AnswerStream:
             allowed=self._allowed,
         )
 
-    async def finish(self, parts: Sequence[Outgoing], closing: Sequence[dict[str, Any]]) -> Sent | None:
+    async def finish(self, answer: str, parts: Sequence[Outgoing], closing: Sequence[dict[str, Any]]) -> Sent | None:
         """Close the stream under the text with `closing` blocks. None: it must be posted whole instead.
 
-        Raises Gone if the job is no longer ours.
+        `answer` is the whole text: where it is not what was streamed and more (the model's reply was cut off, or
+        begun anew), the half-written message goes. Raises Gone if the job is no longer ours.
         """
         await self._settle()
         if not self._ts:
             return None
-        rest = self._buffer + self._cleaner.finish()
-        if self._broken or self._length + len(rest) > LONGEST or len(parts) > 1:
+        said = self._said.strip()
+        goes_on = answer.strip().startswith(said)
+        rest = (
+            self._buffer + self._cleaner.feed(answer.strip()[len(said) :] if goes_on else "") + self._cleaner.finish()
+        )
+        if not goes_on or self._broken or self._length + len(rest) > LONGEST or len(parts) > 1:
             await self.abandon()
             return None
         try:

@@ -52,6 +52,8 @@ class Thread:
         self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
         self._painters: dict[JobKey, CardPainter] = {}
         self._statuses: dict[JobKey, tuple[Job, Ask, Allowed]] = {}
+        self._met: set[JobKey] = set()
+        """Jobs in hand that something was told of."""
         self._background = Background()
         self._edits: dict[JobKey, set[asyncio.Task[None]]] = {}
 
@@ -114,7 +116,7 @@ class Thread:
             return await self._outbox.post(claim, job.place, key, self._ending(job, ask), streamed=True)
         parts = answer_view.answer(job, ask, self._model_label)
         if stream is not None:
-            sent = await stream.finish(parts, answer_view.answer_end(job, ask, self._model_label))
+            sent = await stream.finish(ask.answer, parts, answer_view.answer_end(job, ask, self._model_label))
             if sent is not None:
                 return sent
         sent = Sent("")
@@ -175,15 +177,18 @@ class Thread:
     def changed(self, key: JobKey, before: Job, after: Job, *, allowed: Allowed) -> None:
         """Redraw the card if a row of it changed, close answered questions, tell Slack the session's status.
 
-        After a takeover nobody knows what the last owner still told the thread: all of it is told again.
+        After a takeover nobody knows what the last owner still told the thread: all of it is told again. Nor does
+        who goes on in the middle of the work know whether the questions answered by then were closed.
         """
+        goes_on = key not in self._met
+        self._met.add(key)
         ask = after.latest
         old = before.ask(ask.id)
         taken_over = after.takeovers > before.takeovers
         released = before.aside is not None and after.aside is None
         if old is None or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask, allowed)
-        if taken_over:
+        if taken_over or (goes_on and old is not None and any(work.decisions for work in old.work.values())):
             self._edit(key, close_open_questions(self._outbox, after, allowed=allowed), "close questions anew")
         if old is None or ask.refusal:
             return
@@ -270,6 +275,7 @@ class Thread:
 
         `rests`: it waits for people or for a time to come, so the thread must say so first.
         """
+        self._met.discard(key)
         painter = self._painters.pop(key, None)
         if painter is not None:
             await painter.stop(up_to_date=rests)

@@ -218,7 +218,7 @@ async def test_an_answer_streams_and_ends_with_its_closing_blocks(scene: Scene) 
     await scene.workspace.until(lambda: scene.seen() and scene.seen()[0].get("streaming"))
     await stream.write("three.")
     closing = [{"type": "context", "elements": [{"type": "mrkdwn", "text": "the end"}]}]
-    sent = await stream.finish([HELLO], closing)
+    sent = await stream.finish("One **two** three.", [HELLO], closing)
     assert sent is not None
     (message,) = scene.seen()
     assert not message.get("streaming")
@@ -230,7 +230,7 @@ async def test_an_answer_streams_and_ends_with_its_closing_blocks(scene: Scene) 
 async def test_a_quick_answer_is_not_streamed(scene: Scene) -> None:
     stream = scene.stream()
     await stream.write("Done.")
-    assert await stream.finish([HELLO], []) is None
+    assert await stream.finish("Done.", [HELLO], []) is None
     assert scene.seen() == []
 
 
@@ -241,10 +241,29 @@ async def test_a_stream_that_dies_is_replaced_by_the_whole_answer(scene: Scene) 
     scene.workspace.faults.add("chat.appendStream", "error", error="message_not_in_streaming_state")
     await stream.write("two\n\nthree ")
     await polled(lambda: scene.workspace.call_count("chat.appendStream"))
-    assert await stream.finish([HELLO], []) is None
+    assert await stream.finish("One two\n\nthree", [HELLO], []) is None
     await scene.outbox.post(scene.claim, scene.place, "answer", HELLO)
     (message,) = scene.seen()
     assert message["text"] == "Hello"
+
+
+@pytest.mark.parametrize("said", ["One two", "One two One two three"])
+async def test_an_answer_that_is_not_what_was_streamed_is_posted_whole(scene: Scene, said: str) -> None:
+    """The model's reply was cut off, and the results go out as they are; or it was begun anew in the middle."""
+    stream = scene.stream()
+    await stream.write(said)
+    await scene.workspace.until(scene.seen)
+    assert await stream.finish("The parts could not be put together.", [HELLO], []) is None
+    assert scene.seen() == []
+
+
+async def test_what_the_answer_has_more_than_the_stream_is_added(scene: Scene) -> None:
+    stream = scene.stream()
+    await stream.write(" One two ")
+    await scene.workspace.until(scene.seen)
+    assert await stream.finish("One two\n\n_(cut off at the length limit)_", [HELLO], [])
+    (message,) = scene.seen()
+    assert "(cut off at the length limit)" in str(message)
 
 
 async def test_a_half_written_stream_of_a_dead_owner_is_replaced(scene: Scene) -> None:
@@ -349,7 +368,7 @@ async def test_a_stream_whose_beginning_was_lost_is_swept_away(scene: Scene) -> 
     stream = scene.stream()
     await stream.write("Half of the ans")
     await scene.workspace.until(scene.seen)
-    assert await stream.finish([HELLO], []) is None
+    assert await stream.finish("Half of the answer.", [HELLO], []) is None
     await scene.outbox.post(scene.claim, scene.place, "answer", HELLO, streamed=True)
     (message,) = scene.seen()
     assert message["text"] == "Hello"
@@ -410,7 +429,7 @@ async def test_an_answer_whose_end_went_through_is_adopted_and_never_deleted(sce
     await stream.write("The whole ")
     await scene.workspace.until(scene.seen)
     await stream.write("answer.")
-    claim = await died_at(scene, "chat.stopStream", lambda: stream.finish([HELLO], []))
+    claim = await died_at(scene, "chat.stopStream", lambda: stream.finish("The whole answer.", [HELLO], []))
     sent = await scene.outbox.post(claim, scene.place, "answer", HELLO, streamed=True)
     (message,) = scene.seen()
     assert message["ts"] == sent.ts
@@ -578,7 +597,7 @@ async def test_a_woken_owner_streams_and_ends_nothing(scene: Scene) -> None:
     await scene.taken_over()
     await stream.write("a stale owner.")
     with pytest.raises(Gone):
-        await stream.finish([HELLO], HELLO.blocks)
+        await stream.finish("Once upon a time there was a stale owner.", [HELLO], HELLO.blocks)
     assert not scene.workspace.calls("chat.appendStream")
     assert not scene.workspace.calls("chat.stopStream")
     assert not scene.workspace.calls("chat.delete")
