@@ -91,7 +91,7 @@ def _takeovers(run: Run, found: Sequence[Found]) -> None:
         if name != "set_aside":
             row(f"log: {name}", str(counts[name]))
     aside = sum(isinstance(event, ev.SetAside) for each in found for event in each.events)
-    row("jobs set aside", str(aside), "0", met=aside == 0)
+    row("set aside, and released by the admin", str(aside))
 
 
 def _seconds(run: Run, found: Found, event: ev.TakenOver) -> float | None:

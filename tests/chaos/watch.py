@@ -59,6 +59,8 @@ class Watch:
         self, store: RedisStore, port: int, jobs: Callable[[], Iterable[JobKey]], hands: Callable[[], bool]
     ) -> None:
         self.seen: dict[JobKey, Seen] = {}
+        self.aside: set[JobKey] = set()
+        """Open jobs that are set aside."""
         self.fallen: list[str] = []
         """Epochs or sequences that went back."""
         self._jobs = jobs
@@ -89,7 +91,7 @@ class Watch:
         with contextlib.suppress(RedisError, OSError):
             async with self._looking, self._redis.pipeline(transaction=False) as pipeline:
                 for key in keys:
-                    pipeline.hmget(self._store._keys.of_job(key)[0], ["_epoch", "_seq"])
+                    pipeline.hmget(self._store._keys.of_job(key)[0], ["_epoch", "_seq", "_aside"])
                     pipeline.zscore(f"{self._store._keys.part_of(key)}:lease", member(key))
                 replies = await pipeline.execute()
                 for number, key in enumerate(keys):
@@ -99,6 +101,7 @@ class Watch:
         if head[0] is None or head[1] is None:
             return
         epoch, seq = int(head[0]), int(head[1])
+        (self.aside.add if head[2] == b"1" else self.aside.discard)(key)
         seen = self.seen.setdefault(key, Seen())
         if epoch < seen.epoch or seq < seen.seq:
             self.fallen.append(f"{key.job}: epoch {seen.epoch} -> {epoch}, seq {seen.seq} -> {seq}")
