@@ -1,4 +1,4 @@
-"""A run that is short enough for the suite. Each seed has a file of its own, so that they run side by side."""
+"""A run that is short enough for the suite."""
 
 from __future__ import annotations
 

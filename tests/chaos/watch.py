@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Redis
@@ -45,11 +45,10 @@ class Witness:
 
 @dataclass
 class Seen:
-    """A job as it was seen: the highest epoch and sequence, and when the lease of each epoch would have run out."""
+    """A job as it was seen: the highest epoch and sequence."""
 
     epoch: int = 0
     seq: int = 0
-    expires: dict[int, float] = field(default_factory=dict)
 
 
 class Watch:
@@ -61,6 +60,8 @@ class Watch:
         self.seen: dict[JobKey, Seen] = {}
         self.aside: set[JobKey] = set()
         """Open jobs that are set aside."""
+        self.late: dict[tuple[JobKey, float], float] = {}
+        """Until when a lease that had run out was seen to have no taker: by job and the end of the lease."""
         self.fallen: list[str] = []
         """Epochs or sequences that went back."""
         self._jobs = jobs
@@ -107,7 +108,9 @@ class Watch:
             self.fallen.append(f"{key.job}: epoch {seen.epoch} -> {epoch}, seq {seen.seq} -> {seq}")
         seen.epoch, seen.seq = max(epoch, seen.epoch), max(seq, seen.seq)
         if expires is not None:
-            seen.expires[epoch] = float(expires)
+            end, now = float(expires), time.time()
+            if end < now:
+                self.late[key, end] = now
 
     async def close(self) -> None:
         """Close the connection."""
