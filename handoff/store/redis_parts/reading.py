@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from handoff.store import bounds
@@ -23,19 +24,11 @@ class Reading:
 
     async def log(self, key: JobKey, *, after: int) -> list[Entry]:
         """See `Store.log`."""
-        keys = self._calls.keys.of_job(key)
-        entries: list[Entry] = []
-        last, at, number = 0, after, LOG_PAGE
-        while number == LOG_PAGE:
-            page = await self._calls.run("log", (keys[LOG], keys[HEAD]), at + 1, LOG_PAGE, LOG_STRING)
-            seq, number, *strings = page
-            last = last or int(seq)
-            if strings:
-                entries += records.joined(strings, at + 1)
-            elif number:
-                rows = await self._calls.server.command("XRANGE", keys[LOG], f"{at + 1}-0", "+", "COUNT", LOG_PAGE)
-                entries += await self._entries(key, rows)
-            at = entries[-1].seq if entries else at
+        entries, last = await self._page(key, after + 1)
+        # Side by side: the server reads a page while the one before it is taken in here.
+        starts = range(after + 1 + LOG_PAGE, last + 1, LOG_PAGE)
+        for page, _ in await asyncio.gather(*(self._page(key, start) for start in starts)):
+            entries += page
         try:
             # The head was read with the first page: what others append meanwhile is more than it says, never less.
             records.check_order(key, entries, after, last)
@@ -44,6 +37,15 @@ class Reading:
                 return []  # it expired while it was read
             raise
         return entries
+
+    async def _page(self, key: JobKey, start: int) -> tuple[list[Entry], int]:
+        """The entries of one page, from that sequence on, and the sequence that the head tells."""
+        keys = self._calls.keys.of_job(key)
+        seq, number, *strings = await self._calls.run("log", (keys[LOG], keys[HEAD]), start, LOG_PAGE, LOG_STRING)
+        if strings or not number:
+            return records.joined(strings, start), int(seq)
+        rows = await self._calls.server.command("XRANGE", keys[LOG], f"{start}-0", "+", "COUNT", LOG_PAGE)
+        return await self._entries(key, rows), int(seq)
 
     async def inbox(self, key: JobKey) -> list[Entry]:
         """See `Store.inbox`."""
