@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bot.app import manifest_path
 from bot.projection import projection
+from bot.serve import keep_what_is_loaded
 from bot.workspace.server import Workspace
 from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask
@@ -51,7 +52,8 @@ async def growth(data: Path, row: Row) -> None:
 
 
 async def opening(url: str, row: Row) -> None:
-    """A job of 5,000 events, from the server to the folded state."""
+    """A job of 5,000 events, from the server to the folded state, in a process that is set up as an instance is."""
+    keep_what_is_loaded()
     store = await RedisStore.connect(url, prefix="opening")
     log = long_log(EVENTS)
     key = await keep(store, log)
