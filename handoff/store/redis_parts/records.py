@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -27,7 +28,7 @@ def entry(key: JobKey, row: Any, kept: Mapping[bytes, bytes | None]) -> Entry:
 def joined(strings: Iterable[bytes], first: int) -> list[Entry]:
     """The entries of `scripts/log.lua`, without a gap from `first` on."""
     payloads = [payload for some in strings for payload in some.decode().split("\0")]
-    return [Entry(seq, payload) for seq, payload in enumerate(payloads, first)]
+    return list(map(Entry, itertools.count(first), payloads))
 
 
 def check_order(key: JobKey, entries: Sequence[Entry], after: int, last: int) -> None:
