@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.chaos.nursery import Nursery, Started
+from tests.nursery.nursery import Nursery, Started
 
 END_SECONDS = 15.0
 PAUSE = 0.5
@@ -41,7 +41,7 @@ class Instance:
         try:
             while True:
                 self._listened, self._came_up = self._listens(), False
-                self._process = await self._nursery.start(self._env, self.log)
+                self._process = await self._nursery.start({"env": dict(self._env), "log": str(self.log)})
                 self._expected = False
                 code = await asyncio.shield(self._process.ended)
                 if not self._expected:

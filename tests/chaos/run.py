@@ -22,12 +22,12 @@ from tests.chaos.errands import CREW, errands
 from tests.chaos.far_side import FarSide
 from tests.chaos.instances import Instance
 from tests.chaos.models import Models
-from tests.chaos.nursery import nursery
 from tests.chaos.people import Visit
 from tests.chaos.proxy import Proxy
 from tests.chaos.server import RedisProcess
 from tests.chaos.toolkit import FAR_SIDE
 from tests.chaos.watch import Watch, Witness
+from tests.nursery.nursery import nursery
 
 LEASE = 3.0
 SLOTS = 16
@@ -239,7 +239,7 @@ async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
         stack.push_async_callback(store.close)
         visits: list[Visit] = []
         env = _environment(workspace, models, far_side)
-        bots = await stack.enter_async_context(nursery(folder))
+        bots = await stack.enter_async_context(nursery(folder, "tests.chaos.bot"))
         instances = [
             Instance(number, bots, folder, {**env, "REDIS_URL": f"redis://127.0.0.1:{proxy.port}"})
             for number, proxy in enumerate(proxies)

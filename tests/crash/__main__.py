@@ -14,10 +14,11 @@ from pathlib import Path
 from bot.app import manifest_path
 from bot.workspace.server import Workspace
 from handoff.store.embedded import start_embedded, stop_embedded
-from tests.crash.nursery import Nursery, nursery
 from tests.crash.play import Broke, Stage, Undisturbed
 from tests.crash.scenarios import SCENARIOS
+from tests.nursery.nursery import Nursery, nursery
 
+BOTS = "tests.crash.bot"
 LANES = 12
 
 
@@ -57,7 +58,7 @@ async def kill_at_all(
 
 async def play(folder: Path, url: str, names: list[str], *, chosen: str, lanes: int) -> bool:
     """Kill at every point whose name contains `chosen`. Whether all went well."""
-    async with nursery(folder) as bots, stages_on(url, bots, folder, lanes) as stages:
+    async with nursery(folder, BOTS) as bots, stages_on(url, bots, folder, lanes) as stages:
         expected = {name: await stages[0].undisturbed(name) for name in names}
         points = [(name, point) for name in names for point in expected[name].points if chosen in point]
         began = time.monotonic()

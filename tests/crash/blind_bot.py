@@ -5,15 +5,15 @@ from __future__ import annotations
 from unittest.mock import patch
 
 from bot.slack.lookup import Lookup
-from handoff.contracts import Place
-from tests.crash.bot import serve
+from tests.crash.bot import life
+from tests.nursery.forks import serve
 
 
-async def finds_nothing(_: Lookup, __: Place, ___: str) -> str:
+async def finds_nothing(*_: object, **__: object) -> str:
     """In the place of the look-up."""
     return ""
 
 
 if __name__ == "__main__":
     with patch.object(Lookup, "message", finds_nothing):
-        serve()
+        serve(life)

@@ -31,7 +31,10 @@ class Shown:
 
 @dataclass(frozen=True)
 class End:
-    """The end of a job. `messages` are in order but for the card and files, which come in any."""
+    """The end of a job. `messages` are in order but for the card and files, which come in any.
+
+    `posted` are the messages that the log has as posted, but for questions.
+    """
 
     messages: tuple[Shown, ...]
     state: str
@@ -57,8 +60,11 @@ async def end_of(talk: Talk) -> tuple[End | None, str]:
     ordered = [one for one in messages if _in_order(one)] + sorted(
         (one for one in messages if not _in_order(one)), key=lambda one: (one.key, one.files)
     )
+    # A question that is answered before the next owner took stock is never noted as posted: `messages` has it.
     posted = sorted(
-        _plain(event.key, talk) + ("!" if event.fault else "") for event in events if isinstance(event, ev.Posted)
+        _plain(event.key, talk) + ("!" if event.fault else "")
+        for event in events
+        if isinstance(event, ev.Posted) and ":question" not in event.key
     )
     end = End(
         messages=tuple(ordered),
@@ -76,7 +82,7 @@ async def end_of(talk: Talk) -> tuple[End | None, str]:
 def without_questions(end: End) -> End:
     """The end without the questions that were answered."""
     messages = (one for one in end.messages if not one.key.startswith("question") or one.buttons)
-    return replace(end, messages=tuple(messages), posted=tuple(key for key in end.posted if ":question" not in key))
+    return replace(end, messages=tuple(messages))
 
 
 def check_log(seqs: list[int], last: int, events: list[ev.Event]) -> None:

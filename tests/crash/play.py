@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bot.workspace.server import Workspace
 from handoff.store.redis import RedisStore
 from tests.crash.bot import Start
 from tests.crash.ends import End, end_of, without_questions
-from tests.crash.nursery import Nursery
 from tests.crash.points import passed
 from tests.crash.scenarios import SCENARIOS
+from tests.nursery.nursery import Nursery
 from tests.system.scene import POLL, Scene, Talk
 
 PATIENCE = 40.0
@@ -52,7 +52,7 @@ class Stage:
         start, talk, store = await self._ask(name)
         people = asyncio.create_task(SCENARIOS[name].people(talk, Path(start.far_side)))
         try:
-            async with self.nursery.bot(start) as dead:
+            async with self.nursery.bot(asdict(start)) as dead:
                 end = await _over(talk, dead)
             check_letters(name, start)
         finally:
@@ -67,11 +67,11 @@ class Stage:
         start, talk, store = await self._ask(name)
         people = asyncio.create_task(SCENARIOS[name].people(talk, Path(start.far_side)))
         try:
-            async with self.nursery.bot(replace(start, crash_at=point)) as dead:
+            async with self.nursery.bot(asdict(replace(start, crash_at=point))) as dead:
                 reached = await _dies(talk, dead)
             if not reached:
                 return False
-            async with self.nursery.bot(replace(start, later=LATER)) as dead:
+            async with self.nursery.bot(asdict(replace(start, later=LATER))) as dead:
                 await _comes_to(expected.end, talk, dead, may_ask=SCENARIOS[name].may_ask)
             check_letters(name, start)
         except (AssertionError, TimeoutError) as error:

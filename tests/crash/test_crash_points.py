@@ -16,11 +16,11 @@ import pytest
 import pytest_asyncio
 
 from handoff.store.interface import Store
-from tests.crash.__main__ import kill_at_all, stages_on
-from tests.crash.nursery import nursery
+from tests.crash.__main__ import BOTS, kill_at_all, stages_on
 from tests.crash.play import Broke, Stage, Undisturbed
 from tests.crash.proxies import READS, WRITES, request_name
 from tests.crash.scenarios import SCENARIOS
+from tests.nursery.nursery import nursery
 
 on_one_loop = pytest.mark.asyncio(loop_scope="module")
 SEED = 1
@@ -34,7 +34,7 @@ LANES = 8
 async def stages(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[list[Stage]]:
     """Workspaces to play in, side by side."""
     folder = tmp_path_factory.mktemp("bots")
-    async with nursery(folder) as bots, stages_on(server_url, bots, folder, LANES) as made:
+    async with nursery(folder, BOTS) as bots, stages_on(server_url, bots, folder, LANES) as made:
         yield made
 
 
@@ -64,7 +64,7 @@ async def test_a_second_bot_that_does_not_look_is_found_out(stages: list[Stage],
     undisturbed = await stages[0].undisturbed("plain")
     async with nursery(tmp_path, "tests.crash.blind_bot") as blind:
         stage = stages[0].with_bots(blind)
-        with pytest.raises(Broke):
+        with pytest.raises(Broke, match=r"came to .*Shown\(key='card'.*Shown\(key='card'"):
             await stage.killed("plain", "after chat.postMessage#1", undisturbed)
 
 

@@ -1,4 +1,4 @@
-"""The run's side of the process that starts instances."""
+"""The test's side of the process that starts bots."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,20 +32,31 @@ class Started:
 
 @dataclass
 class Nursery:
-    """Starts instances."""
+    """Starts bots. `log` holds what they said on standard error."""
 
     process: asyncio.subprocess.Process
+    log: Path
     _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
     _started: asyncio.Queue[Started] = field(default_factory=asyncio.Queue)
     _alive: dict[int, Started] = field(default_factory=dict)
 
-    async def start(self, env: Mapping[str, str], log: Path) -> Started:
-        """Start one. What it says is added to the file `log`."""
+    async def start(self, life: Mapping[str, Any]) -> Started:
+        """Start one, with what the module of this nursery takes."""
         if self.process.stdin is None:
             raise AssertionError("started without a pipe")
         async with self._starting:
-            self.process.stdin.write(json.dumps({"env": dict(env), "log": str(log)}).encode() + b"\n")
+            self.process.stdin.write(json.dumps(dict(life)).encode() + b"\n")
             return await self._started.get()
+
+    @contextlib.asynccontextmanager
+    async def bot(self, life: Mapping[str, Any]) -> AsyncIterator[asyncio.Future[int]]:
+        """Start one, killed on leaving. Gives its end: the exit status, a signal as a negative number."""
+        started = await self.start(life)
+        try:
+            yield started.ended
+        finally:
+            started.signal(signal.SIGKILL)
+            await started.ended
 
     async def listen(self) -> None:
         """Hear of starts and ends."""
@@ -61,17 +73,18 @@ class Nursery:
 
 
 @contextlib.asynccontextmanager
-async def nursery(folder: Path) -> AsyncIterator[Nursery]:
-    """A process that starts instances. On leaving it ends, and all of them with it."""
-    with (folder / "nursery.log").open("ab") as errors:
+async def nursery(folder: Path, module: str) -> AsyncIterator[Nursery]:
+    """A process that runs `module`, which starts bots. On leaving it ends, and all of them with it."""
+    log = folder / "bots.log"
+    with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.chaos.bot"),
+            *(sys.executable, "-m", module),
             cwd=ROOT,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
         )
-    made = Nursery(process)
+    made = Nursery(process, log)
     listening = asyncio.create_task(made.listen())
     try:
         yield made
