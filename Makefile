@@ -20,7 +20,7 @@ try: $(VENV)/.ready
 	@$(BIN)/leadhand try
 
 test: check
-	@$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
+	@$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.ready-dev
 	@$(BIN)/ruff format --check .
