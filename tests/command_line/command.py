@@ -17,6 +17,7 @@ import pytest
 
 from bot.__main__ import main
 from bot.settings import NAMES
+from tests.operation.as_before import logging_as_before
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
@@ -61,7 +62,8 @@ def leadhand_inside(*arguments: str | Path, env: dict[str, str], capture: pytest
             patch.delenv(name, raising=False)
         for name, value in env.items():
             patch.setenv(name, value)
-        code = main([*map(str, arguments)])
+        with logging_as_before():
+            code = main([*map(str, arguments)])
     said = capture.readouterr()
     assert "Traceback" not in said.err, said.err
     return Ended(code, said.out, said.err)

@@ -15,6 +15,7 @@ from bot.settings import Form, SettingsError, read_settings
 from handoff.contracts import Request
 from handoff.store.interface import Entry, StoreError
 from handoff.store.memory import MemoryStore
+from tests.operation.as_before import logging_as_before
 from tests.system.test_poison import KEY, Breaking, ingested, until_aside
 
 TOKENS = (
@@ -136,8 +137,7 @@ def test_an_exception_tells_where_and_not_what_it_quotes() -> None:
 
 
 def test_libraries_stay_quiet_below_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    before = {name: logging.getLogger(name).level for name in (None, "bot", "specialists", "handoff")}
-    try:
+    with logging_as_before():
         for verbose, seen in (
             (False, {"info", "warning", "lib-warning"}),
             (True, {"debug", "info", "warning", "lib-warning"}),
@@ -150,9 +150,6 @@ def test_libraries_stay_quiet_below_a_warning(capsys: pytest.CaptureFixture[str]
             lines = capsys.readouterr().err.splitlines()
             assert {json.loads(each)["message"] for each in lines} == seen
             assert len(lines) == len(seen), "set up again, it still writes once"
-    finally:
-        for name, level in before.items():
-            logging.getLogger(name).setLevel(level)
 
 
 def quoting() -> ValidationError:
