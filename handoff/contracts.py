@@ -97,6 +97,8 @@ class Result(Contract):
     usage: Usage = Usage()
     gaps: tuple[str, ...] = ()
     """What is missing from it, named: a limit that cut the work short, a file that could not be read."""
+    evidence: tuple[str, ...] = ()
+    """What its tools said of the figures in it, word for word; no other specialist sees it."""
 
 
 class Escalation(Contract):
@@ -119,6 +121,22 @@ class Subtask(Contract):
     done_when: str = ""
     tier: Tier | None = None
     """None: the tier that the specialist's own file names."""
+    critical: bool = False
+    """Whether a wrong result would do harm, so that it is judged even where the free checks leave no doubt."""
+
+
+class Made(Contract):
+    """A specialist that a plan asks for, of a crew that allows it. `brief` is its prompt, within a frame of ours.
+
+    `tools` and `tier` are among those that the crew lends. `why` says what it is needed for, and what nobody there can.
+    """
+
+    name: str
+    description: str
+    brief: str
+    tools: tuple[str, ...] = ()
+    tier: Tier = "balanced"
+    why: str = ""
 
 
 class Plan(Contract):
@@ -129,6 +147,10 @@ class Plan(Contract):
     strategy: Strategy = "merge"
     instruction: str = ""
     """How the synthesizer should put the results together."""
+    missing: tuple[str, ...] = ()
+    """What the request asks for and nobody in the crew can do, each in words that go on "nobody in the crew can"."""
+    made: tuple[Made, ...] = ()
+    """Specialists that exist for this plan alone."""
 
     def subtask(self, subtask_id: str) -> Subtask:
         """The subtask of that id. Raises KeyError where there is none."""
@@ -138,21 +160,90 @@ class Plan(Contract):
         raise KeyError(subtask_id)
 
 
+class Change(Contract):
+    """One change to a plan under way, with its reason for people. `by` are the subtasks that replace one.
+
+    One that is `dropped` and still stands in the new plan was given up: its gap is named. Else it became needless.
+    """
+
+    kind: Literal["added", "dropped", "reassigned", "rebriefed", "replaced"]
+    subtask: str
+    why: str
+    by: tuple[str, ...] = ()
+
+
+class Context(Contract):
+    """How many tokens of material a model call is given at most, by its tier; most models would take far more."""
+
+    fast: int = Field(default=16_000, ge=1_000)
+    balanced: int = Field(default=32_000, ge=1_000)
+    deep: int = Field(default=64_000, ge=1_000)
+
+    def of(self, tier: Tier | None) -> int:
+        """Those of a tier; of `balanced` where none is named."""
+        return {"fast": self.fast, "balanced": self.balanced, "deep": self.deep}[tier or "balanced"]
+
+
+class Terms(Contract):
+    """What a request is worked on under, fixed with its plan: times in seconds of work, waits for people left out.
+
+    `subtask_seconds` is for all attempts at one subtask. Findings that are less sure than `confidence` stay out of
+    the answer; 0: none is too unsure.
+    """
+
+    job_seconds: float = 1800.0
+    subtask_seconds: float = 300.0
+    confidence: int = Field(default=0, ge=0, le=100)
+    critic: bool = False
+    """Whether the critic reads the answer before people do."""
+    context: Context = Context()
+
+
 class Member(Contract):
-    """A specialist as the planner and the engine see it: what it can do in one line, and who steps in for it."""
+    """A specialist as the planner and the engine see it: what it can and cannot do, and who steps in for it.
+
+    Or a crew that plans by itself what it is given: `crew` is then what it works under, its settings put in.
+    """
 
     name: str
     description: str = ""
+    cannot: tuple[str, ...] = ()
     tier: Tier = "balanced"
     fallback: str = ""
+    made: bool = False
+    """Whether it exists for one plan alone."""
+    tiers: tuple[Tier, ...] = ()
+    """Those that it may work on; empty: all."""
+    crew: Terms | None = None
+
+    @property
+    def line(self) -> str:
+        """What it can and cannot do, in the one line that the planner sees."""
+        if not self.cannot:
+            return self.description
+        *others, last = self.cannot
+        return f"{self.description} Cannot {', '.join(others)}{' or ' if others else ''}{last}."
+
+
+class Estimate(Contract):
+    """What a subtask is likely to take. `tokens` in and out together; `cost` is None where no price is known."""
+
+    subtask: str
+    calls: int
+    tokens: int
+    cost: float | None = None
 
 
 class Constraints(Contract):
-    """The limits of a handoff: `max_tokens` a model turn, `timeout` in seconds for the whole attempt."""
+    """The limits of a handoff: `max_tokens` a model turn, `timeout` in seconds for the whole attempt.
+
+    `failed_calls` is how many model calls may bring nothing before the attempt has failed.
+    """
 
     max_tokens: int = 4096
     timeout: float = 300.0
     tier: Tier = "balanced"
+    failed_calls: int = 3
 
 
 class Note(Contract):
@@ -172,6 +263,42 @@ class Handoff(Contract):
     artifacts: tuple[Artifact, ...] = ()
     constraints: Constraints = Constraints()
     return_to: str = SUPERVISOR
+
+
+class Packed(Contract):
+    """How much a model was given: `tokens` (about) of `budget`, and what was left out for it, each in words."""
+
+    tokens: int = 0
+    budget: int = 0
+    left_out: tuple[str, ...] = ()
+
+
+class Side(Contract):
+    """What one result says of a disputed claim, in its words, and the source that it names (empty: none).
+
+    `evidence` are figures as its tools gave them, `confidence` is how sure it is, 0 to 100.
+    """
+
+    subtask: str
+    statement: str
+    source: str = ""
+    evidence: tuple[str, ...] = ()
+    confidence: int = Field(default=80, ge=0, le=100)
+
+
+class Conflict(Contract):
+    """A claim on which results contradict each other, or may: `open` is one that could not be judged.
+
+    `favours` is the subtask whose side the evidence supports, empty where it supports neither. `reason` is for
+    people, and `confidence` how sure the judgement is.
+    """
+
+    claim: str
+    sides: tuple[Side, ...]
+    verdict: Literal["same", "contradict", "open"] = "open"
+    favours: str = ""
+    reason: str = ""
+    confidence: int = Field(default=50, ge=0, le=100)
 
 
 class Request(Contract):

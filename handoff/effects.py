@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from handoff.contracts import Handoff, Tier
+from handoff.answering.reducing import Part
+from handoff.contracts import Handoff, Packed, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +21,30 @@ class FetchAttachments:
 
 @dataclass(frozen=True, slots=True)
 class MakePlan:
-    """Ask the planner. `faults` are those of its last answer, to be told to it; empty the first time."""
+    """Ask the planner. `faults` are those of its last answer, to be told to it; empty the first time.
+
+    `within` is the subtask that a crew inside the crew is to plan, in that `attempt`; empty: the request itself.
+    """
 
     request: str
     faults: tuple[str, ...] = ()
+    within: str = ""
+    attempt: int = 0
+    handoff: Handoff | None = field(default=None, compare=False)
+    pack: Packed = field(default=Packed(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RevisePlan:
+    """Ask the planner whether what has not started should change, for the `reason` that a subtask gave.
+
+    `within` is the subtask whose own plan it is, empty for that of the request.
+    """
+
+    request: str
+    within: str
+    subtask: str
+    reason: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +58,85 @@ class RunSubtask:
     tier: Tier = field(compare=False)
     handoff: Handoff = field(compare=False)
     done_when: str = field(default="", compare=False)
+    pack: Packed = field(default=Packed(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeResult:
+    """Look at the result of an attempt. Where `faults` are certain no model is asked."""
+
+    request: str
+    subtask: str
+    attempt: int
+    faults: tuple[str, ...] = field(default=(), compare=False)
+    doubts: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RefineBrief:
+    """Ask the refiner for another brief, from what the attempt failed at."""
+
+    request: str
+    subtask: str
+    attempt: int
+    error: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ReachDeadline:
+    """Say that the time is up, for a subtask or (empty) for the whole request."""
+
+    request: str
+    subtask: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeConflicts:
+    """Ask the arbiter about the claims that may contradict each other.
+
+    `within`, here and below, is the subtask that a crew inside the crew is at; empty: the request itself.
+    """
+
+    request: str
+    within: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceMaterial:
+    """Condense one part of a round; both are counted from 1."""
+
+    request: str
+    round: int
+    part: int
+    material: Part = field(compare=False)
+    within: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteAnswer:
-    """Ask the synthesizer for the answer."""
+    """Ask the synthesizer for the answer. `faults` are those that the critic found in the last one; empty: none yet."""
 
     request: str
+    faults: tuple[str, ...] = ()
+    within: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewAnswer:
+    """Ask the critic to read the answer before people do. `late`: let it out, there is no time left."""
+
+    request: str
+    late: bool = False
+    within: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HandUp:
+    """Say to the crew around it what a crew made of the subtask that it was given."""
+
+    request: str
+    subtask: str
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +147,18 @@ class Post:
     key: str
 
 
-Effect = FetchAttachments | MakePlan | RunSubtask | WriteAnswer | Post
+Effect = (
+    FetchAttachments
+    | MakePlan
+    | RevisePlan
+    | RunSubtask
+    | JudgeResult
+    | RefineBrief
+    | ReachDeadline
+    | JudgeConflicts
+    | ReduceMaterial
+    | WriteAnswer
+    | ReviewAnswer
+    | HandUp
+    | Post
+)

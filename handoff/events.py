@@ -14,22 +14,31 @@ from pydantic import Field, TypeAdapter
 
 from handoff.contracts import (
     Artifact,
+    Change,
+    Conflict,
     Contract,
     Escalation,
+    Estimate,
     Member,
+    Note,
+    Packed,
     Place,
     Plan,
     Request,
     Result,
+    Terms,
     Tier,
     Usage,
 )
 from handoff.upcasters import UPCASTERS, lifted
 
-SCHEMA = 2
+SCHEMA = 3
 
-FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost"]
-"""Why an attempt failed. `lost`: its instance died or let go of it too often."""
+FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavailable", "crew"]
+"""Why an attempt failed. `lost`: its instance died or let go of it too often; `unavailable`: a breaker, a limit or a
+budget forbade it; `crew`: it was given to a crew, and nothing that this one tried brought anything."""
+Verdict = Literal["accepted", "revise", "best_effort"]
+"""What follows from a look at a result. `best_effort`: taken as it is, its faults named as gaps."""
 
 
 class Fact(Contract):
@@ -73,12 +82,22 @@ class AttachmentsFetched(OfRequest):
 
 
 class PlanProposed(OfRequest):
-    """The planner answered with a plan that passed every check."""
+    """There is a plan that passed every check: the planner's, or that of a routing rule."""
 
     type: Literal["PlanProposed"] = "PlanProposed"
+    within: str = ""
+    """The subtask that a crew inside the crew planned; ids and names are those outside of it. Empty: the request."""
     plan: Plan
     members: tuple[Member, ...] = ()
     """The crew as it stood, so that the job can be followed without it."""
+    terms: Terms = Terms()
+    estimates: tuple[Estimate, ...] = ()
+    """What each subtask is likely to take; none where nothing is known of what calls take."""
+    rule: str = ""
+    """The routing rule that made the plan in the planner's place, by its name."""
+    reasons: tuple[str, ...] = ()
+    """What was decided about it, each with why: who of equals, who was made for it."""
+    pack: Packed = Packed()
     usage: Usage = Usage()
 
 
@@ -86,7 +105,27 @@ class PlanRejected(OfRequest):
     """The planner's answer did not pass; `faults` are the exact ones that it was, or will be, told."""
 
     type: Literal["PlanRejected"] = "PlanRejected"
+    within: str = ""
     faults: tuple[str, ...]
+    pack: Packed = Packed()
+    usage: Usage = Usage()
+
+
+class PlanRevised(OfRequest):
+    """The planner looked at its plan again, since `subtask` brought or met with something that it may be wrong about.
+
+    `plan` is the one that follows, None where it stays as it was; `faults` then say why. `within` is the subtask
+    whose own plan it is, empty for that of the request. `estimates` are those of what was added or changed.
+    """
+
+    type: Literal["PlanRevised"] = "PlanRevised"
+    within: str = ""
+    subtask: str
+    plan: Plan | None = None
+    changes: tuple[Change, ...] = ()
+    faults: tuple[str, ...] = ()
+    estimates: tuple[Estimate, ...] = ()
+    pack: Packed = Packed()
     usage: Usage = Usage()
 
 
@@ -96,6 +135,7 @@ class AttemptStarted(OfAttempt):
     type: Literal["AttemptStarted"] = "AttemptStarted"
     specialist: str
     tier: Tier
+    pack: Packed = Packed()
 
 
 class TurnTaken(OfAttempt):
@@ -145,20 +185,62 @@ class ToolInDoubt(OfAttempt):
 
 
 class ResultReturned(OfAttempt):
-    """A specialist handed back a result: the subtask is done."""
+    """A specialist handed back a result: the subtask is done, where the free checks found nothing.
+
+    `faults` are what they are sure of and `doubts` what somebody should look at, each with what it quotes.
+    `took` is the attempt's own seconds, as with all ends of attempts.
+    """
 
     type: Literal["ResultReturned"] = "ResultReturned"
     result: Result
+    faults: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    took: float = 0.0
+
+
+class ResultJudged(OfAttempt):
+    """The result of an attempt was looked at: by the free checks alone, or the judge. `faults` quote what is wrong."""
+
+    type: Literal["ResultJudged"] = "ResultJudged"
+    verdict: Verdict
+    by: Literal["checks", "model"] = "model"
+    faults: tuple[str, ...] = ()
+    pack: Packed = Packed()
+    usage: Usage = Usage()
+
+
+class BriefRefined(OfAttempt):
+    """The brief was rewritten from what the attempt failed at. `intent` is the new one; empty: there is none."""
+
+    type: Literal["BriefRefined"] = "BriefRefined"
+    intent: str = ""
+    fault: str = ""
+    pack: Packed = Packed()
+    usage: Usage = Usage()
+
+
+class DeadlineReached(OfRequest):
+    """The time is up: for a subtask, or (`subtask` empty) for the whole request."""
+
+    type: Literal["DeadlineReached"] = "DeadlineReached"
+    subtask: str = ""
 
 
 class AttemptFailed(OfAttempt):
-    """An attempt ended without a result. `transient`: the same again may work."""
+    """An attempt ended without a result. `transient`: the same again may work, in `pause` seconds at the earliest.
+
+    `failed_calls` counts the calls that brought nothing. `partial` is what there was by then.
+    """
 
     type: Literal["AttemptFailed"] = "AttemptFailed"
     kind: FailureKind
     message: str
     transient: bool = False
     usage: Usage = Usage()
+    failed_calls: int = 1
+    pause: float = 0.0
+    took: float = 0.0
+    partial: Result | None = None
 
 
 class Escalated(OfAttempt):
@@ -167,6 +249,7 @@ class Escalated(OfAttempt):
     type: Literal["Escalated"] = "Escalated"
     escalation: Escalation
     usage: Usage = Usage()
+    took: float = 0.0
 
 
 class QuestionAnswered(OfRequest):
@@ -200,6 +283,13 @@ class TakenOver(Fact):
     lost: int
 
 
+class WorkResumed(Fact):
+    """Nobody had worked on the job for `away` seconds, which count against none of its deadlines."""
+
+    type: Literal["WorkResumed"] = "WorkResumed"
+    away: float
+
+
 class SetAside(Fact):
     """The job brought down or stalled its owners too often, or cannot be read: it rests until an admin releases it."""
 
@@ -215,11 +305,65 @@ class Released(Fact):
     user: str
 
 
+class ConflictsJudged(OfRequest):
+    """The arbiter looked at what contradicts itself in the results. `unjudged` are claims that were too many for it.
+
+    `within`, here and below, is the subtask that a crew inside the crew is at; empty: the request itself.
+    """
+
+    type: Literal["ConflictsJudged"] = "ConflictsJudged"
+    within: str = ""
+    conflicts: tuple[Conflict, ...] = ()
+    unjudged: tuple[str, ...] = ()
+    pack: Packed = Packed()
+    usage: Usage = Usage()
+
+
+class MaterialReduced(OfRequest):
+    """One part of a round of condensing is done: `notes` stand in the place of what went into it.
+
+    Both are counted from 1. `left_out` names what the notes lack, each in words.
+    """
+
+    type: Literal["MaterialReduced"] = "MaterialReduced"
+    within: str = ""
+    round: int
+    part: int = 1
+    notes: tuple[Note, ...] = ()
+    left_out: tuple[str, ...] = ()
+    pack: Packed = Packed()
+    usage: Usage = Usage()
+
+
+class AnswerReviewed(OfRequest):
+    """The critic read the answer against the request and the findings. `faults` quote what is wrong with it.
+
+    `doubt` says why it came to no verdict, in which case the answer goes out as it is.
+    """
+
+    type: Literal["AnswerReviewed"] = "AnswerReviewed"
+    within: str = ""
+    faults: tuple[str, ...] = ()
+    doubt: str = ""
+    pack: Packed = Packed()
+    usage: Usage = Usage()
+
+
 class AnswerWritten(OfRequest):
-    """The answer's text is fixed; what remains is to show it."""
+    """The answer's text is fixed; what remains is to show it. A `draft` is read by the critic first.
+
+    `chosen` is the subtask whose result was picked among rivals, `why` the reason; the others stay in the log.
+    `unjudged` are claims that may contradict each other and are not told in it, where there was no time to judge any.
+    """
 
     type: Literal["AnswerWritten"] = "AnswerWritten"
+    within: str = ""
     text: str
+    draft: bool = False
+    chosen: str = ""
+    why: str = ""
+    unjudged: tuple[str, ...] = ()
+    pack: Packed = Packed()
     usage: Usage = Usage()
 
 
@@ -258,19 +402,27 @@ Event = Annotated[
     | AttachmentsFetched
     | PlanProposed
     | PlanRejected
+    | PlanRevised
     | AttemptStarted
     | TurnTaken
     | ToolReturned
     | ToolStarted
     | ToolInDoubt
     | ResultReturned
+    | ResultJudged
+    | BriefRefined
+    | DeadlineReached
     | AttemptFailed
     | Escalated
     | QuestionAnswered
     | CancelRequested
     | TakenOver
+    | WorkResumed
     | SetAside
     | Released
+    | ConflictsJudged
+    | MaterialReduced
+    | AnswerReviewed
     | AnswerWritten
     | RequestFailed
     | Posted

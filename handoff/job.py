@@ -8,125 +8,52 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from handoff.contracts import Artifact, Member, Note, Place, Plan, Request, Result, Subtask, Tier, Usage
-from handoff.doubts import PLEASE_CHECK, Checkpoint, Doubt, Written, open_intents, written
-from handoff.events import ToolStarted
-
-T = TypeVar("T")
-RequestState = Literal["submitted", "working", "input_required", "synthesizing", "completed", "failed", "cancelled"]
-SubtaskState = Literal["pending", "in_progress", "input_required", "complete", "error", "skipped"]
+from handoff.contracts import (
+    Artifact,
+    Conflict,
+    Member,
+    Note,
+    Place,
+    Plan,
+    Request,
+    Result,
+    Terms,
+    Usage,
+)
+from handoff.doubts import PLEASE_CHECK
+from handoff.work import (
+    NOTHING,
+    PLAIN,
+    Decision,
+    Failure,
+    RequestState,
+    Upset,
+    Work,
+)
 
 ENDED: frozenset[RequestState] = frozenset({"completed", "failed", "cancelled"})
-SETTLED: frozenset[SubtaskState] = frozenset({"complete", "error", "skipped"})
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-if TYPE_CHECKING:
-    from dataclasses import replace as replace  # noqa: PLC0414 - as itself: the type checker knows its fields
-else:
-
-    def replace(value: T, /, **changes: Any) -> T:
-        """A copy with some fields changed, as `dataclasses.replace` makes it, for the classes here without slots.
-
-        A long log is thousands of these, and it is five times as fast.
-        """
-        copy = object.__new__(type(value))
-        copy.__dict__.update(value.__dict__, **changes)
-        return copy
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What a subtask asks people. `number` counts its questions from 1; `asked` is seconds since the epoch.
-
-    `doubt`, where there is one, is the call of which people are asked whether it was carried out.
-    """
-
-    number: int
-    message: str
-    options: tuple[str, ...]
-    asked: float
-    doubt: Doubt | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Who answered a question, with what, and when (seconds since the epoch)."""
-
-    question: Question
-    user: str
-    text: str
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why an attempt, or a request, came to nothing. `step` is a subtask's title or a stage of the job."""
-
-    step: str
-    reason: str
-    advice: str = ""
-
-
-@dataclass(frozen=True)
-class Work:
-    """One subtask as it goes. Times are seconds since the epoch.
-
-    `attempt_started` moves on by the time that people took to clear a doubt.
-    `checkpoints` are what the running attempt can go on from. `reason` says
-    why it is in error or skipped. `answers` are people's, kept over attempts,
-    and so are `writes`, what earlier attempts wrote or may have written.
-    `questions` counts what its specialists asked, `doubts` what the bot did.
-    """
-
-    subtask: Subtask
-    specialist: str
-    tier: Tier | None = None
-    state: SubtaskState = "pending"
-    attempt: int = 0
-    not_before: float = 0.0
-    started: float | None = None
-    attempt_started: float = 0.0
-    ended: float | None = None
-    checkpoints: tuple[Checkpoint, ...] = ()
-    writes: tuple[Written, ...] = ()
-    failures: tuple[str, ...] = ()
-    reason: str = ""
-    question: Question | None = None
-    questions: int = 0
-    doubts: int = 0
-    decisions: tuple[Decision, ...] = ()
-    answers: tuple[Note, ...] = ()
-    result: Result | None = None
-    usage: Usage = Usage()
-
-    @property
-    def duration(self) -> float:
-        """Seconds from its first start to its end, waiting for people included; 0 while it runs."""
-        return self.ended - self.started if self.started is not None and self.ended is not None else 0.0
-
-    @property
-    def intents(self) -> tuple[ToolStarted, ...]:
-        """The calls of tools that write which were begun, and have no outcome."""
-        return open_intents(self.checkpoints)
-
-    @property
-    def unknown(self) -> tuple[str, ...]:
-        """What may or may not have been carried out, each in a few words for people."""
-        return tuple(one.what for one in (*self.writes, *written(self.checkpoints)) if not one.known)
+UNJUDGED = 5
+"""Of the claims that nobody judged, those that people are told by name."""
 
 
 @dataclass(frozen=True)
 class Ask:
     """One request of a job, from its arrival to its visible end.
 
-    `posted` maps the keys of its messages to their Slack ids (an empty id: it can never be posted).
-    `outcome` is how it will end once its last message is in the thread.
+    `posted` maps the keys of its messages to their Slack ids (an empty id: it can never be posted). `paused` is the
+    seconds in which nobody could work on it, `waits_since` when it began to wait for people. `conflicts` is what the
+    arbiter left of the claims that may contradict each other (None: it has not looked) and `unjudged` those too many
+    for it; `reduced` the condensed notes by round and part and `let_go` what they lack, `draft` an answer that the
+    critic reads first, and `review` its faults (None: it has not). `chosen` is the subtask whose result was picked
+    among rivals.
+
+    `within`, where it is a crew inside a crew that is looked at (see `handoff.levels`), is the subtask that it is at.
+    `revising` is what the planner is still to be asked about, one after the other; it was asked `revisions` times.
     """
 
     request: Request
+    within: str = ""
     state: RequestState = "submitted"
     refusal: str = ""
     fetched: bool = False
@@ -136,8 +63,21 @@ class Ask:
     members: Mapping[str, Member] = field(default_factory=lambda: NOTHING)
     rejections: tuple[tuple[str, ...], ...] = ()
     planned: float | None = None
+    terms: Terms = PLAIN
+    paused: float = 0.0
+    waits_since: float | None = None
     work: Mapping[str, Work] = field(default_factory=lambda: NOTHING)
+    decisions: tuple[Decision, ...] = ()
+    unjudged: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] | None = None
+    reduced: Mapping[tuple[int, int], tuple[Note, ...]] = field(default_factory=lambda: NOTHING)
+    let_go: tuple[str, ...] = ()
+    draft: str | None = None
+    review: tuple[str, ...] | None = None
+    revising: tuple[Upset, ...] = ()
+    revisions: int = 0
     answer: str | None = None
+    chosen: str = ""
     failure: Failure | None = None
     cancelled_by: str = ""
     posted: Mapping[str, str] = field(default_factory=lambda: NOTHING)
@@ -156,17 +96,49 @@ class Ask:
         return self.state in ENDED
 
     @property
+    def own(self) -> tuple[Work, ...]:
+        """The subtasks of its own plan, without those inside them."""
+        within = self.within
+        return tuple([work for work in self.work.values() if work.within == within])
+
+    @property
     def missing(self) -> tuple[Work, ...]:
-        """The subtasks that brought no result."""
-        return tuple(work for work in self.work.values() if work.state in {"error", "skipped"})
+        """The subtasks that brought no result. What is missing inside a subtask is a gap of its result."""
+        return tuple(work for work in self.own if work.state in {"error", "skipped"} and not work.dropped)
 
     @property
     def gaps(self) -> tuple[str, ...]:
         """What the answer lacks, each in words fit for people."""
-        lines = [f"{work.subtask.title}: {work.reason}" for work in self.missing]
-        lines += [gap for work in self.work.values() if work.result is not None for gap in work.result.gaps]
-        lines += [f"{PLEASE_CHECK}: {what}" for what in self.unknown]
+        lines = [f"nobody in the crew can {part}" for part in (self.plan.missing if self.plan else ())]
+        lines += [f"{work.subtask.title}: {work.reason}" for work in self.missing]
+        lines += [gap for work in self.own if work.result is not None for gap in self._gaps_of(work, work.result)]
+        if self.let_go:
+            lines.append(f"{len(self.let_go)} passages of long results could not be read or kept in full")
+        if self.unjudged:
+            claims = "; ".join(self.unjudged[:UNJUDGED]) + ("; …" if len(self.unjudged) > UNJUDGED else "")
+            lines.append(f"{len(self.unjudged)} more statements may contradict each other, unjudged: {claims}")
+        if not self.within:  # it is named once, on the outermost level
+            lines += [f"{PLEASE_CHECK}: {what}" for what in self.unknown]
         return (*self.file_faults, *dict.fromkeys(lines))
+
+    def _gaps_of(self, work: Work, result: Result) -> list[str]:
+        """Those of one result, by its title where there are several."""
+        title = work.subtask.title
+        alone = len(self.own) == 1
+        return [gap if alone or gap.startswith(title) else f"{title}: {gap}" for gap in result.gaps]
+
+    @property
+    def sureness(self) -> int | None:
+        """How sure the answer is, 0 to 100: as its least sure part that was handed in whole. None without any."""
+        sure = [work.result.confidence for work in self.own if work.result and work.result.confidence]
+        return min(sure) if sure else None
+
+    @property
+    def deadline(self) -> float | None:
+        """When its time is up, in seconds since the epoch; None before there is a plan, and while it waits."""
+        if self.planned is None or self.waits_since is not None:
+            return None
+        return self.planned + self.terms.job_seconds + self.paused
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -176,7 +148,12 @@ class Ask:
     @property
     def side_by_side(self) -> float:
         """The gain: the sum of subtask times over the wall time from the first start to the last end."""
-        works = [work for work in self.work.values() if work.started is not None and work.ended is not None]
+        around = {work.within for work in self.work.values()}  # what others are inside of is not counted beside them
+        works = [
+            work
+            for work in self.work.values()
+            if work.started is not None and work.ended is not None and work.subtask.id not in around
+        ]
         if len(works) < 2:
             return 1.0
         wall = max(work.ended or 0.0 for work in works) - min(work.started or 0.0 for work in works)

@@ -22,7 +22,12 @@ def _from_1(event: Json) -> Json:
     return event
 
 
-UPCASTERS: Mapping[int, Upcaster] = MappingProxyType({1: _from_1})
+def _from_2(event: Json) -> Json:
+    """Schema 3 added events and fields with defaults (judging, refining, deadlines, conflicts) and changed none."""
+    return event
+
+
+UPCASTERS: Mapping[int, Upcaster] = MappingProxyType({1: _from_1, 2: _from_2})
 """By the schema that a step starts from: it leads to the next one. There is one for every schema before the present."""
 
 FIRST = 1
