@@ -1,0 +1,274 @@
+"""Free checks on a result: what it says is held against what its tools said. Pure, and no model is asked.
+
+Each row of `CHECKS` gives remarks that quote what they are about. A `fault` is
+certain enough to send the work back; a `doubt` is for a judge to look at. A wrong
+check costs more than a missing one, so all of them rather say nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from handoff.contracts import Finding, Result
+
+DOUBTFUL = 60
+"""The confidence of a whole result, 0 to 100, below which somebody should look at it."""
+MOST = 10
+"""Remarks of one check: more say nothing new."""
+QUOTED = 120
+"""Characters of a quotation."""
+CERTAIN = 0.01
+"""How likely it may be at most that a figure looks like a tool's by chance, for that to be a fault."""
+LIKELY = 0.1
+"""The same for a doubt: what is more likely than that is not worth a look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A result and what it came from. `evidence` are the replies of its tools, `sources` what those read."""
+
+    result: Result
+    intent: str = ""
+    done_when: str = ""
+    evidence: Sequence[str] = ()
+    sources: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What a check has to say, in words for the specialist, with what it quotes."""
+
+    kind: Literal["fault", "doubt"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What all checks say: nothing at all is an acceptance."""
+
+    faults: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+def look(seen: Seen) -> Looked:
+    """Run all checks over a result."""
+    remarks = [remark for check in CHECKS for remark in islice(check(seen), MOST)]
+    return Looked(
+        tuple(dict.fromkeys(remark.text for remark in remarks if remark.kind == "fault")),
+        tuple(dict.fromkeys(remark.text for remark in remarks if remark.kind == "doubt")),
+    )
+
+
+def quoted(text: str) -> str:
+    """A quotation on one line, cut where it is long."""
+    line = " ".join(text.split())
+    return f"“{line if len(line) <= QUOTED else line[: QUOTED - 1] + '…'}”"
+
+
+def _shape(seen: Seen) -> Iterable[Remark]:
+    """What the contract cannot say: a summary and findings with words in them."""
+    if _is_blank(seen.result.summary):
+        yield Remark("fault", f"The summary {quoted(seen.result.summary)} says nothing.")
+    for finding in seen.result.findings:
+        if _is_blank(finding.message):
+            yield Remark("fault", f"The finding {quoted(finding.message)} says nothing.")
+
+
+def _is_blank(text: str) -> bool:
+    """Whether it says nothing: no letter or digit, and no picture either, which may be all that was asked for."""
+    return not any(sign.isalnum() or unicodedata.category(sign) == "So" for sign in text)
+
+
+_NOTHING = re.compile(
+    r"\W*((?-i:TODO)|tbd|n/?a|null|lorem ipsum.*|(please )?see (above|below|summary|content)|"
+    r"(the )?(content|result|answer|text) (goes )?here)\W*",
+    re.IGNORECASE | re.DOTALL,
+)
+_UNFILLED = re.compile(
+    r"(?i:\[(?:insert|your|todo|tbd|placeholder|fill in)\b[^\]\n]{0,80}\]|\blorem ipsum\b)|\bTODO\b(?!\s+[A-Z]{2})"
+)
+"""In small letters, todo is a word of other languages."""
+
+
+def _emptiness(seen: Seen) -> Iterable[Remark]:
+    content = seen.result.content
+    if _is_blank(content) or _NOTHING.fullmatch(content):
+        yield Remark("fault", f"The content is {quoted(content)}: nothing was handed in.")
+    elif found := _UNFILLED.search(content):
+        yield Remark("doubt", f"The text holds {quoted(found[0])}, which looks like a place that was never filled in.")
+
+
+_ASKS_LINKS = re.compile(r"\b(links?|linked|urls?|verlinkt?)\b", re.IGNORECASE)
+_ASKS_SOURCES = re.compile(r"\b((?<!open[ -])sources?|cite[sd]?|citations?|quellen?)\b", re.IGNORECASE)
+_NAMES_SOURCE = re.compile(r"https?://\S|(?<![\w-])[\w-]+\.[a-z]{2,12}\b", re.IGNORECASE)
+"""An address, or the name of a site or file."""
+_SITE = re.compile(r"https?://(?:www\.)?([^/:?#]*)")
+_SHORTEST = 4
+"""Letters of a part of a site's name by which a text may mean it, as in "according to Reuters"."""
+
+
+def _source(seen: Seen) -> Iterable[Remark]:
+    """A source is due where the criterion asks for one, or where tools read pages."""
+    if any(finding.source.strip() for finding in seen.result.findings) or _NAMES_SOURCE.search(seen.result.content):
+        return
+    links = _ASKS_LINKS.search(seen.done_when)
+    if not links and _named(seen.sources) & set(re.findall(r"\w+", seen.result.content.casefold())):
+        return
+    asked = links or _ASKS_SOURCES.search(seen.done_when)
+    read = next((source for source in seen.sources if source.startswith("http")), "")
+    if read:
+        kind: Literal["fault", "doubt"] = "fault" if asked else "doubt"
+        yield Remark(kind, f"The tools read {quoted(read)}, and the result names no source.")
+    elif asked:
+        yield Remark("doubt", f"The criterion {quoted(seen.done_when)} asks for sources, and the result names none.")
+
+
+def _named(sources: Sequence[str]) -> set[str]:
+    """The words by which a text may name the sites of these addresses."""
+    sites = [found[1].casefold() for source in sources if (found := _SITE.match(source))]
+    return {part for site in sites for part in re.split(r"\W", site) if len(part) >= _SHORTEST}
+
+
+_FIGURE = re.compile(
+    r"(?<![\w.,/#-])\d{1,3}(?:[,\u202f\u00a0]\d{3})+(?:\.\d+)?(?!\w|-[A-Za-z])"
+    r"|(?<![\w.,/#-])\d+(?:\.\d+)?(?![\w/]|-[A-Za-z])"
+)
+_NO_FIGURE = re.compile(
+    r"^\s*\d+[.)]\s|(?<!\d)(?:\d{4}([./-])\d\d?\1\d\d?|\d\d?([./-])\d\d?\2(?:\d{4}|\d\d))(?!\d)|\b(?:19|20)\d{6}\b",
+    re.MULTILINE,
+)
+"""What is counted in a list, and dates."""
+_YEARS = range(1800, 2200)
+_LONGEST = 30
+"""Digits of a figure; more are noise."""
+
+
+def _figures(text: str) -> dict[str, str]:
+    """The figures of three digits and more in a text: as plain digits, and as they stand there. Dates are none."""
+    found: dict[str, str] = {}
+    for match in _FIGURE.finditer(_NO_FIGURE.sub(" ", text)):
+        plain = re.sub(r"[^\d.]", "", match[0])
+        digits = plain.replace(".", "").strip("0")
+        if len(digits) >= 3 and len(plain) <= _LONGEST and not (plain.isdigit() and int(plain) in _YEARS):
+            found.setdefault(plain, match[0])
+    return found
+
+
+def _numbers(seen: Seen) -> Iterable[Remark]:
+    """A figure that is a tool's but for a digit, two that changed places, or a nought, while the tool's is missing."""
+    known: dict[str, str] = {}
+    for text in seen.evidence:
+        known.update(_figures(text))
+    given = _figures(f"{seen.result.summary}\n{seen.result.content}")
+    own = _figures(seen.intent)
+    lengths = Counter(len(other) for other in known)
+    whole = {_digits(other) for other in known}
+    for plain, as_written in given.items():
+        close = [other for other in _mistaken(plain) if other in known and other not in given]
+        if plain in known or plain in own or len(close) != 1:
+            continue
+        chance = _chance(plain, lengths)
+        if chance > LIKELY or _is_rounded(plain, whole):
+            continue
+        certain = chance <= CERTAIN and len(close[0]) == len(plain)
+        text = f"A tool said {quoted(known[close[0]])}, and the result says {quoted(as_written)}."
+        yield Remark("fault" if certain else "doubt", text)
+
+
+def _digits(plain: str) -> str:
+    """Those that count: without the point, and without noughts at either end."""
+    return plain.replace(".", "").strip("0")
+
+
+def _chance(given: str, lengths: Counter[int]) -> float:
+    """How many of the tools' figures would look like this one if it had nothing to do with them."""
+    count = len(_digits(given))
+    alike = sum(lengths[len(given) + more] for more in (-1, 0, 1))
+    return alike * 10 * count / (9 * 10.0 ** (count - 1))
+
+
+def _is_rounded(given: str, tools: Iterable[str]) -> bool:
+    """Whether it is a tool's figure with fewer digits, in whatever unit: 12.3 % is 0.12346, 4.13 million 4,126,500.
+
+    Rounded up or down, or cut off, is all the same.
+    """
+    short = _digits(given)
+    near = {str(int(short) + more) for more in (-1, 0, 1)}
+    return any(len(long) > len(short) and long[: len(short)] in near for long in tools)
+
+
+def _mistaken(given: str) -> Iterable[str]:
+    """What a figure may be a misquotation of: another digit, two that changed places, a nought more or less."""
+    for place, sign in enumerate(given):
+        if sign.isdigit():
+            yield from (f"{given[:place]}{digit}{given[place + 1 :]}" for digit in "0123456789" if digit != sign)
+        if given[place + 1 : place + 2] not in {"", sign}:
+            yield f"{given[:place]}{given[place + 1]}{sign}{given[place + 2 :]}"
+    if given.isdigit():
+        yield f"{given}0"
+        yield from [given[:-1]] if given.endswith("0") else []
+
+
+def _confidence(seen: Seen) -> Iterable[Remark]:
+    if seen.result.confidence < DOUBTFUL:
+        yield Remark("doubt", f"Its own confidence is {seen.result.confidence} of 100.")
+
+
+CHECKS: tuple[Callable[[Seen], Iterable[Remark]], ...] = (_shape, _emptiness, _source, _numbers, _confidence)
+"""All of them, the cheapest first."""
+
+
+_SENTENCE = re.compile(r".+?(?:[.!?]\s+|[\u3002\uff01\uff1f]+|$)")
+_OF_IT = 3
+"""A sentence says a finding where it holds its words and is at most so many times as long."""
+
+
+def without_unsure(result: Result, threshold: int) -> tuple[Result, tuple[Finding, ...]]:
+    """The result without the findings that are less sure than `threshold` (0 to 100), and those findings.
+
+    Sentences of its text that say the same as one of them go as well. Where nothing would be left, the text stays as
+    it is, and its gaps say how sure it is.
+    """
+    unsure = tuple(finding for finding in result.findings if finding.confidence < threshold)
+    if not unsure:
+        return result, ()
+    sure = tuple(finding for finding in result.findings if finding.confidence >= threshold)
+    said = {_flat(finding.message): finding for finding in unsure if not _is_blank(finding.message)}
+    content, summary = _without(result.content, said), _without(result.summary, said)
+    gaps = result.gaps
+    if _is_blank(content):
+        gaps = (*gaps, *(f"only {one.confidence} % sure: {quoted(one.message)}" for one in said.values()))
+    kept = {
+        "findings": sure,
+        "content": result.content if _is_blank(content) else content,
+        "summary": result.summary if _is_blank(summary) else summary,
+        "gaps": gaps,
+    }
+    return result.model_copy(update=kept), unsure
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split()).casefold().rstrip(".!?\u3002 ")
+
+
+def _without(text: str, messages: Iterable[str]) -> str:
+    """The text without the sentences that say one of these."""
+    lines = []
+    for line in text.splitlines():
+        sentences = [found[0] for found in _SENTENCE.finditer(line)]
+        kept = [one for one in sentences if not _says(_flat(one), messages)]
+        if len(kept) == len(sentences):
+            lines.append(line)
+        elif not _is_blank("".join(kept)):
+            lines.append("".join(kept).rstrip())
+    return "\n".join(lines)
+
+
+def _says(sentence: str, messages: Iterable[str]) -> bool:
+    return any(message in sentence and len(sentence) <= _OF_IT * len(message) for message in messages)
