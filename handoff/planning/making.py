@@ -1,0 +1,186 @@
+"""Specialists that a plan asks for and the crew does not have: what a crew allows, and what is wrong with a wish.
+
+What a planner writes comes from a model that has read what people and pages say. So
+a wish gives no rights: its tools and tiers are among those that the crew lends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from handoff.contracts import SUPERVISOR, Made, Member, Plan, Tier
+from handoff.planning import vagueness
+
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+"""What any specialist may be called."""
+MAX_DESCRIPTION = 200
+MAX_BRIEF = 2_000
+"""Characters of a brief: the prompt of a made specialist, which is sent with each of its calls."""
+MAX_WHY = 200
+MOST = 5
+"""Specialists that a crew may allow for one plan."""
+_QUOTED = 60
+_ROLE = re.compile(
+    r"\b(?:you(?:'re| are| act| work)?|act|be|being|as|an?|the|your?|skilled|experienced|world-class|helpful|great|"
+    r"expert\w*|specialists?|specialized|assistants?|agents?|professionals?|role|jobs?|helps?|helping|users?|ability)\b",
+    re.IGNORECASE,
+)
+"""Words that say of anybody that they are good at something."""
+_HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""What nobody sees, and a model reads all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a crew allows its planner to have made.
+
+    Attributes:
+        tools: Names of the tools that a made specialist may be lent; they only read.
+        tiers: The tiers that it may work on.
+        at_most: How many one plan may have.
+        fallback: The member that takes over where one fails, or nothing.
+        taken: Names that no made one may have.
+        writing: Names of tools that write, which are told apart from those that are not lent.
+    """
+
+    tools: tuple[str, ...] = ()
+    tiers: tuple[Tier, ...] = ("fast", "balanced")
+    at_most: int = 2
+    fallback: str = ""
+    taken: frozenset[str] = frozenset()
+    writing: frozenset[str] = frozenset()
+
+
+def tidy(plan: Plan) -> Plan:
+    """The plan with what cannot be seen taken out of what it says of made specialists."""
+    if not plan.made:
+        return plan
+    made = tuple(
+        one.model_copy(
+            update={
+                "name": one.name.strip(),
+                "description": " ".join(_HIDDEN.sub(" ", one.description).split()),
+                "brief": _HIDDEN.sub("", one.brief.replace("\r\n", "\n")).strip(),
+                "why": " ".join(_HIDDEN.sub(" ", one.why).split()),
+            }
+        )
+        for one in plan.made
+    )
+    return plan.model_copy(update={"made": made})
+
+
+def made_as(plan: Plan | None, name: str) -> Made | None:
+    """Who was made for a plan under that name; None for a member of the crew, and where there is no plan."""
+    return next((one for one in plan.made if one.name == name), None) if plan is not None else None
+
+
+def members_of(plan: Plan, allowed: Allowance) -> dict[str, Member]:
+    """The made specialists of a plan as members, by their names."""
+    return {
+        one.name: Member(
+            name=one.name,
+            description=one.description,
+            tier=one.tier,
+            fallback=allowed.fallback,
+            made=True,
+            tiers=allowed.tiers,
+        )
+        for one in plan.made
+    }
+
+
+def faults_of(plan: Plan, members: Mapping[str, Member], allowed: Allowance | None) -> list[str]:
+    """What is wrong with the made specialists of a plan for certain. `allowed` is None where the crew allows none."""
+    if not plan.made:
+        return []
+    if allowed is None:
+        return ["This crew has no specialists made: leave `made` out, and what nobody can do goes into `missing`."]
+    if len(plan.made) > allowed.at_most:
+        return [f"`made` has {len(plan.made)} specialists; at most {allowed.at_most} are allowed."]
+    counts = Counter(one.name for one in plan.made)
+    faults = [f"Two made specialists are called {name[:_QUOTED]!r}." for name, n in counts.items() if n > 1]
+    working = {subtask.specialist for subtask in plan.subtasks}
+    for one in plan.made:
+        wrong = [*_name(one, allowed.taken | set(members)), *_texts(one), *_rights(one, allowed)]
+        if one.name not in working:
+            wrong.append("works on no subtask; give it one or leave it out")
+        faults += [_fault(one, text) for text in wrong]
+    return faults
+
+
+def wording_of(plan: Plan) -> list[str]:
+    """What is wrong with the briefs as far as that is a matter of judgement."""
+    found = []
+    for one in plan.made:
+        if vague := vagueness.fault_of(_ROLE.sub(" ", one.brief.replace(one.name, " "))) if one.brief else "":
+            found.append(_fault(one, f"has a brief that is too vague ({one.brief[:_QUOTED]!r}): {vague}"))
+        elif one.brief and " ".join(one.brief.split()).casefold() == one.description.casefold():
+            text = "has a brief that only repeats its description; say how it works and what a good result is"
+            found.append(_fault(one, text))
+    return found
+
+
+def _fault(one: Made, text: str) -> str:
+    return f"The made specialist {one.name[:_QUOTED]!r} {text}."
+
+
+def _name(one: Made, taken: Iterable[str]) -> list[str]:
+    if not NAME.fullmatch(one.name) or one.name == SUPERVISOR:
+        return ["needs a name of small letters, digits, - and _, a letter first, at most 40"]
+    return ["has the name of a specialist that there is; work with that one, or choose another name"] * (
+        one.name in taken
+    )
+
+
+def _texts(one: Made) -> list[str]:
+    found = []
+    if not one.description:
+        found.append("has no description; say in a line what it can do")
+    elif len(one.description) > MAX_DESCRIPTION:
+        found.append(f"has a description of {len(one.description)} characters; at most {MAX_DESCRIPTION} are allowed")
+    if not one.why:
+        found.append("has no `why`; say what it is needed for and why nobody there can do it")
+    elif len(one.why) > MAX_WHY:
+        found.append(f"has a `why` of {len(one.why)} characters; at most {MAX_WHY} are allowed")
+    if not one.brief:
+        found.append("has no brief; say how it works, what a good result is and what it leaves alone")
+    elif len(one.brief) > MAX_BRIEF:
+        found.append(f"has a brief of {len(one.brief):,} characters; at most {MAX_BRIEF:,} are allowed")
+    return found
+
+
+def _rights(one: Made, allowed: Allowance) -> list[str]:
+    lent = ", ".join(allowed.tools) or "none"
+    found = []
+    for tool in dict.fromkeys(one.tools):
+        if tool in allowed.writing:
+            found.append(f"asks for the tool {tool}, which writes; a made one only reads (it may have: {lent})")
+        elif tool not in allowed.tools:
+            found.append(f"asks for the tool {tool[:_QUOTED]!r}, which is not lent; it may have: {lent}")
+        elif one.tools.count(tool) > 1:
+            found.append(f"asks for the tool {tool} twice")
+    if one.tier not in allowed.tiers:
+        found.append(f"asks for the tier {one.tier}; it may have: {', '.join(allowed.tiers)}")
+    return found
+
+
+def tiers_of(plan: Plan, members: Mapping[str, Member]) -> list[str]:
+    """Subtasks that ask for a tier that their specialist may not work on: a plan raises it no more than a wish does."""
+    return [
+        f"Subtask {subtask.id!r} asks for the tier {subtask.tier}; {subtask.specialist} may have: {', '.join(tiers)}."
+        for subtask in plan.subtasks
+        if subtask.tier is not None
+        and (tiers := members[subtask.specialist].tiers if subtask.specialist in members else ())
+        and subtask.tier not in tiers
+    ]
+
+
+def reasons_of(plan: Plan) -> tuple[str, ...]:
+    """What is told of each made specialist in the trace: what it may use, and what it is needed for."""
+    return tuple(
+        f"{one.name} made for this job ({one.tier}, {', '.join(one.tools) or 'no tools'}): {one.why}"
+        for one in plan.made
+    )

@@ -1,0 +1,189 @@
+"""Checks a plan before anything runs: each fault is said exactly, so that the planner can mend it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+
+from handoff.contracts import Member, Plan, Subtask
+from handoff.planning import making, shared_decisions, vagueness
+from handoff.planning.making import Allowance
+
+MAX_SUBTASKS = 20
+MAX_DEPTH = 8
+MAX_FAULTS = 12
+MAX_MISSING = 8
+MAX_MISSING_LENGTH = 120
+MAX_CHAIN = 3
+"""Subtasks of one specialist that may follow each other with nothing else between them: more is one piece of work."""
+MAX_LENGTH = 60_000
+"""Characters of a whole plan as JSON: it is kept in the job's log."""
+MAX_FAULT_LENGTH = 300
+_QUOTED = 120
+_NOTHING = frozenset({"", "-", "none", "nothing", "n/a", "null"})
+"""What small models put into `missing` where they mean that nothing is."""
+
+
+def read_plan(
+    text: str, members: Mapping[str, Member], allowed: Allowance | None = None, *, mended: bool = False
+) -> tuple[Plan | None, tuple[str, ...]]:
+    """The plan in a planner's reply, or the faults that keep it from being one.
+
+    Takes JSON, also when fenced or surrounded by prose. Never raises for what a model may say. `allowed` is what the
+    crew allows to have made; None: nothing. `mended`: it is a second try, see `check`.
+    """
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0 or end < start:
+        return None, ("The reply holds no JSON object; answer with the plan as one JSON object.",)
+    try:
+        plan = Plan.model_validate_json(text[start : end + 1])
+    except ValidationError as error:
+        faults = [
+            f"{'.'.join(str(part) for part in fault['loc']) or 'plan'}: {fault['msg']}"
+            for fault in error.errors(include_url=False, include_input=False)
+        ]
+        return None, _capped(faults)
+    parts = (" ".join(part.split()).rstrip(".") for part in plan.missing)
+    plan = plan.model_copy(update={"missing": tuple(part for part in parts if part.casefold() not in _NOTHING)})
+    plan = making.tidy(plan)
+    wrong = check(plan, members, allowed, mended=mended)
+    return (None, wrong) if wrong else (plan, ())
+
+
+def check(
+    plan: Plan, members: Mapping[str, Member], allowed: Allowance | None = None, *, mended: bool = False
+) -> tuple[str, ...]:
+    """Everything wrong with a plan, in words that say what to change; empty if it may run.
+
+    A plan without subtasks that says what is missing is sound: nobody can do any of it. In one that is `mended`, what
+    is a matter of judgement (vague words, a decision made twice, slices) is let pass: a wrong check must not end a
+    request.
+    """
+    if not plan.subtasks and not plan.missing:
+        return ("The plan has no subtasks; it needs at least one, or `missing` must say what nobody can do.",)
+    if len(plan.subtasks) > MAX_SUBTASKS:
+        return (f"The plan has {len(plan.subtasks):,} subtasks; at most {MAX_SUBTASKS} are allowed.",)
+    if (length := len(plan.model_dump_json())) > MAX_LENGTH:
+        return (f"The plan is {length:,} characters long; at most {MAX_LENGTH:,} are allowed.",)
+    faults = making.faults_of(plan, members, allowed)
+    people = {**members, **making.members_of(plan, allowed)} if allowed else members
+    faults += [*_naming(plan), *_people(plan, people), *_titles(plan), *_dependencies(plan), *_missing(plan)]
+    faults += making.tiers_of(plan, people)
+    judged = [*making.wording_of(plan), *_wording(plan)]
+    if not faults:
+        depth = _depth(plan)
+        if depth == 0 and plan.subtasks:
+            faults.append(f"The dependencies form a cycle among {_cycle(plan)}; remove one `after`.")
+        elif depth > MAX_DEPTH:
+            faults.append(f"The plan is {depth} steps deep; at most {MAX_DEPTH} are allowed.")
+        else:
+            judged += [*shared_decisions.faults_of(plan), *_chains(plan)]
+    return _capped([*faults, *judged]) if faults or not mended else ()
+
+
+def _naming(plan: Plan) -> list[str]:
+    counts = Counter(subtask.id for subtask in plan.subtasks)
+    faults = [f"Two subtasks are called {name!r}; ids must differ." for name, n in counts.items() if n > 1]
+    return faults + ["A subtask has an empty id." for name in counts if not name.strip()]
+
+
+def _people(plan: Plan, members: Mapping[str, Member]) -> list[str]:
+    known = ", ".join(sorted(members))
+    return [
+        f"Subtask {subtask.id!r} names the unknown specialist {subtask.specialist!r}; there are: {known}. "
+        "A part that none of them can do is left out and named in `missing`."
+        for subtask in plan.subtasks
+        if subtask.specialist not in members
+    ]
+
+
+def _wording(plan: Plan) -> list[str]:
+    return [
+        f"Subtask {subtask.id!r} is too vague ({subtask.intent[:_QUOTED]!r}): {vague}."
+        for subtask in plan.subtasks
+        if (vague := vagueness.fault_of(subtask.intent, subtask.done_when, builds_on=bool(subtask.after)))
+    ]
+
+
+def _titles(plan: Plan) -> list[str]:
+    return [f"Subtask {subtask.id!r} has no title." for subtask in plan.subtasks if not subtask.title.strip()]
+
+
+def _dependencies(plan: Plan) -> list[str]:
+    ids = {subtask.id for subtask in plan.subtasks}
+    faults = []
+    for subtask in plan.subtasks:
+        for other in subtask.after:
+            if other == subtask.id:
+                faults.append(f"Subtask {subtask.id!r} waits for itself.")
+            elif other not in ids:
+                faults.append(f"Subtask {subtask.id!r} waits for {other!r}, which is not in the plan.")
+    return faults
+
+
+def _missing(plan: Plan) -> list[str]:
+    faults = []
+    if len(plan.missing) > MAX_MISSING:
+        faults.append(f"`missing` has {len(plan.missing)} entries; at most {MAX_MISSING} are allowed.")
+    return faults + [
+        f"`missing` takes a few words a part, such as 'book a flight', not {part[:_QUOTED]!r}."
+        for part in plan.missing[:MAX_MISSING]
+        if len(part) > MAX_MISSING_LENGTH
+    ]
+
+
+def _chains(plan: Plan) -> list[str]:
+    """One specialist's work cut in slices: each waits for the one before alone, and nothing else needs that."""
+    needed = Counter(other for subtask in plan.subtasks for other in subtask.after)
+    ways: dict[str, tuple[str, ...]] = {}
+    for subtask in _in_order(plan):
+        way: tuple[str, ...] = ()
+        if len(subtask.after) == 1 and needed[subtask.after[0]] == 1:
+            before = subtask.after[0]
+            way = ways.pop(before) if plan.subtask(before).specialist == subtask.specialist else ()
+        ways[subtask.id] = (*way, subtask.id)
+    return [
+        f"Subtasks {', '.join(way)} are {plan.subtask(way[0]).specialist}'s work one after the other; make them one."
+        for way in ways.values()
+        if len(way) > MAX_CHAIN
+    ]
+
+
+def _in_order(plan: Plan) -> list[Subtask]:
+    """The subtasks, each behind all that it waits for. The plan must have no cycle."""
+    left, ordered = list(plan.subtasks), list[Subtask]()
+    while left:
+        done = {subtask.id for subtask in ordered}
+        ordered += [subtask for subtask in left if done.issuperset(subtask.after)]
+        left = [subtask for subtask in left if not done.issuperset(subtask.after)]
+    return ordered
+
+
+def _layers(plan: Plan) -> tuple[int, set[str]]:
+    """How many layers could be peeled off, and the ids left over, which lie on or behind a cycle."""
+    left = {subtask.id: set(subtask.after) for subtask in plan.subtasks}
+    layers = 0
+    while ready := [name for name, after in left.items() if not after]:
+        layers += 1
+        for name in ready:
+            del left[name]
+        for after in left.values():
+            after.difference_update(ready)
+    return layers, set(left)
+
+
+def _depth(plan: Plan) -> int:
+    layers, left = _layers(plan)
+    return 0 if left else layers
+
+
+def _cycle(plan: Plan) -> str:
+    return ", ".join(sorted(_layers(plan)[1]))
+
+
+def _capped(faults: list[str]) -> tuple[str, ...]:
+    more = len(faults) - MAX_FAULTS
+    faults = [fault if len(fault) <= MAX_FAULT_LENGTH else fault[:MAX_FAULT_LENGTH] + "…" for fault in faults]
+    return (*faults[:MAX_FAULTS], *([f"... and {more} more faults of this kind."] if more > 0 else []))

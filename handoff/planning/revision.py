@@ -1,0 +1,286 @@
+"""Reads what the planner wants to change in a plan under way, and makes the plan that follows. Pure.
+
+The model says only what changes, each with its reason; the plan is put together here, so that nothing else can change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from handoff.contracts import Change, Plan, Subtask
+from handoff.job import Ask
+from handoff.levels import AGAIN, SLASH, room_left
+from handoff.planning import plan_check
+from handoff.revising import touchable
+from handoff.work import SETTLED, Upset
+
+MAX_ADDED = 6
+"""Subtasks that one revision may add."""
+MAX_WHY = 200
+MAX_FAULTS = 6
+NOTHING = "The planner sees nothing to change"
+
+
+class _Addition(BaseModel):
+    id: str = Field(min_length=1, max_length=60)
+    title: str = ""
+    intent: str
+    specialist: str
+    after: tuple[str, ...] = ()
+    needed_by: tuple[str, ...] = ()
+    instead_of: str = ""
+    done_when: str = ""
+    why: str = ""
+
+
+class _Drop(BaseModel):
+    id: str
+    needless: bool = True
+    why: str = ""
+
+
+class _Move(BaseModel):
+    id: str
+    specialist: str
+    why: str = ""
+
+
+class _Brief(BaseModel):
+    id: str
+    intent: str
+    done_when: str = ""
+    why: str = ""
+
+
+class _Reply(BaseModel):
+    why: str = ""
+    add: tuple[_Addition, ...] = ()
+    drop: tuple[_Drop, ...] = ()
+    reassign: tuple[_Move, ...] = ()
+    rebrief: tuple[_Brief, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What came of a look at a plan: the one that follows, with what is changed in it; or why there is none."""
+
+    plan: Plan | None = None
+    changes: tuple[Change, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def read_revision(text: str, ask: Ask, upset: Upset) -> Revision:
+    """The plan that follows from the planner's reply. Never raises for what a model may say.
+
+    Args:
+        text: JSON with `add`, `drop`, `reassign` and `rebrief`, also when fenced or surrounded by prose.
+        ask: The request, or what is inside a subtask as one (see `handoff.levels.below`). It must have a plan.
+        upset: What the planner was asked about.
+    """
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        reply = _Reply.model_validate_json(text[start : end + 1])
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the reply"
+        return Revision(faults=(f"The planner gave no usable reply ({place}: {first['msg']}).",))
+    if ask.plan is None:
+        return Revision(faults=("There is no plan to change.",))
+    making = _Making(ask, ask.plan, upset, touchable(ask, upset))
+    plan = making.plan(reply)
+    if making.faults:
+        return Revision(faults=_capped(making.faults))
+    if not making.changes:
+        return Revision(faults=(f"{NOTHING}{f': {why}' if (why := _line(reply.why)) else ''}.",))
+    faults = _faults(ask, ask.plan, plan)
+    return Revision(faults=_capped(faults)) if faults else Revision(plan, tuple(making.changes))
+
+
+def _faults(ask: Ask, old: Plan, plan: Plan) -> list[str]:
+    """What is wrong with the new plan and was not with the old one, which may have been let pass.
+
+    Those that were made for it are members by now, and no revision has others made.
+    """
+    before, after = (one.model_copy(update={"made": ()}) for one in (old, plan))
+    if faults := plan_check.check(after, ask.members, mended=True):
+        return list(faults)
+    known = plan_check.check(before, ask.members)
+    return [fault for fault in plan_check.check(after, ask.members) if fault not in known]
+
+
+@dataclass
+class _Making:
+    """A plan as it is put together from a reply. `free` are the ids of what may be changed."""
+
+    ask: Ask
+    old: Plan
+    upset: Upset
+    free: frozenset[str]
+    changes: list[Change] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def plan(self, reply: _Reply) -> Plan:
+        """The plan that follows. What is wrong with the reply is left in `faults`."""
+        most = min(MAX_ADDED, room_left(self.ask))
+        if len(reply.add) > most:
+            self.faults.append(f"The reply adds {len(reply.add)} subtasks; at most {most} are allowed.")
+            return self.old
+        names = {one.id: self._named(one.id) for one in reply.add}
+        if len(set(names.values())) < len(reply.add):
+            self.faults.append("Two new subtasks have one id; ids must differ.")
+        instead = self._instead(reply, names)
+        gone = self._dropped(reply, instead)
+        subtasks = {one.id: one for one in self.old.subtasks}
+        self._moved(reply, subtasks, gone)
+        after = {name: self._rewired(one.after, instead, gone) for name, one in subtasks.items()}
+        added = [self._added(one, names, instead, gone) for one in reply.add]
+        for one in reply.add:
+            for other in one.needed_by:
+                name = names.get(other, other)
+                if name in self.free and name in after and name not in gone:
+                    after[name] = (*after[name], names[one.id])
+                elif name in after:
+                    self.faults.append(f"{name} cannot wait for {names[one.id]}: it has started or is dropped.")
+        kept = [
+            one.model_copy(update={"after": tuple(dict.fromkeys(after[name]))}) if name in self.free else one
+            for name, one in subtasks.items()
+            if name not in gone
+        ]
+        return self.old.model_copy(update={"subtasks": _placed(kept, added, instead, self.old)})
+
+    def _named(self, short: str) -> str:
+        """The id of an added part as it stands in the job, where those inside a subtask carry its id."""
+        outer = self.ask.work.get(self.ask.within)
+        name = short.strip()
+        if outer is not None and not name.startswith(f"{self.ask.within}{SLASH}"):
+            name = f"{self.ask.within}{SLASH}{name}" + (f"{AGAIN}{outer.attempt}" if outer.attempt > 1 else "")
+        if name in self.ask.work:
+            self.faults.append(f"There is a subtask {name!r} already; a new one needs another id.")
+        return name
+
+    def _instead(self, reply: _Reply, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+        """What is replaced, and by which."""
+        found: dict[str, tuple[str, ...]] = {}
+        for one in reply.add:
+            name = one.instead_of.strip()
+            if name and self._may(name, "replaced"):
+                found[name] = (*found.get(name, ()), names[one.id])
+        for name, by in found.items():
+            why = next(one.why for one in reply.add if one.instead_of.strip() == name)
+            self.changes.append(Change(kind="replaced", subtask=name, why=self._why(name, why), by=by))
+        return found
+
+    def _dropped(self, reply: _Reply, instead: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+        """What goes: what is replaced or needless. What is only given up stays in the plan, its gap named."""
+        gone = set(instead)
+        for one in reply.drop:
+            given_up = not one.needless and self.upset.cause == "failure" and one.id == self.upset.subtask
+            if one.id in gone or given_up:  # giving up what failed is the ladder's to decide
+                continue
+            if self._may(one.id, "dropped"):
+                self.changes.append(Change(kind="dropped", subtask=one.id, why=self._why(one.id, one.why)))
+                gone |= {one.id} if one.needless else set()
+        return frozenset(gone)
+
+    def _moved(self, reply: _Reply, subtasks: dict[str, Subtask], gone: Iterable[str]) -> None:
+        """Reassigned and briefed anew, in place."""
+        whys: dict[str, str] = {}
+        given: tuple[_Move | _Brief, ...] = (*reply.reassign, *reply.rebrief)
+        for one in given:
+            if one.id in gone or any(change.subtask == one.id for change in self.changes):
+                self.faults.append(f"{one.id} is dropped and changed at once.")
+            elif self._may(one.id, "changed"):
+                whys[one.id] = "; ".join(dict.fromkeys(why for why in (whys.get(one.id, ""), _line(one.why)) if why))
+        for brief in reply.rebrief:
+            if brief.id in whys:
+                update = {"intent": brief.intent.strip(), "done_when": brief.done_when.strip()}
+                subtasks[brief.id] = subtasks[brief.id].model_copy(update={k: v for k, v in update.items() if v})
+        moved = {one.id: one.specialist for one in reply.reassign if one.id in whys}
+        for name, specialist in moved.items():
+            if specialist == self.ask.work[name].specialist:
+                self.faults.append(f"{name} is {specialist}'s as it is.")
+            member, tier = self.ask.members.get(specialist), subtasks[name].tier
+            may_have = member is None or not member.tiers or tier in member.tiers
+            theirs: dict[str, Any] = {"specialist": specialist, "tier": tier if may_have else None}
+            subtasks[name] = subtasks[name].model_copy(update=theirs)
+        for name, why in whys.items():
+            told = f"to {moved[name]}: {why}" if name in moved else why
+            kind = "reassigned" if name in moved else "rebriefed"
+            self.changes.append(Change.model_validate({"kind": kind, "subtask": name, "why": self._why(name, told)}))
+
+    def _added(
+        self, one: _Addition, names: Mapping[str, str], instead: Mapping[str, tuple[str, ...]], gone: frozenset[str]
+    ) -> Subtask:
+        name = names[one.id]
+        mine = one.instead_of.strip()
+        after = tuple(names.get(other, other) for other in one.after if other != mine)
+        if mine in instead and not after:
+            after = self.ask.work[mine].subtask.after
+        after = self._rewired(after, instead, gone)
+        self.faults += [
+            f"{name} cannot wait for {other}, which brought nothing."
+            for other in after
+            if (work := self.ask.work.get(other)) and work.state in SETTLED and work.result is None
+        ]
+        self.changes.append(Change(kind="added", subtask=name, why=self._why(name, one.why)))
+        return Subtask(
+            id=name,
+            title=one.title.strip() or name,
+            intent=one.intent.strip(),
+            specialist=one.specialist,
+            after=after,
+            done_when=one.done_when.strip(),
+        )
+
+    def _rewired(
+        self, after: Iterable[str], instead: Mapping[str, tuple[str, ...]], gone: frozenset[str]
+    ) -> tuple[str, ...]:
+        """What to wait for now: the replacements of what is replaced, and what a needless one would have waited for."""
+        found: list[str] = []
+        for name in after:
+            if name in instead:
+                found += instead[name]
+            elif name in gone:
+                found += self._rewired(self.ask.work[name].subtask.after, instead, gone)
+            else:
+                found.append(name)
+        return tuple(dict.fromkeys(found))
+
+    def _may(self, name: str, what: str) -> bool:
+        if name in self.free:
+            return True
+        known = name in self.ask.work
+        self.faults.append(f"{name} cannot be {what}: {'it has started' if known else 'there is none'}.")
+        return False
+
+    def _why(self, name: str, why: str) -> str:
+        line = _line(why)
+        if not line:
+            self.faults.append(f"The change of {name} has no reason.")
+        return line
+
+
+def _placed(
+    kept: list[Subtask], added: list[Subtask], instead: Mapping[str, tuple[str, ...]], old: Plan
+) -> tuple[Subtask, ...]:
+    """Replacements where the replaced one stood, other new ones at the end."""
+    there = {one.id: one for one in kept}
+    fresh = {one.id: one for one in added}
+    ordered: list[Subtask] = []
+    for one in old.subtasks:
+        ordered += [fresh.pop(name) for name in instead.get(one.id, ()) if name in fresh]
+        ordered += [there[one.id]] if one.id in there else []
+    return (*ordered, *fresh.values())
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_WHY else line[: MAX_WHY - 1] + "…"
+
+
+def _capped(faults: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(faults))[:MAX_FAULTS]
