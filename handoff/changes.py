@@ -10,17 +10,21 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from handoff import doubts
+from handoff import climbing, doubts, inner, messages, planned, revising
 from handoff import events as ev
-from handoff.contracts import Note, Result, Usage
+from handoff.answering import answer
+from handoff.contracts import Note, Usage
 from handoff.doubts import Checked, Checkpoint, Doubt
-from handoff.job import Ask, Decision, Failure, Question, Work, replace
-from handoff.policy import MAX_REJECTED_PLANS, Again, AskPeople, Trouble, after_trouble
-from handoff.settling import settle, with_work
+from handoff.job import Ask
+from handoff.levels import below, is_open, put_back
+from handoff.policy import Trouble
+from handoff.settling import attempt_over, charged, charged_around, charged_so_far, failed, packed, with_work
+from handoff.work import SETTLED, Answered, Failure, Question, Work, replace
 
 
 def cancelled(ask: Ask, event: ev.CancelRequested) -> Ask:
     """A person stopped it: what is left is the report."""
+    ask = charged_so_far(ask, (work for work in ask.work.values() if work.state not in SETTLED))
     return replace(ask, cancelled_by=event.user, failure=Failure("the job", "stopped by a person"), written=event.at)
 
 
@@ -28,47 +32,12 @@ def _attachments_fetched(ask: Ask, event: ev.AttachmentsFetched) -> Ask:
     return replace(ask, fetched=True, artifacts=event.artifacts, file_faults=event.faults)
 
 
-def _plan_proposed(ask: Ask, event: ev.PlanProposed) -> Ask:
-    if ask.plan is not None:
-        return ask
-    members = {member.name: member for member in event.members}
-    work = {
-        subtask.id: Work(
-            subtask=subtask,
-            specialist=subtask.specialist,
-            tier=subtask.tier or members[subtask.specialist].tier,
-        )
-        for subtask in event.plan.subtasks
-    }
-    return replace(
-        ask,
-        plan=event.plan,
-        planned=event.at,
-        members=MappingProxyType(members),
-        work=MappingProxyType(work),
-        usage=ask.usage + event.usage,
-    )
-
-
-def _plan_rejected(ask: Ask, event: ev.PlanRejected) -> Ask:
-    ask = replace(ask, rejections=(*ask.rejections, event.faults), usage=ask.usage + event.usage)
-    if len(ask.rejections) < MAX_REJECTED_PLANS:
-        return ask
-    return replace(
-        ask,
-        written=event.at,
-        failure=Failure(
-            "planning",
-            "the planner returned no usable plan: " + " ".join(event.faults[:3]),
-            "Say it in other words, or in smaller steps, and mention me again.",
-        ),
-    )
-
-
 def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
     work = ask.work.get(event.subtask)
     if work is None or work.state != "pending" or event.attempt != work.attempt + 1:
         return ask
+    ask = packed(ask, event.at, event.subtask, event.pack)
+    ask, work = inner.opened(ask, work, event.specialist, event.at)
     return with_work(
         ask,
         replace(
@@ -80,6 +49,8 @@ def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
             started=work.started if work.started is not None else event.at,
             attempt_started=event.at,
             checkpoints=(),
+            refining="",
+            trouble=None,
         ),
     )
 
@@ -88,6 +59,8 @@ def _running(ask: Ask, event: ev.OfAttempt) -> Work | None:
     """The work that an event of an attempt belongs to, if that attempt is still the one under way."""
     work = ask.work.get(event.subtask)
     if ask.failure is not None or work is None or work.state != "in_progress" or work.attempt != event.attempt:
+        return None
+    if work.look is not None:  # it has ended
         return None
     return work
 
@@ -99,11 +72,6 @@ def _checkpoint(ask: Ask, event: ev.TurnTaken | ev.ToolStarted | ev.ToolReturned
 
 def _kept(work: Work, point: Checkpoint) -> Work:
     return replace(work, checkpoints=(*work.checkpoints, point))
-
-
-def _attempt_over(work: Work) -> Work:
-    """Its checkpoints go; what it wrote, or may have written, is remembered."""
-    return replace(work, checkpoints=(), writes=(*work.writes, *doubts.written(work.checkpoints)))
 
 
 def _tool_in_doubt(ask: Ask, event: ev.ToolInDoubt) -> Ask:
@@ -122,13 +90,7 @@ def _ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage:
 
 def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
     work = _running(ask, event)
-    return _complete(ask, work, event.result, event.at) if work else ask
-
-
-def _complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
-    usage = result.usage
-    done = replace(_attempt_over(work), state="complete", result=result, ended=at, usage=work.usage + usage)
-    return settle(replace(with_work(ask, done), usage=ask.usage + usage), at)
+    return climbing.returned(ask, work, event) if work else ask
 
 
 def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
@@ -137,9 +99,11 @@ def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
         return ask
     if work.intents:
         return _ask_about(ask, work, work.intents[0], event.message, event.usage, event.at)
-    trouble: Trouble = "passing" if event.transient and event.kind == "model" else event.kind
-    ask, work = _charged(ask, work, event.usage)
-    return _climb(ask, work, trouble, event.message, None, event.at)
+    passing = event.transient and event.kind in {"model", "unavailable"}
+    trouble: Trouble = "passing" if passing else event.kind
+    ask, work = charged(ask, attempt_over(work, event.took), event.usage)
+    work = replace(work, failed_calls=work.failed_calls + event.failed_calls)
+    return climbing.climb(ask, work, trouble, event.message, event.at, partial=event.partial, pause=event.pause)
 
 
 def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
@@ -149,50 +113,13 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
     escalation = event.escalation
     if work.intents:
         return _ask_about(ask, work, work.intents[0], escalation.message, event.usage, event.at)
-    ask, work = _charged(ask, work, event.usage)
+    ask, work = charged(ask, attempt_over(work, event.took), event.usage)
     if escalation.reason == "ambiguous_input":
         number = work.questions + work.doubts + 1
         question = Question(number, escalation.message, escalation.options, event.at)
         work = replace(work, question=question)
-    return _climb(ask, work, escalation.reason, escalation.message, escalation.partial_result, event.at)
-
-
-def _charged(ask: Ask, work: Work, usage: Usage) -> tuple[Ask, Work]:
-    return replace(ask, usage=ask.usage + usage), replace(work, usage=work.usage + usage)
-
-
-def _climb(ask: Ask, work: Work, trouble: Trouble, message: str, partial: Result | None, at: float) -> Ask:
-    """Take the next rung of the ladder, or end the subtask with what there is. No call may be in doubt by now."""
-    asked = trouble == "ambiguous_input"
-    failures = work.failures if asked else (*work.failures, message)
-    member = ask.members.get(work.specialist)
-    following = after_trouble(
-        trouble,
-        failures=len(failures),
-        questions=work.questions,
-        specialist=work.specialist,
-        fallback=member.fallback if member else "",
-        tier=work.tier or "balanced",
-    )
-    work = replace(_attempt_over(work), failures=failures)
-    if isinstance(following, Again):
-        return with_work(
-            ask,
-            replace(
-                work,
-                state="pending",
-                specialist=following.specialist,
-                tier=following.tier,
-                not_before=at + following.delay if following.delay else 0.0,
-            ),
-        )
-    if isinstance(following, AskPeople):
-        return with_work(ask, replace(work, state="input_required", questions=work.questions + 1))
-    work = replace(work, question=None)
-    if partial is not None:
-        kept = partial.model_copy(update={"gaps": (*partial.gaps, message), "usage": Usage()})
-        return _complete(ask, work, kept, at)
-    return settle(with_work(ask, replace(work, state="error", reason=message, ended=at)), at)
+    partial = escalation.partial_result
+    return climbing.climb(ask, work, escalation.reason, escalation.message, event.at, partial=partial)
 
 
 def _question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
@@ -202,10 +129,12 @@ def _question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
         return ask
     if event.number not in {0, question.number}:
         return ask
-    decision = Decision(question, event.user, event.text, event.at)
-    work = replace(work, question=None, decisions=(*work.decisions, decision))
+    decision = Answered(question, event.user, event.text, event.at)
+    work = replace(work, question=None, answered=(*work.answered, decision))
     if question.doubt is not None:
         return _doubt_cleared(ask, work, question.doubt, event, waited=event.at - question.asked)
+    if climbing.wants_without(question, event.text):
+        return climbing.ended(ask, work, "a person said to go on without it", event.at)
     note = Note(source=f"Asked: {question.message}", text=f"Answered by a person: {event.text}")
     return with_work(ask, replace(work, state="pending", answers=(*work.answers, note)))
 
@@ -214,18 +143,11 @@ def _doubt_cleared(ask: Ask, work: Work, doubt: Doubt, event: ev.QuestionAnswere
     """The attempt goes on where it was, on a clock that stood still meanwhile; or people end it here."""
     verdict = doubts.verdict_of(event.text)
     if verdict == "stop":
-        ask, work = _charged(ask, _attempt_over(work), doubt.usage)
-        work = replace(work, state="error", reason="stopped by a person", ended=event.at)
-        return settle(with_work(ask, work), event.at)
+        ask, work = charged(ask, attempt_over(work), doubt.usage)
+        return failed(ask, work, "stopped by a person", event.at)
     work = _kept(work, Checked(event.at, doubt.call, verdict, event.user, event.text))
     started = work.attempt_started + max(0.0, waited)
     return with_work(ask, replace(work, state="in_progress", attempt_started=started))
-
-
-def _answer_written(ask: Ask, event: ev.AnswerWritten) -> Ask:
-    if ask.answer is not None or ask.failure is not None:
-        return ask
-    return replace(ask, answer=event.text, usage=ask.usage + event.usage, written=event.at)
 
 
 def _request_failed(ask: Ask, event: ev.RequestFailed) -> Ask:
@@ -236,13 +158,34 @@ def _request_failed(ask: Ask, event: ev.RequestFailed) -> Ask:
 
 
 def _posted(ask: Ask, event: ev.Posted) -> Ask:
-    return replace(ask, posted=MappingProxyType({**ask.posted, event.key: event.ts}))
+    ask = replace(ask, posted=MappingProxyType({**ask.posted, event.key: event.ts}))
+    ends = event.key == messages.answer(ask.id) and ask.answer is None and ask.failure is None
+    return climbing.ended_before(ask, event.at) if ends else ask
+
+
+def _on_its_level(change: Callable[[Ask, Any], Ask]) -> Callable[[Ask, Any], Ask]:
+    """The change made to the request, or to what a crew inside the crew is at, as the event's `within` says."""
+
+    def changed(ask: Ask, event: Any) -> Ask:
+        if not event.within:
+            return change(ask, event)
+        work = ask.work.get(event.within)
+        if ask.failure is not None or ask.answer is not None or work is None or not is_open(work):
+            return ask
+        view = below(ask, event.within)
+        after = change(view, event)
+        if after is view:
+            return ask
+        return charged_around(put_back(ask, after), event.within, event.usage)
+
+    return changed
 
 
 CHANGES: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "AttachmentsFetched": _attachments_fetched,
-    "PlanProposed": _plan_proposed,
-    "PlanRejected": _plan_rejected,
+    "PlanProposed": _on_its_level(planned.proposed),
+    "PlanRejected": _on_its_level(planned.rejected),
+    "PlanRevised": revising.revised,
     "AttemptStarted": _attempt_started,
     "TurnTaken": _checkpoint,
     "ToolStarted": _checkpoint,
@@ -252,7 +195,13 @@ CHANGES: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "AttemptFailed": _attempt_failed,
     "Escalated": _escalated,
     "QuestionAnswered": _question_answered,
-    "AnswerWritten": _answer_written,
+    "ResultJudged": climbing.judged,
+    "BriefRefined": climbing.refined,
+    "DeadlineReached": climbing.deadline,
+    "ConflictsJudged": _on_its_level(answer.conflicts_judged),
+    "MaterialReduced": _on_its_level(answer.material_reduced),
+    "AnswerReviewed": _on_its_level(answer.answer_reviewed),
+    "AnswerWritten": _on_its_level(answer.answer_written),
     "RequestFailed": _request_failed,
     "Posted": _posted,
     "FeedbackGiven": lambda ask, _: ask,

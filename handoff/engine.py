@@ -13,11 +13,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from handoff import events as ev
-from handoff import messages
+from handoff import messages, upsets
+from handoff.answering import answer
 from handoff.briefs import handoff_for
 from handoff.changes import CHANGES, cancelled
-from handoff.effects import Effect, FetchAttachments, MakePlan, Post, RunSubtask, WriteAnswer
-from handoff.job import SETTLED, Ask, Failure, Job, RequestState, Work, replace
+from handoff.effects import (
+    Effect,
+    FetchAttachments,
+    HandUp,
+    JudgeResult,
+    MakePlan,
+    Post,
+    ReachDeadline,
+    RefineBrief,
+    RevisePlan,
+    RunSubtask,
+)
+from handoff.job import Ask, Job
+from handoff.levels import all_inside, below, inside, is_open, member_of, put_back
+from handoff.settling import seconds_left, with_work
+from handoff.work import SETTLED, Failure, RequestState, SubtaskState, Work, replace
+
+BEYOND = 20.0
+"""Seconds beyond its deadline after which an attempt that did not end by itself is cut."""
+
+CHECKPOINTS = (ev.TurnTaken, ev.ToolStarted, ev.ToolReturned)
+"""Most events of a log: they change the state of nothing, which with many levels is looked through for long."""
 
 # ---------------------------------------------------------------- state changes
 
@@ -36,25 +57,50 @@ def apply(job: Job | None, event: ev.Event) -> Job:
         return _request_added(job, event)
     if job is None:
         raise ValueError(f"a job's log begins with RequestAdded, not {event.type}")
+    if isinstance(event, ev.OfRequest):
+        return _of_request(job, event)
     seq = job.seq + 1
     if isinstance(event, ev.CancelRequested):
         asks = (a if a.over or a.answer or a.failure else cancelled(a, event) for a in job.asks)
         return replace(job, asks=tuple(asks), aside=None, seq=seq)
     if isinstance(event, ev.TakenOver):
-        return replace(job, takeovers=job.takeovers + 1, seq=seq)
+        return replace(_resumed(job, event.at), takeovers=job.takeovers + 1, seq=seq)
+    if isinstance(event, ev.WorkResumed):
+        return replace(_resumed(job, event.at, event.away), seq=seq)
     if isinstance(event, ev.SetAside):
         return replace(job, aside=Failure(event.step, event.reason), seq=seq)
-    if isinstance(event, ev.Released):
-        return replace(job, aside=None, seq=seq)
+    return replace(job, aside=None, seq=seq)  # released
+
+
+def _of_request(job: Job, event: ev.OfRequest) -> Job:
+    seq = job.seq + 1
     place = job.place_of(event.request)
     if place is None or job.asks[place].over:
         return replace(job, seq=seq)
     ask = job.asks[place]
-    changed = CHANGES[event.type](ask, event)
+    changed = CHANGES[type(event).__name__](ask, event)
     if changed is ask:
         return replace(job, seq=seq)
-    changed = _with_state(changed, event.at)
+    if not isinstance(event, CHECKPOINTS):
+        changed = _with_state(changed, event.at)
     return replace(job, asks=(*job.asks[:place], changed, *job.asks[place + 1 :]), seq=seq)
+
+
+def _resumed(job: Job, at: float, away: float = 0.0) -> Job:
+    """Somebody is at work again, after `away` seconds that do not count."""
+    ask = job.current
+    if ask is None:
+        return job
+    if ask.waits_since is None:
+        ask = replace(ask, paused=ask.paused + away)
+    for work in ask.work.values():
+        if work.state == "in_progress" and work.look is None:
+            ask = with_work(ask, replace(work, resumed=at))
+        if work.level is not None and work.level.waits_since is None:
+            level = replace(work.level, paused=work.level.paused + away)
+            ask = with_work(ask, replace(ask.work[work.subtask.id], level=level))
+    place = job.place_of(ask.id)
+    return replace(job, asks=tuple(ask if index == place else other for index, other in enumerate(job.asks)))
 
 
 def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
@@ -72,22 +118,52 @@ def _with_state(ask: Ask, at: float) -> Ask:
     """The request's own state follows from its parts."""
     if ask.answer is not None or ask.failure is not None:
         if not _end_is_visible(ask):
-            return _in_state(ask, "synthesizing" if ask.answer is not None else "working")
+            return _in_state(ask, "synthesizing" if ask.answer is not None else "working", at)
         if ask.answer is not None:
             return replace(ask, state="completed", ended=at)
         return replace(ask, state="cancelled" if ask.cancelled_by else "failed", ended=at)
     if ask.plan is None:
-        return _in_state(ask, "submitted")
-    states = {work.state for work in ask.work.values()}
+        return _in_state(ask, "submitted", at)
+    own = ask.own
+    if any(work.level is not None for work in own):
+        ask = _with_states_inside(ask, at)
+        own = ask.own
+    return _with_state_of(own, ask, at)
+
+
+def _with_state_of(own: tuple[Work, ...], ask: Ask, at: float) -> Ask:
+    """The state that follows from that of its own work."""
+    states = {work.state for work in own}
     if states <= SETTLED:
-        return _in_state(ask, "synthesizing")
-    if "input_required" in states and not states & {"in_progress"} and not _ready(ask):
-        return _in_state(ask, "input_required")
-    return _in_state(ask, "working")
+        return _in_state(ask, "synthesizing", at)
+    if "input_required" in states and not states & {"in_progress"} and not _ready(ask) and not upsets.current(ask):
+        return _in_state(ask, "input_required", at)
+    return _in_state(ask, "working", at)
 
 
-def _in_state(ask: Ask, state: RequestState) -> Ask:
-    return ask if ask.state == state else replace(ask, state=state)
+def _with_states_inside(ask: Ask, at: float) -> Ask:
+    """A crew that waits for people has its subtask wait, and its clock stands still; the innermost come first."""
+    for name in reversed([work.subtask.id for work in all_inside(ask, "") if is_open(work)]):
+        view = below(ask, name)
+        if view.plan is None or view.answer is not None or view.failure is not None:
+            view = _in_state(view, "working", at)
+        else:
+            view = _with_state_of(view.own, view, at)
+        ask = put_back(ask, view)
+        waits: SubtaskState = "input_required" if view.state == "input_required" else "in_progress"
+        ask = with_work(ask, replace(ask.work[name], state=waits))
+    return ask
+
+
+def _in_state(ask: Ask, state: RequestState, at: float) -> Ask:
+    """In that state, its clock stopped while it waits for people."""
+    if ask.state == state:
+        return ask
+    if state == "input_required":
+        return replace(ask, state=state, waits_since=at)
+    if ask.waits_since is not None:
+        ask = replace(ask, paused=ask.paused + max(0.0, at - ask.waits_since), waits_since=None)
+    return replace(ask, state=state)
 
 
 def _end_is_visible(ask: Ask) -> bool:
@@ -116,47 +192,92 @@ def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
     elif ask.plan is None:
         effects.append(MakePlan(ask.id, ask.rejections[-1] if ask.rejections else ()))
     else:
+        unsettled = any(work.state not in SETTLED for work in ask.own)
+        if unsettled and ask.deadline is not None and ask.deadline <= now:
+            return [*effects, ReachDeadline(ask.id)], None
         running, due = _subtasks(job, ask, now)
+        if unsettled and ask.deadline is not None:
+            due = min(due or ask.deadline, ask.deadline)
         effects += running
+        if upset := upsets.current(ask):
+            effects.append(RevisePlan(ask.id, upset.within, upset.subtask, upset.words))
         effects += _files(ask)
-        if all(work.state in SETTLED for work in ask.work.values()):
-            effects.append(WriteAnswer(ask.id))
+        if not unsettled:
+            steps, due = answer.steps(ask, now)
+            effects += steps
     return effects, due
 
 
-def _subtasks(job: Job, ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+def _subtasks(job: Job, ask: Ask, now: float, within: str = "") -> tuple[list[Effect], float | None]:
     effects: list[Effect] = []
     due: float | None = None
-    ready = _ready(ask)
-    for work in ask.work.values():
+    ready = _ready(below(ask, within))
+    for work in inside(ask, within):
         name = work.subtask.id
         if work.state == "input_required" and work.question is not None:
             key = messages.question(ask.id, name, work.question.number)
             if key not in ask.posted:
                 effects.append(Post(ask.id, key))
-        if work.state == "in_progress" or work in ready:
-            if work.state == "pending" and work.not_before > now:
-                due = min(due or work.not_before, work.not_before)
-                continue
-            effects.append(
-                RunSubtask(
-                    ask.id,
-                    name,
-                    work.attempt if work.state == "in_progress" else work.attempt + 1,
-                    work.specialist,
-                    work.tier or "balanced",
-                    handoff_for(job, ask, work),
-                    work.subtask.done_when,
-                )
-            )
+        later: float | None = None
+        if is_open(work):
+            found, later = _inside(job, ask, work, now)
+            effects += found
+        elif (work.state == "in_progress" or work in ready) and not upsets.holds(ask, work):
+            effect, later = _attempt(job, ask, work, now)
+            effects += [effect] if effect is not None else []
+        due = min((each for each in (due, later) if each is not None), default=None)
     return effects, due
+
+
+def _inside(job: Job, ask: Ask, work: Work, now: float) -> tuple[list[Effect], float | None]:
+    """What a crew is at that has a subtask, as `outstanding` says it of a request."""
+    name = work.subtask.id
+    view = below(ask, name)
+    if view.answer is not None or view.failure is not None:
+        return [HandUp(ask.id, name, work.attempt)], None
+    if view.deadline is not None and view.deadline <= now:
+        return [ReachDeadline(ask.id, name)], None
+    if view.plan is None:
+        faults = view.rejections[-1] if view.rejections else ()
+        handoff, pack = handoff_for(job, ask, work)
+        return [MakePlan(ask.id, faults, name, work.attempt, handoff, pack)], view.deadline
+    effects, due = _subtasks(job, ask, now, name)
+    if all(one.state in SETTLED for one in view.own):
+        steps, due = answer.steps(view, now)
+        effects += steps
+    if view.deadline is not None:
+        due = min(due or view.deadline, view.deadline)
+    return effects, due
+
+
+def _attempt(job: Job, ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | None]:
+    """What a subtask is at that has begun or can begin, and when to look at it again."""
+    name = work.subtask.id
+    if work.look is not None:
+        return JudgeResult(ask.id, name, work.attempt, work.look.faults, work.look.doubts), None
+    if work.refining:
+        return RefineBrief(ask.id, name, work.attempt, work.refining), None
+    if work.state == "pending" and work.not_before > now:
+        return None, work.not_before
+    number = work.attempt if work.state == "in_progress" else work.attempt + 1
+    handoff, pack = handoff_for(job, ask, work)
+    member = member_of(ask, work)
+    if member is not None and member.crew is not None:
+        return MakePlan(ask.id, (), name, number, handoff, pack), None
+    ends: float | None = None
+    if work.state == "in_progress" and not work.intents:  # what is in doubt is for people to end
+        ends = max(work.attempt_started, work.resumed) + seconds_left(ask, work) + BEYOND
+        if ends <= now:
+            return ReachDeadline(ask.id, name), None
+    tier = work.tier or "balanced"
+    return RunSubtask(ask.id, name, number, work.specialist, tier, handoff, work.subtask.done_when, pack), ends
 
 
 def _ready(ask: Ask) -> list[Work]:
     """Pending work whose dependencies have all ended, at least one of them with a result."""
     return [
         work
-        for work in ask.work.values()
+        for work in ask.own
         if work.state == "pending" and all(ask.work[name].state in SETTLED for name in work.subtask.after)
     ]
 
@@ -164,7 +285,7 @@ def _ready(ask: Ask) -> list[Work]:
 def _files(ask: Ask) -> list[Effect]:
     return [
         Post(ask.id, key)
-        for work in ask.work.values()
+        for work in ask.own  # what is made inside a subtask travels up with its result
         if work.result is not None
         for artifact in work.result.artifacts
         if artifact.publish_as != "nothing" and (key := messages.file(ask.id, artifact.id)) not in ask.posted

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 from handoff import events as ev
 from handoff.engine import fold
-from handoff.job import Job, replace
+from handoff.job import Job
+from handoff.work import replace
 
 CHECKPOINTS = frozenset({"TurnTaken", "ToolReturned"})
 ENDS = frozenset({"ResultReturned", "AttemptFailed", "Escalated"})
@@ -24,18 +25,37 @@ HARMLESS = frozenset(
         "AttachmentsFetched",
         "PlanProposed",
         "AttemptStarted",
+        "ResultJudged",
+        "BriefRefined",
         "QuestionAnswered",
         "TakenOver",
+        "WorkResumed",
         "Posted",
         "FeedbackGiven",
     }
 )
-"""Types whose events end no request and no attempt, and do not look at checkpoints, whatever else they do."""
-CLOSING = frozenset({"PlanRejected", "CancelRequested", "SetAside", "Released", "AnswerWritten", "RequestFailed"})
+"""Types whose events leave no checkpoints behind in a request that is over, and do not look at them, whatever else
+they do: those that may end a request do so when no attempt is under way, or end its attempts with it."""
+CLOSING = frozenset(
+    {
+        "PlanRejected",
+        "PlanRevised",
+        "CancelRequested",
+        "DeadlineReached",
+        "SetAside",
+        "Released",
+        "ConflictsJudged",
+        "MaterialReduced",
+        "AnswerReviewed",
+        "AnswerWritten",
+        "RequestFailed",
+    }
+)
 """Types of events that are of no attempt, and may end a request while one is under way."""
 
 # As `events.dump` writes them.
-_TAIL = re.compile(r'"type":"([A-Za-z]+)","v":[0-9]+\}\Z')
+_TYPE = '"type":"'
+_TAIL = re.compile(rf'{_TYPE}([A-Za-z]+)","v":[0-9]+\}}')
 _TAIL_LENGTH = 60
 _ATTEMPT = re.compile(r'\{"at":[0-9.e+-]+,("request":"[^"\\]*","subtask":"[^"\\]*","attempt":[0-9]+),')
 
@@ -56,10 +76,15 @@ def _that_matter(lines: Sequence[str]) -> list[str]:
     """The lines without the checkpoints of attempts that ended later on. The first one always stays."""
     kinds, attempts, kept = [], [], []
     whole = {""}  # attempts of which all is read; also those whose name could not be made out
+    named: dict[str, str] = {}  # types by the ends of lines, of which there are few
+    match = _ATTEMPT.match
     for line in lines:
-        tail = _TAIL.search(line, len(line) - _TAIL_LENGTH)
-        kind = tail[1] if tail else ""
-        found = _ATTEMPT.match(line) if kind not in HARMLESS else None
+        tail = line[line.rfind(_TYPE, -_TAIL_LENGTH) :]
+        kind = named.get(tail)
+        if kind is None:
+            read = _TAIL.fullmatch(tail)
+            kind = named[tail] = read[1] if read else ""
+        found = match(line) if kind not in HARMLESS else None
         attempt = found[1] if found else ""
         if kind not in CHECKPOINTS and kind not in ENDS:
             if not attempt and kind not in HARMLESS and kind not in CLOSING:

@@ -1,0 +1,35 @@
+"""All that a result says: its content, and the findings that a specialist handed in beside it. Pure."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from handoff.comparing.claims import words
+from handoff.comparing.quantities import quantities
+from handoff.contracts import Finding, Result
+
+HELD = 0.7
+"""The share of a finding's words that a text must have to hold it, and all of its figures."""
+
+
+def whole(result: Result) -> str:
+    """The content as Markdown; findings that it does not hold, in whatever words, stand below it with their sources."""
+    text = result.content or result.summary
+    missing = [one for one in result.findings if not _holds(text, one.message)]
+    return "\n".join([text.rstrip(), "", *(line(one) for one in missing)]) if missing else text
+
+
+def line(finding: Finding) -> str:
+    """A finding as a Markdown bullet with its source."""
+    return f"- {finding.message}" + (f" ({finding.source})" if finding.source else "")
+
+
+@lru_cache(maxsize=512)
+def _holds(text: str, message: str) -> bool:
+    if " ".join(message.split()).casefold() in " ".join(text.split()).casefold():
+        return True
+    said, there = words(message), words(text)
+    if not said or len(said & there) < HELD * len(said):
+        return False
+    figures = quantities(text)
+    return all(any(one.kind == each.kind and one.agrees(each) for each in figures) for one in quantities(message))

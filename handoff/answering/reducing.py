@@ -1,0 +1,200 @@
+"""Material that is too large for the synthesizer is condensed in rounds: what goes into each call, what must survive.
+
+Which parts there are follows from the job alone, so that a round that was cut
+short by a crash goes on with the parts that it lacks. Rounds and parts are
+bounded, each part comes out at most a quarter as long, and whatever is not
+read or cut is named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from handoff.comparing.claims import sentences, words
+from handoff.comparing.quantities import quantities
+from handoff.contracts import Note
+from handoff.packs import fits, tokens
+
+MATERIAL = 0.75
+"""The share of a context that the results may take: the request, contradictions and a draft want room beside them."""
+MAX_ROUNDS = 3
+MAX_PARTS = 24
+"""Calls a round. Material beyond is left out, and named."""
+PART = 0.4
+"""The share of that which goes into one call."""
+SHORTER = 4
+"""A part's notes take at most its share of this."""
+RESCUED = 8
+"""Sentences of a part that are put back word for word, because the request asks for their figures."""
+
+Done = Mapping[tuple[int, int], tuple[Note, ...]]
+"""The notes of the parts that are done, by round and part, both counted from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One call of a round: what is to be condensed, to at most `limit` tokens."""
+
+    round: int
+    part: int
+    notes: tuple[Note, ...]
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where condensing stands: the parts to be done now (none: it is over), and the material as it is."""
+
+    notes: tuple[Note, ...]
+    parts: tuple[Part, ...] = ()
+    rounds: int = 0
+    left_out: tuple[str, ...] = ()
+
+
+def stage(material: Sequence[Note], done: Done, budget: int) -> Stage:
+    """What is to be condensed next, to `budget` tokens; `material` is what there was before the first round."""
+    notes = tuple(material)
+    left_out: tuple[str, ...] = ()
+    for number in range(1, MAX_ROUNDS + 1):
+        if fits(size(notes), budget):
+            return Stage(notes, rounds=number - 1, left_out=left_out)
+        groups, unread = _groups(notes, int(budget * PART))
+        left_out += unread
+        parts = [
+            Part(number, place, group, max(1, size(group) // SHORTER)) for place, group in enumerate(groups, start=1)
+        ]
+        waiting = tuple(part for part in parts if (number, part.part) not in done)
+        if waiting:
+            return Stage(notes, waiting, number, left_out)
+        notes = tuple(note for part in parts for note in done[number, part.part])
+    return Stage(notes, rounds=MAX_ROUNDS, left_out=left_out)
+
+
+def room(context: int) -> int:
+    """How many tokens of a context of so many the results may take."""
+    return int(context * MATERIAL)
+
+
+def size(notes: Sequence[Note]) -> int:
+    """Tokens of all of it."""
+    return sum(tokens(note.text) + tokens(note.source) for note in notes)
+
+
+def _groups(notes: Sequence[Note], limit: int) -> tuple[list[tuple[Note, ...]], tuple[str, ...]]:
+    """The notes in groups that fit a call, long ones taken apart, in order; and those beyond `MAX_PARTS`, named."""
+    groups: list[list[Note]] = [[]]
+    for note in notes:
+        for piece in _pieces(note, limit):
+            if groups[-1] and size([*groups[-1], piece]) > limit:
+                groups.append([])
+            groups[-1].append(piece)
+    unread = [note for group in groups[MAX_PARTS:] for note in group]
+    named = tuple(f"{note.source}: {len(note.text):,} characters were not read" for note in unread)
+    return [tuple(group) for group in groups[:MAX_PARTS]], named
+
+
+def _pieces(note: Note, limit: int) -> list[Note]:
+    room = max(1, limit - tokens(note.source))
+    texts = []
+    left = note.text
+    while tokens(left) > room:
+        cut = _cut(left, room)
+        texts.append(left[:cut])
+        left = left[cut:]
+    return [Note(source=note.source, text=text) for text in (*texts, left) if text.strip()]
+
+
+def _cut(text: str, limit: int) -> int:
+    """Where to cut so that what comes before takes at most `limit` tokens: at a paragraph, sentence or word."""
+    high = min(len(text), limit * 4)
+    while high > 1 and tokens(text[:high]) > limit:
+        high = high * 4 // 5
+    for mark in ("\n\n", "\n", ". ", " "):
+        found = text.rfind(mark, high // 2, high)
+        if found > 0:
+            return found + len(mark)
+    return max(1, high)
+
+
+def condensed(request: str, part: Part, reply: str) -> tuple[tuple[Note, ...], tuple[str, ...]]:
+    """The notes that stand for a part, from the model's words on it, and what they leave out.
+
+    A figure that the request names, or asks for by the name of its measure, is put back word for word if the
+    reply lost it; beyond `RESCUED` of them it is named as left out. A reply that is too long is cut, and says so.
+    """
+    reply = reply.strip()
+    cut: tuple[str, ...] = ()
+    if tokens(reply) > part.limit:
+        whole = len(reply)
+        reply = reply[: _cut(reply, part.limit)].rstrip()
+        cut = (f"{_sources(part)}: notes cut at {len(reply):,} of {whole:,} characters",)
+    lost = _lost_figures(request, part, reply)
+    kept, rest = lost[:RESCUED], lost[RESCUED:]
+    named = tuple(f"{source}: {sentence}" for source, sentence in rest)
+    notes = list(_read(part, reply))
+    if kept:
+        notes.append(Note(source="Word for word", text="\n".join(f"- {sentence}" for _, sentence in kept)))
+    return tuple(notes), (*cut, *named)
+
+
+def uncondensed(request: str, part: Part) -> tuple[tuple[Note, ...], tuple[str, ...]]:
+    """The same without a model: the beginning of each note stands for it, and what is left out is named."""
+    share = max(1, part.limit // len(part.notes))
+    heads = [f"## {note.source}\n{note.text[: _cut(note.text, share)]}" for note in part.notes]
+    notes, left_out = condensed(request, part, "\n\n".join(heads))
+    whole = sum(len(note.text) for note in part.notes)
+    return notes, (f"{_sources(part)}: only the beginning of {whole:,} characters", *left_out)
+
+
+def render(part: Part) -> str:
+    """A part as the model reads it: `## source` and the text of each note."""
+    return "\n\n".join(f"## {note.source}\n{note.text.strip()}" for note in part.notes)
+
+
+def _sources(part: Part) -> str:
+    return ", ".join(dict.fromkeys(note.source for note in part.notes))
+
+
+def _read(part: Part, reply: str) -> list[Note]:
+    """The reply by its headings, where it kept those of the material; else one note for all of it."""
+    known = {note.source.casefold(): note.source for note in part.notes}
+    notes: list[Note] = []
+    for chunk in re.split(r"^(?=#{1,3} )", reply, flags=re.MULTILINE):
+        heading, _, text = chunk.partition("\n")
+        source = known.get(heading.lstrip("# ").strip().casefold())
+        if source is not None and text.strip():
+            notes.append(Note(source=source, text=text.strip()))
+        elif chunk.strip() and notes:
+            last = notes.pop()
+            notes.append(Note(source=last.source, text=f"{last.text}\n{chunk.strip()}"))
+        elif chunk.strip():
+            notes.append(Note(source=_sources(part), text=chunk.strip()))
+    return notes
+
+
+def _lost_figures(request: str, part: Part, reply: str) -> list[tuple[str, str]]:
+    """Sentences with a figure that the request is about and that the reply holds no more, each figure once."""
+    wanted = {one for one in words(request) if not any(sign.isdigit() for sign in one)}
+    named = [(one.low, one.high) for one in quantities(request)]
+    held = _figures(reply)
+    found: list[tuple[str, str]] = []
+    for note in part.notes:
+        for sentence in sentences(note.text):
+            figures = _figures(sentence) - held
+            asked = words(sentence) & wanted or any(
+                low <= one.high and one.low <= high for low, high in named for one in quantities(sentence)
+            )
+            if figures and asked:
+                held |= figures
+                found.append((note.source, sentence[:SENTENCE]))
+    return found
+
+
+SENTENCE = 240
+"""Characters of a sentence that is put back or named."""
+
+
+def _figures(text: str) -> frozenset[tuple[float, float, str]]:
+    return frozenset((one.low, one.high, one.kind) for one in quantities(text))
