@@ -95,10 +95,15 @@ class Calling:
                     raise
                 fault = fault_of(error, sdk, self.who)
                 tally.add(error.tokens if isinstance(error, BadReplyError) else Tokens())
-                pause = self._pause(fault, number, call.deadline - tally.elapsed())
+                pause = self._pause(fault, number, call.deadline - tally.elapsed()) if number < call.tries else None
                 if emitter.emitted or pause is None:
                     raise ModelError(
-                        fault.kind, fault.message, transient=fault.transient, usage=tally.usage()
+                        fault.kind,
+                        fault.message,
+                        transient=fault.transient,
+                        usage=tally.usage(),
+                        pause=fault.pause or 0.0,
+                        tries=number,
                     ) from error
                 _log.info("%s: %s; tried again in %.1f s", call.purpose, fault.kind, pause)  # its text may quote us
                 await asyncio.sleep(pause)

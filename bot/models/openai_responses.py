@@ -48,6 +48,10 @@ class OpenAIResponsesModel:
         self._calling.prices.start()
         await self._connection.open()
 
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
+        """Dollars of so many tokens, or None where no price is known (yet)."""
+        return self._calling.prices.cost(self.tiers[tier], Tokens(tokens_in, tokens_out))
+
     async def reply(self, call: ModelCall) -> Turn:
         """One turn. Raises `ModelError`."""
         self._calling.prices.start()

@@ -10,8 +10,10 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from bot.models.reading import Tokens
+from handoff.contracts import Tier
 
 _log = logging.getLogger(__name__)
 _LOOKUP = Path(__file__).with_name("price_lookup.py")
@@ -21,6 +23,14 @@ _MILLION = 1_000_000
 
 Rate = list[tuple[int, float]]
 """Dollars a million tokens, each with the number of input tokens above which it holds, lowest first."""
+
+
+@runtime_checkable
+class Priced(Protocol):
+    """A model that can say beforehand what tokens cost."""
+
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
+        """Dollars; 0 where its calls take no tokens at all, None where no price is known (yet)."""
 
 
 class Prices:

@@ -15,7 +15,9 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from bot.models import (
     rehearsal_analyst,
+    rehearsal_judge,
     rehearsal_researcher,
+    rehearsal_review,
     rehearsal_reviewer,
     rehearsal_writer,
 )
@@ -53,6 +55,11 @@ class RehearsalModel:
     async def close(self) -> None:
         """Nothing to release."""
 
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
+        """Nothing: rules take no tokens."""
+        del tier, tokens_in, tokens_out
+        return 0.0
+
     async def reply(self, call: ModelCall) -> Turn:
         """One turn. Raises `ModelError` only where `pace` is longer than the call's deadline."""
         began = time.perf_counter()
@@ -81,9 +88,17 @@ def _turn(call: ModelCall) -> Turn:
     first = next((message.text for message in call.messages if message.role == "user"), "")
     if call.purpose == "planner":
         return Turn(text=json.dumps(make_plan(first), ensure_ascii=False), stop="end", usage=Usage())
+    if call.purpose == "judge":
+        return Turn(text=json.dumps(rehearsal_judge.judge()), stop="end", usage=Usage())
+    if call.purpose == "refiner":
+        return Turn(text=json.dumps(rehearsal_judge.refine(first), ensure_ascii=False), stop="end", usage=Usage())
+    if call.purpose == "replanner":
+        return Turn(text=json.dumps(rehearsal_judge.replan()), stop="end", usage=Usage())
+    if call.purpose in rehearsal_review.REPLIES:
+        return Turn(text=rehearsal_review.REPLIES[call.purpose](first), stop="end", usage=Usage())
     if call.purpose == "synthesizer":
         return Turn(text=write_answer(first), stop="end", usage=Usage())
-    if call.purpose.startswith("specialist:"):
+    if call.purpose.startswith(("specialist:", "made:")):
         return _as_turn(_specialists_move(call, first), len(call.messages))
     return Turn(text="Ready: the rehearsal model answers by rules.", stop="end", usage=Usage())
 

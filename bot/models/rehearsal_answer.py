@@ -14,6 +14,7 @@ _PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _ASIDE = re.compile(r"\n\s*\n(?:Sources|Files): [^\n]*(?=\s*\Z|\s*\n\n(?:Sources|Files): [^\n]*\s*\Z)")
 """What the supervisor says below a result: the answer's own small print and files show it already."""
 
+_HEADINGS = ("Request", "Plan", "Results", "Contradictions", "Gaps", "Left out for length", "Instruction")
 _STRATEGY = re.compile(r"\(strategy: (\w+)\)")
 
 
@@ -27,7 +28,7 @@ class _Part:
 
 def write_answer(text: str) -> str:
     """The answer for a synthesizer's message."""
-    found = sections(text, ("Request", "Plan", "Results", "Gaps", "Instruction"))
+    found = sections(text, _HEADINGS)
     parts = _parts(found.get("Results", ""))
     strategy = _STRATEGY.search(found.get("Plan", ""))
     chosen = _ordered(parts, strategy[1] if strategy else "merge")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.models.rehearsal_brief import (
@@ -51,6 +51,9 @@ _SKILLS = {
     "writer": re.compile(r"\b(writes?|drafts?|documents?|texts?)", re.IGNORECASE),
     "reviewer": re.compile(r"\b(checks?|reviews?|proofreads?|verif)", re.IGNORECASE),
 }
+_BEYOND = re.compile(
+    r"(please\s+)?(?P<verb>book|reserve|buy|phone|pay|hire)\s+(a|an|the|me|us|our|my|for)\b", re.IGNORECASE
+)
 _DONE = {
     "analyst": "States the figures asked for, taken from the file, with rows and period.",
     "researcher": "Every statement has the address it comes from.",
@@ -86,7 +89,9 @@ class _Asked:
 
 def make_plan(text: str) -> dict[str, Any]:
     """A plan for the planner's message, in the shape of `handoff.contracts.Plan`."""
-    asked = _read(text)
+    asked, missing = _covered(_read(text))
+    if not asked.clauses:
+        return {"goal": shortened(", ".join(missing), 30), "subtasks": [], "missing": missing}
     people = _people(asked.crew)
     roles = [role for role in _roles(asked) if role in people]
     if not roles:
@@ -101,7 +106,23 @@ def make_plan(text: str) -> dict[str, Any]:
         "subtasks": subtasks,
         "strategy": "merge",
         "instruction": _instruction(roles) if len(subtasks) > 1 else "",
+        "missing": missing,
     }
+
+
+def _covered(asked: _Asked) -> tuple[_Asked, list[str]]:
+    """What is asked without the parts that nobody in the crew says it can do, and those."""
+    missing = [
+        clause
+        for clause in asked.clauses
+        if (found := _BEYOND.match(clause)) and not any(found["verb"].lower() in line for line in asked.crew.values())
+    ]
+    if not missing:
+        return asked, []
+    rest = tuple(clause for clause in asked.clauses if clause not in missing)
+    named = [re.sub(r"^please\s+", "", clause, flags=re.IGNORECASE).rstrip(".!?") for clause in missing]
+    named = [part[:1].lower() + part[1:] for part in named]  # each begins with a verb
+    return replace(asked, request=", ".join(rest), clauses=rest), [shortened(part, 12) for part in named]
 
 
 def _read(text: str) -> _Asked:
@@ -219,7 +240,7 @@ def _subtask(
     if asked.earlier and role in {"writer", "reviewer", ""} and not after:
         intent += f"\n\n{EARLIER_ANSWER}\n{_last_answer(asked.earlier)}"
     if len(intent.split()) < 4:
-        intent = f"Do what the request asks for: {intent}"
+        intent = f"Answer this request in full sentences: {intent}"
     title = shortened(re.sub(r"\s+", " ", objective), _TITLE_WORDS) or "Answer the request"
     return {
         "id": name,

@@ -65,7 +65,7 @@ def _report(brief: Brief, searched: Sequence[ToolReply], fetched: Sequence[tuple
         summary,
         "\n\n".join(blocks),
         confidence=65 if quotes and not failed else 50 if quotes else 30,
-        findings=[{"message": quote, "source": url, "confidence": 60 if quotes else 30} for url, quote in shown],
+        findings=[{"message": quote, "source": url, "confidence": 85 if quotes else 30} for url, quote in shown],
     )
 
 

@@ -77,4 +77,4 @@ def _slips(text: str) -> list[dict[str, Any]]:
 
 
 def _finding(severity: str, message: str, where: str, suggestion: str) -> dict[str, Any]:
-    return {"severity": severity, "message": message, "where": where, "suggestion": suggestion, "confidence": 75}
+    return {"severity": severity, "message": message, "where": where, "suggestion": suggestion, "confidence": 80}

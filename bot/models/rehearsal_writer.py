@@ -42,7 +42,7 @@ def next_move(brief: Brief, history: Sequence[tuple[ToolCall, ToolReply]], tools
     material = _material(brief)
     lead = _lead(material)
     summary = f"“{title}”, {len(note.split())} words. {' '.join(lead[:1])}".strip()
-    return hand_in(summary, note + trouble, confidence=75 if material and not failed else 30)
+    return hand_in(summary, note + trouble, confidence=75 if material and not failed else 30 if failed else 60)
 
 
 def _title(brief: Brief) -> str:

@@ -27,6 +27,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from handoff.store.counters import Counters
+
 INLINE_LIMIT = 16 * 1024
 """Bytes of an event's JSON that stay in the log; a longer one is kept with the job's blobs."""
 EVENT_LIMIT = 256 * 1024
@@ -125,6 +127,10 @@ class PayloadTooLarge(StoreError):
 
 class Store(Protocol):
     """Jobs, their logs, inboxes and outboxes; blobs; schedules."""
+
+    @property
+    def counters(self) -> Counters:
+        """What all instances count together."""
 
     async def ingest(
         self,

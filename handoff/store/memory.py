@@ -11,6 +11,7 @@ from handoff.store import bounds
 from handoff.store.interface import Claim, Commit, Entry, Head, Intent, JobKey, PayloadTooLarge
 from handoff.store.memory_parts.blobs import Blobs
 from handoff.store.memory_parts.claims import Claims
+from handoff.store.memory_parts.counters import MemoryCounters
 from handoff.store.memory_parts.jobs import Jobs, StoredJob
 from handoff.store.memory_parts.messages import Messages
 from handoff.store.memory_parts.notices import Notices
@@ -36,6 +37,7 @@ class MemoryStore:
         self._schedules = Schedules(clock)
         self._seen: dict[tuple[JobKey, str], float] = {}
         self._asked: dict[tuple[str, str], dict[JobKey, float]] = {}
+        self.counters = MemoryCounters(clock)
 
     # What comes in --------------------------------------------------------------------------------------
 

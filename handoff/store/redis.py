@@ -7,6 +7,7 @@ runs on one server, Sentinel and Cluster.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -19,6 +20,7 @@ from handoff.store.redis_parts.blobs import Blobs
 from handoff.store.redis_parts.calls import Calls
 from handoff.store.redis_parts.claims import Claims
 from handoff.store.redis_parts.clock import ServerClock
+from handoff.store.redis_parts.counters import NOTICE, RedisCounters
 from handoff.store.redis_parts.fenced import Fenced
 from handoff.store.redis_parts.keys import Keys
 from handoff.store.redis_parts.messages import Messages
@@ -51,6 +53,7 @@ class RedisStore:
         self._messages = Messages(calls)
         self._blobs = Blobs(calls, retention)
         self._schedules = Schedules(calls)
+        self.counters = RedisCounters(calls)
 
     @classmethod
     async def connect(
@@ -227,8 +230,13 @@ class RedisStore:
 
     async def signals(self) -> AsyncIterator[JobKey]:
         """See `Store.signals`. Connects again by itself; what is sent meanwhile is missed."""
-        async for name in self._server.listen(self._keys.channel):
-            yield bounds.job_key(name.decode())
+        with contextlib.suppress(StoreError):
+            await self.counters.breakers()  # what they were told before we listened
+        async for name in self._server.listen(self._keys.channel, self._keys.breaker_channel):
+            if name.startswith(NOTICE):
+                self.counters.noticed(name)
+            else:
+                yield bounds.job_key(name.decode())
 
     async def now(self) -> float:
         """See `Store.now`."""

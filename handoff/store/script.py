@@ -16,6 +16,8 @@ OF_A_JOB = frozenset(
     {"ingest", "beat", "release", "set_aside", "commit", "outbox_begin", "outbox_note", "keep"},
 )
 """The scripts about one job: they get its keys first, which `job.lua` gives names to."""
+OF_COUNTERS = frozenset({"admit", "settle", "spent"})
+"""The scripts about rates, slots and budgets: `counters.lua` says how each is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Script:
 @functools.cache
 def load(name: str) -> Script:
     """The script of that name, with what it shares with the others in front."""
-    parts = ["clock", "job", name] if name in OF_A_JOB else ["clock", name]
+    shared = ["job"] if name in OF_A_JOB else ["counters"] if name in OF_COUNTERS else []
+    parts = ["clock", *shared, name]
     text = "\n".join((FOLDER / f"{part}.lua").read_text(encoding="utf-8") for part in parts)
     return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())

@@ -150,14 +150,14 @@ class Server:
         if isinstance(self._client, Redis):
             await self._client.connection_pool.disconnect(inuse_connections=False)
 
-    async def listen(self, channel: str) -> AsyncIterator[bytes]:
-        """Messages of a channel. Connects again by itself; what is sent meanwhile is missed."""
+    async def listen(self, *channels: str) -> AsyncIterator[bytes]:
+        """Messages of some channels. Connects again by itself; what is sent meanwhile is missed."""
         pause = 0.05
         while True:
             listener = self._client.pubsub(ignore_subscribe_messages=True)
             try:
                 async with asyncio.timeout(self._timeout):
-                    await cancellable(listener.subscribe(channel))
+                    await cancellable(listener.subscribe(*channels))
                 while not self._is_former(listener.connection):
                     # Shorter than the socket's own timeout, which would look like a lost connection.
                     message = await cancellable(listener.get_message(timeout=self._timeout / 2))

@@ -67,3 +67,13 @@ class Keys:
     def channel(self) -> str:
         """Where notices of jobs are published."""
         return f"{self.prefix}:signals"
+
+    @property
+    def limits(self) -> str:
+        """What the keys of the shared counters start with: all in one slot, so that one script reaches each."""
+        return f"{self.prefix}:{{limits}}:"
+
+    @property
+    def breaker_channel(self) -> str:
+        """Where notices of breakers are published: an older release would take one for a job on `channel`."""
+        return f"{self.prefix}:breakers"

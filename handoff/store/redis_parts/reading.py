@@ -11,8 +11,8 @@ from handoff.store.redis_parts import records
 from handoff.store.redis_parts.calls import Calls
 from handoff.store.redis_parts.keys import BLOBS, HEAD, INBOX, LOG
 
-LOG_PAGE = 500
-LOG_STRING = 64
+LOG_PAGE = 250
+LOG_STRING = 125
 """Entries of a log to a string: see `scripts/log.lua`."""
 
 

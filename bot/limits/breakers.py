@@ -1,0 +1,221 @@
+"""Breakers as an instance sees them: what keeps failing is left alone by all instances, then tried by one.
+
+The state is heard of, not asked for: only failures, and successes after
+them, are told to the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import secrets
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from handoff.limits import Breaker, BreakerRule
+from handoff.store.counters import Counters
+from handoff.store.interface import StoreError
+from specialists.dialogue import ModelError, ModelErrorKind, Withheld
+
+log = logging.getLogger(__name__)
+
+RULES: Mapping[str, BreakerRule] = {"specialist": BreakerRule(3), "model": BreakerRule(5), "made": BreakerRule(10)}
+"""By what a breaker is of: the first word of its name."""
+MADE = "made:specialist"
+"""The one breaker of all specialists made for jobs: their names are a planner's, so none has a key of its own.
+
+It takes more to open, as the brief of one job must not take them from all the others.
+"""
+OF_ONE_CALL: frozenset[ModelErrorKind] = frozenset({"bad_request", "too_long"})
+"""Faults that say nothing of the model, only of what it was asked."""
+OF_THE_PROVIDER: frozenset[ModelErrorKind] = frozenset({"rate_limited", "auth", "quota"})
+"""Faults that say nothing of the specialist whose call it was."""
+LOOK_AGAIN = (0.1, 1.0)
+"""Seconds between two looks at something that all instances share: the first, and the longest."""
+ADVICE = "Mention me again in a while; if it stays, ask whoever runs me to look at `leadhand check`."
+
+
+Probes = dict[str, str]
+"""A call's breakers by their name, each with the probe that it is; empty for a call like any other."""
+
+
+def breaker_of(purpose: str) -> str:
+    """The name of the breaker of whoever makes calls of that purpose; empty for one that has none."""
+    kind, _, name = purpose.partition(":")
+    if kind == "made":
+        return MADE
+    return purpose if kind == "specialist" and name else ""
+
+
+class Breakers:
+    """The breakers of specialists and models. `clock` is the store's; where it is not `on`, nothing ever opens."""
+
+    def __init__(self, counters: Counters, clock: Callable[[], float], *, on: bool) -> None:
+        self._counters = counters
+        self._clock = clock
+        self._on = on
+        self._under_way: Counter[str] = Counter()
+        self._ended = asyncio.Event()
+
+    def is_out(self, specialist: str) -> bool:
+        """Whether a specialist's breaker is open, as far as is known here."""
+        return self._on and self._counters.heard(f"specialist:{specialist}").state(self._clock()) == "open"
+
+    async def told(self) -> list[str]:
+        """What is left alone at the moment, a line each, asked for. Raises StoreError."""
+        now = self._clock()
+        known = await self._counters.breakers() if self._on else {}
+        return [str(_withheld(name, one, one.until - now)) for name, one in sorted(known.items()) if now < one.until]
+
+    @asynccontextmanager
+    async def through(
+        self, names: Sequence[str], *, patience: float, hold: float, last: bool = False
+    ) -> AsyncIterator[float]:
+        """Let a call through, as a probe for those that had their rest, and tell all of how it ends.
+
+        The rest of a model is waited for, and so is the probe of another call: `patience` seconds at most. That of a
+        specialist is not: another may do its work. Whoever is a probe keeps its place while this lasts, and `hold`
+        seconds more where its instance is not heard of again. With `last` no specialist's breaker stands in the way.
+        Gives the seconds that were waited. Raises Withheld and StoreError.
+        """
+        began = _steady()
+        probes: Probes = {}
+        try:
+            for name in names if self._on else ():
+                probes[name] = "" if last and _is_one(name) else await self._passed(name, began + patience, hold)
+                self._under_way[name] += 1
+            waited = _steady() - began
+            async with self._kept(probes, hold):
+                yield waited if waited > LOOK_AGAIN[0] / 2 else 0.0
+        except ModelError as error:
+            if isinstance(error, Withheld):
+                await self._give_back(probes)
+            else:
+                await self._failed(probes, error)
+            raise
+        except BaseException:
+            await self._give_back(probes)
+            raise
+        else:
+            for name, probe in probes.items():
+                await self._tell(name, probe, succeeded=True)
+        finally:
+            self._under_way.subtract(probes.keys())
+            self._ended.set()
+            self._ended = asyncio.Event()
+
+    @asynccontextmanager
+    async def _kept(self, probes: Probes, hold: float) -> AsyncIterator[None]:
+        """Keep the places of the probes while this lasts."""
+        mine = {name: probe for name, probe in probes.items() if probe}
+        keeping = asyncio.create_task(self._keep(mine, hold)) if mine else None
+        try:
+            yield
+        finally:
+            if keeping is not None:
+                keeping.cancel()
+                await asyncio.gather(keeping, return_exceptions=True)
+
+    async def _keep(self, probes: Probes, hold: float) -> None:
+        while True:
+            await asyncio.sleep(hold / 3)
+            for name, probe in probes.items():
+                try:
+                    await self._counters.breaker_tried(name, probe=probe, hold=hold)
+                except StoreError as error:
+                    log.warning("the place of who tries %s is kept later: %s", name, error)
+
+    async def _passed(self, name: str, ends: float, hold: float) -> str:
+        """Wait until a call may be made, and say which probe it is."""
+        probe, pause = secrets.token_hex(8), LOOK_AGAIN[0]
+        if _is_one(name):
+            await self._in_turn(name, ends)
+        while (known := self._counters.heard(name)).until:
+            now = self._clock()
+            if now >= known.until:
+                through, known = await self._counters.breaker_tried(name, probe=probe, hold=hold)
+                if through:
+                    return probe if known.until else ""
+            wait = known.until - now if known.until > now else pause
+            if _is_one(name) or wait > ends - _steady():
+                raise _withheld(name, known, max(known.until, known.probe_until) - now)
+            await asyncio.sleep(wait)
+            pause = min(2 * pause, LOOK_AGAIN[1])
+        return ""
+
+    async def _in_turn(self, name: str, ends: float) -> None:
+        """Where a specialist has failed, wait while as many calls are under way as would open its breaker."""
+        threshold = RULES[name.partition(":")[0]].threshold
+        while (left := ends - _steady()) > 0:
+            failures = self._counters.heard(name).failures
+            if not failures or failures + self._under_way[name] < threshold or not self._under_way[name]:
+                return
+            waits = asyncio.ensure_future(self._ended.wait())
+            try:
+                await asyncio.wait({waits}, timeout=left)
+            finally:
+                waits.cancel()
+
+    async def _failed(self, probes: Probes, error: ModelError) -> None:
+        for name, probe in probes.items():
+            if _is_one(name) and error.kind in OF_THE_PROVIDER:
+                await self._give_back({name: probe})
+            elif _is_one(name):
+                await self._tell(name, probe)
+            elif error.kind in OF_ONE_CALL:
+                await self._tell(name, probe, succeeded=True)
+            else:
+                await self._tell(name, probe, rest=min(error.pause, RULES["model"].longest))
+
+    async def _give_back(self, probes: Probes) -> None:
+        """Nothing was found out: another may try at once."""
+        for name, probe in probes.items():
+            if not probe:
+                continue
+            try:
+                await self._counters.breaker_tried(name, probe=probe, hold=0.0)
+            except StoreError as error:  # then it is held until its time is up
+                log.warning("the probe of %s is not given back: %s", name, error)
+
+    async def specialist_failed(self, purpose: str) -> None:
+        """A specialist failed in another way than by a call: a tool of it broke, or it was silent to its deadline."""
+        if self._on and (name := breaker_of(purpose)):
+            await self._tell(name, "")
+
+    async def _tell(self, name: str, probe: str, *, succeeded: bool = False, rest: float = 0.0) -> None:
+        known = self._counters.heard(name)
+        if succeeded and not probe and (known.until or not known.failures):
+            return
+        operation = secrets.token_hex(8)
+        try:
+            if succeeded:
+                breaker = await self._counters.breaker_succeeded(name, operation, probe=probe)
+            else:
+                rule = RULES[name.partition(":")[0]]
+                breaker = await self._counters.breaker_failed(name, operation, rule, probe=probe, rest=rest)
+        except StoreError as error:  # whoever works on the job will hear of it
+            log.warning("the breaker of %s is not told: %s", name, error)
+            return
+        if breaker.openings > known.openings:
+            rests = breaker.until - self._clock()
+            log.warning("%s failed %d times; left alone for %.0f s", name, breaker.failures, rests)
+
+
+def _is_one(name: str) -> bool:
+    """Whether it is a specialist's, or that of all who are made for a job."""
+    return not name.startswith("model:")
+
+
+def _withheld(name: str, breaker: Breaker, seconds: float) -> Withheld:
+    of, _, who = name.partition(":")
+    wait = max(1, math.ceil(seconds))
+    times = "" if breaker.failures < 2 else f" after {breaker.failures} failures in a row"
+    text = f"The {of} {who} is left alone for another {wait} seconds{times}."
+    limit = f"the rest of {of} {who} after its failures"
+    return Withheld("breaker", text, transient=of == "model", pause=float(wait), advice=ADVICE, limit=limit)
+
+
+def _steady() -> float:
+    return asyncio.get_running_loop().time()

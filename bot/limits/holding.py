@@ -1,0 +1,62 @@
+"""The slots of the calls that are under way here, renewed again and again.
+
+So those of an instance that died are soon free, and the others need not wait for the deadlines of its calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from handoff.store.counters import Counter, Counters
+from handoff.store.interface import StoreError
+
+log = logging.getLogger(__name__)
+
+HOLD = 15.0
+"""Seconds that a slot, or the place of whoever tries a breaker, is kept for an instance that is not heard of."""
+RENEWS = HOLD / 3
+"""Seconds between two renewals: most calls are over before the first."""
+
+
+class Holding:
+    """What one instance holds in the shared counters."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._held: dict[str, tuple[Counter, ...]] = {}
+        self._renewing: asyncio.Task[None] | None = None
+
+    def take(self, operation: str, counters: Sequence[Counter]) -> None:
+        """Keep the slots that an operation was given, if any, until `let_go`."""
+        slots = tuple(one for one in counters if one.kind == "slots")
+        if not slots:
+            return
+        self._held[operation] = slots
+        if self._renewing is None or self._renewing.done():
+            self._renewing = asyncio.create_task(self._renew())
+
+    def let_go(self, operation: str) -> None:
+        """Its call is over."""
+        self._held.pop(operation, None)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEWS)
+            if not self._held:
+                return
+            for operation, slots in tuple(self._held.items()):
+                if operation not in self._held:
+                    continue
+                try:
+                    await self._counters.admit(operation, slots, patience=0.0, hold=HOLD)
+                except StoreError as error:
+                    log.warning("what calls hold is renewed later: %s", error)
+                    break
+
+    async def close(self) -> None:
+        """Renew no more."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.gather(self._renewing, return_exceptions=True)

@@ -1,0 +1,204 @@
+"""Limits as they are set: reading them, the counters that they mean for a call, and their words for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from handoff.job import Ask, Job
+from handoff.store.counters import Counter
+
+Scope = Literal["job", "person", "channel", "day"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+MICROS = 1_000_000
+"""Of a dollar: money is counted in whole ones."""
+_AMOUNT = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?)\s*([km]?)\s*(requests?|tokens?|usd|dollars?)?", re.IGNORECASE)
+_TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+class BadLimit(ValueError):
+    """A limit is not written as it must be. The text says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most so many a minute; 0: no limit."""
+
+    requests: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """At most so much; 0: no limit. `micros` are millionths of a dollar."""
+
+    micros: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Payer:
+    """On whose account a call is made: Slack's ids, and the job's."""
+
+    team: str
+    channel: str
+    user: str
+    job: str
+
+
+def payer_of(job: Job, ask: Ask) -> Payer:
+    """Who pays for what is done for a request."""
+    return Payer(job.place.team, job.place.channel, ask.request.user, job.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """All limits. `rates` are by a model's or a provider's name, `""` stands for each model without one of its own."""
+
+    breakers: bool = True
+    rates: Mapping[str, Rate] = field(default_factory=dict)
+    at_once: int = 0
+    budgets: Mapping[Scope, Budget] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> bool:
+        """Whether anything has to be counted before a call."""
+        return bool(self.rates or self.at_once or self.budgets)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A counter, and what it means: whose it is and what it counts."""
+
+    counter: Counter
+    scope: Scope | Literal["rate", "slots"]
+    unit: Literal["requests", "tokens", "dollars", "calls"]
+    of: str = ""
+
+    def reached(self, wait: float) -> str:
+        """Why a call is not made, as a sentence. `wait` is how many seconds would have to pass."""
+        if self.scope == "rate":
+            what = f"{self.counter.limit:,} {self.unit} a minute for {self.of}"
+            return f"The limit of {what} is taken for the next {wait:.0f} seconds."
+        if self.scope == "slots":
+            return f"All {self.counter.limit} calls that this workspace makes at once are taken."
+        return f"{self.named[0].upper()}{self.named[1:]} is used up."
+
+    @property
+    def named(self) -> str:
+        """Which budget it is, in a few words."""
+        return f"{_WHOSE[self.scope]} ({self.shown(self.counter.limit)})" if self.scope in _WHOSE else ""
+
+    @property
+    def advice(self) -> str:
+        """What people can do about it."""
+        if self.scope in {"rate", "slots"}:
+            return "Mention me again in a minute or two."
+        return f"{_WHEN[self.scope]} Whoever runs me can raise it (LEADHAND_BUDGET_{self.scope.upper()})."
+
+    def left(self, spent: int) -> str:
+        """What was spent of a budget and what is left, or what is taken of another limit, on one line."""
+        if self.scope == "rate":
+            return f"{self.of}: {spent:,} of {self.counter.limit:,} {self.unit} of this minute taken"
+        if self.scope == "slots":
+            return f"Model calls at once: {spent:,} of {self.counter.limit:,}"
+        left = self.shown(max(0, self.counter.limit - spent))
+        return f"{_NAME[self.scope]}: {self.shown(spent)} of {self.shown(self.counter.limit)} spent, {left} left"
+
+    def shown(self, amount: int) -> str:
+        """An amount with its unit."""
+        if self.unit != "dollars":
+            return f"{amount:,} {self.unit}"
+        dollars = amount / MICROS
+        return f"${dollars:.4f}" if 0 < dollars < 0.01 else f"${dollars:.2f}"
+
+
+_WHOSE: Mapping[str, str] = {
+    "job": "the budget of this job",
+    "person": "the budget for today of who asked",
+    "channel": "the budget for today of this channel",
+    "day": "the budget for today of the whole workspace",
+}
+_WHEN: Mapping[str, str] = {
+    "job": "A new thread is a new job, with a budget of its own.",
+    "person": "There is a new one from 00:00 UTC.",
+    "channel": "There is a new one from 00:00 UTC.",
+    "day": "There is a new one from 00:00 UTC.",
+}
+_NAME: Mapping[str, str] = {
+    "job": "Budget of the job",
+    "person": "Budget of the person today",
+    "channel": "Budget of the channel today",
+    "day": "Budget of the workspace today",
+}
+
+
+def budgets(rules: Rules, payer: Payer, *, tokens: int = 0, micros: int = 0) -> list[Limit]:
+    """The budgets that a call of so many tokens and millionths of a dollar is paid from. Narrowest first."""
+    of: Mapping[Scope, str] = {"job": payer.job, "person": payer.user, "channel": payer.channel, "day": "all"}
+    found = []
+    for scope in SCOPES:
+        if (budget := rules.budgets.get(scope)) is None:
+            continue
+        kind: Literal["life", "day"] = "life" if scope == "job" else "day"
+        name = f"{scope}:{payer.team}/{of[scope]}"
+        if budget.micros:
+            found.append(Limit(Counter(f"{name}:micros", kind, budget.micros, micros), scope, "dollars"))
+        if budget.tokens:
+            found.append(Limit(Counter(f"{name}:tokens", kind, budget.tokens, tokens), scope, "tokens"))
+    return found
+
+
+def limits_of(rules: Rules, payer: Payer, *, provider: str, model: str, tokens: int, micros: int) -> list[Limit]:
+    """All limits that a call has to be let through by, budgets first: what is over for today is not worth a wait."""
+    found = budgets(rules, payer, tokens=tokens, micros=micros)
+    if rules.at_once:
+        found.append(Limit(Counter(f"calls:{payer.team}", "slots", rules.at_once), "slots", "calls"))
+    named = {provider: rules.rates.get(provider), model: rules.rates.get(model, rules.rates.get(""))}
+    for name, rate in named.items():
+        if rate is not None and rate.requests:
+            found.append(Limit(Counter(f"{name}:requests", "rate", rate.requests), "rate", "requests", name))
+        if rate is not None and rate.tokens:
+            found.append(Limit(Counter(f"{name}:tokens", "rate", rate.tokens, tokens), "rate", "tokens", name))
+    return found
+
+
+def read_rates(text: str) -> dict[str, Rate]:
+    """Rates such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`. Raises BadLimit."""
+    rates: dict[str, Rate] = {}
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        name, colon, amounts = part.rpartition(":")  # a model's own name may have a colon in it
+        name = name.strip() if colon else ""
+        found = _amounts(amounts)
+        if not found or set(found) - {"requests", "tokens"} or name in rates:
+            raise BadLimit("it takes such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`")
+        rates[name] = Rate(**{unit: round(amount) for unit, amount in found.items()})
+    return rates
+
+
+def read_budget(text: str) -> Budget | None:
+    """A budget such as `$2.50, 400k tokens`; None for an empty text. Raises BadLimit."""
+    if not text.strip():
+        return None
+    found = _amounts(text)
+    if not found or set(found) - {"dollars", "tokens"}:
+        raise BadLimit("it takes such as `$2.50, 400k tokens`, or one of the two")
+    return Budget(round(found.get("dollars", 0.0) * MICROS), round(found.get("tokens", 0.0)))
+
+
+def _amounts(text: str) -> dict[str, float]:
+    """By their unit; empty where anything is not an amount above nothing."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        match = _AMOUNT.fullmatch(part.strip())
+        if match is None or bool(match[1]) == bool(match[4]):
+            return {}
+        word = (match[4] or "usd").lower().rstrip("s")
+        unit = {"request": "requests", "token": "tokens"}.get(word, "dollars")
+        amount = float(match[2]) * _TIMES[match[3].lower()]
+        if unit in found or amount <= 0 or (unit != "dollars" and amount < 1):
+            return {}
+        found[unit] = amount
+    return found
