@@ -59,6 +59,11 @@ def system(prompt: str) -> str:
     return f"{prompt}\n\n{_text('protocol.md')}"
 
 
+def made(name: str, brief: str) -> str:
+    """The prompt of a specialist made for a job: a fixed frame around the planner's brief, which cannot close it."""
+    return _text("made.md").format(name=name, brief=_nested(brief))
+
+
 def note(name: str, **values: str) -> str:
     """A message of the runner's own to the model, from `notes/NAME.md` with `{value}` filled in."""
     return _text(f"notes/{name}.md").format(**values)

@@ -17,6 +17,9 @@ from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 OUTPUT_LIMIT = 12_000
 """Characters of a tool's output that a model gets to see."""
 
+LONGEST = 120.0
+"""Seconds that a call which only reads may take at most, however much time the attempt still has."""
+
 RUNS_OF_SAME = 3
 """How often one call with the same arguments is run; after that the model is told so instead."""
 
@@ -69,13 +72,14 @@ def check(call: ToolCall, tools: Mapping[str, Tool], *, times: int) -> Ready | T
         return _failed(f"{call.name} was not run. Mend its arguments: {faults_of(error)}")
 
 
-async def perform(ready: Ready, workbench: Workbench, *, until: float) -> ToolOutcome:
+async def perform(ready: Ready, workbench: Workbench, *, until: float, longest: float = LONGEST) -> ToolOutcome:
     """Make a call that only reads.
 
     Args:
         ready: The call, checked.
         workbench: Passed to the tool.
         until: When it is cut off, on the running loop's clock.
+        longest: Seconds after which it is cut off before that: the model may do without it.
 
     Returns:
         The tool's outcome, its text cut to `OUTPUT_LIMIT`; every expected failure is one too.
@@ -84,12 +88,13 @@ async def perform(ready: Ready, workbench: Workbench, *, until: float) -> ToolOu
         ToolBroke: The tool raised something that nobody expected.
     """
     tool = ready.tool
-    clock = asyncio.timeout_at(until)
+    ends = asyncio.get_running_loop().time() + longest
+    clock = asyncio.timeout_at(min(until, ends))
     try:
         async with clock:
             return capped(await tool.run(ready.arguments, workbench))
     except TimeoutError:
-        if clock.expired():
+        if clock.expired() and until < ends:
             return _failed(f"{tool.name} was stopped: the time for this task is nearly up.")
         return _failed(f"{tool.name} took too long and was stopped.")
     except Exception as error:

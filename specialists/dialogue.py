@@ -11,12 +11,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from handoff.contracts import Contract, Tier, Usage
+from handoff.contracts import Contract, Result, Tier, Usage
 
 StopReason = Literal["end", "tool_use", "max_tokens", "refused"]
 ModelErrorKind = Literal[
     "unavailable", "rate_limited", "timeout", "bad_request", "bad_reply", "auth", "quota", "too_long"
 ]
+
+WithheldFor = Literal["breaker", "rate", "slots", "budget"]
 
 
 class ToolCall(Contract):
@@ -68,8 +70,10 @@ class ModelCall:
 
     `answer_schema` asks for a reply that is one JSON object of that schema
     (provider-side structured output; the caller validates again). `purpose`
-    names the caller for logs, such as `planner` or `specialist:analyst`.
+    names the caller for logs, such as `planner`, `specialist:analyst` or (made for a job) `made:translator`.
     `on_text`, if given, is awaited with each piece of text as it streams.
+    `tries` is how often it may be sent to the provider at most.
+    `last` marks the call that saves what earlier ones brought: no budget stands in its way.
     """
 
     purpose: str
@@ -81,19 +85,58 @@ class ModelCall:
     deadline: float = 120.0
     answer_schema: dict[str, Any] | None = None
     on_text: Callable[[str], Awaitable[None]] | None = field(default=None, compare=False)
+    last: bool = False
+    tries: int = 3
 
 
 class ModelError(Exception):
     """A call that brought no usable turn. `transient` says whether trying again later may help.
 
-    `usage` is what was spent all the same. The text is fit for people: what failed and what to do.
+    `usage` is what was spent all the same. `pause` is how many seconds the provider asked to be left alone, where it
+    did, `tries` how often the provider was asked in vain. `partial` is what the attempt had by then, where the call
+    was part of one. The text is fit for people: what failed and what to do.
     """
 
-    def __init__(self, kind: ModelErrorKind, message: str, *, transient: bool, usage: Usage | None = None) -> None:
+    def __init__(
+        self,
+        kind: ModelErrorKind,
+        message: str,
+        *,
+        transient: bool,
+        usage: Usage | None = None,
+        pause: float = 0.0,
+        tries: int = 1,
+    ) -> None:
         super().__init__(message)
         self.kind = kind
         self.transient = transient
         self.usage = usage or Usage()
+        self.pause = pause
+        self.tries = tries
+        self.partial: Result | None = None
+
+
+class Withheld(ModelError):
+    """A call that was not made: a breaker is open, or a rate, all slots or a budget are used up.
+
+    Where it is `transient`, `pause` is how many seconds it takes to be free. `advice` says what people can do, and
+    `limit` names what was reached in a few words, where that is more than a matter of seconds.
+    """
+
+    def __init__(
+        self,
+        reason: WithheldFor,
+        message: str,
+        *,
+        transient: bool,
+        pause: float = 0.0,
+        advice: str = "",
+        limit: str = "",
+    ) -> None:
+        super().__init__("unavailable", message, transient=transient, pause=pause)
+        self.reason = reason
+        self.advice = advice
+        self.limit = limit
 
 
 class Model(Protocol):

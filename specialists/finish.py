@@ -32,7 +32,7 @@ FINISHERS: tuple[ToolSpec, ...] = (
     ToolSpec(
         RETURN,
         "Hand in work. summary: 1-3 sentences; content: all, Markdown; confidence: 0-100; "
-        "findings: {message, severity: info|low|medium|high|critical, where, suggestion, source}",
+        "findings: {message, confidence, severity: info|low|medium|high|critical, where, source}",
         {
             "type": "object",
             "properties": {
@@ -175,7 +175,7 @@ def _as_finding(item: Any) -> Finding | None:
         severity=severity if severity in ("info", "low", "medium", "high", "critical") else "info",
         where=_as_text(item.get("where")),
         suggestion=_as_text(item.get("suggestion")),
-        confidence=_as_confidence(item.get("confidence")),
+        confidence=80 if item.get("confidence") is None else _as_confidence(item["confidence"]),
         source=_as_text(item.get("source")),
     )
 

@@ -12,8 +12,8 @@ from specialists import briefing, finish
 from specialists.calls import ToolBroke
 from specialists.checkpoint import AttemptLog, InDoubt
 from specialists.conversation import Conversation
-from specialists.dialogue import Model, ModelCall, ModelError, Turn
-from specialists.registry import Specialist
+from specialists.dialogue import Model, ModelCall, ModelError, ToolSpec, Turn, Withheld
+from specialists.specialist import Specialist
 from specialists.tool_calls import ToolCalls
 from specialists.toolkits.tool import ToolOutcome, Workbench
 
@@ -60,7 +60,7 @@ async def run(
         which then is part of `log.history`, the attempt can go on.
 
     Raises:
-        ModelError: A call brought no turn; its `usage` is that of the whole attempt.
+        ModelError: A call brought no turn; its `usage` is that of the whole attempt, and `partial` what there is.
         ToolBroke: A tool has a bug; it is logged.
     """
     timeout = handoff.constraints.timeout
@@ -84,6 +84,7 @@ async def run(
         return attempt.out_of_time(timeout)
     except ModelError as error:
         error.usage = talk.usage + error.usage
+        error.partial = talk.partial(gap=str(error))
         raise
     except ToolBroke as error:
         error.usage = talk.usage
@@ -129,28 +130,60 @@ class _Attempt:
         return Escalation(reason="timeout", message=text, partial_result=self.talk.partial(gap=text))
 
     async def _turn(self) -> Turn:
-        tools = self.specialist.specs
-        self.limit = self._reached()
-        if self.limit:
-            # Not without any tool: some providers refuse that once calls are part of the conversation.
-            tools = finish.FINISHERS
-            self.talk.ask("limit", limit=self.limit)
+        turn: Turn | None = None
+        withheld, told = "", False
+        while turn is None:
+            self.limit = self.limit or withheld or self._reached()
+            if self.limit and not told:
+                self.talk.ask("limit", limit=self.limit)
+                told = True
+            try:
+                # Not without any tool: some providers refuse that once calls are part of the conversation.
+                turn = await self._reply(finish.FINISHERS if self.limit else self.specialist.specs)
+            except Withheld as error:
+                withheld = await self._held_up(error)
+        await self.log.turn(turn)
+        self.talk.took(turn)
+        return turn
+
+    async def _held_up(self, error: Withheld) -> str:
+        """Wait where that is all it takes, or say which limit was reached, so that what there is is not thrown away.
+
+        Raises what was given where there is nothing yet, or neither helps.
+        """
+        if not self.talk.turns:
+            raise error
+        if error.limit and not error.transient and not self.limit:
+            return error.limit
+        left = self.limits.ends - asyncio.get_running_loop().time()
+        if not error.transient or error.pause >= left:
+            raise error
+        await asyncio.sleep(error.pause)
+        return ""
+
+    async def _reply(self, tools: tuple[ToolSpec, ...]) -> Turn:
         # A second more than is left, so that our deadline cuts first and its word is "timeout".
         left = self.limits.ends - asyncio.get_running_loop().time() + 1
-        turn = await self.model.reply(
+        return await self.model.reply(
             ModelCall(
-                purpose=f"specialist:{self.specialist.name}",
+                purpose=self.specialist.purpose,
                 system=self.specialist.system,
                 messages=tuple(self.talk.messages),
                 tools=tools,
                 tier=self.handoff.constraints.tier,
                 max_tokens=self.handoff.constraints.max_tokens,
                 deadline=min(CALL_DEADLINE, left),
+                tries=self._tries(),
+                last=bool(self.limit),
             )
         )
-        await self.log.turn(turn)
-        self.talk.took(turn)
-        return turn
+
+    def _tries(self) -> int:
+        """How often a call may be sent: more than once only where turns would be lost with it.
+
+        Else the attempt itself can be made again, later or by another.
+        """
+        return min(2, self.handoff.constraints.failed_calls) if self.talk.turns else 1
 
     def _reached(self) -> str:
         if self.talk.turns >= self.specialist.max_turns:

@@ -1,0 +1,129 @@
+r"""Patterns of routing rules: a part of regular expressions that can be matched in bounded time, whatever the text.
+
+Allowed are letters and digits, classes (`[abc]`, `\w \d \s \b`, `.`), groups, `|`, `^`, `$`, `?`, and repeats of
+one character or class (`*`, `+`, `{2,5}`). A repeat reaches at most `REACH` characters. Not allowed are repeated
+groups, look-around and references back: each could take for ever on some text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+LONGEST = 200
+"""Characters of a pattern."""
+REACH = 40
+"""Characters that one repeat may stand for."""
+MOST_WAYS = 5_000
+"""Ways in which a pattern may be tried from one place in a text."""
+
+_ATOM = re.compile(r"\\[wWdDsSbB]|\\[^\w\s]|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[\](){}*+?|^$]")
+_REPEAT = re.compile(r"(?:(?P<sign>[*+?])|\{(?P<low>\d{1,3})(?P<comma>,)?(?P<high>\d{1,3})?\})(?P<lazy>[?+])?")
+_NO_WIDTH = frozenset({r"\b", r"\B", "^", "$"})
+
+
+class BadPattern(ValueError):
+    """A pattern that may not be used. The text says why, and what to do."""
+
+
+def compiled(text: str) -> re.Pattern[str]:
+    """The pattern, which takes no notice of case. Raises BadPattern."""
+    if not text.strip():
+        raise BadPattern("a pattern is empty")
+    if len(text) > LONGEST:
+        raise BadPattern(f"a pattern has {len(text)} characters; at most {LONGEST} are allowed")
+    reader = _Reader(text)
+    safe, ways = reader.alternatives(depth=0)
+    if ways > MOST_WAYS:
+        raise BadPattern(f"it could be tried in {ways:,} ways from each place; use fewer repeats, or plain words")
+    try:
+        pattern = re.compile(safe, re.IGNORECASE)
+    except re.error as error:
+        raise BadPattern(f"it is no pattern: {error}") from None
+    if pattern.search(""):
+        raise BadPattern("it fits every text, even an empty one; name a word")
+    return pattern
+
+
+def ways(text: str) -> int:
+    """In how many ways a pattern that may be used is tried from one place in a text. Raises BadPattern."""
+    return _Reader(text).alternatives(depth=0)[1]
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads a pattern from left to right: gives it back with its repeats bounded, and in how many ways it is tried."""
+
+    text: str
+    at: int = 0
+
+    def alternatives(self, depth: int) -> tuple[str, int]:
+        safe, ways = self._sequence(depth)
+        while self._next() == "|":
+            self.at += 1
+            other, more = self._sequence(depth)
+            safe, ways = f"{safe}|{other}", ways + more
+        if depth == 0 and self.at < len(self.text):
+            raise BadPattern(f"what is {self.text[self.at]!r} at character {self.at + 1} for? Put a \\ before a sign")
+        return safe, ways
+
+    def _sequence(self, depth: int) -> tuple[str, int]:
+        safe, ways = "", 1
+        while self.at < len(self.text) and self._next() not in "|)":
+            if self._next() == "(":
+                atom, more = self._group(depth)
+                repeat = self._repeat()
+                if repeat not in {None, (0, 1)}:
+                    raise BadPattern("a group may not be repeated; write it out, or repeat one character or class")
+            else:
+                atom, more = self._atom(), 1
+                repeat = self._repeat()
+            safe, ways = safe + atom, ways * more
+            if repeat is not None:
+                if atom in _NO_WIDTH:
+                    raise BadPattern(f"{atom} has no width, so it cannot be repeated")
+                low, high = repeat
+                safe, ways = safe + f"{{{low},{high}}}", ways * (high - low + 1)
+        return safe, ways
+
+    def _group(self, depth: int) -> tuple[str, int]:
+        self.at += 1
+        if self.text.startswith("?:", self.at):
+            self.at += 2
+        elif self._next() == "?":
+            raise BadPattern("look-around, names and flags are not allowed; use (?:...) or (...)")
+        if depth >= 5:
+            raise BadPattern("groups lie more than 5 deep")
+        safe, ways = self.alternatives(depth + 1)
+        if self._next() != ")":
+            raise BadPattern("a group is not closed")
+        self.at += 1
+        return f"(?:{safe})", ways
+
+    def _atom(self) -> str:
+        if self._next() in {"^", "$"}:
+            self.at += 1
+            return self.text[self.at - 1]
+        found = _ATOM.match(self.text, self.at)
+        if found is None:
+            raise BadPattern(f"{self.text[self.at : self.at + 2]!r} at character {self.at + 1} is not allowed here")
+        self.at = found.end()
+        return found[0]
+
+    def _repeat(self) -> tuple[int, int] | None:
+        found = _REPEAT.match(self.text, self.at)
+        if found is None:
+            return None
+        self.at = found.end()
+        if found["lazy"]:
+            raise BadPattern("one sign of repetition at a time")
+        if sign := found["sign"]:
+            return {"?": (0, 1), "*": (0, REACH), "+": (1, REACH)}[sign]
+        low = int(found["low"])
+        high = int(found["high"]) if found["high"] else REACH if found["comma"] else low
+        if not low <= high <= REACH:
+            raise BadPattern(f"a repeat goes from few to many, at most {REACH}")
+        return low, high
+
+    def _next(self) -> str:
+        return self.text[self.at] if self.at < len(self.text) else ""

@@ -1,0 +1,166 @@
+"""One specialist: its Markdown file, read and checked so that each fault can name its line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import get_args
+
+from handoff.contracts import SUPERVISOR, Tier
+from handoff.planning.making import NAME
+from specialists import briefing, capabilities, finish
+from specialists.between_files import meant, tool_names
+from specialists.dialogue import ToolSpec
+from specialists.frontmatter import Page
+from specialists.toolkits.tool import Tool
+
+DESCRIPTION_LIMIT = 200
+TURNS_LIMIT = 50
+DEFAULT_TURNS = 10
+
+_TIERS: tuple[str, ...] = get_args(Tier)
+_REQUIRED = ("name", "description", "tools", "model")
+_KEYS = (*_REQUIRED, "can", "cannot", "fallback", "max_turns")
+
+
+@dataclass(frozen=True)
+class Specialist:
+    """A specialist as its file describes it.
+
+    Attributes:
+        name: What the plan calls it; also the name of its file.
+        description: What it can do, in the one line that the planner sees.
+        tools: Its own tools, which no other specialist of the crew has.
+        tier: The model tier it works on unless a subtask asks for another.
+        fallback: Who takes over where it fails, or None.
+        max_turns: How many model turns it may take before its last call.
+        prompt: The body of its file.
+        path: Its file.
+        cannot: What that line says it cannot do, a few words each.
+        made: Whether it exists for one plan alone.
+    """
+
+    name: str
+    description: str
+    tools: tuple[Tool, ...]
+    tier: Tier
+    fallback: str | None
+    max_turns: int
+    prompt: str
+    path: Path
+    cannot: tuple[str, ...] = ()
+    made: bool = False
+
+    @property
+    def purpose(self) -> str:
+        """What its model calls are for, see `ModelCall.purpose`."""
+        return f"{'made' if self.made else 'specialist'}:{self.name}"
+
+    @cached_property
+    def toolbox(self) -> dict[str, Tool]:
+        """Its tools by name."""
+        return {tool.name: tool for tool in self.tools}
+
+    @cached_property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What its model is offered: its tools and the two ways to finish. Built once."""
+        return (*(tool.spec for tool in self.tools), *finish.FINISHERS)
+
+    @cached_property
+    def system(self) -> str:
+        """Its prompt and the shared protocol. Built once."""
+        return briefing.system(self.prompt)
+
+
+def read(page: Page, tools: Mapping[str, Tool]) -> Specialist:
+    """The specialist of a page. What is wrong is added to the page's faults and left out."""
+    for key in page.values:
+        if key not in _KEYS:
+            page.fault(f"unknown key {key}{meant(key, _KEYS)}; the keys are {', '.join(_KEYS)}", key=key)
+    for key in _REQUIRED:
+        if key not in page.values and not (key == "description" and "can" in page.values):
+            page.fault(f"the key {key} is missing; add it to the front matter")
+    if not page.body:
+        page.fault("the prompt is empty; write it below the front matter", line=page.body_line)
+    fallback = page.values.get("fallback")
+    if fallback is not None and not isinstance(fallback, str):
+        page.fault("fallback must be the name of another specialist", key="fallback")
+    description, cannot = capabilities.read(page, read_description(page))
+    return Specialist(
+        name=_read_name(page),
+        description=description,
+        cannot=cannot,
+        tools=tuple(tools[name] for name in _read_tools(page, tools)),
+        tier=_read_tier(page),
+        fallback=str(fallback) if fallback else None,
+        max_turns=_read_turns(page),
+        prompt=page.body,
+        path=page.path,
+    )
+
+
+def _read_name(page: Page) -> str:
+    name = page.values.get("name")
+    if "name" not in page.values:
+        return page.path.stem
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        page.fault("name must be small letters, digits, - and _, a letter first, at most 40", key="name")
+    elif name == SUPERVISOR:
+        page.fault(f"the name {SUPERVISOR} is taken by the bot itself; choose another", key="name")
+    elif name != page.path.stem:
+        page.fault(f"the name {name} is not that of the file; call the file {name}.md", key="name")
+    return str(name)
+
+
+def read_description(page: Page) -> str:
+    """The line under `description`, empty where there is none. What is wrong is added to the page's faults."""
+    text = page.values.get("description", "")
+    if "description" not in page.values:
+        return ""
+    if not isinstance(text, str) or not text.strip():
+        page.fault("description must be one line that tells the planner what this one can do", key="description")
+    elif len(text) > DESCRIPTION_LIMIT:
+        page.fault(
+            f"the description has {len(text)} characters, and at most {DESCRIPTION_LIMIT} are allowed; shorten it",
+            key="description",
+        )
+    return " ".join(str(text).split())
+
+
+def _read_tools(page: Page, tools: Mapping[str, Tool]) -> list[str]:
+    named = tool_names(page)
+    if named is None:
+        page.fault("tools must be a list of tool names; write [] for none", key="tools")
+        return []
+    for name in dict.fromkeys(named):
+        if name in finish.NAMES:
+            page.fault(f"every specialist has {name}; take it out of tools", key="tools")
+        elif name not in tools:
+            known = ", ".join(sorted(tools)) or "none"
+            page.fault(f"unknown tool {name}{meant(name, tools)}; the tools are {known}", key="tools")
+        elif named.count(name) > 1:
+            page.fault(f"the tool {name} is named twice; keep one", key="tools")
+        else:
+            for fault in tools[name].faults:
+                page.fault(f"the tool {name} {fault}", key="tools")
+    return [name for name in named if name in tools]
+
+
+def _read_tier(page: Page) -> Tier:
+    value = page.values.get("model")
+    for tier in get_args(Tier):
+        if value == tier:
+            return tier  # type: ignore[no-any-return]  # a member of the Literal that it was read from
+    if "model" in page.values:
+        page.fault(f"model must be a tier: {', '.join(_TIERS)}; which model that is, the settings say", key="model")
+    return "balanced"
+
+
+def _read_turns(page: Page) -> int:
+    value = page.values.get("max_turns", DEFAULT_TURNS)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= TURNS_LIMIT:
+        page.fault(f"max_turns must be a whole number from 1 to {TURNS_LIMIT}", key="max_turns")
+        return DEFAULT_TURNS
+    return value
