@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bot.desk import JobDesk
 from bot.instance import Instance, end
+from bot.limits.limits import Limits
 from bot.models.choosing import ChosenModel
 from bot.operation.logs import about
 from bot.operation.metered import MeteredPerformer
@@ -124,11 +125,12 @@ async def running(
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=me, looks=looks)
     thread = Thread(client, outbox, store, model_label=model.label)
-    performer: Performer = Shell(store, thread, model, crew.specialists)
+    limits = Limits(store.counters, model, settings.rules, store.clock, metrics)
+    performer: Performer = Shell(store, thread, model, crew, limits, settings.terms)
     if metrics is not None:
         performer, outbox.calls.seen = MeteredPerformer(performer, metrics), metrics.slack_called
     instance = Instance(store, performer, slots=settings.slots, lease=settings.lease)
-    desk = JobDesk(store, instance, admins=settings.admins)
+    desk = JobDesk(store, instance, limits, admins=settings.admins)
     background = register(bolt, desk)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
@@ -142,6 +144,6 @@ async def running(
             await instance.stop()
             await end(work)
             left = instance.time_left()
-            await asyncio.gather(background.drain(left), thread.close(left))
+            await asyncio.gather(background.drain(left), thread.close(left), limits.close(left))
         finally:
             await model.close()

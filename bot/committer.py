@@ -19,6 +19,9 @@ from handoff.upcasters import NewerEvent
 
 log = logging.getLogger(__name__)
 
+AWAY = 60.0
+"""Seconds without an event, before a job was claimed, from which on nobody is taken to have worked on it."""
+
 
 @dataclass(slots=True)
 class _Report:
@@ -38,6 +41,7 @@ class Committer:
         self._reports: list[_Report] = []
         self._operations = itertools.count(1)
         self._closed = False
+        self._last_at = 0.0
 
     @property
     def waiting(self) -> bool:
@@ -66,12 +70,23 @@ class Committer:
             NewerEvent: A newer release wrote some of it.
             StoreError: The store is away.
         """
-        self.job = read_log(await self._store.log(self._claim.key))
+        entries = await self._store.log(self._claim.key)
+        self.job = read_log(entries)
+        self._last_at = ev.load(entries[-1].payload).at if entries else 0.0
 
     async def take_over(self) -> None:
-        """Where the last owner was lost, say so in the log first of all: it is fenced from here on."""
-        if self._claim.lost and self.job is not None:
-            await self._commit([self._taken_over()], folded=True, progress=False)
+        """Where the last owner was lost, say so in the log first of all: it is fenced from here on.
+
+        And where nobody had worked on it for a while, that this time counts against no deadline.
+        """
+        if self.job is None:
+            return
+        events: list[ev.Event] = [self._taken_over()] if self._claim.lost else []
+        away = self._store.clock() - self._last_at
+        if away > AWAY and self.job.current is not None and self.job.current.deadline is not None:
+            events.append(ev.WorkResumed(at=self._store.clock(), away=away))
+        if events:
+            await self._commit(events, folded=bool(self._claim.lost), progress=False)
 
     def _taken_over(self) -> ev.TakenOver:
         text = "job %s: taken over from an owner that let its lease run out (%d in a row)"

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.instance import Instance
+from bot.limits.limits import Limits
+from bot.limits.rules import Payer
 from bot.slack.desk import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
 from bot.slack.views.status import JobLine
 from handoff import events as ev
@@ -29,12 +31,14 @@ class JobDesk:
     Args:
         store: where jobs live.
         instance: told at once of what came in for jobs that it owns.
+        limits: what is spent and left.
         admins: Slack ids of people who may see and cancel every job, and release those that are set aside.
     """
 
-    def __init__(self, store: Store, instance: Instance, *, admins: frozenset[str]) -> None:
+    def __init__(self, store: Store, instance: Instance, limits: Limits, *, admins: frozenset[str]) -> None:
         self._store = store
         self._instance = instance
+        self._limits = limits
         self.admins = admins
 
     def clock(self) -> float:
@@ -62,6 +66,23 @@ class JobDesk:
         )
         self._instance.nudge(key)
         return new
+
+    async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
+        """See `Desk.over_budget`. Costs nothing where no budget is set."""
+        words = await self._limits.over(Payer(place.team, place.channel, user, place.job_id))
+        if not words or await self._recorded(_key(place), ts):
+            return None
+        return words if await self._limits.first(f"over:{place.team}/{place.channel}/{ts}") else ""
+
+    async def _recorded(self, key: JobKey, request: str) -> bool:
+        """Whether that request was taken in already: it comes again where Slack was not heard."""
+        entries = [*await self._store.inbox(key), *await self._store.log(key)]
+        kind, named = '"type":"RequestAdded"', json.dumps(request)
+        return any(kind in entry.payload and named in entry.payload for entry in entries)
+
+    async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
+        """See `Desk.left`."""
+        return await self._limits.left(Payer(team, channel, user, job))
 
     async def reply(
         self,

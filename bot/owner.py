@@ -16,7 +16,7 @@ from bot.side_by_side import Bounds, SideBySide
 from handoff import events as ev
 from handoff.effects import Effect, RunSubtask
 from handoff.engine import outstanding
-from handoff.job import Job
+from handoff.job import Ask, Job
 from handoff.policy import MAX_LOST_OWNERS
 from handoff.store.interface import Claim, LogBroken, Store, StoreError
 from handoff.upcasters import NewerEvent
@@ -92,6 +92,13 @@ class Owner:
     def job(self) -> Job | None:
         """The job as committed; None before its first event."""
         return self._committer.job
+
+    def at(self, request: str) -> tuple[Job, Ask]:
+        """The job as committed, and that request of it. Raises KeyError where there is none."""
+        ask = self.job.ask(request) if self.job else None
+        if self.job is None or ask is None:
+            raise KeyError(request)
+        return self.job, ask
 
     def nudge(self) -> None:
         """Something came in for this job: look at its inbox at once."""

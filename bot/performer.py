@@ -3,39 +3,69 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 
 from bot.aside import Aside
 from bot.attempt import run_subtask
+from bot.inner_crew import crew_broken, plan_inside
 from bot.lease import Fenced
+from bot.limits.limits import Limits
+from bot.limits.rules import payer_of
 from bot.owner import Owner
 from bot.slack.thread import Thread
 from bot.slack.web_calls import Gone
-from bot.supervisor.planner import make_plan
+from bot.supervisor.arbiter import judge_conflicts
+from bot.supervisor.critic import review_answer
+from bot.supervisor.judge import judge_result
+from bot.supervisor.planning import Planning
+from bot.supervisor.reducer import reduce_material
+from bot.supervisor.refiner import refine_brief
+from bot.supervisor.selector import select_answer
 from bot.supervisor.synthesizer import write_answer
+from bot.track_record import TrackRecord
 from handoff import events as ev
-from handoff.contracts import Member
-from handoff.effects import Effect, FetchAttachments, MakePlan, Post, RunSubtask, WriteAnswer
+from handoff.answering.answer import is_late
+from handoff.contracts import Terms
+from handoff.effects import (
+    Effect,
+    FetchAttachments,
+    HandUp,
+    JudgeConflicts,
+    JudgeResult,
+    MakePlan,
+    Post,
+    ReachDeadline,
+    ReduceMaterial,
+    RefineBrief,
+    ReviewAnswer,
+    RevisePlan,
+    RunSubtask,
+    WriteAnswer,
+)
+from handoff.inner import handed_up
 from handoff.job import Ask, Job
+from handoff.levels import below, crew_at, plan_of
+from handoff.planning.making import made_as
 from handoff.store.interface import Claim, Store, StoreError
 from specialists.dialogue import Model
-from specialists.registry import Specialist
+from specialists.registry import Crew
 
 log = logging.getLogger(__name__)
+
+NOBODY = Crew("", {})
+"""The crew that is no longer there."""
 
 
 class Shell:
     """What an instance does its work with. One serves all the jobs of an instance."""
 
-    def __init__(self, store: Store, thread: Thread, model: Model, crew: Mapping[str, Specialist]) -> None:
+    def __init__(self, store: Store, thread: Thread, model: Model, crew: Crew, limits: Limits, terms: Terms) -> None:
         self._store = store
         self._thread = thread
         self._model = model
         self._crew = crew
-        self._members = tuple(
-            Member(name=s.name, description=s.description, tier=s.tier, fallback=s.fallback or "")
-            for s in crew.values()
-        )
+        self._limits = limits
+        self._record = TrackRecord(limits.breakers.is_out)
+        self._planning = Planning(crew, model, self._record, terms)
 
     async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
         """Do it and say what happened. A bug ends its step visibly, in the thread and in the log."""
@@ -47,20 +77,69 @@ class Shell:
             raise
         except Exception as error:
             log.exception("job %s: %s broke", owner.claim.key.job, type(effect).__name__)
-            return _broken(effect, error, at=owner.now())
+            reason, at = _reason(error), owner.now()
+            return crew_broken(effect, owner.job, reason, at=at) or _broken(effect, reason, at=at)
 
     async def _perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
-        job, ask = _at(effect, owner)
+        job, ask = owner.at(effect.request)
+        model = self._limits.bound(payer_of(job, ask))
         if isinstance(effect, FetchAttachments):
             return await self._thread.fetch(owner.claim, ask)
         if isinstance(effect, MakePlan):
-            return await make_plan(effect, job, members=self._members, model=self._model, now=owner.now())
+            if effect.within:
+                return await plan_inside(effect, owner, planning=self._planning, model=model)
+            return await self._planning.plan(effect, job, model=model, now=owner.now())
         if isinstance(effect, RunSubtask):
-            return await run_subtask(effect, owner, crew=self._crew, model=self._model, store=self._store)
-        if isinstance(effect, WriteAnswer):
-            stream = await self._thread.begin_answer(owner.claim, job, ask, allowed=owner.shows)
-            return await write_answer(ask, model=self._model, on_text=stream.write, now=owner.now)
+            crew = self._crew.within(crew_at(ask, ask.work[effect.subtask].within)) or NOBODY
+            attempt = run_subtask(
+                effect, owner, crew=crew, model=model, store=self._store, breakers=self._limits.breakers
+            )
+            made = made_as(plan_of(ask, ask.work[effect.subtask].within), effect.specialist)
+            return await (attempt if made else self._record.watch(effect, attempt))  # a made one never works again
+        if isinstance(effect, JudgeResult | RefineBrief | RevisePlan):
+            return await self._supervise(effect, owner, ask, model)
+        if isinstance(effect, ReachDeadline | HandUp):
+            return _worked_out(effect, ask, owner.now())
+        if isinstance(effect, JudgeConflicts | ReduceMaterial | WriteAnswer | ReviewAnswer):
+            event = await self._answer(effect, owner, job, below(ask, effect.within), model)
+            return event.model_copy(update={"within": effect.within}) if effect.within else event
         return await self._post(effect, owner, job, ask)
+
+    async def _supervise(
+        self, effect: JudgeResult | RefineBrief | RevisePlan, owner: Owner, ask: Ask, model: Model
+    ) -> ev.Event:
+        """A look at a result, at a brief that failed, or at the plan."""
+        if isinstance(effect, JudgeResult):
+            view = below(ask, ask.work[effect.subtask].within)
+            return await judge_result(effect, view, model=model, now=owner.now)
+        if isinstance(effect, RefineBrief):
+            view = below(ask, ask.work[effect.subtask].within)
+            return await refine_brief(effect, view, model=model, now=owner.now)
+        planning = self._planning.within(crew_at(ask, effect.within)) or self._planning
+        return await planning.revise(effect, ask, model=model, now=owner.now())
+
+    async def _answer(
+        self,
+        effect: JudgeConflicts | ReduceMaterial | WriteAnswer | ReviewAnswer,
+        owner: Owner,
+        job: Job,
+        ask: Ask,
+        model: Model,
+    ) -> ev.Event:
+        """One step from the results to the answer. Where the critic reads it first, only the rewrite is streamed."""
+        if isinstance(effect, JudgeConflicts):
+            return await judge_conflicts(ask, model=model, now=owner.now)
+        if isinstance(effect, ReduceMaterial):
+            return await reduce_material(effect, ask, model=model, now=owner.now)
+        if isinstance(effect, ReviewAnswer):
+            return await review_answer(effect, ask, model=model, now=owner.now)
+        draft = ask.terms.critic and ask.draft is None and not is_late(ask, owner.now())
+        if ask.plan is not None and ask.plan.strategy == "select":
+            return await select_answer(ask, model=model, now=owner.now, faults=effect.faults, draft=draft)
+        on_text = None
+        if not draft and not ask.within:  # what a crew inside makes is for the one around it
+            on_text = (await self._thread.begin_answer(owner.claim, job, ask, allowed=owner.shows)).write
+        return await write_answer(ask, model=model, on_text=on_text, now=owner.now, faults=effect.faults, draft=draft)
 
     async def _post(self, effect: Post, owner: Owner, job: Job, ask: Ask) -> ev.Posted:
         sent = await self._thread.post(owner.claim, job, ask, effect.key, allowed=owner.shows)
@@ -82,22 +161,34 @@ class Shell:
         await self._thread.left(owner.claim.key, rests=owner.rests)
 
 
-def _at(effect: Effect, owner: Owner) -> tuple[Job, Ask]:
-    job = owner.job
-    ask = job.ask(effect.request) if job else None
-    if job is None or ask is None:
-        raise KeyError(effect.request)
-    return job, ask
+def _worked_out(effect: ReachDeadline | HandUp, ask: Ask, at: float) -> ev.Event:
+    """What follows from the job alone."""
+    if isinstance(effect, HandUp):
+        return handed_up(ask, ask.work[effect.subtask], at)
+    return ev.DeadlineReached(at=at, request=effect.request, subtask=effect.subtask)
 
 
-def _broken(effect: Effect, error: Exception, *, at: float) -> ev.Event:
+def _reason(error: Exception) -> str:
+    return f"an internal error ({type(error).__name__}); whoever runs me finds it in the log"
+
+
+def _broken(effect: Effect, reason: str, *, at: float) -> ev.Event:
     """What a bug leads to: the step fails, or (a message that cannot be drawn) the job goes on without it."""
-    reason = f"an internal error ({type(error).__name__}); whoever runs me finds it in the log"
     if isinstance(effect, Post):
         return ev.Posted(at=at, request=effect.request, key=effect.key, ts="", fault=reason)
     if isinstance(effect, RunSubtask):
         of = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
         return ev.AttemptFailed.model_validate({"at": at, **of, "kind": "tool", "message": reason})
+    if isinstance(effect, JudgeResult):
+        of = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
+        faults = (*effect.faults, *effect.doubts, f"it could not be checked ({reason})")
+        return ev.ResultJudged.model_validate({"at": at, **of, "verdict": "best_effort", "faults": faults})
+    if isinstance(effect, RefineBrief):
+        of = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
+        return ev.BriefRefined.model_validate({"at": at, **of, "fault": reason})
+    if isinstance(effect, RevisePlan):
+        about = {"request": effect.request, "within": effect.within, "subtask": effect.subtask}
+        return ev.PlanRevised.model_validate({"at": at, **about, "faults": (f"The planner broke ({reason}).",)})
     if isinstance(effect, FetchAttachments):
         return ev.AttachmentsFetched(at=at, request=effect.request, faults=(f"The attached files: {reason}",))
     step = "planning" if isinstance(effect, MakePlan) else "writing the answer"

@@ -7,12 +7,35 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from bot.lease import steady
-from handoff.effects import Effect, FetchAttachments, MakePlan, Post, RunSubtask, WriteAnswer
+from handoff.effects import (
+    Effect,
+    FetchAttachments,
+    HandUp,
+    JudgeConflicts,
+    JudgeResult,
+    MakePlan,
+    Post,
+    ReachDeadline,
+    ReduceMaterial,
+    RefineBrief,
+    ReviewAnswer,
+    RevisePlan,
+    RunSubtask,
+    WriteAnswer,
+)
 
 STEPS: dict[type[Effect], str] = {
     FetchAttachments: "reading the attached files",
     MakePlan: "planning",
+    RevisePlan: "revising the plan",
+    JudgeResult: "judging a result",
+    RefineBrief: "rewriting a brief",
+    ReachDeadline: "ending what is late",
+    JudgeConflicts: "judging contradictions",
+    ReduceMaterial: "condensing the results",
     WriteAnswer: "writing the answer",
+    ReviewAnswer: "reviewing the answer",
+    HandUp: "handing up what a crew made",
     Post: "posting a message",
 }
 

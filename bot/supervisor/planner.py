@@ -6,39 +6,58 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from bot.supervisor.making import Making
 from bot.supervisor.prompts import prompt
-from handoff.contracts import Artifact, Member, Usage
+from handoff.contracts import Artifact, Context, Member, Note, Usage
 from handoff.effects import MakePlan
 from handoff.events import PlanProposed, PlanRejected, RequestFailed
 from handoff.job import Ask, Job
-from handoff.plan_check import MAX_SUBTASKS, read_plan
-from specialists.dialogue import Message, Model, ModelCall, ModelError
+from handoff.packs import Pack, Piece, pack
+from handoff.planning.making import Allowance
+from handoff.planning.plan_check import MAX_SUBTASKS, check, read_plan
+from specialists.dialogue import Message, Model, ModelCall, ModelError, Withheld
 
 DEADLINE = 120.0
 MAX_TOKENS = 4096
 EARLIER = 1_200
 """Characters of each earlier answer in the thread that the planner is shown."""
+SHORT = 200
+"""The same where the thread is too long."""
+
+ADVICE = "Mention me again in a while; if it stays, ask whoever runs me to look at `leadhand check`."
 
 Planned = PlanProposed | PlanRejected | RequestFailed
 
 
-async def make_plan(effect: MakePlan, job: Job, *, members: Sequence[Member], model: Model, now: float) -> Planned:
-    """One try at a plan for the request. A second try is told the exact faults of the first."""
-    ask = job.ask(effect.request)
-    if ask is None:
-        raise KeyError(effect.request)
+async def ask_planner(
+    effect: MakePlan,
+    job: Job,
+    ask: Ask,
+    *,
+    members: Sequence[Member],
+    model: Model,
+    now: float,
+    context: int = Context().balanced,
+    making: Making | None = None,
+) -> Planned:
+    """One try at a plan for the request. A second try is told the exact faults of the first.
+
+    `context` is how many tokens the planner is given at most. `making` is what the crew allows to have made: without
+    it, prompt and schema say nothing of that.
+    """
     by_name = {member.name: member for member in members}
-    brief = describe(job, ask, members)
+    packed = describe(job, ask, members, context, effect.handoff.context if effect.handoff else ())
+    brief = packed.text
     if effect.faults:
         brief += "\n\n" + repair(effect.faults)
     call = ModelCall(
         purpose="planner",
-        system=prompt("planner"),
+        system=prompt("planner") + (making.words if making else ""),
         messages=(Message(role="user", text=brief),),
         tier="balanced",
         max_tokens=MAX_TOKENS,
         deadline=DEADLINE,
-        answer_schema=plan_schema(tuple(by_name)),
+        answer_schema=plan_schema(tuple(by_name), making.allowed if making else None),
     )
     try:
         turn = await model.reply(call)
@@ -48,17 +67,20 @@ async def make_plan(effect: MakePlan, job: Job, *, members: Sequence[Member], mo
             request=ask.id,
             step="planning",
             reason=str(error),
-            advice="Mention me again in a while; if it stays, ask whoever runs me to look at `leadhand check`.",
+            advice=(isinstance(error, Withheld) and error.advice) or ADVICE,
             usage=error.usage,
         )
     if turn.stop == "refused":
         return _refused(ask, turn.text, turn.usage, now)
-    plan, faults = read_plan(turn.text, by_name)
+    allowed = making.allowed if making else None
+    plan, faults = read_plan(turn.text, by_name, allowed, mended=bool(effect.faults))
     if turn.stop == "max_tokens" and plan is None:
         faults = ("The plan was cut off at the length limit; make it shorter.",)
+    of: dict[str, Any] = {"at": now, "request": ask.id, "within": ask.within}
     if plan is None:
-        return PlanRejected(at=now, request=ask.id, faults=faults, usage=turn.usage)
-    return PlanProposed(at=now, request=ask.id, plan=plan, members=tuple(members), usage=turn.usage)
+        return PlanRejected(**of, faults=faults, pack=packed.packed, usage=turn.usage)
+    reasons = tuple(f"taken as it is: {fault}" for fault in check(plan, by_name, allowed)) if effect.faults else ()
+    return PlanProposed(**of, plan=plan, reasons=reasons, pack=packed.packed, usage=turn.usage)
 
 
 def _refused(ask: Ask, text: str, usage: Usage, now: float) -> RequestFailed:
@@ -67,10 +89,14 @@ def _refused(ask: Ask, text: str, usage: Usage, now: float) -> RequestFailed:
     return RequestFailed(at=now, request=ask.id, step="planning", reason=reason, advice=advice, usage=usage)
 
 
-def describe(job: Job, ask: Ask, members: Sequence[Member]) -> str:
-    """What the planner sees: the request, one line a specialist, the files, and the thread so far."""
+def describe(job: Job, ask: Ask, members: Sequence[Member], context: int, notes: Sequence[Note] = ()) -> Pack:
+    """What the planner sees: the request, one line a specialist, the files, and the thread so far.
+
+    `notes` is what a crew inside the crew is given with its subtask: it sees them in the place of the thread.
+    Of a long thread what is oldest goes first; the request, the specialists and the files always stay.
+    """
     parts = ["# Request", ask.request.text.strip(), "", "# Specialists"]
-    parts += [f"- {member.name}: {member.description}" for member in members]
+    parts += [f"- {member.name}: {member.line}" for member in members]
     if files := _files(job, ask):
         parts += ["", "# Files", *(f"- {file.name} ({file.media_type}, {file.size} bytes)" for file in files)]
     if ask.file_faults:
@@ -78,10 +104,24 @@ def describe(job: Job, ask: Ask, members: Sequence[Member]) -> str:
     earlier = [other for other in job.asks if other.id != ask.id and other.request.at < ask.request.at]
     if earlier:
         parts += ["", "# Earlier in this thread"]
-        for other in earlier:
-            end = other.answer or (f"(no answer: {other.failure.reason})" if other.failure else "(no answer yet)")
-            parts += [f"## Asked: {other.request.text.strip()}", end[:EARLIER]]
-    return "\n".join(parts)
+    pieces = [Piece("the request", ("\n".join(parts),))]
+    pieces += [_earlier(other, age) for age, other in enumerate(earlier)]
+    pieces += [_note(note) for note in notes]
+    return pack(pieces, context)
+
+
+def _note(note: Note) -> Piece:
+    forms = (note.text, note.text[:EARLIER], note.text[:SHORT])
+    texts = dict.fromkeys(f"\n# Known: {note.source}\n{form}" for form in forms)
+    return Piece(note.source, tuple(texts))
+
+
+def _earlier(ask: Ask, weight: int) -> Piece:
+    end = ask.answer or (f"(no answer: {ask.failure.reason})" if ask.failure else "(no answer yet)")
+    asked = ask.request.text.strip()
+    whole = f"## Asked: {asked}\n{end[:EARLIER]}"
+    short = f"## Asked: {asked[:SHORT]}\n{end[:SHORT]}"
+    return Piece(f"asked before: {asked[:40]}", (whole, short, "") if len(short) < len(whole) else (whole, ""), weight)
 
 
 def _files(job: Job, ask: Ask) -> list[Artifact]:
@@ -95,25 +135,43 @@ def repair(faults: Sequence[str]) -> str:
 
 
 @cache
-def plan_schema(specialists: tuple[str, ...]) -> dict[str, Any]:
-    """The JSON Schema of a plan for this crew; naming the specialists in it keeps small models on the list."""
+def plan_schema(specialists: tuple[str, ...], allowed: Allowance | None = None) -> dict[str, Any]:
+    """The JSON Schema of a plan for this crew; naming the specialists in it keeps small models on the list.
+
+    Where some may be made there is no list: their names are the planner's own.
+    """
     text = {"type": "string"}
     subtask = {
         "id": text,
         "title": text,
         "intent": text,
-        "specialist": {"type": "string", "enum": list(specialists)},
+        "specialist": text if allowed else {"type": "string", "enum": list(specialists)},
         "after": {"type": "array", "items": text},
         "done_when": text,
         "tier": {"anyOf": [{"type": "string", "enum": ["fast", "balanced", "deep"]}, {"type": "null"}]},
+        "critical": {"type": "boolean"},
     }
     plan = {
         "goal": text,
-        "subtasks": {"type": "array", "items": _closed(subtask), "minItems": 1, "maxItems": MAX_SUBTASKS},
+        "subtasks": {"type": "array", "items": _closed(subtask), "maxItems": MAX_SUBTASKS},
         "strategy": {"type": "string", "enum": ["merge", "select", "reduce"]},
         "instruction": text,
+        "missing": {"type": "array", "items": text},
     }
+    if allowed:
+        made = {"type": "array", "items": _closed(_made(allowed)), "maxItems": allowed.at_most}
+        plan = {"made": made, **plan}
     return _closed(plan)
+
+
+def _made(allowed: Allowance) -> dict[str, Any]:
+    text = {"type": "string"}
+    tools = {"type": "array", "items": {"type": "string", "enum": list(allowed.tools)}}
+    return {
+        **dict.fromkeys(("name", "why", "description", "brief"), text),
+        **({"tools": tools} if allowed.tools else {}),
+        "tier": {"type": "string", "enum": list(allowed.tiers)},
+    }
 
 
 def _closed(properties: dict[str, Any]) -> dict[str, Any]:

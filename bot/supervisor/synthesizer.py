@@ -1,79 +1,202 @@
-"""The synthesizer: one streamed model call that writes the answer from what the specialists handed back."""
+"""The synthesizer: one model call that writes the answer from what the specialists handed back.
+
+It is streamed, but for a draft that the critic reads first: what people have seen cannot be taken back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import get_args
 
 from bot.supervisor.prompts import prompt
+from handoff.answering import disputes
+from handoff.answering.answer import beyond, contents, seconds_for, stage, told
+from handoff.answering.material import line, whole
+from handoff.answering.reducing import Stage
+from handoff.contracts import Severity, Usage
 from handoff.events import AnswerWritten
-from handoff.job import Ask, Work
+from handoff.job import Ask
+from handoff.packs import Pack, Piece, pack
+from handoff.work import Work
 from specialists.dialogue import Message, Model, ModelCall, ModelError
 
 DEADLINE = 180.0
 MAX_TOKENS = 8192
-WHOLE = 12_000
-"""Characters of a result's content that the synthesizer is given; a longer one is cut, and it is told so."""
+LEFT_OUT = 12
+"""Lines on what was left out that the model is told; the trace has all of them."""
+GRAVEST = 8
+"""Findings of a result that stay where there is no room for all."""
+LINE = 300
+"""Characters of each of them then."""
+_GRAVITY: tuple[Severity, ...] = get_args(Severity)
+
+OnText = Callable[[str], Awaitable[None]]
 
 
 async def write_answer(
-    ask: Ask, *, model: Model, on_text: Callable[[str], Awaitable[None]], now: Callable[[], float]
+    ask: Ask,
+    *,
+    model: Model,
+    on_text: OnText | None,
+    now: Callable[[], float],
+    faults: Sequence[str] = (),
+    draft: bool = False,
 ) -> AnswerWritten:
-    """The answer. Where the model cannot give one, the results themselves are the answer, and say so."""
+    """The answer. Where the model cannot give one, the results themselves are the answer, and say so.
+
+    `faults` are what the critic found in the last draft. A `draft` is not the answer yet: pass no `on_text` then.
+    """
+    described = describe(ask, below=repair(ask, faults))
     call = ModelCall(
         purpose="synthesizer",
         system=prompt("synthesizer"),
-        messages=(Message(role="user", text=describe(ask)),),
+        messages=(Message(role="user", text=described.text),),
         tier="balanced",
         max_tokens=MAX_TOKENS,
-        deadline=DEADLINE,
+        deadline=seconds_for(ask, now(), DEADLINE),
         on_text=on_text,
+        last=True,
     )
+    streamed, usage = "", Usage()
     try:
         turn = await model.reply(call)
     except ModelError as error:
-        text = plainly(ask, f"The parts could not be put together ({error}); here they are as they came.")
-        return AnswerWritten(at=now(), request=ask.id, text=text, usage=error.usage)
-    text = turn.text.strip()
-    if turn.stop == "refused" or not text:
-        text = plainly(ask, "The model declined to put the parts together; here they are as they came.")
-    elif turn.stop == "max_tokens":
-        text += "\n\n_(cut off at the length limit)_"
-    return AnswerWritten(at=now(), request=ask.id, text=text, usage=turn.usage)
+        text = instead(ask, f"The parts could not be put together ({error}); here they are as they came.")
+        usage = error.usage
+    else:
+        text, usage = turn.text.strip(), turn.usage
+        if turn.stop == "refused" or not text:
+            text = instead(ask, "The model declined to put the parts together; here they are as they came.")
+        elif turn.stop == "max_tokens":
+            text, streamed = text + "\n\n_(cut off at the length limit)_", turn.text.strip()
+        else:
+            streamed = text
+    text = disputes.with_contradictions(text, told(ask))
+    if streamed and on_text is not None and text != streamed:
+        await on_text(text.removeprefix(streamed))
+    return AnswerWritten(
+        at=now(),
+        request=ask.id,
+        text=text,
+        draft=draft,
+        unjudged=beyond(ask),
+        pack=described.packed,
+        usage=usage,
+    )
 
 
-def describe(ask: Ask) -> str:
-    """What the synthesizer sees: the request, the plan's goal and strategy, results and gaps."""
+def instead(ask: Ask, preface: str) -> str:
+    """What there is without a model: the draft, if there was one, else the results as they came."""
+    return ask.draft if ask.draft is not None else plainly(ask, preface)
+
+
+def describe(ask: Ask, *, ids: bool = False, below: str = "") -> Pack:
+    """What the synthesizer sees: the request, the plan's goal and strategy, results, contradictions and gaps.
+
+    `ids`: with the id of each result, where one is to be picked. `below` is what a role is given besides; it always
+    stays, as do the request, the plan and what contradicts itself or is missing.
+    """
     plan = ask.plan
     if plan is None:
         raise ValueError("an answer cannot be written before there is a plan")
-    parts = ["# Request", ask.request.text.strip(), "", "# Plan", f"{plan.goal} (strategy: {plan.strategy})"]
-    parts += ["", "# Results"]
-    for work in ask.work.values():
-        if work.result is not None:
-            parts += [*_result(work), ""]
+    head = ["# Request", ask.request.text.strip(), "", "# Plan", f"{plan.goal} (strategy: {plan.strategy})"]
+    head += ["", "# Results"]
+    at, lost = stage(ask), contents(ask)[1]
+    results = _condensed(ask, at) if at.rounds else _whole(ask, ids=ids)
+    rest = _rest(ask, at)
+    always = [Piece("the request", ("\n".join(head),)), Piece("the rest", ("\n".join(rest),)), Piece("below", (below,))]
+    packed = pack([*always, *results], ask.terms.context.balanced)
+    text = "\n".join([*head, *(f"{each}\n" for each in packed.texts[len(always) :]), *rest]).strip() + below
+    left_out = [*at.left_out, *(f"{ask.work[name].subtask.title}: {n} repeated passages" for name, n in lost.items())]
+    size = packed.packed
+    return Pack((text,), size.model_copy(update={"left_out": (*left_out, *size.left_out)}))
+
+
+def _rest(ask: Ask, at: Stage) -> list[str]:
+    """What the answer must tell besides the results."""
+    rest: list[str] = []
+    if conflicts := told(ask):
+        rest += ["# Contradictions", "Show each with both sides, their sources and how sure the judgement is."]
+        rest += [*(f"- {disputes.line(conflict)}" for conflict in conflicts), ""]
     if ask.gaps:
-        parts += ["# Gaps", *(f"- {gap}" for gap in ask.gaps), ""]
-    if plan.instruction:
-        parts += ["# Instruction", plan.instruction]
-    return "\n".join(parts).strip()
+        rest += ["# Gaps", *(f"- {gap}" for gap in ask.gaps), ""]
+    if left_out := (*at.left_out, *ask.let_go)[:LEFT_OUT]:
+        rest += ["# Left out for length", *(f"- {each}" for each in left_out), ""]
+    if ask.plan is not None and ask.plan.instruction:
+        rest += ["# Instruction", ask.plan.instruction]
+    return rest
 
 
-def _result(work: Work) -> list[str]:
+def repair(ask: Ask, faults: Sequence[str]) -> str:
+    """What the synthesizer is told of a draft that did not pass; nothing the first time."""
+    if not faults:
+        return ""
+    lines = [f"- {fault}" for fault in faults]
+    heading = "# Write it again with these mended, where the results bear them out"
+    return "\n\n" + "\n".join(["# Your last answer", ask.draft or "", "", heading, *lines])
+
+
+def _whole(ask: Ask, *, ids: bool) -> list[Piece]:
+    texts, _ = contents(ask)
+    pieces = []
+    for name, content in texts.items():
+        work = ask.work[name]
+        if work.result is None:
+            continue
+        forms = ["\n".join(_result(work, content, ids=ids))]
+        if len(work.result.summary) < len(content):
+            forms.append("\n".join(_result(work, f"{work.result.summary}\n(shortened: only its summary)", ids=ids)))
+        pieces.append(Piece(work.subtask.title, tuple(forms), weight=work.result.confidence))
+    return pieces
+
+
+def _condensed(ask: Ask, at: Stage) -> list[Piece]:
+    """The notes in the place of the results; a source or file that they do not name stands below them."""
+    pieces = [
+        Piece(note.source, (f"## {note.source}\n{note.text}", f"## {note.source}\n(left out for length)"))
+        for note in at.notes
+    ]
+    pieces += [piece for work in ask.own if (piece := _findings(work)) is not None]
+    below = [small for work in ask.own for small in _small_print(work)]
+    return [*pieces, Piece("sources and files", ("\n".join(dict.fromkeys(below)),))] if below else pieces
+
+
+def _findings(work: Work) -> Piece | None:
+    """The findings of a result, which no condensing touches: before any notes go, all but the gravest do."""
+    if work.result is None or not work.result.findings:
+        return None
+    gravest = sorted(work.result.findings, key=lambda one: (-_GRAVITY.index(one.severity), -one.confidence))
+    heading = f"## Findings: {work.subtask.title}"
+    told = [line(one) for one in gravest]
+    whole_list = "\n".join([heading, *told])
+    few = "\n".join([heading, *(each[:LINE] for each in told[:GRAVEST]), "(and more)"])
+    forms = (whole_list, few) if len(few) < len(whole_list) else (whole_list,)
+    return Piece(f"the findings of {work.subtask.title}", forms, weight=-1)
+
+
+def _result(work: Work, content: str, *, ids: bool) -> list[str]:
+    result = work.result
+    confidence = result.confidence if result else 0
+    named = f"[{work.subtask.id}] " if ids else ""
+    lines = [f"## {named}{work.subtask.title} ({work.specialist}, confidence {confidence})", content]
+    for small in _small_print(work):
+        lines += ["", small]
+    return lines
+
+
+def _small_print(work: Work) -> list[str]:
     result = work.result
     if result is None:
         return []
-    content = result.content or result.summary
-    if len(content) > WHOLE:
-        content = content[:WHOLE] + f"\n(… {len(content) - WHOLE:,} characters more)"
-    lines = [f"## {work.subtask.title} ({work.specialist}, confidence {result.confidence})", content]
+    lines = []
     if sources := list(dict.fromkeys(finding.source for finding in result.findings if finding.source)):
-        lines += ["", "Sources: " + "; ".join(sources)]
+        lines.append("Sources: " + "; ".join(sources))
     if result.artifacts:
-        lines += ["", "Files: " + ", ".join(artifact.name for artifact in result.artifacts)]
+        lines.append("Files: " + ", ".join(artifact.name for artifact in result.artifacts))
     return lines
 
 
 def plainly(ask: Ask, preface: str) -> str:
     """The results one after the other, without a model."""
-    results = [(work.subtask.title, work.result) for work in ask.work.values() if work.result is not None]
-    return "\n\n".join([preface, *(f"## {title}\n{result.content or result.summary}" for title, result in results)])
+    results = [(work.subtask.title, work.result) for work in ask.own if work.result is not None]
+    return "\n\n".join([preface, *(f"## {title}\n{whole(result)}" for title, result in results)])

@@ -1,0 +1,77 @@
+"""The critic: one model call that reads an answer against the request and the results, before people do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from bot.supervisor.prompts import prompt
+from bot.supervisor.replies import closed, json_object
+from bot.supervisor.synthesizer import describe as material
+from handoff.effects import ReviewAnswer
+from handoff.events import AnswerReviewed
+from handoff.job import Ask
+from handoff.packs import Pack
+from specialists.dialogue import Message, Model, ModelCall, ModelError
+
+DEADLINE = 90.0
+MAX_TOKENS = 1024
+MOST = 5
+FAULT = 300
+"""Characters of a fault that are kept."""
+
+_QUOTED = re.compile('["\u201c\u201e]([^"\u201c\u201d\u201e]+)["\u201c\u201d]')
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
+SCHEMA = closed({"faults": {"type": "array", "items": {"type": "string"}}})
+
+
+async def review_answer(effect: ReviewAnswer, ask: Ask, *, model: Model, now: Callable[[], float]) -> AnswerReviewed:
+    """What is wrong with the draft. Where the critic cannot say, the draft goes out, and the trace says why."""
+    if effect.late:
+        return AnswerReviewed(at=now(), request=ask.id, doubt="the time ran out before the critic had read it")
+    shown = describe(ask)
+    call = ModelCall(
+        purpose="critic",
+        system=prompt("critic"),
+        messages=(Message(role="user", text=shown.text),),
+        tier="balanced",
+        max_tokens=MAX_TOKENS,
+        deadline=DEADLINE,
+        answer_schema=SCHEMA,
+    )
+    of: dict[str, Any] = {"request": ask.id, "pack": shown.packed}
+    try:
+        turn = await model.reply(call)
+    except ModelError as error:
+        doubt = f"the critic could not be asked: {error}"
+        return AnswerReviewed(at=now(), **of, doubt=doubt, usage=error.usage)
+    faults = json_object(turn.text).get("faults")
+    if not isinstance(faults, list):
+        return AnswerReviewed(at=now(), **of, doubt="the critic gave no verdict", usage=turn.usage)
+    said = [" ".join(each.split())[:FAULT] for each in faults if isinstance(each, str) and each.strip()][:MOST]
+    founded = tuple(fault for fault in said if is_founded(fault, shown.text))
+    made_up = "; ".join(fault for fault in said if fault not in founded)
+    doubt = f"not taken, as nobody wrote what it quotes: {made_up}" if made_up else ""
+    return AnswerReviewed(at=now(), **of, faults=founded, doubt=doubt, usage=turn.usage)
+
+
+def is_founded(fault: str, shown: str) -> bool:
+    """Whether all that a fault quotes, and each figure of two digits or more, stands in what the critic was shown.
+
+    One that is made up would put its own mistake into the answer: then the draft is the better one.
+    """
+    flat = _flat(shown)
+    if any(_flat(quote) not in flat for quote in _QUOTED.findall(fault)):
+        return False
+    figures = set(_FIGURE.findall(flat))
+    return all(figure in figures for figure in _FIGURE.findall(_flat(fault)))
+
+
+def _flat(text: str) -> str:
+    return " ".join(re.sub(r"[*_`]", "", text).split()).casefold().strip(" .,;:…")
+
+
+def describe(ask: Ask) -> Pack:
+    """What the critic sees: what the synthesizer saw, and what it wrote."""
+    return material(ask, below=f"\n\n# Answer to review\n{ask.draft or ''}")

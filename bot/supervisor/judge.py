@@ -1,0 +1,134 @@
+"""The judge: one model call that looks at a result where the free checks leave doubt, or where much hangs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bot.supervisor.part import packed
+from bot.supervisor.prompts import prompt
+from bot.supervisor.replies import json_object
+from handoff.effects import JudgeResult
+from handoff.events import ResultJudged
+from handoff.job import Ask
+from handoff.packs import Pack, Piece, beginnings
+from handoff.work import Candidate, Work
+from specialists.dialogue import Message, Model, ModelCall, ModelError
+
+DEADLINE = 60.0
+MAX_TOKENS = 1024
+MAX_FAULTS = 5
+HEADING = "# Result to judge"
+
+_TEXT = {"type": "string"}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "verdict": {"type": "string", "enum": ["accept", "revise"]},
+        "faults": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"quote": _TEXT, "problem": _TEXT},
+                "required": ["quote", "problem"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["verdict", "faults"],
+    "additionalProperties": False,
+}
+
+
+async def judge_result(effect: JudgeResult, ask: Ask, *, model: Model, now: Callable[[], float]) -> ResultJudged:
+    """The verdict on a result. Faults that are certain need no model; one that fails leaves the doubts standing."""
+    of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
+    if effect.faults:
+        return ResultJudged(at=now(), **of, verdict="revise", by="checks", faults=effect.faults)
+    work = ask.work[effect.subtask]
+    shown = describe(ask, work, work.look or Candidate(_of(work)))
+    of["pack"] = shown.packed
+    call = ModelCall(
+        purpose="judge",
+        system=prompt("judge"),
+        messages=(Message(role="user", text=shown.text),),
+        tier="balanced",
+        max_tokens=MAX_TOKENS,
+        deadline=min(DEADLINE, ask.terms.subtask_seconds),
+        answer_schema=SCHEMA,
+    )
+    try:
+        turn = await model.reply(call)
+    except ModelError as error:
+        faults = (*effect.doubts, f"it could not be checked ({error})")
+        return ResultJudged(at=now(), **of, verdict="best_effort", faults=faults, usage=error.usage)
+    verdict, faults = read(turn.text, shown.text)
+    if verdict is None:
+        faults = (*effect.doubts, "it could not be checked (the judge gave no usable reply)")
+        return ResultJudged(at=now(), **of, verdict="best_effort", faults=faults, usage=turn.usage)
+    if verdict == "revise" and not faults:
+        faults = effect.doubts
+    accepted = verdict == "accept" or not faults
+    return ResultJudged(
+        at=now(),
+        **of,
+        verdict="accepted" if accepted else "revise",
+        faults=() if accepted else faults,
+        usage=turn.usage,
+    )
+
+
+def describe(ask: Ask, work: Work, candidate: Candidate) -> Pack:
+    """What the judge sees: the brief, its criterion, the doubts, the result, and the request and plan it serves.
+
+    What the tools said goes first where there is no room for all, then the findings, then the end of a long content.
+    """
+    result = candidate.result
+    parts = [f"Brief: {work.brief or work.subtask.intent}"]
+    if work.subtask.done_when:
+        parts.append(f"Criterion: {work.subtask.done_when}")
+    parts += [f"Doubt: {doubt}" for doubt in candidate.doubts]
+    parts += [f"It says it lacks: {gap}" for gap in result.gaps]
+    text = f"\n## Summary\n{result.summary}\n\n## Content\n{result.content}"
+    pieces = [Piece("the result", beginnings(text), weight=2)]
+    if result.findings:
+        said = "\n".join(
+            f"- {one.message} (source: {one.source or 'none'}; sure: {one.confidence})" for one in result.findings
+        )
+        pieces.append(Piece("its findings", (f"\n## Findings\n{said}", ""), weight=1))
+    if result.evidence:
+        said = "\n".join(result.evidence)
+        pieces.append(Piece("what its tools said", (f"\n## What its tools said\n{said}", "")))
+    return packed(ask, work, HEADING, parts, pieces)
+
+
+def read(text: str, shown: str) -> tuple[str | None, tuple[str, ...]]:
+    """A reply's verdict and faults; (None, ()) for one that cannot be read. `shown` is what they must quote from."""
+    given = json_object(text)
+    verdict = str(given.get("verdict", "")).strip().lower()
+    if not verdict.startswith(("accept", "revise")):
+        return None, ()
+    listed = given.get("faults")
+    faults = [_fault(one, _flat(shown)) for one in (listed if isinstance(listed, list) else [])]
+    return ("accept" if verdict.startswith("accept") else "revise"), tuple(filter(None, faults))[:MAX_FAULTS]
+
+
+def _fault(given: Any, shown: str) -> str:
+    """One fault in words. What it claims to quote and nobody wrote is left out: it would send the work astray."""
+    if not isinstance(given, dict):
+        return str(given).strip()[:600] if isinstance(given, str) else ""
+    quote, problem = (" ".join(str(given.get(name) or "").split())[:300] for name in ("quote", "problem"))
+    quote = quote.strip('"\u201c\u201d') if _flat(quote) in shown else ""
+    if not problem:
+        return f"“{quote}” is wrong." if quote else ""
+    return f"“{quote}”: {problem}" if quote else problem
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split()).casefold().strip("\"'\u201c\u201d.\u2026 ")
+
+
+def _of(work: Work) -> Any:
+    if work.result is None:
+        raise ValueError(f"{work.subtask.id} has no result to look at")
+    return work.result

@@ -1,0 +1,26 @@
+"""What those who look at one part are told of the whole: the request and the plan's goal, within their budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from handoff.job import Ask
+from handoff.levels import below
+from handoff.packs import Pack, Piece, pack
+from handoff.work import Work
+
+LONGEST = 2_000
+"""Characters of the request: the part has a brief of its own."""
+
+
+def packed(ask: Ask, work: Work, heading: str, about: Sequence[str], pieces: Sequence[Piece]) -> Pack:
+    """A brief on one subtask: under the heading what always stays, with the request and the goal; then the pieces.
+
+    `about` are its lines on the subtask.
+    """
+    view = below(ask, work.within)
+    whole = [f"The request it is a part of: {' '.join(view.request.text.split())[:LONGEST]}"]
+    if view.plan is not None:
+        whole.append(f"The plan: {view.plan.goal}")
+    head = Piece("the brief, the request and the plan", ("\n".join([heading, *about, *whole]),))
+    return pack([head, *pieces], view.terms.context.balanced)

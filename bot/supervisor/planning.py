@@ -1,0 +1,216 @@
+"""From a request to a plan: a rule of the crew where one fits, else the planner; then which equal, and the cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bot.models.prices import Priced
+from bot.supervisor.making import made_of, making_of
+from bot.supervisor.planner import Planned, ask_planner
+from bot.supervisor.replanner import ask_replanner
+from bot.track_record import TrackRecord
+from handoff.contracts import Escalation, Estimate, Made, Member, Plan, Terms, Tier
+from handoff.effects import MakePlan, RevisePlan
+from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
+from handoff.job import Ask, Job
+from handoff.levels import below, inner_plan
+from handoff.planning.estimates import CHARACTERS, Worker, estimates
+from handoff.planning.routing import route, spread
+from handoff.upsets import current
+from specialists.dialogue import Model
+from specialists.made import NotLent, built
+from specialists.registry import Crew
+from specialists.specialist import Specialist
+
+MEMBERS = 2
+"""Of a crew inside the crew that a subtask takes, as a rule of thumb."""
+SHOWN = 70
+"""Characters of what one specialist can do, where the crew is told to people."""
+
+
+class Planning:
+    """Makes the plans of one instance. Nothing here is kept: a plan that was not committed is made again.
+
+    `terms` are those of the settings: what the crew's own file says comes before them.
+    """
+
+    def __init__(self, crew: Crew, model: Model, record: TrackRecord, terms: Terms) -> None:
+        self._crew = crew
+        self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms})
+        self._model = model
+        self._record = record
+        self._inside = {path: Planning(inner, model, record, terms) for path, inner in crew.crews.items()}
+        specialists = (_member(one) for one in crew.specialists.values())
+        self._members = (*specialists, *(inner.as_member() for inner in self._inside.values()))
+        self._stand_ins = {name for group in crew.equals for name in group[1:]}
+        self._offered = tuple(member for member in self._members if member.name not in self._stand_ins)
+        self._workers = {one.name: _worker(one) for one in crew.specialists.values()}
+        self._making = making_of(crew)
+
+    def within(self, path: str) -> Planning | None:
+        """That of the crew with that path, at whatever level; None where there is none (any more)."""
+        if path == self._crew.path:
+            return self
+        return next((found for inner in self._inside.values() if (found := inner.within(path))), None)
+
+    def as_member(self) -> Member:
+        """The crew as the crew around it sees it."""
+        about = self._crew.about
+        return Member(
+            name=self._crew.path,
+            description=about.description,
+            cannot=about.cannot,
+            fallback=about.fallback,
+            crew=self._terms,
+        )
+
+    async def plan(
+        self, effect: MakePlan, job: Job, *, now: float, model: Model | None = None
+    ) -> Planned | AttemptFailed | Escalated:
+        """One try at a plan. No model is asked where a rule of the crew fits. `model` is that on the job's account.
+
+        For a subtask that a crew inside the crew is at, `job` is that of `handoff.inner.job_of`.
+        """
+        ask = job.ask(effect.request)
+        if ask is None:
+            raise KeyError(effect.request)
+        routed = None if effect.faults else route(job, ask, self._crew.rules, self._record.load)
+        if routed is not None:
+            of: dict[str, Any] = {"at": now, "request": ask.id, "within": ask.within}
+            event = PlanProposed(**of, plan=routed.plan, rule=routed.rule, reasons=routed.reasons)
+        else:
+            planned = await ask_planner(
+                effect,
+                job,
+                ask,
+                members=self._offered,
+                model=model or self._model,
+                now=now,
+                context=self._terms.context.balanced,
+                making=self._making,
+            )
+            if isinstance(planned, RequestFailed) and effect.within:
+                return _not_planned(effect, planned)
+            if not isinstance(planned, PlanProposed):
+                return planned
+            event = planned
+            if not event.plan.subtasks:
+                return _not_theirs(effect, event) if effect.within else self._nobody(event, ask)
+            plan, reasons = spread(event.plan, self._crew.equals, self._record.load)
+            made, why = made_of(plan, self._making)
+            reasons = (*event.reasons, *why, *reasons)
+            event = event.model_copy(update={"plan": plan, "members": made, "reasons": reasons})
+        members = (*self._members, *event.members)
+        event = event.model_copy(
+            update={"members": members, "terms": self._terms, "estimates": self.estimates(event.plan)}
+        )
+        return levelled(event, ask) if effect.within else event
+
+    async def revise(self, effect: RevisePlan, ask: Ask, *, now: float, model: Model | None = None) -> PlanRevised:
+        """One look at a plan that may be wrong. What it adds goes to the lightest of equals, as in a first plan."""
+        view = below(ask, effect.within)
+        upset = current(ask)
+        if upset is None or (upset.within, upset.subtask) != (effect.within, effect.subtask):
+            of = {"at": now, "request": ask.id, "within": effect.within, "subtask": effect.subtask}
+            return PlanRevised.model_validate({**of, "faults": ("There is nothing left to ask about.",)})
+        offered = [member for member in view.members.values() if member.name not in self._stand_ins]
+        event = await ask_replanner(view, upset, members=offered, model=model or self._model, now=now)
+        if event.plan is None:
+            return event
+        fresh = {change.subtask for change in event.changes if change.kind == "added"}
+        added = tuple(subtask for subtask in event.plan.subtasks if subtask.id in fresh)
+        given, _ = spread(event.plan.model_copy(update={"subtasks": added}), self._crew.equals, self._record.load)
+        theirs = {subtask.id: subtask for subtask in given.subtasks}
+        plan = event.plan.model_copy(update={"subtasks": tuple(theirs.get(one.id, one) for one in event.plan.subtasks)})
+        changed = {change.subtask for change in event.changes}
+        expected = tuple(one for one in self.estimates(plan) if one.subtask in changed)
+        return event.model_copy(update={"plan": plan, "estimates": expected})
+
+    def estimates(self, plan: Plan) -> tuple[Estimate, ...]:
+        """What each subtask is likely to take; nothing for a model that says its calls take no tokens."""
+        model = self._model
+        if isinstance(model, Priced) and model.price("balanced", 1_000_000, 0) == 0.0:
+            return ()
+
+        def price(tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
+            return model.price(tier, tokens_in, tokens_out) if isinstance(model, Priced) else None
+
+        made = {one.name: self._made(one) for one in plan.made}
+        workers = {**self._workers, **made, **{path: inner.worker() for path, inner in self._inside.items()}}
+        return estimates(plan, workers, self._record.past, price)
+
+    def worker(self) -> Worker:
+        """The crew as an estimate goes by it: its planner, and most often two of its members."""
+        workers = [*self._workers.values(), *(inner.worker() for inner in self._inside.values())]
+        turns = MEMBERS * sum(one.max_turns for one in workers) // len(workers)
+        prompt = sum(one.prompt for one in workers) // len(workers)
+        return Worker(tier="balanced", prompt=prompt, max_turns=turns, has_tools=True)
+
+    def _made(self, one: Made) -> Worker:
+        """What an estimate goes by of one made for a plan, which the crew may lend nothing any more."""
+        try:
+            return _worker(built(self._crew, one))
+        except NotLent:
+            return Worker(tier=one.tier, prompt=len(one.brief) // CHARACTERS, max_turns=1, has_tools=False)
+
+    def _nobody(self, event: PlanProposed, ask: Ask) -> RequestFailed:
+        """The end of a request of which nobody can do any part."""
+        return RequestFailed(
+            at=event.at,
+            request=ask.id,
+            step="planning",
+            reason="nobody in the crew can " + "; or ".join(event.plan.missing),
+            advice=f"Ask for what the crew can do, or have a specialist added. There are {_told(self._members)}.",
+            usage=event.usage,
+        )
+
+
+def _not_planned(effect: MakePlan, failed: RequestFailed) -> AttemptFailed:
+    """A crew inside the crew has no plan: its subtask goes up the ladder of the one around."""
+    of: dict[str, Any] = {"at": failed.at, "request": failed.request, "subtask": effect.within}
+    message = f"{failed.step}: {failed.reason}"
+    return AttemptFailed(**of, attempt=effect.attempt, kind="model", message=message, usage=failed.usage)
+
+
+def _not_theirs(effect: MakePlan, event: PlanProposed) -> Escalated:
+    """Nobody in a crew inside the crew can do any of it."""
+    of: dict[str, Any] = {"at": event.at, "request": event.request, "subtask": effect.within}
+    message = "nobody in that crew can " + "; or ".join(event.plan.missing)
+    escalation = Escalation(reason="out_of_scope", message=message)
+    return Escalated(**of, attempt=effect.attempt, escalation=escalation, usage=event.usage)
+
+
+def levelled(event: PlanProposed, ask: Ask) -> PlanProposed:
+    """The plan of a crew inside the crew, its ids as they are outside."""
+    plan = inner_plan(ask.work[event.within], event.plan)
+    names = dict(zip((one.id for one in event.plan.subtasks), (one.id for one in plan.subtasks), strict=True))
+    expected = tuple(one.model_copy(update={"subtask": names[one.subtask]}) for one in event.estimates)
+    return event.model_copy(update={"plan": plan, "estimates": expected})
+
+
+def _member(one: Specialist) -> Member:
+    return Member(
+        name=one.name,
+        description=one.description,
+        cannot=one.cannot,
+        tier=one.tier,
+        fallback=one.fallback or "",
+    )
+
+
+def _worker(one: Specialist) -> Worker:
+    offered: list[Mapping[str, object]] = [spec.parameters for spec in one.specs]
+    size = len(one.system) + sum(len(spec.name) + len(spec.description) for spec in one.specs)
+    size += sum(len(json.dumps(parameters, separators=(",", ":"))) for parameters in offered)
+    return Worker(tier=one.tier, prompt=size // CHARACTERS, max_turns=one.max_turns, has_tools=bool(one.tools))
+
+
+def _told(members: tuple[Member, ...]) -> str:
+    """Each specialist and what it can do, in a few words."""
+    told = []
+    for member in members:
+        can = member.description.partition(" Cannot ")[0].rstrip(".")
+        told.append(f"{member.name} ({can[:SHOWN] + '…' if len(can) > SHOWN else can})")
+    return ", ".join(told)

@@ -1,0 +1,118 @@
+"""The replanner: one model call that looks at a plan again, after something came up that it did not foresee."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from bot.supervisor.prompts import prompt
+from bot.supervisor.replies import closed
+from handoff.contracts import Member
+from handoff.events import PlanRevised
+from handoff.job import Ask
+from handoff.packs import Pack, Piece, pack
+from handoff.planning.revision import MAX_ADDED, read_revision
+from handoff.revising import touchable
+from handoff.work import SETTLED, Upset, Work
+from specialists.dialogue import Message, Model, ModelCall, ModelError
+
+DEADLINE = 60.0
+MAX_TOKENS = 3072
+HEADING = "# Plan under way"
+SUMMARY = 600
+"""Characters of each result that the planner is shown."""
+SHORT = 120
+"""The same where the plan is too long."""
+
+
+async def ask_replanner(
+    ask: Ask, upset: Upset, *, members: Collection[Member], model: Model, now: float
+) -> PlanRevised:
+    """What is to change in the plan of `ask`, which may be a view of what is inside a subtask.
+
+    A model that fails, or replies with what cannot be done, leaves the plan as it is, and the event says why.
+    """
+    of: dict[str, Any] = {"at": now, "request": ask.id, "within": upset.within, "subtask": upset.subtask}
+    packed = describe(ask, upset, members)
+    free = touchable(ask, upset)
+    call = ModelCall(
+        purpose="replanner",
+        system=prompt("replanner"),
+        messages=(Message(role="user", text=packed.text),),
+        tier="balanced",
+        max_tokens=MAX_TOKENS,
+        deadline=min(DEADLINE, ask.terms.subtask_seconds),
+        answer_schema=schema(sorted(free), [member.name for member in members]),
+    )
+    try:
+        turn = await model.reply(call)
+    except ModelError as error:
+        return PlanRevised(**of, faults=(f"The planner could not be asked ({error}).",), usage=error.usage)
+    made = read_revision(turn.text, ask, upset)
+    return PlanRevised(
+        **of, plan=made.plan, changes=made.changes, faults=made.faults, pack=packed.packed, usage=turn.usage
+    )
+
+
+def schema(free: list[str], specialists: list[str]) -> dict[str, Any]:
+    """The JSON Schema of a reply. Naming the ids that may change keeps small models on them."""
+    text = {"type": "string"}
+    ids = {"type": "string", "enum": free}
+    person = {"type": "string", "enum": specialists}
+    added = {
+        "id": text,
+        "title": text,
+        "intent": text,
+        "specialist": person,
+        "after": {"type": "array", "items": text},
+        "needed_by": {"type": "array", "items": ids},
+        "instead_of": {"type": "string", "enum": ["", *free]},
+        "done_when": text,
+        "why": text,
+    }
+    lists = {
+        "add": {"type": "array", "items": closed(added), "maxItems": MAX_ADDED},
+        "drop": {"type": "array", "items": closed({"id": ids, "needless": {"type": "boolean"}, "why": text})},
+        "reassign": {"type": "array", "items": closed({"id": ids, "specialist": person, "why": text})},
+        "rebrief": {"type": "array", "items": closed({"id": ids, "intent": text, "done_when": text, "why": text})},
+    }
+    return closed({"why": text, **lists})
+
+
+def describe(ask: Ask, upset: Upset, members: Iterable[Member]) -> Pack:
+    """What the planner sees: what was asked, the news, each part and where it stands, and the specialists.
+
+    Of results that are too long, the summary is cut.
+    """
+    free = touchable(ask, upset)
+    fixed = [HEADING, f"Asked: {ask.request.text.strip()}", f"Goal: {ask.plan.goal if ask.plan else ''}", ""]
+    said = "failed" if upset.cause == "failure" else "found"
+    fixed += ["# News", f"{upset.subtask} {said}: {upset.words}", "", "# Done or under way"]
+    pieces = [Piece("the request", ("\n".join(fixed),))]
+    live = [work for work in ask.own if not work.dropped]
+    pieces += [_there(work) for work in live if work.subtask.id not in free]
+    rest = ["", "# May change", *(_may_change(work) for work in live if work.subtask.id in free)]
+    rest += ["", "# Specialists", *(f"- {member.name}: {member.line}" for member in members)]
+    pieces.append(Piece("what may change", ("\n".join(rest),)))
+    return pack(pieces, ask.terms.context.balanced)
+
+
+def _there(work: Work) -> Piece:
+    head = f"- {work.subtask.id} ({work.specialist}, {_state(work)}): {work.subtask.title}"
+    said = " ".join(work.result.summary.split()) if work.result is not None else work.reason
+    forms = tuple(dict.fromkeys(f"{head}. {said[:most]}" if said else head for most in (SUMMARY, SHORT)))
+    return Piece(work.subtask.title, forms)
+
+
+def _state(work: Work) -> str:
+    if work.state == "complete":
+        return "done"
+    return "brought nothing" if work.state in SETTLED else "under way"
+
+
+def _may_change(work: Work) -> str:
+    one = work.subtask
+    after = f", after {', '.join(one.after)}" if one.after else ""
+    tried = f", failed {len(work.failures)} times" if work.failures else ""
+    check = f" Done when: {one.done_when}" if one.done_when else ""
+    return f"- {one.id} ({work.specialist}{after}{tried}): {one.title}. {work.brief or one.intent}{check}"
