@@ -113,7 +113,7 @@ async def _write_files(app: App, key: JobKey, folder: Path) -> list[Path]:
     job = await read_job(app, key)
     made = [
         artifact
-        for work in (job.latest.work.values() if job else ())
+        for work in (job.latest.own if job else ())
         for artifact in (work.result.artifacts if work.result else ())
         if artifact.publish_as != "nothing"
     ]

@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from handoff.job import SETTLED, Ask, Job, Work
+from bot.shown_levels import at_hand, title_of
+from handoff.answering import answer
+from handoff.effects import JudgeConflicts, ReduceMaterial, ReviewAnswer
+from handoff.job import Ask, Job
+from handoff.upsets import current
+from handoff.work import SETTLED, Work
 
 TITLE = 200
 """Characters of a job's title."""
@@ -46,16 +51,30 @@ def step(ask: Ask) -> str:
         return "reading the attached files"
     if ask.plan is None:
         return "planning"
-    works = list(ask.work.values())
-    if all(work.state in SETTLED for work in works):
-        return "writing the answer"
+    works = at_hand(ask)
+    return _answering(ask) if all(work.state in SETTLED for work in works) else _working(ask, works)
+
+
+def _working(ask: Ask, works: Sequence[Work]) -> str:
+    if current(ask) is not None and not any(work.state == "in_progress" for work in works):
+        return "taking a second look at the plan"
     for state in ("in_progress", "pending", "input_required"):
         if found := [work for work in works if work.state == state]:
-            return _names(found)
+            return _names(ask, found)
     return "working"
 
 
-def _names(works: Sequence[Work]) -> str:
-    shown = [f"{work.subtask.title[:STEP_TITLE]} ({work.specialist})" for work in works[:2]]
+def _answering(ask: Ask) -> str:
+    """Which of the steps from the results to the answer comes next."""
+    effect = answer.steps(ask, 0.0)[0][0]
+    if isinstance(effect, JudgeConflicts):
+        return "judging contradictions"
+    if isinstance(effect, ReduceMaterial):
+        return "condensing the results"
+    return "reviewing the answer" if isinstance(effect, ReviewAnswer) else "writing the answer"
+
+
+def _names(ask: Ask, works: Sequence[Work]) -> str:
+    shown = [f"{title_of(ask, work)[:STEP_TITLE]} ({work.specialist})" for work in works[:2]]
     more = len(works) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")

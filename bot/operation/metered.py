@@ -11,6 +11,7 @@ from typing import Any
 
 from bot.aside import Aside
 from bot.models.choosing import ChosenModel
+from bot.models.prices import Priced
 from bot.operation.metrics import Metrics
 from bot.owner import Owner, Performer
 from handoff import events as ev
@@ -29,7 +30,7 @@ class MeteredModel:
     def __init__(self, model: ChosenModel, metrics: Metrics) -> None:
         self._model = model
         self._metrics = metrics
-        self._provider = type(model).__module__.rpartition(".")[2]
+        self.provider = type(model).__module__.rpartition(".")[2]
 
     @property
     def label(self) -> str:
@@ -49,6 +50,10 @@ class MeteredModel:
         """See `Model.close`."""
         await self._model.close()
 
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
+        """See `Priced.price`; None for a model that cannot tell."""
+        return self._model.price(tier, tokens_in, tokens_out) if isinstance(self._model, Priced) else None
+
     async def reply(self, call: ModelCall) -> Turn:
         """See `Model.reply`. A call that is cancelled counts as cancelled."""
         began = time.perf_counter()
@@ -63,7 +68,7 @@ class MeteredModel:
             return turn
         finally:
             self._metrics.model_replied(
-                provider=self._provider,
+                provider=self.provider,
                 model=self._model.tiers[call.tier],
                 tier=call.tier,
                 outcome=outcome,
@@ -106,7 +111,9 @@ def metered_crew(crew: Crew, metrics: Metrics) -> Crew:
         name: dataclasses.replace(one, tools=tuple(_metered(tool, metrics) for tool in one.tools))
         for name, one in crew.specialists.items()
     }
-    return dataclasses.replace(crew, specialists=specialists)
+    lent = {name: _metered(tool, metrics) for name, tool in crew.lent.items()}
+    crews = {path: metered_crew(inner, metrics) for path, inner in crew.crews.items()}
+    return dataclasses.replace(crew, specialists=specialists, lent=lent, crews=crews)
 
 
 def _metered(tool: Tool, metrics: Metrics) -> Tool:
@@ -136,4 +143,4 @@ def _was_over(before: Job, ask: Ask) -> bool:
 
 def _end(ask: Ask) -> str:
     """How people saw it end: an answer with gaps is a partial one."""
-    return "partial" if ask.state == "completed" and ask.missing else ask.state
+    return "partial" if ask.state == "completed" and (ask.missing or (ask.plan and ask.plan.missing)) else ask.state

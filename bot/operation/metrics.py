@@ -46,6 +46,9 @@ class Metrics:
         )
         self._model_seconds = histogram("model_call_seconds", "How long a model's turn took.", LONG, "provider", "tier")
         self._tokens = counter("model_tokens", "Tokens to and from models.", "provider", "model", "tier", "direction")
+        self._withheld = counter("model_calls_withheld", "Calls of a model that were not made, by why.", "reason")
+        self._waits = histogram("model_call_wait_seconds", "How long calls waited for a rate or a slot.", LONG)
+        self._breakers = self._gauge("breaker", "Breakers that are not closed: 1 open, 0.5 half-open.", "name")
         self._tools = counter("tool_calls", "Calls of tools, by their outcome.", "tool", "outcome")
         self._slack = counter("slack_calls", "Calls to Slack's Web API, by their outcome.", "method", "outcome")
         self._limited = counter("slack_rate_limited", "Calls that Slack answered with 429.", "method")
@@ -83,6 +86,20 @@ class Metrics:
         self._model_seconds.labels(provider, tier).observe(seconds)
         self._tokens.labels(provider, model, tier, "in").inc(usage.tokens_in)
         self._tokens.labels(provider, model, tier, "out").inc(usage.tokens_out)
+
+    def withheld(self, reason: str) -> None:
+        """A call of a model was not made: breaker, rate, slots or budget."""
+        self._withheld.labels(reason).inc()
+
+    def waited(self, seconds: float) -> None:
+        """A call of a model waited so long for a rate or a slot."""
+        self._waits.observe(seconds)
+
+    def breakers(self, states: Mapping[str, str]) -> None:
+        """The breakers that are not closed, by their name, as the store tells."""
+        self._breakers.clear()
+        for name, state in states.items():
+            self._breakers.labels(name).set(1.0 if state == "open" else 0.5)
 
     def tool_ended(self, tool: str, outcome: str) -> None:
         """A tool ended: ok, failed (in words for the model), cut (its time was up) or broke (a bug)."""
@@ -124,10 +141,10 @@ class Metrics:
 
         return Counter(f"leadhand_{name}", about, labels, registry=self.registry)
 
-    def _gauge(self, name: str, about: str) -> Gauge:
+    def _gauge(self, name: str, about: str, *labels: str) -> Gauge:
         from prometheus_client import Gauge  # noqa: PLC0415 - the same
 
-        return Gauge(f"leadhand_{name}", about, registry=self.registry)
+        return Gauge(f"leadhand_{name}", about, labels, registry=self.registry)
 
     def _histogram(self, name: str, about: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
         from prometheus_client import Histogram  # noqa: PLC0415 - the same

@@ -65,4 +65,8 @@ class Watch:
             with contextlib.suppress(StoreError, TimeoutError):
                 async with asyncio.timeout(ANSWER_SECONDS):
                     used, limit = await self._store.memory()
+                    known = await self._store.counters.breakers()
+                    now = self._store.clock()
+                    states = {name: one.state(now) for name, one in known.items()}
+                    self.metrics.breakers({name: state for name, state in states.items() if state != "closed"})
         self.metrics.store_memory(used, limit)

@@ -64,8 +64,8 @@ class CardPainter:
                 await self._draw(*self._wanted)
 
     def _rows(self, ask: Ask) -> tuple[object, ...]:
-        rows = ((name, work.state, work.specialist, work.attempt) for name, work in ask.work.items())
-        return (ask.id, ask.state, ask.plan is not None, *rows)
+        rows = ((name, work.state, work.specialist, work.attempt, work.changed) for name, work in ask.work.items())
+        return (ask.id, ask.state, ask.plan is not None, ask.revising, *rows)
 
     async def _paint_on(self) -> None:
         try:

@@ -7,13 +7,14 @@ import unicodedata
 
 BROADCAST = re.compile(r"@(?=(?:channel|here|everyone)(?![^\W_]))", re.IGNORECASE)
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_ASCII_CONTROL = re.compile(r"[^\n\t -~]")
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
 def visible(text: str) -> str:
     """The text without control, zero-width, tag, bidi and filler characters; newlines and tabs stay."""
-    if text.isascii() and text.isprintable():
-        return text
+    if text.isascii():
+        return _ASCII_CONTROL.sub("", text)  # one by one takes long for a long text
     return "".join(_visible(character) for character in text)
 
 

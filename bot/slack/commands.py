@@ -24,6 +24,7 @@ from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.status import status_job, status_list, trace
 from bot.trace import events_json
 from handoff.contracts import Place
+from handoff.job import Job
 from handoff.store.interface import Entry
 
 log = logging.getLogger(__name__)
@@ -71,7 +72,9 @@ class Commands:
         if command.word in {"", "help"}:
             return help_message()
         if command.word == "status" and not job:
-            return status_list(await self._desk.jobs(command.team, command.user), await self._desk.trouble())
+            left = await self._desk.left(command.team, command.channel, command.user)
+            jobs = await self._desk.jobs(command.team, command.user)
+            return status_list(jobs, await self._desk.trouble(), left)
         if command.word not in {"status", "trace", "cancel", "release"}:
             known = "`status`, `trace JOB`, `cancel JOB`, `release JOB` and `help`"
             return note(f"I do not know “{clean(plain(command.word, 40))}”. There are {known}.")
@@ -112,7 +115,13 @@ class Commands:
     async def _status(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         del client
         found = await self._desk.job(command.team, job, command.user)
-        return note(_DENIED[found]) if isinstance(found, str) else status_job(found, self._desk.clock())
+        if isinstance(found, str):
+            return note(_DENIED[found])
+        return status_job(found, self._desk.clock(), await self._left(found))
+
+    async def _left(self, job: Job) -> list[str]:
+        """What is spent and left of the budgets that the job's latest request is paid from."""
+        return await self._desk.left(job.place.team, job.place.channel, job.latest.request.user, job.id)
 
     async def _trace(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         found = await self._desk.job(command.team, job, command.user)
@@ -121,12 +130,15 @@ class Commands:
         entries = await self._desk.trace(command.team, job, command.user)
         if isinstance(entries, str):
             return note(_DENIED[entries])
-        self._background.start(self._send(command, job, entries, client), "send a trace")
+        left = [] if isinstance(found, str) else await self._left(found)
+        self._background.start(self._send(command, job, entries, left, client), "send a trace")
         if isinstance(found, str):  # as JSON it can be told all the same
             return note(f"{_DENIED[found]} {IN_MESSAGES}")
-        return trace(found, entries, IN_MESSAGES)
+        return trace(found, entries, IN_MESSAGES, left)
 
-    async def _send(self, command: Command, job: str, entries: Sequence[Entry], client: AsyncWebClient) -> None:
+    async def _send(
+        self, command: Command, job: str, entries: Sequence[Entry], left: Sequence[str], client: AsyncWebClient
+    ) -> None:
         """A file cannot be ephemeral, so the trace goes to the person's direct messages."""
         try:
             direct = await client.conversations_open(users=command.user)
@@ -134,7 +146,7 @@ class Commands:
                 channel=direct["channel"]["id"],
                 filename=f"{job}.json",
                 title=f"Trace of {job}",
-                content=trace_json(job, entries),
+                content=trace_json(job, entries, left),
             )
         except Exception:
             place = Place(team=command.team, channel=command.channel, thread_ts="")
@@ -144,9 +156,10 @@ class Commands:
             raise
 
 
-def trace_json(job: str, entries: Sequence[Entry]) -> str:
-    """The whole log as one JSON object: `job`, and its `events` in order, each with its `seq`."""
-    return json.dumps({"job": job, "events": events_json(entries)}, indent=2, ensure_ascii=False)
+def trace_json(job: str, entries: Sequence[Entry], left: Sequence[str] = ()) -> str:
+    """The whole log as one JSON object: `job`, its `budgets` in words, and `events` in order, each with its `seq`."""
+    whole = {"job": job, **({"budgets": list(left)} if left else {}), "events": events_json(entries)}
+    return json.dumps(whole, indent=2, ensure_ascii=False)
 
 
 async def _unknown(ack: AsyncAck) -> None:

@@ -38,6 +38,12 @@ class Desk(Protocol):
     async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
         """Record a request; False for a duplicate. `refusal`: why it will not be worked on, told in the thread."""
 
+    async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
+        """Why a new request (its id is `ts`) cannot be paid for, and what to do; empty if they were told, else None."""
+
+    async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
+        """What is spent and left of each budget, a line each: that of the job only where one is named."""
+
     async def reply(
         self,
         place: Place,

@@ -138,6 +138,11 @@ class Listeners:
     async def _request(self, said: Incoming, client: AsyncWebClient) -> bool:
         request = Request(id=said.ts, user=said.user, text=said.text, at=time.time(), attachments=said.attachments)
         refusal = "" if said.text else ONLY_FILES if said.attachments else NO_REQUEST
+        over = await self._desk.over_budget(said.place, said.user, said.ts) if not refusal else None
+        if over is not None:
+            if over:
+                self._background.start(tell(client, said.place, said.user, note(over)), "tell of a budget")
+            return False
         new = await self._desk.request(said.place, request, dedupe=said.dedupe, refusal=refusal)
         if new:
             self._background.start(received(client, said.place.channel, said.ts), "react to a request")
@@ -150,7 +155,9 @@ class Listeners:
             return
         message = help_message()
         if word == "status":
-            message = status_list(await self._desk.jobs(said.place.team, said.user), await self._desk.trouble())
+            left = await self._desk.left(said.place.team, said.place.channel, said.user)
+            jobs = await self._desk.jobs(said.place.team, said.user)
+            message = status_list(jobs, await self._desk.trouble(), left)
         self._background.start(tell(client, said.place, said.user, message), f"answer {word}")
 
     async def on_stop(self, body: dict[str, Any], client: AsyncWebClient) -> None:

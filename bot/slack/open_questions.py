@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import logging
 
+from bot.shown_levels import title_of
 from bot.slack.lookup import key_of
 from bot.slack.outbox import Outbox
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import question_answered, question_dropped
 from bot.slack.web_calls import Allowed, Doubt, Refused
 from handoff import messages
-from handoff.job import Ask, Job, Work
+from handoff.job import Ask, Job
+from handoff.work import Work
 
 log = logging.getLogger(__name__)
 
 
 def closed_question(ask: Ask, work: Work, number: int) -> Outgoing | None:
     """How a question (counted from 1) looks once it is closed, or None while it is open."""
-    title = work.subtask.title
-    decision = next((one for one in work.decisions if one.question.number == number), None)
+    title = title_of(ask, work)
+    decision = next((one for one in work.answered if one.question.number == number), None)
     if decision is not None:
         return question_answered(title, decision)
     asked_last = work.question

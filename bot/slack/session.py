@@ -9,8 +9,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.web_calls import Allowed, Doubt, Gone, Refused, WebCalls
 from handoff.contracts import Place
-from handoff.job import RequestState
 from handoff.store.interface import StoreError
+from handoff.work import RequestState
 
 log = logging.getLogger(__name__)
 

@@ -28,8 +28,9 @@ from bot.slack.web_calls import Allowed, Doubt, Gone, Refused
 from handoff import messages
 from handoff.contracts import Artifact
 from handoff.events import AttachmentsFetched
-from handoff.job import Ask, Job, Work
+from handoff.job import Ask, Job
 from handoff.store.interface import Claim, JobKey, Store
+from handoff.work import Work
 
 log = logging.getLogger(__name__)
 
@@ -188,7 +189,7 @@ class Thread:
         released = before.aside is not None and after.aside is None
         if old is None or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask, allowed)
-        if taken_over or (goes_on and old is not None and any(work.decisions for work in old.work.values())):
+        if taken_over or (goes_on and old is not None and any(work.answered for work in old.work.values())):
             self._edit(key, close_open_questions(self._outbox, after, allowed=allowed), "close questions anew")
         if old is None or ask.refusal:
             return

@@ -16,6 +16,8 @@ MAX_SOURCES = 8
 MARKDOWN_LIMIT = 11_900
 """A little below the 12,000 characters that Slack takes in the markdown blocks of one message."""
 _WORTH_TELLING = 1.1
+SURE = 80
+"""How sure an answer is, 0 to 100, from which on it need not be said."""
 
 
 def answer(job: Job, ask: Ask, model_label: str) -> list[Outgoing]:
@@ -64,7 +66,7 @@ def cited(ask: Ask) -> list[str]:
     """The sources of all findings, each once, in the plan's order."""
     found = [
         finding.source.strip()
-        for work in ask.work.values()
+        for work in ask.own
         if work.result is not None
         for finding in work.result.findings
         if finding.source.strip()
@@ -75,10 +77,12 @@ def cited(ask: Ask) -> list[str]:
 def context_line(ask: Ask, model_label: str) -> str:
     """Model, tokens, cost and time, and the gain of working side by side where there is one."""
     parts = [clean(model_label, limit=200)]
+    if ask.sureness is not None and (ask.gaps or ask.sureness < SURE):
+        parts.append(f"{ask.sureness} % sure of what is there" if ask.gaps else f"{ask.sureness} % sure")
     parts += usage_words(ask.usage)
     parts.append(seconds((ask.written or ask.request.at) - ask.request.at))
     if ask.side_by_side > _WORTH_TELLING:
-        workers = sum(work.started is not None for work in ask.work.values())
+        workers = sum(work.started is not None and work.level is None for work in ask.work.values())
         parts.append(f"{workers} specialists side by side: {ask.side_by_side:.1f}x faster than one by one")
     return " · ".join(part for part in parts if part)
 
@@ -88,7 +92,8 @@ def usage_words(usage: Usage) -> list[str]:
     tokens = usage.tokens_in + usage.tokens_out
     words = []
     if tokens:
-        words.append(f"{tokens / 1000:.1f}k tokens" if tokens >= 1000 else f"{tokens} tokens")
+        thousands = f"{tokens / 1000:.1f}".removesuffix(".0")
+        words.append(f"{thousands}k tokens" if tokens >= 1000 else f"{tokens} tokens")
     if usage.cost is not None and tokens:
         words.append(f"${usage.cost:.4f}" if usage.cost < 0.01 else f"${usage.cost:.2f}")
     return words

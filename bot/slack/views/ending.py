@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.shown_levels import at_hand, title_of
 from bot.slack.text import clean, mention
 from bot.slack.views.answer import usage_words
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
 from handoff.doubts import PLEASE_CHECK
-from handoff.job import Ask, Job, Work
+from handoff.job import Ask, Job
+from handoff.work import Work
 
 _LISTED = 12
 
@@ -71,14 +73,14 @@ def set_aside(job: str, step: str, reason: str, *, user: str, readable: bool) ->
 
 
 def _progress(ask: Ask) -> list[Block]:
-    works = list(ask.work.values())
+    works = [work for work in at_hand(ask) if not work.dropped]
     groups = [
         ("Done", [work for work in works if work.state == "complete"]),
         ("In progress", [work for work in works if work.state in {"in_progress", "input_required"}]),
         ("Failed", [work for work in works if work.state == "error"]),
         ("Left", [work for work in works if work.state in {"pending", "skipped"}]),
     ]
-    lines = [f"*{name}:* {_titles(group)}" for name, group in groups if group]
+    lines = [f"*{name}:* {_titles(ask, group)}" for name, group in groups if group]
     return [section("\n".join(lines))] if lines else []
 
 
@@ -93,8 +95,8 @@ def _unknown(ask: Ask) -> list[Block]:
     ]
 
 
-def _titles(works: Sequence[Work]) -> str:
-    named = ", ".join(clean(work.subtask.title, limit=50) for work in works[:_LISTED])
+def _titles(ask: Ask, works: Sequence[Work]) -> str:
+    named = ", ".join(clean(title_of(ask, work), limit=50 + 30 * bool(work.within)) for work in works[:_LISTED])
     return f"{named} and {len(works) - _LISTED} more" if len(works) > _LISTED else named
 
 

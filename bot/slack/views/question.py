@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from bot.shown_levels import title_of
 from bot.slack.text import clean, mention, plain
 from bot.slack.views.outgoing import (
     BUTTON_VALUE_LIMIT,
@@ -15,7 +16,8 @@ from bot.slack.views.outgoing import (
     section,
 )
 from handoff.doubts import OPTIONS, PLEASE_CHECK, Doubt
-from handoff.job import Ask, Decision, Job, Question, Work
+from handoff.job import Ask, Job
+from handoff.work import Answered, Question, Work
 
 ANSWER = "answer:"
 """How the action_id of an answer's button starts; the number of the option follows."""
@@ -40,7 +42,7 @@ def question(job: Job, ask: Ask, work: Work) -> Outgoing:
     if work.question is None:
         raise ValueError(f"{work.subtask.id} asks nothing")
     who = mention(ask.request.user)
-    title = clean(work.subtask.title, limit=150)
+    title = clean(title_of(ask, work), limit=150)
     if work.question.doubt is not None:
         return _doubt(job, ask, work, work.question.doubt)
     options = [option.strip() for option in work.question.options if option.strip()][:MAX_BUTTONS]
@@ -69,7 +71,7 @@ def question(job: Job, ask: Ask, work: Work) -> Outgoing:
 
 def _doubt(job: Job, ask: Ask, work: Work, doubt: Doubt) -> Outgoing:
     """The question whether something was carried out: what it is, why nobody knows, and what each answer does."""
-    who, title = mention(ask.request.user), clean(work.subtask.title, limit=150)
+    who, title = mention(ask.request.user), clean(title_of(ask, work), limit=150)
     what, reason = clean(doubt.what, limit=400), clean(plain(doubt.reason, 300).rstrip("."))
     blocks = [
         section(
@@ -108,7 +110,7 @@ def choice_of(value: str) -> Choice | None:
     return Choice(texts[0], texts[1], texts[2], number, texts[3])
 
 
-def question_answered(work_title: str, answer: Decision) -> Outgoing:
+def question_answered(work_title: str, answer: Answered) -> Outgoing:
     """The question once it is answered: no buttons, and who decided what, when."""
     title = clean(work_title, limit=150)
     asked = section(f"*{title}* asked:\n{clean(answer.question.message, limit=_MESSAGE_LIMIT)}")

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bot.decided import decisions_at
+from bot.shown_levels import rows, title_of
 from bot.slack.text import clean, mention, plain, visible
 from bot.slack.views.answer import usage_words
-from bot.slack.views.card import card_title
-from bot.slack.views.outgoing import Outgoing, context, header, seconds, section
+from bot.slack.views.card import card_title, who
+from bot.slack.views.estimate import estimate_words, work_words
+from bot.slack.views.outgoing import Block, Outgoing, context, header, seconds, section
 from handoff import events as ev
+from handoff.contracts import Packed
 from handoff.job import Ask, Job
 from handoff.store.interface import Entry
+from handoff.work import Decision
 
 MAX_JOBS = 15
 MAX_LINES = 60
+MAX_LEFT = 20
+MAX_ROWS = 20
 _MARKS = {
     "submitted": ":hourglass_flowing_sand:",
     "working": ":gear:",
@@ -50,20 +57,25 @@ def job_line(line: JobLine) -> str:
     return f"{mark} `{plain(line.job, 20)}` {clean(plain(line.title, 100))} · {state} · {when}"
 
 
-def status_list(lines: Sequence[JobLine], trouble: str = "") -> Outgoing:
-    """My jobs, newest first. `trouble` says why no work is begun at the moment."""
+def status_list(lines: Sequence[JobLine], trouble: str = "", left: Sequence[str] = ()) -> Outgoing:
+    """My jobs, newest first. `trouble` says why no work is begun at the moment, `left` what budgets still hold."""
     ahead = (section(f":warning: Jobs wait at the moment. {clean(trouble, limit=500)}"),) if trouble else ()
     if not lines:
         text = "You have no jobs yet. Mention me in a channel, or write to me here, and say what you need."
-        return Outgoing(text=text, blocks=(*ahead, section(text)))
+        return Outgoing(text=text, blocks=(*ahead, section(text), *_left(left)))
     listed = [section(job_line(line)) for line in lines[:MAX_JOBS]]
     more = len(lines) - MAX_JOBS
     note = "`/leadhand status JOB` tells more of one." + (f" {more} older jobs are not shown." if more > 0 else "")
-    return Outgoing(text=f"Your jobs: {len(lines)}", blocks=(header("Your jobs"), *ahead, *listed, context(note)))
+    blocks = (header("Your jobs"), *ahead, *listed, *_left(left), context(note))
+    return Outgoing(text=f"Your jobs: {len(lines)}", blocks=blocks)
 
 
-def status_job(job: Job, now: float) -> Outgoing:
-    """One job in detail: its requests, and the subtasks of the latest."""
+def _left(left: Sequence[str]) -> list[Block]:
+    return [section("\n".join(f"• {clean(plain(line, 200))}" for line in left[:MAX_LEFT]))] if left else []
+
+
+def status_job(job: Job, now: float, left: Sequence[str] = ()) -> Outgoing:
+    """One job in detail: its requests, and the subtasks of the latest. `left`: what its budgets still hold."""
     blocks = [header(f"Job {job.id}")]
     for ask in job.asks[-5:]:
         mark = _MARKS.get(ask.state, "")
@@ -76,24 +88,27 @@ def status_job(job: Job, now: float) -> Outgoing:
     ask = job.latest
     if lines := list(_subtasks(ask, now)):
         blocks.append(section("\n".join(lines)))
+    blocks += _left(left)
     if words := usage_words(ask.usage):
         blocks.append(context(" · ".join(words)))
     return Outgoing(text=clean(card_title(ask, now), limit=500), blocks=tuple(blocks))
 
 
 def _subtasks(ask: Ask, now: float) -> Iterable[str]:
-    for work in list(ask.work.values())[:20]:
+    for work in rows(ask)[:MAX_ROWS]:
         took = work.duration if work.ended is not None else now - work.started if work.started is not None else 0.0
         why = f" · {clean(work.reason, limit=100)}" if work.reason else ""
         state = work.state.replace("_", " ")
-        yield f"• {clean(plain(work.subtask.title, 80))} · {work.specialist} · {state} · {seconds(took)}{why}"
+        cost = f" · {words}" if work.estimate is not None and (words := work_words(work)) else ""
+        yield f"• {clean(plain(title_of(ask, work), 110))} · {who(ask, work)} · {state} · {seconds(took)}{cost}{why}"
 
 
 def trace_timeline(job: Job, entries: Sequence[Entry]) -> str:
     """A short, readable timeline of a job's log: plain text, one line an event, turns of models left out."""
     lines: list[str] = []
     first: float | None = None
-    for entry in entries:
+    why = decisions_at(entries)
+    for place, entry in enumerate(entries):
         try:
             event = ev.load(entry.payload)
         except ValueError:
@@ -101,15 +116,20 @@ def trace_timeline(job: Job, entries: Sequence[Entry]) -> str:
             continue
         first = event.at if first is None else first
         if words := _words(event):
-            lines.append(f"{event.at - first:+8.1f}s  {plain(words, 160)}")
+            lines.append(f"{event.at - first:+8.1f}s  {plain(words, 160)}{_given(event)}")
+        lines.extend(f"{'':>9}  → {plain(_decided(one), 260)}" for one in why.get(place, ()))
     if len(lines) > MAX_LINES:
         half = MAX_LINES // 2
         lines = [*lines[:half], f"{'':>9}  … {len(lines) - MAX_LINES} lines left out …", *lines[-half:]]
     return visible("\n".join([f"Job {job.id}, {len(entries)} events", *lines]))
 
 
-def trace(job: Job, entries: Sequence[Entry], where: str) -> Outgoing:
-    """The timeline as a message. `where` says where the whole trace was sent."""
+def _decided(one: Decision) -> str:
+    return f"{one.subtask}: {one.what}: {one.why}" if one.subtask else f"{one.what}: {one.why}"
+
+
+def trace(job: Job, entries: Sequence[Entry], where: str, left: Sequence[str] = ()) -> Outgoing:
+    """The timeline as a message. `where` says where the whole trace was sent, `left` what its budgets still hold."""
     text = trace_timeline(job, entries).replace("`", "'")
     lines, shown = text.split("\n"), ""
     for line in lines:
@@ -118,7 +138,42 @@ def trace(job: Job, entries: Sequence[Entry], where: str) -> Outgoing:
             shown += "…\n"
             break
         shown += escaped + "\n"
-    return Outgoing(text=f"Trace of {job.id}", blocks=(section(f"```{shown}```"), context(where)))
+    return Outgoing(text=f"Trace of {job.id}", blocks=(section(f"```{shown}```"), *_left(left), context(where)))
+
+
+def _plan_words(event: ev.PlanProposed) -> str:
+    count = len(event.plan.subtasks)
+    expected = estimate_words(event.estimates)
+    words = f"plan of {count} subtask{'' if count == 1 else 's'}{f', {expected}' if expected else ''}"
+    for reason in event.reasons:
+        words += f"; {reason}"
+    for part in event.plan.missing:
+        words += f"; nobody can {part}"
+    return f"{_level(event.within)}{words}: {event.plan.goal}"
+
+
+def _level(within: str) -> str:
+    """Which subtask it is inside of, as the subtasks are told apart in a timeline."""
+    return f"{within}: " if within else ""
+
+
+def _revised_words(event: ev.PlanRevised) -> str:
+    if event.plan is None:
+        return f"{event.subtask}: plan kept: {' '.join(event.faults)}"
+    told = ", ".join(f"{change.subtask} {change.kind}" for change in event.changes)
+    expected = estimate_words(event.estimates)
+    return f"{event.subtask}: plan changed: {told}" + (f"; {expected}" if expected else "")
+
+
+def _answer_words(event: ev.AnswerWritten) -> str:
+    words = f"{_level(event.within)}{'draft' if event.draft else 'answer'} written, {len(event.text)} characters"
+    return words + (f"; chose {event.chosen}: {event.why}" if event.chosen else "")
+
+
+def _given(event: ev.Event) -> str:
+    """How much of its budget a model was given, where it was asked; what was left out is a decision of its own."""
+    pack = getattr(event, "pack", None)
+    return f" (given {pack.tokens:,} of {pack.budget:,} tokens)" if isinstance(pack, Packed) and pack.tokens else ""
 
 
 def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line for each kind of event
@@ -128,13 +183,27 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
         case ev.AttachmentsFetched():
             return f"{len(event.artifacts)} files read" + "".join(f"; {fault}" for fault in event.faults)
         case ev.PlanProposed():
-            return f"plan of {len(event.plan.subtasks)} subtasks: {event.plan.goal}"
+            return _plan_words(event)
         case ev.PlanRejected():
-            return "plan rejected: " + "; ".join(event.faults)
+            return f"{_level(event.within)}plan rejected: " + "; ".join(event.faults)
+        case ev.PlanRevised():
+            return _revised_words(event)
         case ev.AttemptStarted():
             return f"{event.subtask}: {event.specialist} starts (attempt {event.attempt}, {event.tier})"
         case ev.ResultReturned():
-            return f"{event.subtask}: done, confidence {event.result.confidence}: {event.result.summary}"
+            took = ", ".join(usage_words(event.result.usage))
+            done = f"done, confidence {event.result.confidence}" + (f", {took}" if took else "")
+            return f"{event.subtask}: {done}: {event.result.summary}"
+        case ev.ResultJudged():
+            return (
+                f"{event.subtask}: result {event.verdict.replace('_', ' ')} by the {event.by}: {' '.join(event.faults)}"
+            )
+        case ev.BriefRefined():
+            return f"{event.subtask}: brief rewritten: {event.intent or event.fault}"
+        case ev.DeadlineReached():
+            return f"{event.subtask or 'the request'}: the time is up"
+        case ev.WorkResumed():
+            return f"taken up again, after nobody worked on it for {event.away:.0f} s"
         case ev.AttemptFailed():
             return f"{event.subtask}: attempt {event.attempt} failed ({event.kind}): {event.message}"
         case ev.Escalated():
@@ -153,8 +222,16 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
             return f"{event.subtask}: begins {event.what}"
         case ev.ToolInDoubt():
             return f"{event.subtask}: not known whether it was done: {event.what} ({event.reason})"
+        case ev.ConflictsJudged():
+            told = "; ".join(f"{one.claim}: {one.verdict} ({one.reason})" for one in event.conflicts)
+            return f"{_level(event.within)}{len(event.conflicts)} possible contradictions judged: {told}"
+        case ev.MaterialReduced():
+            lost = f"; left out: {'; '.join(event.left_out)}" if event.left_out else ""
+            return f"{_level(event.within)}material condensed, round {event.round}, part {event.part}{lost}"
+        case ev.AnswerReviewed():
+            return f"{_level(event.within)}answer reviewed: " + ("; ".join(event.faults) or event.doubt or "no fault")
         case ev.AnswerWritten():
-            return f"answer written, {len(event.text)} characters"
+            return _answer_words(event)
         case ev.RequestFailed():
             return f"failed at {event.step}: {event.reason}"
         case ev.Posted():

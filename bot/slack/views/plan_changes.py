@@ -1,0 +1,24 @@
+"""What a second look at a plan changed in it, in words for the plan card."""
+
+from __future__ import annotations
+
+from bot.slack.text import plain
+from handoff.job import Ask
+from handoff.work import Work
+
+MAX_LINE = 500
+LOOKING = "a second look at the plan"
+"""What waits for the planner waits for this."""
+
+
+def row_words(work: Work) -> list[str]:
+    """What was changed in a row, and why; nothing for one that went, whose reason stands there already."""
+    return [work.changed] if work.changed and work.state != "skipped" else []
+
+
+def changes_line(ask: Ask) -> str:
+    """What was changed in all, in one line of plain text; empty for nothing."""
+    changed = [
+        f"{plain(work.subtask.title, 60)} ({work.changed.rstrip('.')})" for work in ask.work.values() if work.changed
+    ]
+    return plain("Plan changed: " + "; ".join(changed), MAX_LINE) if changed else ""
