@@ -54,7 +54,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         settings = read_settings()
         logs.configure(settings.log, verbose=options.verbose, level=level, secrets=settings.secrets)
-        return asyncio.run(_stoppable(_command(options)(options, settings)))
+        return asyncio.run(_stoppable(_command(options, settings)(options, settings)))
     except (SettingsError, StoreError) as error:
         print(f"leadhand: {error}", file=sys.stderr)
         return 1
@@ -72,7 +72,10 @@ async def _stoppable(work: Coroutine[Any, Any, int]) -> int:
     return await task
 
 
-def _command(options: argparse.Namespace) -> Callable[[argparse.Namespace, Settings], Coroutine[Any, Any, int]]:
+def _command(
+    options: argparse.Namespace, settings: Settings
+) -> Callable[[argparse.Namespace, Settings], Coroutine[Any, Any, int]]:
+    """The command, imported. Raises SettingsError before that where what it needs first is not set."""
     if options.command == "try":
         from bot.try_out import try_out  # noqa: PLC0415 - imports the workspace
 
@@ -81,6 +84,9 @@ def _command(options: argparse.Namespace) -> Callable[[argparse.Namespace, Setti
         from bot.check import check  # noqa: PLC0415 - imports Slack's client
 
         return check
+    from bot.settings import require_slack  # noqa: PLC0415 - not needed for --help
+
+    require_slack(settings)
     from bot.serve import serve  # noqa: PLC0415 - imports Bolt
 
     return serve
@@ -89,15 +95,25 @@ def _command(options: argparse.Namespace) -> Callable[[argparse.Namespace, Setti
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="leadhand", description=DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"leadhand {VERSION}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Command)
     _add_try(commands.add_parser("try", help="a Slack on your own machine with the bot in it; no account, no key"))
     for name, text in (
         ("run", "the bot on real Slack; settings come from the environment"),
         ("check", "prove tokens, scopes, Redis and models before anything runs"),
     ):
-        command = commands.add_parser(name, help=text, epilog=_environment(), formatter_class=_Raw)
+        command = commands.add_parser(name, help=text, formatter_class=_Raw)
         command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
     return parser
+
+
+class _Command(argparse.ArgumentParser):
+    """A command's own parser. Settings are imported for its help alone, if it lists them."""
+
+    def format_help(self) -> str:
+        """The help, with the settings below for a command that keeps their lines."""
+        if self.formatter_class is _Raw:
+            self.epilog = _environment()
+        return super().format_help()
 
 
 class _Raw(argparse.RawDescriptionHelpFormatter):

@@ -54,7 +54,7 @@ async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
     """Each verdict as soon as it is known."""
     try:
         crew = open_crew(settings)
-        yield Verdict("crew", f"{settings.crew}: {', '.join(crew.specialists)}")
+        yield Verdict("crew", f"{settings.crew}: {', '.join(crew.everyone)}")
     except SettingsError as error:
         yield Verdict("crew", fault=str(error))
     for proofs in (_bot, _way_in, _redis, _models):

@@ -35,7 +35,6 @@ async def serve(options: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _serve(settings: Settings, told: Told) -> None:
-    require_slack(settings)
     watch = Watch()
     crew = watch.crew(open_crew(settings))
     async with watch.door(settings.operation) as door, open_store(settings) as plain:
@@ -61,19 +60,6 @@ async def chosen_model(settings: Settings) -> ChosenModel:
         return await choose_model(settings.env)
     except ModelSettingsError as error:
         raise SettingsError(str(error)) from None
-
-
-def require_slack(settings: Settings) -> None:
-    """Raises SettingsError unless there is a token and a way in."""
-    if not settings.bot_token:
-        raise SettingsError(
-            "SLACK_BOT_TOKEN is not set. Install the app from manifest.yml and copy its token (xoxb-...), or use "
-            "`leadhand try`, which needs no Slack."
-        )
-    if not settings.app_token and not settings.signing_secret:
-        raise SettingsError(
-            "Neither SLACK_APP_TOKEN (Socket Mode) nor SLACK_SIGNING_SECRET (HTTP mode) is set; one of them is needed."
-        )
 
 
 @contextlib.asynccontextmanager

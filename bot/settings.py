@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from bot.limits.rules import BadLimit, Budget, Rules, Scope, read_budget, read_rates
+from handoff.contracts import Context, Terms
+
+Read = TypeVar("Read")
 Form = Literal["text", "json"]
 FORMS: Mapping[str, Form] = {"text": "text", "json": "json"}
 
@@ -31,6 +35,9 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+TERMS = Terms(confidence=80)
+LEAST_CONTEXT, MOST_CONTEXT = 1_000, 1_000_000
+_TIER = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?)(?P<k>k?)")
 OPERATION = Address("127.0.0.1", 9464, fixed=False)
 SECRET = re.compile(r"TOKEN|SECRET|KEY")
 
@@ -54,6 +61,8 @@ class Settings:
     admins: frozenset[str] = frozenset()
     log: Form = "text"
     operation: Address | None = None
+    terms: Terms = TERMS
+    rules: Rules = field(default_factory=Rules)
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -88,6 +97,11 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_MODEL_DEEP": "the model of the tier `deep`",
     "LEADHAND_DATA": "the folder of the embedded server and the local workspace",
     "LEADHAND_CREW": "the crew: a folder of specialists/crews, or a path; default general",
+    "LEADHAND_DEADLINE": "minutes of work after which a request is answered with what is there; default 30",
+    "LEADHAND_SUBTASK_DEADLINE": "seconds for all attempts at one subtask; default 300",
+    "LEADHAND_CONFIDENCE": "findings less sure than this, 0 to 100, stay out of the answer; default 80",
+    "LEADHAND_CONTEXT": "tokens of material that a model call is given at most, by tier; for models with a small "
+    "context. Default `fast 16k, balanced 32k, deep 64k`",
     "LEADHAND_PORT": "the port of HTTP mode; default 3000",
     "LEADHAND_SLOTS": "jobs that one instance works on at once; default 20",
     "LEADHAND_LEASE": "seconds after which another instance takes over; default 15",
@@ -95,6 +109,14 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_ADMINS": "Slack ids of people who may trace, cancel and release any job, with commas",
     "LEADHAND_OPERATION": "where /healthz, /readyz and /metrics are, host:port, or off; default 127.0.0.1:9464",
     "LEADHAND_LOG": "text, or json for one object a line; default text",
+    "LEADHAND_BREAKERS": "off: call a specialist or a model again and again although it fails; default on",
+    "LEADHAND_RATES": "requests and tokens a minute for each model, or for the model or provider named: "
+    "`50 requests, 40k tokens; claude-opus-5-5: 10 requests`",
+    "LEADHAND_AT_ONCE": "model calls that a workspace makes at once, in all instances together",
+    "LEADHAND_BUDGET_JOB": "what a job may spend: `$2.50, 400k tokens`, or one of the two",
+    "LEADHAND_BUDGET_PERSON": "what the jobs of one person may spend a day (UTC)",
+    "LEADHAND_BUDGET_CHANNEL": "what the jobs of one channel may spend a day",
+    "LEADHAND_BUDGET_DAY": "what all jobs of a workspace may spend a day",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
     "BRAVE_API_KEY": "search the web with Brave",
     "TAVILY_API_KEY": "search the web with Tavily",
@@ -121,7 +143,72 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         admins=frozenset(name.strip() for name in env.get("LEADHAND_ADMINS", "").split(",") if name.strip()),
         log=_form(env.get("LEADHAND_LOG", "") or Settings.log),
         operation=_operation(env.get("LEADHAND_OPERATION", "").strip()),
+        terms=_terms(env),
+        rules=_rules(env),
     )
+
+
+def require_slack(settings: Settings) -> None:
+    """Raises SettingsError unless there is a token and a way in."""
+    if not settings.bot_token:
+        raise SettingsError(
+            "SLACK_BOT_TOKEN is not set. Install the app from manifest.yml and copy its token (xoxb-...), or use "
+            "`leadhand try`, which needs no Slack."
+        )
+    if not settings.app_token and not settings.signing_secret:
+        raise SettingsError(
+            "Neither SLACK_APP_TOKEN (Socket Mode) nor SLACK_SIGNING_SECRET (HTTP mode) is set; one of them is needed."
+        )
+
+
+def _terms(env: Mapping[str, str]) -> Terms:
+    return Terms(
+        job_seconds=60 * _number(env, "LEADHAND_DEADLINE", TERMS.job_seconds / 60, low=0.01, high=100_000),
+        subtask_seconds=_number(env, "LEADHAND_SUBTASK_DEADLINE", TERMS.subtask_seconds, low=1, high=86_400),
+        confidence=int(_number(env, "LEADHAND_CONFIDENCE", TERMS.confidence, low=0, high=100)),
+        context=_context(env.get("LEADHAND_CONTEXT", "")),
+    )
+
+
+def _context(text: str) -> Context:
+    """The tiers that are named; those left out keep what they have."""
+    named = {}
+    for part in filter(None, (each.strip().lower() for each in text.split(","))):
+        found = _TIER.fullmatch(part)
+        tokens = int(float(found["number"]) * (1_000 if found["k"] else 1)) if found else 0
+        if found is None or found["tier"] in named or not LEAST_CONTEXT <= tokens <= MOST_CONTEXT:
+            raise SettingsError(
+                f"LEADHAND_CONTEXT is {text!r}; it takes a tier and its tokens, {LEAST_CONTEXT:,} to {MOST_CONTEXT:,}, "
+                "with commas: `fast 8k, balanced 16k`."
+            )
+        named[found["tier"]] = tokens
+    return Context.model_validate(named)
+
+
+def _rules(env: Mapping[str, str]) -> Rules:
+    breakers = env.get("LEADHAND_BREAKERS", "").strip().lower() or "on"
+    if breakers not in {"on", "off"}:
+        raise SettingsError(f"LEADHAND_BREAKERS is {breakers!r}; it takes on or off.")
+    budgets: dict[Scope, Budget | None] = {
+        "job": _limit(env, "LEADHAND_BUDGET_JOB", read_budget),
+        "person": _limit(env, "LEADHAND_BUDGET_PERSON", read_budget),
+        "channel": _limit(env, "LEADHAND_BUDGET_CHANNEL", read_budget),
+        "day": _limit(env, "LEADHAND_BUDGET_DAY", read_budget),
+    }
+    return Rules(
+        breakers=breakers == "on",
+        rates=_limit(env, "LEADHAND_RATES", read_rates),
+        at_once=int(_number(env, "LEADHAND_AT_ONCE", 0, low=1, high=10_000)),
+        budgets={scope: budget for scope, budget in budgets.items() if budget is not None},
+    )
+
+
+def _limit(env: Mapping[str, str], name: str, read: Callable[[str], Read]) -> Read:
+    text = env.get(name, "")
+    try:
+        return read(text)
+    except BadLimit as error:
+        raise SettingsError(f"{name} is {text!r}; {error}.") from None
 
 
 def _form(text: str) -> Form:
