@@ -8,7 +8,8 @@ from handoff.contracts import Usage
 from handoff.doubts import OPTIONS, Checked, verdict_of
 from handoff.effects import Post, RunSubtask
 from handoff.engine import outstanding
-from handoff.job import Job, Work
+from handoff.job import Job
+from handoff.work import Work
 from tests.handoff.test_engine import R, ask, asked, escalated, failed, job, planned, started, subtask
 
 OF = {"request": R, "subtask": "a", "attempt": 1}
@@ -42,7 +43,7 @@ def work(state: Job) -> Work:
 
 
 def running(state: Job) -> list[int]:
-    effects, _ = outstanding(state, 1000.0)
+    effects, _ = outstanding(state, 250.0)
     return [effect.attempt for effect in effects if isinstance(effect, RunSubtask)]
 
 
@@ -50,7 +51,7 @@ def test_a_doubt_is_asked_about_and_nothing_runs_meanwhile() -> None:
     state = job(*DOUBT)
     assert ask(state).state == "input_required"
     assert running(state) == []
-    effects, due = outstanding(state, 1000.0)
+    effects, due = outstanding(state, 250.0)
     assert Post(R, messages.question(R, "a", 1)) in effects
     assert due is None
     asking = work(state).question
@@ -76,7 +77,7 @@ def test_the_same_attempt_goes_on_with_what_a_person_said(text: str, verdict: st
     assert work(state).intents == ()
     assert work(state).attempt_started == 3.0 + 100.0, "its clock stood still while people were asked"
     assert work(state).unknown == (("post c1",) if verdict == "words" else ())
-    assert [(one.question.number, one.user, one.text) for one in work(state).decisions] == [(1, "U1", text)]
+    assert [(one.question.number, one.user, one.text) for one in work(state).answered] == [(1, "U1", text)]
     assert work(state).failures == ()
 
 
@@ -137,7 +138,7 @@ def test_a_doubt_about_a_call_that_has_an_outcome_changes_nothing() -> None:
 def test_the_next_attempt_is_told_what_was_written_and_what_may_have_been() -> None:
     log = (*OPEN, ended("c1"), begun("c2"), doubted("c2"), said("who knows"), begun("c3"), ended("c3", fails=True))
     state = job(*log, failed("a", at=200.0, transient=True))
-    (effect,) = [one for one in outstanding(state, 1000.0)[0] if isinstance(one, RunSubtask)]
+    (effect,) = [one for one in outstanding(state, 250.0)[0] if isinstance(one, RunSubtask)]
     assert effect.attempt == 2
     note = effect.handoff.context[-1].text
     assert note == "- carried out: post c1\n- may have been carried out: post c2"

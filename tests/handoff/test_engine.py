@@ -3,7 +3,7 @@
 from handoff import events as ev
 from handoff import messages
 from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request, Result, Subtask, Usage
-from handoff.effects import Effect, MakePlan, Post, RunSubtask, WriteAnswer
+from handoff.effects import Effect, MakePlan, Post, RefineBrief, RunSubtask, WriteAnswer
 from handoff.engine import apply, fold, outstanding
 from handoff.job import Ask, Job
 
@@ -199,14 +199,18 @@ def test_a_job_that_waits_for_people_has_nothing_to_do() -> None:
 
 def test_a_partial_result_is_kept_with_its_gap_when_nothing_more_helps() -> None:
     partial = Result(summary="half", content="half of it")
-    state = job(asked(), planned(subtask("a")), started("a"), escalated("a", "timeout", partial_result=partial))
+    late = escalated("a", "timeout", partial_result=partial).model_copy(update={"took": 300.0})
+    state = job(asked(), planned(subtask("a")), started("a"), late)
     assert ask(state).work["a"].state == "complete"
     assert ask(state).answer == "half of it"
     assert ask(state).gaps == ("which one?",)
 
 
-def test_a_stronger_tier_follows_low_confidence() -> None:
+def test_a_stronger_tier_follows_low_confidence_and_a_brief_that_could_not_be_rewritten() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), escalated("a", "confidence_too_low"))
+    assert RefineBrief(R, "a", 1) in effects(state)
+    assert running(state) == []
+    state = apply(state, ev.BriefRefined(at=5, request=R, subtask="a", attempt=1))
     (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
     assert effect.tier == "deep"
 
@@ -261,6 +265,27 @@ def test_a_second_mention_waits_its_turn_and_knows_the_first() -> None:
     assert state.current is not None
     assert state.current.id == "2.0"
     assert MakePlan("2.0") in effects(state)
+
+
+def test_an_end_that_people_have_seen_stays_an_end_whatever_policy_is_today() -> None:
+    """A ladder of an earlier release gave up here; today's would have the brief rewritten."""
+    rows = planned(subtask("a"), subtask("b", "a"))
+    log: list[ev.Event] = [asked(), rows, started("a"), failed("a", kind="bad_reply")]
+    state = job(*log)
+    assert isinstance(effects(state)[-1], RefineBrief)
+    state = _posted(state, messages.card(R), messages.answer(R), messages.card_end(R))
+    assert ask(state).state == "failed"
+    assert state.current is None
+    assert effects(state) == []
+    state = job(log[0], planned(subtask("a"), subtask("b")), *log[2:], started("b"), returned("b"))
+    state = _posted(state, messages.card(R), messages.answer(R), messages.card_end(R))
+    assert ask(state).over, "with a part that came back, too"
+
+
+def test_an_attempt_that_began_without_the_rung_of_today_is_gone_on_with() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), failed("a", kind="bad_reply"), started("a", attempt=2))
+    assert running(state) == [("a", 2, "analyst")], "its brief need not be rewritten first"
+    assert not any(isinstance(effect, RefineBrief) for effect in effects(state))
 
 
 def test_events_survive_their_json() -> None:

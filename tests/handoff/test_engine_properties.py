@@ -1,5 +1,6 @@
 """Whatever specialists do, a job comes to exactly one end, within its caps."""
 
+import json
 import random
 from typing import Any
 
@@ -7,12 +8,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.contracts import Escalation, Member, Place, Plan, Request, Result, Subtask
+from handoff.contracts import Change, Escalation, Finding, Member, Place, Plan, Request, Result, Subtask, Usage
 from handoff.doubts import OPTIONS
-from handoff.effects import Effect, FetchAttachments, MakePlan, Post, RunSubtask, WriteAnswer
+from handoff.effects import (
+    Effect,
+    JudgeResult,
+    MakePlan,
+    Post,
+    ReachDeadline,
+    RefineBrief,
+    RevisePlan,
+    RunSubtask,
+    WriteAnswer,
+)
 from handoff.engine import apply, fold, outstanding
-from handoff.job import ENDED, Job, Work
-from handoff.policy import MAX_FAILURES, MAX_QUESTIONS
+from handoff.job import ENDED, Job
+from handoff.levels import below
+from handoff.planning.revision import Revision, read_revision
+from handoff.policy import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
+from handoff.revising import touchable
+from handoff.upsets import current
+from handoff.work import Work
 
 MEMBERS = tuple(Member(name=name, fallback=fallback) for name, fallback in [("a", "b"), ("b", "c"), ("c", "")])
 REPLIES = ("that", *OPTIONS)
@@ -30,10 +46,39 @@ def acyclic_plan(rng: random.Random) -> Plan:
                 intent="do all of this",
                 specialist=rng.choice("abc"),
                 after=tuple(sorted(other for other in names[:n] if rng.random() < 0.4)),
+                critical=rng.random() < 0.2,
             )
             for n, name in enumerate(names)
         ),
     )
+
+
+def wild_reply(rng: random.Random, ids: list[str], crew: list[str]) -> dict[str, Any]:
+    """What a planner may say of a plan under way: some of it can be done."""
+
+    def some(most: int) -> list[str]:
+        return rng.sample([*ids, *(["ghost"] if rng.random() < 0.1 else ())], min(rng.randint(0, most), len(ids)))
+
+    fresh = [f"n{rng.randint(0, 999)}" for _ in range(rng.choice((0, 0, 0, 1, 1, 1, 1, 2, 2, 8)))]
+    return {
+        "why": "w",
+        "add": [
+            {
+                "id": name,
+                "title": name,
+                "intent": f"List the prices of tea in Oslo for {name}.",
+                "specialist": rng.choice([*crew, *crew, *crew, "x"]),
+                "after": [*some(1), *(fresh[:1] if rng.random() < 0.2 else ())],
+                "needed_by": some(1) if rng.random() < 0.3 else [],
+                "instead_of": rng.choice(["", rng.choice(ids)]),
+                "why": "w" if rng.random() < 0.9 else "",
+            }
+            for name in fresh
+        ],
+        "drop": [{"id": name, "needless": rng.random() < 0.6, "why": "w"} for name in some(2)],
+        "reassign": [{"id": name, "specialist": rng.choice(crew), "why": "w"} for name in some(1)],
+        "rebrief": [{"id": name, "intent": "Count the cups in Bergen.", "why": "w"} for name in some(1)],
+    }
 
 
 class World:
@@ -44,6 +89,14 @@ class World:
         self.now = 1000.0
         self.attempts: dict[str, int] = {}
         self.answers = 0
+        self.looks: dict[str, int] = {}
+        self.refined: dict[str, int] = {}
+        self.revised = 0
+        self.outcomes: tuple[str, ...] = OUTCOMES
+
+    def content(self) -> str:
+        """What a result says."""
+        return "c"
 
     def perform(self, job: Job, effect: Effect) -> list[ev.Event]:
         at = self.now
@@ -56,8 +109,42 @@ class World:
             return [ev.Posted(at=at, request=effect.request, key=effect.key, ts=str(at))]
         if isinstance(effect, WriteAnswer):
             return [ev.AnswerWritten(at=at, request=effect.request, text="the answer")]
-        assert not isinstance(effect, FetchAttachments)
+        if isinstance(effect, JudgeResult | RefineBrief | ReachDeadline):
+            return [self.supervised(effect)]
+        if isinstance(effect, RevisePlan):
+            return [self.revision(job, effect)]
+        assert isinstance(effect, RunSubtask)
         return self.attempt(job, effect)
+
+    def revision(self, job: Job, effect: RevisePlan) -> ev.Event:
+        """What a planner says that has no sense, read as any planner's words are; or a plan that nobody checked."""
+        self.revised += 1
+        ask = job.ask(effect.request)
+        assert ask is not None
+        upset = current(ask)
+        assert upset is not None
+        view = below(ask, effect.within)
+        ids = sorted(touchable(ask, upset)) if self.rng.random() < 0.8 else list(view.work)
+        made = read_revision(json.dumps(wild_reply(self.rng, ids, list(view.members))), view, upset)
+        if view.plan is not None and self.rng.random() < 0.1:
+            made = Revision(acyclic_plan(self.rng), (Change(kind="dropped", subtask="s0", why="w"),))
+        of = {"at": self.now, "request": effect.request, "within": effect.within, "subtask": effect.subtask}
+        return ev.PlanRevised.model_validate(
+            {**of, "plan": made.plan, "changes": made.changes, "faults": made.faults, "usage": Usage(calls=1)}
+        )
+
+    def supervised(self, effect: JudgeResult | RefineBrief | ReachDeadline) -> ev.Event:
+        """What the judge, the refiner or the clock says."""
+        if isinstance(effect, ReachDeadline):
+            return ev.DeadlineReached(at=self.now, request=effect.request, subtask=effect.subtask)
+        of: dict[str, Any] = {"at": self.now, "request": effect.request, "subtask": effect.subtask}
+        of["attempt"] = effect.attempt
+        if isinstance(effect, RefineBrief):
+            self.refined[effect.subtask] = self.refined.get(effect.subtask, 0) + 1
+            return ev.BriefRefined(**of, intent=self.rng.choice(("", "do it in another way")))
+        self.looks[effect.subtask] = self.looks.get(effect.subtask, 0) + 1
+        verdict = self.rng.choice(("accepted", "revise", "revise", "best_effort"))
+        return ev.ResultJudged(**of, verdict=verdict, faults=("“c”: wrong",) if verdict != "accepted" else ())
 
     def attempt(self, job: Job, effect: RunSubtask) -> list[ev.Event]:
         ask = job.ask(effect.request)
@@ -71,10 +158,14 @@ class World:
         of = {"at": self.now, "request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
         log: list[ev.Event] = [ev.AttemptStarted(**of, specialist=effect.specialist, tier=effect.tier)]
         log += self.writes(work, of)
-        outcome = self.rng.choice(OUTCOMES)
-        result = Result(summary="s", content="c")
+        outcome = self.rng.choice(self.outcomes)
+        findings = (Finding(message="it is not so", where="plan"),) if self.rng.random() < 0.3 else ()
+        result = Result(summary="s", content=self.content(), findings=findings)
         if outcome == "result":
-            log.append(ev.ResultReturned(**of, result=result))
+            doubts = self.rng.choice(((), (), ("is it so?",)))
+            faults = self.rng.choice(((), (), ("it is not so",)))
+            took = self.rng.choice((0.0, 1.0, 120.0))
+            log.append(ev.ResultReturned(**of, result=result, doubts=doubts, faults=faults, took=took))
         elif outcome in {"model", "tool", "bad_reply"}:
             log.append(ev.AttemptFailed(**of, kind=outcome, message="m"))
         elif outcome == "passing":
@@ -136,5 +227,9 @@ def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int |
     assert ask.state in ENDED
     assert world.answers == 1
     assert (ask.answer is None) == (ask.state != "completed")
-    assert all(count <= MAX_FAILURES + MAX_QUESTIONS for count in world.attempts.values())
+    assert all(count <= MAX_FAILURES + MAX_QUESTIONS + MAX_ROUNDS for count in world.attempts.values())
+    assert all(count <= MAX_ROUNDS for work in ask.work.values() for count in [work.rounds])
+    assert all(count <= 1 for count in world.refined.values()), "a brief is rewritten once"
+    assert world.revised == ask.revisions <= MAX_REVISIONS or ask.cancelled_by
+    assert all(len(work.failures) <= MAX_FAILURES for work in ask.work.values())
     assert fold(ev.load(ev.dump(event)) for event in log) == job, "a replay of the stored log gives the same job"

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from handoff import events as ev
 from handoff.contracts import Place, Plan, Request, Result, Subtask
 from handoff.engine import apply, fold, outstanding
-from handoff.job import ENDED, Job, replace
+from handoff.job import ENDED, Job
 from handoff.opening import _that_matter, open_log
 from handoff.upcasters import NewerEvent
+from handoff.work import replace
 from tests.bench.long_log import long_log
 from tests.handoff.test_engine_properties import MEMBERS, REPLIES, World
 
@@ -193,6 +194,15 @@ def test_lines_that_do_not_matter_are_not_read() -> None:
     assert any(work.checkpoints for work in whole.latest.work.values()), "those of the attempts under way are kept"
     damaged = [line if line in kept else line.replace('"turn":{', '"turn":{{') for line in lines]
     assert open_log(damaged) == whole, "what an attempt left that is over may even be damaged"
+
+
+def test_a_look_at_a_result_keeps_nobody_from_not_reading_what_ended() -> None:
+    judged = ev.ResultJudged(**of("s0"), verdict="accepted")
+    refined = ev.BriefRefined(**of("s0"), intent="i")
+    log = [*begun("s0", "s1"), ended("s0"), judged, refined, ended("s1")]
+    lines = [ev.dump(event) for event in log]
+    assert not any("TurnTaken" in line for line in _that_matter(lines))
+    assert open_log(lines) == fold(log)
 
 
 def test_opening_grows_as_the_log_does() -> None:

@@ -2,7 +2,8 @@
 
     python -m tests.versions.record FOLDER
 
-Done once for each schema, by the last release that writes it (see `logs_v1`); later releases must read them.
+Done once for each schema, by the last release that writes it (see `logs_v1`); later releases must read them. Those of
+a schema that no release has yet are written again whenever what it says is changed.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from typing import Any
 from handoff.events import SCHEMA
 from handoff.job import Ask, Job
 from handoff.store.embedded import start_embedded, stop_embedded
+from specialists.registry import Crew
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
+from tests.specialists.far_side import far_side
 from tests.system.brains import (
     Gate,
     Words,
@@ -33,14 +36,44 @@ from tests.system.brains import (
     subtask,
 )
 from tests.system.scene import SAMPLE, Scene, Talk, scene_on
+from tests.system.test_write_tools import clerk, crew_with, doubt
+from tests.versions import looks
 
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
+LOOKS = 3
+"""The schema that has second looks, and crews inside the crew."""
 QUESTION = "why did churn rise by region? draft a short note to the board"
 
 
-def summary(job: Job) -> dict[str, Any]:
-    """What matters of a job's state, as JSON."""
-    return {"id": job.id, "seq": job.seq, "asks": [_ask(ask) for ask in job.asks]}
+def summary(job: Job, schema: int = SCHEMA) -> dict[str, Any]:
+    """What matters of a job's state, as JSON, as far as that schema has it."""
+    asks = [{**_ask(ask), **(_looked_at(ask) if schema >= LOOKS else {})} for ask in job.asks]
+    return {"id": job.id, "seq": job.seq, "asks": asks}
+
+
+def _looked_at(ask: Ask) -> dict[str, Any]:
+    """What schema 3 added: second looks, and crews inside the crew."""
+    return {
+        "conflicts": [(one.claim, one.verdict, one.favours) for one in ask.conflicts or ()],
+        "revisions": ask.revisions,
+        "made": [name for name, member in ask.members.items() if member.made],
+        "decided": [(one.subtask, one.what) for one in ask.decisions],
+        "inside": {
+            name: {
+                "within": work.within,
+                "rungs": work.rungs,
+                "rounds": work.rounds,
+                "brief": work.brief,
+                "dropped": work.dropped,
+                "instead_of": work.instead_of,
+                "planned": [one.id for one in work.plan.subtasks] if work.plan else None,
+                "state": work.level.state if work.level else None,
+                "draft": work.level.draft if work.level else None,
+                "answer": work.level.answer if work.level else None,
+            }
+            for name, work in ask.work.items()
+        },
+    }
 
 
 def _ask(ask: Ask) -> dict[str, Any]:
@@ -66,7 +99,7 @@ def _ask(ask: Ask) -> dict[str, Any]:
                 "failures": list(work.failures),
                 "question": work.question.message if work.question else None,
                 "answers": [note.text for note in work.answers],
-                "result": work.result.model_dump(mode="json") if work.result else None,
+                "result": work.result.model_dump(mode="json", exclude={"evidence"}) if work.result else None,
             }
             for name, work in ask.work.items()
         },
@@ -81,9 +114,9 @@ class Recorder:
         self._folder = folder
 
     @asynccontextmanager
-    async def bot(self, **words: Words) -> AsyncIterator[None]:
+    async def bot(self, crew: Crew | None = None, **words: Words) -> AsyncIterator[None]:
         """A bot whose models say these words, and else what the rehearsal says."""
-        async with provider(**words) as server, self.scene.bot(connect("chat", server)):
+        async with provider(**words) as server, self.scene.bot(connect("chat", server), crew=crew):
             yield
 
     async def keep(self, name: str, talk: Talk) -> None:
@@ -98,7 +131,7 @@ class Recorder:
             "thread_ts": talk.ts,
             "fields": head.fields,
             "inbox": [entry.payload for entry in await self.scene.store.inbox(talk.key)],
-            "state": summary(job),
+            "state": json.loads(json.dumps(summary(job))),
         }
         lines = [entry.payload for entry in await self.scene.store.log(talk.key)]
         (self._folder / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines))
@@ -169,6 +202,55 @@ async def side_by_side(recorder: Recorder) -> None:
     await recorder.keep("side_by_side", talk)
 
 
+async def in_doubt(recorder: Recorder) -> None:
+    """A bot was lost while a tool wrote, and people are asked what became of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with far_side() as side:
+            crew = crew_with(Path(folder), side.tool())
+            words: dict[str, Words] = {"planner": lambda _: plan(subtask("note", "clerk")), "clerk": clerk}
+            side.after = asyncio.Event()
+            async with recorder.bot(crew, **words):
+                talk = await recorder.scene.ask("Tell everybody that there is tea")
+                await side.taken.wait()
+            claim = await recorder.scene.store.claim("lost", lease=0.1, schema=SCHEMA, prefer=talk.key)
+            if claim is None:
+                raise AssertionError("somebody else has it")
+            async with recorder.bot(crew, **words):
+                await doubt(talk)
+                await talk.until(lambda job: job.latest.state == "input_required")
+                await talk.seen(lambda: talk.status() == "suspended")
+    await recorder.keep("in_doubt", talk)
+
+
+async def second_looks(recorder: Recorder) -> None:
+    """A crew in the crew, a made specialist, and whatever a supervisor looks at twice."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with recorder.bot(looks.crew_in(Path(folder)), **looks.WORDS):
+            talk = await recorder.scene.ask("What was churn in May, and what are 12 km in mil?")
+            await talk.over()
+            await talk.seen(lambda: talk.status() == "active")
+    await recorder.keep("second_looks", talk)
+
+
+async def inside(recorder: Recorder) -> None:
+    """The same, in the middle: a part inside is sent back, another is under way."""
+    words: dict[str, Words] = {**looks.WORDS, "checker": Gate(result(looks.HIGH, 90))}
+    with tempfile.TemporaryDirectory() as folder:
+        async with recorder.bot(looks.crew_in(Path(folder)), **words):
+            talk = await recorder.scene.ask("What was churn in May, and what are 12 km in mil?")
+            await talk.until(lambda job: _done_but(job, "terms/check"))
+            await talk.seen(talk.cards)
+    await recorder.keep("inside", talk)
+
+
+def _done_but(job: Job, part: str) -> bool:
+    """Whether all other parts have ended but those that it is inside."""
+    works = job.latest.work.values()
+    return part in job.latest.work and all(
+        work.state in {"complete", "skipped"} for work in works if not part.startswith(work.subtask.id)
+    )
+
+
 async def failed(recorder: Recorder) -> None:
     """No usable plan."""
     async with recorder.bot(planner=lambda _: Reply("Bananas are berries.")):
@@ -192,12 +274,15 @@ async def cancelled(recorder: Recorder) -> None:
     await recorder.keep("cancelled", talk)
 
 
+SCENES = (plain, with_files, asked, in_the_middle, side_by_side, in_doubt, second_looks, inside, failed, cancelled)
+
+
 async def record(folder: Path) -> None:
     """Play every scene. The folder must be there."""
     with tempfile.TemporaryDirectory() as data:
         url = await start_embedded(Path(data))
         try:
-            for scenario in (plain, with_files, asked, in_the_middle, side_by_side, failed, cancelled):
+            for scenario in SCENES:
                 async with scene_on(url) as scene:
                     await scenario(Recorder(scene, folder))
                 print(f"schema {SCHEMA}: {scenario.__name__}", flush=True)  # noqa: T201

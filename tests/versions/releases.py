@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 from bot.settings import NAMES
+from tests.nursery import forked
 from tests.providers.server import ProviderServer
 from tests.system.scene import Scene
 
@@ -25,7 +26,7 @@ PRESENT, NEXT = "bot", "tests.versions.next_release"
 class Release:
     """A running one. `log` is the file with all that it said."""
 
-    process: asyncio.subprocess.Process
+    process: asyncio.subprocess.Process | forked.Forked
     log: Path
 
     def cpu(self) -> float:
@@ -69,14 +70,17 @@ class Fleet:
         """Start one, and return when it listens."""
         log = self._folder / f"{len(self._started)}-{module}.log"
         with log.open("wb") as out:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", module, "run"),
-                cwd=ROOT,
-                env=self._env,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-            )
+            if module == PRESENT:
+                process = await forked.start(module, "run", env=self._env, out=out.fileno(), err=out.fileno())
+            else:  # it has to come before anything of `bot` is imported
+                process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", module, "run"),
+                    cwd=ROOT,
+                    env=self._env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=out,
+                )
         release = Release(process, log)
         self._started.append(release)
         deadline = time.monotonic() + 60

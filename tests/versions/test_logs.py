@@ -1,8 +1,12 @@
-"""Logs that the release of schema 1 wrote (see `record.py`): this one makes the same of them, and goes on with them."""
+"""Logs that earlier releases wrote (see `record.py`): this one makes the same of them, and goes on with them.
+
+`logs_vN` has those of schema N. Those of the present one are what later releases will have to read.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,43 +21,63 @@ from handoff.opening import open_log
 from handoff.store.interface import Commit
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
+from tests.specialists.far_side import far_side
 from tests.system.brains import connect, provider, purposes, result
 from tests.system.scene import SAMPLE, Scene, Talk, card_title, shown
+from tests.system.test_write_tools import clerk, crew_with
+from tests.versions import looks
 from tests.versions.record import summary
 
-LOGS = Path(__file__).parent / "logs_v1"
-NAMES = sorted(path.stem for path in LOGS.glob("*.jsonl"))
+LOGS = Path(__file__).parent
+RECORDED = [
+    (schema, path.stem)
+    for schema in range(1, ev.SCHEMA + 1)
+    for path in sorted((LOGS / f"logs_v{schema}").glob("*.jsonl"))
+]
+earlier = pytest.mark.parametrize("schema", range(1, ev.SCHEMA))
 
 
-def recorded(name: str) -> tuple[list[str], dict[str, Any]]:
+def recorded(schema: int, name: str) -> tuple[list[str], dict[str, Any]]:
     """A log's lines, and what was written beside them."""
-    about: dict[str, Any] = json.loads((LOGS / f"{name}.json").read_text())
-    return (LOGS / f"{name}.jsonl").read_text().splitlines(), about
+    folder = LOGS / f"logs_v{schema}"
+    about: dict[str, Any] = json.loads((folder / f"{name}.json").read_text())
+    return (folder / f"{name}.jsonl").read_text().splitlines(), about
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_log_makes_the_state_that_it_made_then(name: str) -> None:
-    lines, about = recorded(name)
-    assert about["schema"] == 1
-    assert all(json.loads(line)["v"] == 1 for line in lines)
+@pytest.mark.parametrize(("schema", "name"), RECORDED)
+def test_a_log_makes_the_state_that_it_made_then(schema: int, name: str) -> None:
+    lines, about = recorded(schema, name)
+    assert about["schema"] == schema
+    assert all(json.loads(line)["v"] == schema for line in lines)
     job = fold(map(ev.load, lines))
     assert job is not None
-    assert summary(job) == about["state"]
+    assert json.loads(json.dumps(summary(job, schema))) == about["state"]
     assert open_log(lines) == job
     again = [ev.dump(ev.load(line)) for line in lines]
     assert fold(map(ev.load, again)) == job, "what is read is of the present schema"
 
 
-def test_the_logs_are_of_all_kinds() -> None:
-    kinds = {json.loads(line)["type"] for name in NAMES for line in recorded(name)[0]}
-    states = {ask["state"] for name in NAMES for ask in recorded(name)[1]["state"]["asks"]}
-    assert states == {"working", "input_required", "completed", "failed", "cancelled"}
-    assert kinds >= {"TurnTaken", "ToolReturned", "Escalated", "QuestionAnswered", "AttachmentsFetched", "PlanRejected"}
+KINDS = {
+    1: {"TurnTaken", "ToolReturned", "Escalated", "QuestionAnswered", "AttachmentsFetched", "PlanRejected"},
+    2: {"TurnTaken", "ToolStarted", "ToolInDoubt", "TakenOver", "QuestionAnswered", "PlanRejected"},
+    3: {"PlanRevised", "ResultJudged", "BriefRefined", "ConflictsJudged", "AnswerReviewed", "AnswerWritten"},
+}
+"""What each schema's logs must show, above all what it brought."""
 
 
-async def moved_in(scene: Scene, name: str) -> Talk:
+@pytest.mark.parametrize("schema", KINDS)
+def test_the_logs_are_of_all_kinds(schema: int) -> None:
+    names = [name for of, name in RECORDED if of == schema]
+    kinds = {json.loads(line)["type"] for name in names for line in recorded(schema, name)[0]}
+    states = {ask["state"] for name in names for ask in recorded(schema, name)[1]["state"]["asks"]}
+    assert kinds >= KINDS[schema]
+    if schema < ev.SCHEMA:
+        assert states == {"working", "input_required", "completed", "failed", "cancelled"}
+
+
+async def moved_in(scene: Scene, schema: int, name: str) -> Talk:
     """A recorded job in a workspace and a store of today, its messages so far in its thread."""
-    lines, about = recorded(name)
+    lines, about = recorded(schema, name)
     person = scene.person()
     talk = scene.thread("#general", await person.say("#general", about["state"]["asks"][0]["text"]))
     place = Place(team=talk.key.team, channel=talk.channel, thread_ts=talk.ts)
@@ -80,7 +104,7 @@ async def moved_in(scene: Scene, name: str) -> Talk:
         assert artifact == SAMPLE.name
         await store.put_blob(talk.key, SAMPLE.read_bytes())
     assert await store.ingest(talk.key, log[0], dedupe=["then"], user=person.id)
-    claim = await store.claim("then", lease=10, schema=1)
+    claim = await store.claim("then", lease=10, schema=schema)
     assert claim is not None
     fields = {field: moved(value) for field, value in about["fields"].items()}
     (taken,) = await store.inbox(talk.key)
@@ -91,8 +115,9 @@ async def moved_in(scene: Scene, name: str) -> Talk:
     return talk
 
 
-async def test_an_attempt_under_way_goes_on_from_its_checkpoints(scene: Scene) -> None:
-    talk = await moved_in(scene, "in_the_middle")
+@earlier
+async def test_an_attempt_under_way_goes_on_from_its_checkpoints(scene: Scene, schema: int) -> None:
+    talk = await moved_in(scene, schema, "in_the_middle")
     async with provider() as server, scene.bot(connect("chat", server)):
         job = await talk.over()
         await talk.seen(lambda: card_title(talk.cards()[0]).startswith("Done in "))
@@ -101,20 +126,22 @@ async def test_an_attempt_under_way_goes_on_from_its_checkpoints(scene: Scene) -
     assert purposes(server).count("specialist:analyst") == 2, "the turn that was cut off, and the last"
     assert "South" in talk.said()
     assert len(talk.cards()) == len(talk.words()) == 1
-    await both_schemas(talk)
+    await both_schemas(talk, schema)
 
 
-async def test_of_two_parts_only_the_one_that_was_left_is_done(scene: Scene) -> None:
-    talk = await moved_in(scene, "side_by_side")
+@earlier
+async def test_of_two_parts_only_the_one_that_was_left_is_done(scene: Scene, schema: int) -> None:
+    talk = await moved_in(scene, schema, "side_by_side")
     async with provider(specialist=lambda _: result("Checked.")) as server, scene.bot(connect("chat", server)):
         job = await talk.over()
     assert job.latest.state == "completed"
     assert [one for one in purposes(server) if one.startswith("specialist")] == ["specialist:reviewer"]
-    await both_schemas(talk)
+    await both_schemas(talk, schema)
 
 
-async def test_a_question_of_then_can_be_answered_today(scene: Scene) -> None:
-    talk = await moved_in(scene, "asked")
+@earlier
+async def test_a_question_of_then_can_be_answered_today(scene: Scene, schema: int) -> None:
+    talk = await moved_in(scene, schema, "asked")
 
     def told(request: WireRequest) -> Reply:
         return result("Chosen: " + request.messages[0].text.rpartition("Answered by a person:")[2].split("\n")[0])
@@ -127,14 +154,40 @@ async def test_a_question_of_then_can_be_answered_today(scene: Scene) -> None:
     assert job.latest.work["first"].result.content == "Chosen:  Oslo"  # type: ignore[union-attr]
     assert [one for one in purposes(server) if one.startswith("specialist")] == ["specialist:writer"]
     assert "Oslo" in shown(talk.words()[-1])
-    await both_schemas(talk)
+    await both_schemas(talk, schema)
 
 
-async def both_schemas(talk: Talk) -> None:
+async def test_what_was_in_doubt_then_is_cleared_today_and_not_done_again(scene: Scene, tmp_path: Path) -> None:
+    talk = await moved_in(scene, 2, "in_doubt")
+    async with far_side() as side, provider(clerk=clerk) as server:
+        async with scene.bot(connect("chat", server), crew=crew_with(tmp_path, side.tool())):
+            question = talk.words()[-1]
+            await scene.person().say(talk.channel, "It happened", thread_ts=talk.ts)
+            job = await talk.over()
+        assert side.calls == 0, "a person said that it was done"
+    assert question["ts"] in job.latest.posted.values()
+    assert job.latest.state == "completed"
+    assert purposes(server) == ["specialist:clerk"]
+    await both_schemas(talk, 2)
+
+
+async def test_a_crew_in_the_crew_goes_on_where_it_was(scene: Scene, tmp_path: Path) -> None:
+    talk = await moved_in(scene, 3, "inside")
+    async with provider(**looks.WORDS) as server, scene.bot(connect("chat", server), crew=looks.crew_in(tmp_path)):
+        job = await talk.over()
+    assert (job.latest.state, job.latest.gaps) == ("completed", ())
+    asked = Counter(purposes(server))
+    again = {"specialist:checker": 2, "refiner": 1}  # the call that was cut off, and what came of it
+    then = {"arbiter": 1, "critic": 1, "synthesizer": 3}
+    assert asked == {**again, **then}
+    assert "Churn was 4.2 %, and 12 km are 1.2 mil." in talk.said()
+
+
+async def both_schemas(talk: Talk, schema: int) -> None:
     """What was written then stands as it was; what came after it is of the present schema, and so is the head."""
     versions = [json.loads(entry.payload)["v"] for entry in await talk.scene.store.log(talk.key)]
     assert versions == sorted(versions)
-    assert set(versions) == {1, ev.SCHEMA}
+    assert set(versions) == {schema, ev.SCHEMA}
     head = await talk.scene.store.head(talk.key)
     assert head is not None
     assert head.schema == ev.SCHEMA

@@ -1,0 +1,146 @@
+"""The free checks, row by row: what they see, what they let pass, and that they quote what they mean."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handoff.comparing.checks import CHECKS, Looked, Seen, look, without_unsure
+from handoff.contracts import Finding, Result
+
+TOOL = "Region South: 41,207 units, 12.346 % churn, 1,250.50 a month, in 412 days, measured in 2024."
+
+
+def seen(
+    content: str, *, done_when: str = "", evidence: str = TOOL, sources: tuple[str, ...] = (), **more: object
+) -> Seen:
+    result = Result.model_validate({"summary": "A summary.", "content": content, "confidence": 90, **more})
+    return Seen(result, "Work out the churn of 99,120 customers", done_when, (evidence,), sources)
+
+
+FAULTS = {
+    "empty": (seen("  \n"), "nothing was handed in"),
+    "a placeholder": (seen("TODO"), "“TODO”"),
+    "see above": (seen("(see above)"), "“(see above)”"),
+    "no summary": (seen("South churns most.", summary="…"), "“…”"),
+    "an empty finding": (seen("South.", findings=[{"message": " - "}]), "says nothing"),
+    "digits that changed places": (
+        seen("South sold 42,107 units."),
+        "A tool said “41,207”, and the result says “42,107”",
+    ),
+    "a source that was asked for": (
+        seen("Acme promises 4 hours.", done_when="Each promise has a link.", sources=("https://acme.test/sla",)),
+        "“https://acme.test/sla”",
+    ),
+}
+DOUBTS = {
+    "a place never filled in": (seen("Dear [insert name], we are sorry."), "“[insert name]”"),
+    "a short figure": (seen("It took 421 days."), "“412”"),
+    "no source read": (seen("It is fast.", sources=("https://acme.test",)), "“https://acme.test”"),
+    "no source asked for": (seen("It is fast.", done_when="Cite each source."), "“Cite each source.”"),
+    "low confidence": (seen("It is fast.", confidence=59), "59 of 100"),
+    "a nought too many": (seen("South sold 412,070 units."), "“41,207”"),
+    "a round figure beside another": (seen("41,300 units.", evidence="41,200 units"), "“41,200”"),
+}
+FINE = {
+    "a tool's figures": seen("South: 41,207 units, 12.346 % churn, 1250.50 a month."),
+    "rounded ones": seen("About 41,200 units, 41,000 or so, 12.3 %, 12.35 %."),
+    "the brief's": seen("Of 99,120 customers."),
+    "a year": seen("It was 2025, after 2024."),
+    "one worked out from others": seen("The difference is 39,956."),
+    "both the tool's and another": seen("From 41,207 to 42,107 units."),
+    "a link": seen(
+        "Acme: 4 hours (https://acme.test/sla).", done_when="Each has a link.", sources=("https://acme.test",)
+    ),
+    "a short answer": seen("Done."),
+    "no": seen("None."),
+    "a file": seen("South leads, says churn.csv.", done_when="Names its source."),
+    "cut off or rounded up": seen("Over 41,000 units, some 42,000, 12.34 %."),
+    "a share as percent": seen("12.3 %, or 12.35 %.", evidence="0.12346"),
+    "millions": seen("4.13 million, or 4,126.5 thousand.", evidence="4,126,500 and 4,136"),
+    "other countries' signs": seen(
+        "41.207 Stück, 41 207 enheter, 41'207, 12,35 %, 41,207個。", evidence="41207 12.346"
+    ),
+    "another date": seen("12.03.2024, 2024-03-12, 20240312, 3/12/2024", evidence="12.04.2024 2024-04-12 20240412"),
+    "a list": seen("101. one\n102. two", evidence="104 items"),
+    "an order's number": seen("Order 20413-A and INV20413.", evidence="20414"),
+    "worked out, beside a whole table": seen(
+        "It rose by 103; the mean is 443.", evidence="412, 398, 455, 501, 377, 389, 402, 433, 466, 478, 490, 515"
+    ),
+    "todo, in Spanish": seen("Todo el equipo aprobó el plan."),
+    "everything, in Spanish": seen("Todo."),
+    "a picture": seen("🎉", summary="👍"),
+    "a site by its name": seen(
+        "According to Reuters, it closed.", done_when="Names the source.", sources=("https://www.reuters.com/x",)
+    ),
+    "a site of another country": seen(
+        "Laut bund.de gilt das.", done_when="Nennt die Quelle.", sources=("https://bund.de/x",)
+    ),
+    "a finding with a source": seen("South.", done_when="Cite it.", findings=[{"message": "S", "source": "a.csv"}]),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_is_certain_is_a_fault_that_quotes_it(name: str) -> None:
+    given, quote = FAULTS[name]
+    found = look(given)
+    assert quote in " ".join(found.faults), found
+
+
+@pytest.mark.parametrize("name", DOUBTS)
+def test_what_may_be_wrong_is_a_doubt_that_quotes_it(name: str) -> None:
+    given, quote = DOUBTS[name]
+    found = look(given)
+    assert found.faults == ()
+    assert quote in " ".join(found.doubts), found
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_what_is_right_is_let_pass(name: str) -> None:
+    assert look(FINE[name]) == Looked()
+
+
+def test_a_figure_among_many_is_at_most_a_doubt() -> None:
+    many = TOOL + " ".join(f"{number * 7919 % 90000 + 10000}" for number in range(200))
+    assert look(seen("South sold 42,107 units.", evidence=many)).faults == ()
+
+
+@given(text=st.text(max_size=200), tool=st.text(max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_whatever_is_written_is_looked_at(text: str, tool: str) -> None:
+    found = look(seen(text, evidence=tool, done_when=tool))
+    assert len(found.faults) + len(found.doubts) <= 40 * len(CHECKS)
+
+
+@given(st.lists(st.floats(min_value=100, max_value=10**9, allow_nan=False), max_size=8))
+@settings(max_examples=200, deadline=None)
+def test_figures_as_the_tools_gave_them_are_never_remarked_on(figures: list[float]) -> None:
+    told = "; ".join(f"{figure:,.2f}" for figure in figures)
+    assert look(seen(f"The figures: {told}.", evidence=told)) == Looked()
+
+
+def test_unsure_findings_stay_out_with_the_lines_that_say_them() -> None:
+    sure, unsure = Finding(message="South leads", confidence=80), Finding(message="It is the  weather", confidence=79)
+    result = Result(summary="s", content="- South leads\n- It is the weather (a guess)\nEnd.", findings=(sure, unsure))
+    kept, left_out = without_unsure(result, 80)
+    assert (kept.findings, left_out) == ((sure,), (unsure,))
+    assert kept.content == "- South leads\nEnd."
+    assert without_unsure(result, 0) == (result, ())
+    alone = Result(summary="s", content="It is the weather", findings=(unsure,))
+    kept = without_unsure(alone, 80)[0]
+    assert kept.content == "It is the weather", "nothing would be left"
+    assert kept.gaps == ("only 79 % sure: “It is the weather”",)
+
+
+def test_what_is_sure_stays_beside_what_is_not() -> None:
+    said = "Churn rose to 12 % in March. It may be the weather! Oslo sells most of all."
+    unsure = [Finding(message="It may be the weather.", confidence=40), Finding(message="Oslo", confidence=40)]
+    sure = Finding(message="Churn rose to 12 %", confidence=95)
+    result = Result(summary=said, content=f"{said}\n\n- 天気のせいだ。売上は減った。", findings=(*unsure, sure))
+    weather = Finding(message="天気のせいだ", confidence=10)
+    kept, left_out = without_unsure(result.model_copy(update={"findings": (*result.findings, weather)}), 80)
+    assert left_out == (*unsure, weather)
+    assert kept.content == "Churn rose to 12 % in March. Oslo sells most of all.\n\n売上は減った。"
+    assert kept.summary == "Churn rose to 12 % in March. Oslo sells most of all."
+    assert kept.gaps == ()

@@ -1,0 +1,401 @@
+"""The ladder, the judge and the deadlines: what each table says, and that nothing climbs for ever."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handoff import events as ev
+from handoff.answering.answer import LATE, seconds_for
+from handoff.contracts import Member, Result, Terms
+from handoff.effects import JudgeResult, ReachDeadline, RefineBrief, RunSubtask, WriteAnswer
+from handoff.engine import BEYOND, apply, outstanding
+from handoff.job import Ask, Job
+from handoff.policy import (
+    BACKOFF,
+    LADDER,
+    LEAST_SECONDS,
+    MAX_FAILURES,
+    MAX_QUESTIONS,
+    MAX_ROUNDS,
+    RUNGS,
+    Rung,
+    Standing,
+    Trouble,
+    after_look,
+    after_trouble,
+)
+from tests.handoff.test_engine import (
+    R,
+    ask,
+    asked,
+    effects,
+    escalated,
+    failed,
+    job,
+    planned,
+    returned,
+    running,
+    started,
+    subtask,
+)
+
+TROUBLES: tuple[Trouble, ...] = tuple(LADDER)
+HERE = Standing("researcher", "balanced", fallback="analyst")
+TERMS = Terms(job_seconds=600, subtask_seconds=60, confidence=80)
+
+
+def under(*log: ev.Event, terms: Terms = TERMS) -> Job:
+    return job(*(e.model_copy(update={"terms": terms}) if isinstance(e, ev.PlanProposed) else e for e in log))
+
+
+def looked(verdict: str, *faults: str, attempt: int = 1, at: float = 6.0) -> ev.ResultJudged:
+    about = {"at": at, "request": R, "subtask": "a", "attempt": attempt, "verdict": verdict, "faults": faults}
+    return ev.ResultJudged.model_validate(about)
+
+
+def wanting(attempt: int = 1, at: float = 5.0, **more: object) -> ev.ResultReturned:
+    result = Result(summary="s", content=f"try {attempt}")
+    about = {
+        "at": at,
+        "request": R,
+        "subtask": "a",
+        "attempt": attempt,
+        "result": result,
+        "doubts": ("is it?",),
+        **more,
+    }
+    return ev.ResultReturned.model_validate(about)
+
+
+# ---------------------------------------------------------------- the tables
+
+
+def test_every_trouble_has_its_rungs_and_every_rung_its_cost() -> None:
+    literals = {kind for part in get_args(Trouble) for kind in get_args(part) or (part,)}
+    assert set(LADDER) == literals
+    assert {rung for rungs in LADDER.values() for rung in rungs} <= set(RUNGS) == set(get_args(Rung))
+    assert all(rungs[-1] == "without" for rungs in LADDER.values())
+    cost = [(RUNGS[rung].calls, RUNGS[rung].attempts) for rung in ("retry", "refine", "without")]
+    assert cost == [(0, 1), (1, 1), (0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "rungs"),
+    [
+        ("passing", ["retry", "fallback", "without"]),
+        ("lost", ["retry", "retry", "without"]),
+        ("bad_reply", ["refine", "stronger", "without"]),
+        ("confidence_too_low", ["refine", "stronger", "without"]),
+        ("model", ["fallback", "without"]),
+        ("unavailable", ["fallback", "without"]),
+        ("timeout", ["fallback", "without"]),
+        ("ambiguous_input", ["ask", "ask", "ask", "without"]),
+    ],
+)
+def test_the_rungs_are_climbed_in_order(trouble: Trouble, rungs: list[Rung]) -> None:
+    assert climbed(trouble, HERE) == rungs
+
+
+@pytest.mark.parametrize(
+    ("trouble", "fallback", "rungs"),
+    [
+        ("out_of_scope", "analyst", ["fallback", "replan", "without"]),
+        ("out_of_scope", "", ["replan", "without"]),
+        ("tool", "", ["replan", "without"]),
+        ("bad_reply", "", ["refine", "stronger", "without"]),
+        ("model", "", ["without"]),
+    ],
+)
+def test_the_planner_is_asked_once_where_another_plan_may_help(
+    trouble: Trouble, fallback: str, rungs: list[Rung]
+) -> None:
+    assert climbed(trouble, Standing("researcher", "balanced", fallback=fallback, replans=True)) == rungs
+    never = climbed(trouble, Standing("researcher", "balanced", fallback=fallback))
+    assert never == [rung for rung in rungs if rung != "replan"]
+
+
+def climbed(trouble: Trouble, at: Standing) -> list[Rung]:
+    found: list[Rung] = []
+    failures = questions = 0
+    while not found or found[-1] != "without":
+        failures += trouble != "ambiguous_input"
+        now = replace(at, failures=failures, questions=questions, taken=tuple(found))
+        found.append(after_trouble(trouble, now).rung)
+        questions += found[-1] == "ask"
+        assert len(found) <= MAX_FAILURES + MAX_QUESTIONS + 1
+    return found
+
+
+def test_a_pause_that_was_asked_for_is_kept_within_the_deadline() -> None:
+    assert after_trouble("passing", Standing("a", "fast")).delay == BACKOFF[0]
+    assert after_trouble("passing", Standing("a", "fast", pause=20.0)).delay == 20.0
+    assert after_trouble("passing", Standing("a", "fast", pause=20.0, left=15.0)).rung == "without"
+
+
+def test_whoever_steps_in_keeps_the_pause_that_the_provider_asked_for() -> None:
+    again = Standing("a", "fast", failures=2, taken=("retry",), fallback="b", pause=20.0)
+    following = after_trouble("passing", again)
+    assert (following.rung, following.specialist, following.delay) == ("fallback", "b", 20.0)
+    tired = Standing("a", "fast", failures=2, taken=("retry",), fallback="b", pause=20.0, left=15.0)
+    assert after_trouble("passing", tired).rung == "without", "it would not be through in time"
+    assert after_trouble("unavailable", Standing("a", "fast", fallback="b", pause=20.0)).delay == 0.0, "only a is out"
+    assert after_trouble("passing", Standing("a", "fast", taken=("retry",), fallback="b")).delay == BACKOFF[1]
+
+
+def test_whoever_steps_in_works_on_a_tier_of_its_own_unless_the_plan_says_which() -> None:
+    members = (Member(name="analyst", fallback="deep_one"), Member(name="deep_one", tier="deep"))
+    for tier, expected in ((None, "deep"), ("fast", "fast")):
+        plan = planned(subtask("a").model_copy(update={"tier": tier})).model_copy(update={"members": members})
+        state = job(asked(), plan, started("a").model_copy(update={"tier": tier or "balanced"}), failed("a"))
+        work = ask(state).work["a"]
+        assert (work.specialist, work.tier) == ("deep_one", expected)
+
+
+def test_people_are_asked_of_a_critical_part_before_it_is_given_up() -> None:
+    assert after_trouble("model", Standing("a", "fast", critical=True)).rung == "ask"
+    assert after_trouble("model", Standing("a", "fast", critical=True, failures=MAX_FAILURES)).rung == "without"
+
+
+STANDINGS = st.builds(
+    Standing,
+    specialist=st.just("a"),
+    tier=st.sampled_from(["fast", "balanced", "deep"]),
+    failures=st.integers(1, 6),
+    failed_calls=st.integers(0, 6),
+    questions=st.integers(0, 5),
+    taken=st.lists(st.sampled_from(list(RUNGS)), max_size=6).map(tuple),
+    fallback=st.sampled_from(["", "a", "b"]),
+    critical=st.booleans(),
+    left=st.floats(0, 400),
+    pause=st.floats(0, 400),
+    replans=st.booleans(),
+)
+
+
+@given(trouble=st.sampled_from(TROUBLES), at=STANDINGS)
+@settings(max_examples=400, deadline=None)
+def test_no_rung_is_taken_that_cannot_be(trouble: Trouble, at: Standing) -> None:
+    following = after_trouble(trouble, at)
+    assert following.rung in LADDER[trouble]
+    assert following.delay < max(at.left, 0.001)
+    if at.failures >= MAX_FAILURES or at.failed_calls >= MAX_FAILURES:
+        assert following.rung == "without" or trouble == "ambiguous_input"
+    assert following.rung != "replan" or at.replans
+    if following.rung == "fallback":
+        assert following.specialist == at.fallback != at.specialist
+    if following.rung == "ask":
+        assert at.questions < MAX_QUESTIONS
+
+
+@given(st.lists(st.sampled_from(["accepted", "revise", "best_effort"]), min_size=MAX_ROUNDS, max_size=9))
+def test_nothing_is_sent_back_more_than_the_rounds_allow(verdicts: list[ev.Verdict]) -> None:
+    rounds = 0
+    for verdict in verdicts:
+        rounds += verdict == "revise"
+        if after_look(verdict, rounds=rounds, left=60.0) != "revise":
+            break
+    assert rounds <= MAX_ROUNDS
+    assert after_look("revise", rounds=1, left=0.5) == "best_effort", "no time is left to mend it"
+
+
+# ---------------------------------------------------------------- looks at results
+
+
+def test_a_result_without_remarks_is_done_and_nobody_is_asked() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), returned("a"))
+    assert ask(state).answer == "all of a"
+    assert ask(state).decisions == ()
+
+
+def test_a_doubt_or_a_critical_part_goes_to_the_judge() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), wanting())
+    assert JudgeResult(R, "a", 1) in effects(state)
+    assert running(state) == []
+    critical = subtask("a").model_copy(update={"critical": True})
+    state = job(asked(), planned(critical), started("a"), returned("a"))
+    assert JudgeResult(R, "a", 1) in effects(state)
+    state = apply(state, looked("accepted"))
+    assert ask(state).answer == "all of a"
+    assert [one.what for one in ask(state).decisions] == ["accepted"]
+
+
+def test_what_is_wrong_is_quoted_to_the_specialist_and_the_rest_is_capped() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), wanting())
+    for attempt in (1, 2):
+        state = apply(state, looked("revise", f"“try {attempt}”: no", attempt=attempt))
+        (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+        notes = {note.source: note.text for note in effect.handoff.context}
+        assert notes["Your earlier result"] == f"try {attempt}"
+        assert f"- “try {attempt}”: no" in notes.values()
+        state = apply(apply(state, started("a", attempt + 1)), wanting(attempt + 1))
+    state = apply(state, looked("revise", "“try 3”: still no", attempt=3))
+    assert ask(state).answer == "try 3"
+    assert ask(state).gaps == ("not mended: “try 3”: still no",)
+    assert "after 3 rounds" in ask(state).decisions[-1].why
+
+
+def test_the_best_of_the_rounds_is_taken_also_where_the_last_attempt_fails() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), wanting(), looked("revise", "“try 1”: no"))
+    state = apply(apply(state, started("a", 2)), wanting(2))
+    state = apply(state, looked("revise", "“try 2”: no", "and that", attempt=2))
+    state = apply(apply(state, started("a", 3)), failed("a", 3))
+    assert ask(state).answer == "try 1"
+    assert ask(state).gaps == ("not mended: “try 1”: no", "the model broke")
+
+
+def test_a_late_verdict_changes_nothing() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), wanting(), looked("revise", "x"))
+    assert apply(state, looked("accepted")).asks == state.asks
+
+
+def test_findings_that_are_not_sure_stay_out_of_the_answer_and_in_the_trace() -> None:
+    findings = [{"message": "South leads", "confidence": 85}, {"message": "It rained", "confidence": 40}]
+    result = Result.model_validate({"summary": "s", "content": "South leads.\nIt rained.", "findings": findings})
+    end = ev.ResultReturned(at=5, request=R, subtask="a", attempt=1, result=result)
+    state = under(asked(), planned(subtask("a")), started("a"), end)
+    assert ask(state).answer == "South leads."
+    (decision,) = ask(state).decisions
+    assert (decision.what, "“It rained” is 40 sure, below 80") == ("left out", decision.why)
+
+
+# ---------------------------------------------------------------- refining
+
+
+def test_a_rewritten_brief_is_the_next_attempts() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), failed("a", kind="bad_reply"))
+    assert next(e for e in effects(state) if isinstance(e, RefineBrief)).error == "the model broke"
+    state = apply(state, ev.BriefRefined(at=6, request=R, subtask="a", attempt=1, intent="Do half of it"))
+    (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+    assert (effect.attempt, effect.tier, effect.handoff.intent) == (2, "balanced", "Do half of it")
+    state = apply(apply(state, started("a", 2)), failed("a", 2, kind="bad_reply"))
+    (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+    assert effect.tier == "deep", "a brief is rewritten once"
+
+
+def test_a_person_is_asked_of_a_critical_part_and_may_let_it_go() -> None:
+    critical = subtask("a").model_copy(update={"critical": True})
+    state = job(asked(), planned(critical, subtask("b")), started("a"), failed("a"))
+    question = ask(state).work["a"].question
+    assert question is not None
+    assert "the model broke" in question.message
+    once = ev.QuestionAnswered(at=9, request=R, subtask="a", user="U1", text=question.options[0])
+    assert ("a", 2, "analyst") in running(apply(state, once))
+    state = apply(state, ev.QuestionAnswered(at=9, request=R, subtask="a", user="U1", text=question.options[1]))
+    assert ask(state).work["a"].state == "error"
+
+
+# ---------------------------------------------------------------- deadlines
+
+
+def test_all_attempts_share_the_deadline_of_their_subtask() -> None:
+    state = under(asked(), planned(subtask("a")), started("a"), failed("a", transient=True, took=45.0))
+    (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+    assert effect.handoff.constraints.timeout == 14.0, "the pause before it counts too"
+    assert effect.handoff.constraints.failed_calls == 2
+    state = apply(apply(state, started("a", 2)), failed("a", 2, transient=True, took=13.5))
+    assert ask(state).work["a"].state == "error", "no time is left for a third"
+
+
+@given(st.lists(st.tuples(st.floats(0, 59), st.floats(0, 90)), min_size=MAX_FAILURES, max_size=MAX_FAILURES))
+def test_pauses_that_a_provider_asks_for_never_exceed_the_deadline(turns: list[tuple[float, float]]) -> None:
+    state, at = under(asked(), planned(subtask("a"))), 10.0
+    for attempt, (takes, pause) in enumerate(turns, 1):
+        work = ask(state).work["a"]
+        if work.state != "pending":
+            break
+        at = max(at, work.not_before)
+        (effect,) = [e for e in outstanding(state, at)[0] if isinstance(e, RunSubtask)]
+        took = min(takes, effect.handoff.constraints.timeout)
+        state = apply(state, started("a", attempt, at=at))
+        at += took
+        state = apply(state, failed("a", attempt, transient=True, at=at, took=took, pause=pause))
+    assert ask(state).work["a"].state == "error"
+    assert at <= 10.0 + 60.0 + LEAST_SECONDS
+
+
+def test_what_an_attempt_had_when_its_call_failed_is_not_thrown_away() -> None:
+    half = Result(summary="Half of it", content="19 of them.", confidence=0)
+    state = under(asked(), planned(subtask("a")), started("a"), failed("a", partial=half))
+    work = ask(state).work["a"]
+    assert work.state == "complete"
+    assert work.result is not None
+    assert work.result.content == "19 of them."
+    assert any("the model broke" in gap for gap in work.result.gaps)
+
+
+def test_an_attempt_that_does_not_end_is_cut_beyond_its_deadline() -> None:
+    state = under(asked(), planned(subtask("a"), subtask("b")), started("a", at=10.0), started("b", at=60.0))
+    found, due = outstanding(state, 69.0)
+    assert due == 70.0 + BEYOND
+    assert ReachDeadline(R, "a") not in found
+    assert ReachDeadline(R, "a") in outstanding(state, 70.0 + BEYOND)[0]
+    state = apply(state, ev.DeadlineReached(at=91.0, request=R, subtask="a"))
+    assert ask(state).work["a"].state == "error"
+    assert running(state, 91.0) == [("b", 1, "analyst")]
+
+
+def test_at_the_jobs_deadline_the_answer_is_what_is_there() -> None:
+    state = under(
+        asked(), planned(subtask("a"), subtask("b"), subtask("c", "b")), started("a"), started("b"), returned("a")
+    )
+    assert ReachDeadline(R) not in effects(state, 601.0)
+    assert ReachDeadline(R) in outstanding(state, 602.0)[0]
+    state = apply(state, ev.DeadlineReached(at=602.0, request=R))
+    assert WriteAnswer(R) in effects(state, 602.0)
+    assert [(w.state, "600 s" in w.reason) for w in ask(state).missing] == [("error", True), ("skipped", True)]
+    assert len(ask(state).gaps) == 2
+
+
+def test_waiting_for_people_and_being_away_cost_no_time() -> None:
+    state = under(asked(), planned(subtask("a")), started("a"), escalated("a", "ambiguous_input", at=102.0))
+    assert ask(state).deadline is None
+    state = apply(state, ev.QuestionAnswered(at=90_000.0, request=R, subtask="a", user="U1", text="x"))
+    assert ask(state).deadline == 90_500.0
+    state = apply(state, ev.WorkResumed(at=99_000.0, away=5_000.0))
+    assert ask(state).deadline == 95_500.0
+
+
+def test_the_cascade_skips_or_runs_with_the_gap_named() -> None:
+    plan = planned(subtask("t1"), subtask("t2"), subtask("t3", "t1"), subtask("t4", "t2"), subtask("t5", "t3", "t4"))
+    state = job(asked(), plan, started("t1"), started("t2"), failed("t1"), returned("t2"))
+    for name in ("t4", "t5"):
+        state = apply(apply(state, started(name)), returned(name))
+    assert [work.subtask.id for work in ask(state).work.values() if work.state == "complete"] == ["t2", "t4", "t5"]
+    assert [(one.subtask, one.what) for one in ask(state).decisions] == [("t1", "without"), ("t3", "skipped")]
+    assert ask(state).sureness == 80
+
+
+def test_how_sure_an_answer_is_is_its_least_sure_part() -> None:
+    assert Ask(asked().request).sureness is None
+    state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"))
+    state = apply(apply(state, returned("a", confidence=95)), returned("b", confidence=70))
+    assert ask(state).sureness == 70
+
+
+def test_a_check_that_a_specialist_stands_against_is_settled_by_the_judge() -> None:
+    wrong = "A tool said “41,207”, and the result says “42,107”."
+    state = under(asked(), planned(subtask("a")), started("a"), wanting(faults=(wrong,), doubts=()))
+    state = apply(state, looked("revise", wrong))
+    state = apply(state, started("a", attempt=2, at=7.0))
+    state = apply(state, wanting(attempt=2, at=8.0, faults=(wrong,), doubts=()))
+    (effect,) = [e for e in effects(state) if isinstance(e, JudgeResult)]
+    assert (effect.faults, effect.doubts) == ((), (wrong,))
+    state = apply(state, looked("accepted", attempt=2, at=9.0))
+    work = ask(state).work["a"]
+    assert work.state == "complete"
+    assert work.result is not None
+    assert work.result.gaps == ()
+
+
+def test_the_writer_gets_little_time_beyond_the_deadline() -> None:
+    state = under(asked(), planned(subtask("a"), subtask("b")), started("a"), returned("a"))
+    planned_at = ask(state).planned or 0.0
+    assert seconds_for(ask(state), planned_at, 180.0) == 180.0
+    assert seconds_for(ask(state), planned_at + 500.0, 180.0) == 100.0
+    assert seconds_for(ask(state), planned_at + 599.0, 180.0) == LATE
+    assert seconds_for(ask(state), planned_at + 900.0, 30.0) == 30.0

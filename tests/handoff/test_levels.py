@@ -1,0 +1,420 @@
+"""A crew inside the crew, rule by rule: how it begins, what reaches down, and what travels up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.inner_crew import crew_broken
+from handoff import events as ev
+from handoff import messages
+from handoff.answering.answer import told
+from handoff.contracts import Artifact, Change, Conflict, Finding, Member, Plan, Result, Side, Subtask, Terms, Usage
+from handoff.effects import (
+    Effect,
+    HandUp,
+    JudgeConflicts,
+    JudgeResult,
+    MakePlan,
+    Post,
+    ReachDeadline,
+    ReviewAnswer,
+    RevisePlan,
+    RunSubtask,
+    WriteAnswer,
+)
+from handoff.engine import apply
+from handoff.inner import handed_up
+from handoff.job import Job
+from handoff.levels import below, inner_plan, inside, level, plan_of, top
+from handoff.work import SETTLED
+from tests.handoff.test_engine import R, ask, asked, effects, escalated, failed, job, running
+
+CREW = Terms(job_seconds=100.0, subtask_seconds=40.0, confidence=50)
+MEMBERS = (Member(name="analyst"), Member(name="legal", fallback="analyst", crew=CREW))
+INNER = (Member(name="legal/reader"), Member(name="legal/checker"))
+
+
+def part(name: str, *after: str, to: str = "analyst", critical: bool = False) -> Subtask:
+    return Subtask(id=name, title=f"Part {name}", intent="Do all of it", specialist=to, after=after, critical=critical)
+
+
+def outer(*subtasks: Subtask, terms: Terms | None = None) -> ev.PlanProposed:
+    plan = Plan(goal="Find out", subtasks=subtasks)
+    return ev.PlanProposed(at=2.0, request=R, plan=plan, members=MEMBERS, terms=terms or Terms())
+
+
+def begun(name: str, attempt: int = 1, at: float = 3.0, who: str = "legal") -> ev.AttemptStarted:
+    return ev.AttemptStarted(at=at, request=R, subtask=name, attempt=attempt, specialist=who, tier="balanced")
+
+
+def within(state: Job, *subtasks: Subtask, at: float = 4.0, strategy: Any = "merge") -> Job:
+    """The plan of the crew that is at `law`."""
+    plan = inner_plan(ask(state).work["law"], Plan(goal="g", subtasks=subtasks, strategy=strategy))
+    return apply(state, ev.PlanProposed(at=at, request=R, within="law", plan=plan, members=INNER))
+
+
+def done(state: Job, name: str, content: str = "", *, at: float = 6.0, **more: Any) -> Job:
+    who = ask(state).work[name].specialist
+    content = content or f"all of {name}"
+    result = Result(summary=f"sum {name}", content=content, usage=Usage(calls=1), **more)
+    for event in (
+        begun(name, at=at - 1, who=who),
+        ev.ResultReturned(at=at, request=R, subtask=name, attempt=1, result=result),
+    ):
+        state = apply(state, event)
+    return state
+
+
+def broken(state: Job, name: str, at: float = 6.0) -> Job:
+    for event in (begun(name, at=at - 1, who=ask(state).work[name].specialist), failed(name, at=at)):
+        state = apply(state, event)
+    return state
+
+
+def up(state: Job, at: float = 9.0, name: str = "law") -> Job:
+    """What the crew hands up."""
+    return apply(state, handed_up(ask(state), ask(state).work[name], at))
+
+
+def of_kind(state: Job, kind: type[Effect], now: float = 10.0) -> list[Any]:
+    return [effect for effect in effects(state, now) if isinstance(effect, kind)]
+
+
+def at_law(*others: Subtask, critical: bool = False, terms: Terms | None = None) -> Job:
+    """`law` is with the crew, which has no plan yet."""
+    return job(asked(), outer(part("law", to="legal", critical=critical), *others, terms=terms), begun("law"))
+
+
+READ_AND_CHECK = (part("read", to="legal/reader"), part("check", "read", to="legal/checker"))
+
+
+def test_a_crew_is_asked_to_plan_what_it_is_given() -> None:
+    state = job(asked(), outer(part("law", to="legal"), part("sum")))
+    (effect,) = of_kind(state, MakePlan)
+    assert (effect.within, effect.attempt, effect.faults) == ("law", 1, ())
+    assert effect.handoff.intent == "Do all of it"
+    assert running(state) == [("sum", 1, "analyst")]
+    state = apply(state, begun("law"))
+    assert of_kind(state, MakePlan) == [effect], "the same work, begun"
+    state = apply(state, ev.PlanRejected(at=4, request=R, within="law", faults=("too vague",)))
+    assert [(one.within, one.faults) for one in of_kind(state, MakePlan)] == [("law", ("too vague",))]
+
+
+def test_what_is_inside_lies_beside_all_others() -> None:
+    state = within(at_law(part("sum", "law")), *READ_AND_CHECK)
+    view = ask(state)
+    assert list(view.work) == ["law", "sum", "law/read", "law/check"]
+    assert [work.subtask.id for work in top(view)] == ["law", "sum"]
+    assert [work.subtask.id for work in inside(view, "law")] == ["law/read", "law/check"]
+    assert view.work["law/check"].subtask.after == ("law/read",)
+    assert (level(view, "law"), level(view, "law/read")) == (0, 1)
+    inner = plan_of(view, "law")
+    assert inner is not None
+    assert [one.id for one in inner.subtasks] == ["law/read", "law/check"]
+    assert running(state) == [("law/read", 1, "legal/reader")]
+
+
+def test_those_inside_work_under_the_terms_of_their_own_crew() -> None:
+    state = within(at_law(), *READ_AND_CHECK)
+    (effect,) = of_kind(state, RunSubtask)
+    assert effect.handoff.constraints.timeout == 40.0
+    findings = (Finding(message="sure", confidence=80), Finding(message="unsure", confidence=40))
+    state = done(state, "law/read", findings=findings)
+    assert [one.message for one in ask(state).work["law/read"].result.findings] == ["sure"]  # type: ignore[union-attr]
+
+
+def test_no_deadline_inside_is_beyond_that_of_what_is_around() -> None:
+    state = within(at_law(terms=Terms(job_seconds=30.0)), *READ_AND_CHECK)
+    (effect,) = of_kind(state, RunSubtask)
+    assert effect.handoff.constraints.timeout <= 30.0
+    assert below(ask(state), "law").deadline == 33.0
+
+
+def test_one_result_inside_stands_as_it_is() -> None:
+    files = (Artifact(id="f", name="f.md", publish_as="file"),)
+    state = done(within(at_law(part("sum")), part("read", to="legal/reader")), "law/read", "# All", artifacts=files)
+    assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
+    assert of_kind(state, Post) == [Post(R, messages.card(R))], "its file goes out with the result of what it is inside"
+    state = up(state)
+    result = ask(state).work["law"].result
+    assert result is not None
+    assert (result.content, result.artifacts, result.usage) == ("# All", files, Usage())
+    assert Post(R, messages.file(R, "f")) in of_kind(state, Post)
+    assert ask(state).usage.calls == 1, "counted once"
+
+
+def test_several_are_put_together_inside() -> None:
+    state = done(within(at_law(part("sum")), *READ_AND_CHECK), "law/read", confidence=90, gaps=("page 3",))
+    state = done(state, "law/check", confidence=60, evidence=("4,200",))
+    assert of_kind(state, WriteAnswer) == [WriteAnswer(R, within="law")]
+    written = ev.AnswerWritten(at=8, request=R, within="law", text="Together: 4,200.", usage=Usage(calls=1))
+    state = apply(state, written)
+    assert ask(state).answer is None
+    assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
+    state = up(state)
+    result = ask(state).work["law"].result
+    assert result is not None
+    assert (result.content, result.confidence, result.evidence) == ("Together: 4,200.", 60, ("4,200",))
+    assert result.summary == "Part read: sum law/read\nPart check: sum law/check"
+    assert ask(done(state, "sum")).gaps == ("Part law: Part read: page 3",)
+    assert ask(state).usage.calls == 3
+    assert ask(state).work["law"].usage.calls == 3, "what it took in all"
+
+
+def test_the_one_that_was_picked_goes_up_alone() -> None:
+    state = within(at_law(), part("a", to="legal/reader"), part("b", to="legal/checker"), strategy="select")
+    rival = (Finding(message="It is 3.", source="b.md"),)
+    state = done(done(state, "law/a", "It is 4.", confidence=70), "law/b", "It is 3.", confidence=90, findings=rival)
+    state = apply(state, ev.AnswerWritten(at=8, request=R, within="law", text="It is 4.", chosen="law/a", why="w"))
+    result = ask(up(state)).work["law"].result
+    assert result is not None
+    assert (result.confidence, result.findings) == (70, ())
+
+
+def test_the_result_of_a_crew_is_checked_as_any_other() -> None:
+    state = up(done(within(at_law(critical=True), part("read", to="legal/reader")), "law/read"))
+    assert [one.subtask for one in of_kind(state, JudgeResult)] == ["law"]
+    wrong = ev.ResultJudged(at=10, request=R, subtask="law", attempt=1, verdict="revise", faults=("“x”: wrong",))
+    state = apply(state, wrong)
+    (effect,) = of_kind(state, MakePlan)
+    assert (effect.within, effect.attempt) == ("law", 2)
+    assert "“x”: wrong" in effect.handoff.context[-1].text
+    state = within(apply(state, begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
+    assert list(ask(state).work) == ["law", "law/read~2"], "no message of the first is taken for one of the second"
+
+
+def test_what_wrote_inside_an_attempt_is_known_to_the_next() -> None:
+    state = within(at_law(critical=True), part("read", to="legal/reader"))
+    of: dict[str, Any] = {"at": 5, "request": R, "subtask": "law/read", "attempt": 1}
+    wrote = ev.ToolStarted(**of, call="c", tool="post", what="Post it", digest="d")
+    replied = ev.ToolReturned(**of, reply={"call_id": "c", "text": "ok"})
+    for event in (begun("law/read", who="legal/reader"), wrote, replied):
+        state = apply(state, event)
+    result = Result(summary="s", content="c")
+    state = up(apply(state, ev.ResultReturned(**{**of, "at": 6}, result=result)))
+    wrong = ev.ResultJudged(at=10, request=R, subtask="law", attempt=1, verdict="revise", faults=("wrong",))
+    state = within(apply(apply(state, wrong), begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
+    (effect,) = of_kind(state, RunSubtask)
+    assert "- carried out: Post it" in effect.handoff.context[-1].text
+
+
+def test_where_all_inside_failed_the_ladder_outside_follows() -> None:
+    state = broken(within(at_law(part("sum", "law")), *READ_AND_CHECK), "law/read")
+    assert ask(state).work["law/check"].state == "skipped", "the cascade inside"
+    (effect,) = of_kind(state, HandUp)
+    event = handed_up(ask(state), ask(state).work["law"], 9.0)
+    assert isinstance(event, ev.AttemptFailed)
+    assert (event.kind, event.subtask, event.message, event.took) == ("crew", "law", "Part read: the model broke", 6.0)
+    state = apply(state, event)
+    assert running(state) == [("law", 2, "analyst")]
+    assert not of_kind(state, HandUp)
+    assert effect.attempt == 1
+    state = broken(apply(state, begun("law", 2, who="analyst")), "law")
+    assert list(ask(state).work) == ["law", "sum"], "what was inside is gone"
+
+
+def test_of_a_critical_part_people_are_asked_before_it_is_given_up() -> None:
+    members = (Member(name="legal", crew=CREW),)
+    plan = Plan(goal="g", subtasks=(part("law", to="legal", critical=True),))
+    proposed = ev.PlanProposed(at=2.0, request=R, plan=plan, members=members)
+    state = up(broken(within(job(asked(), proposed, begun("law")), part("read", to="legal/reader")), "law/read"))
+    while not (question := ask(state).work["law"].question):
+        (effect,) = [one for one in effects(state) if not isinstance(one, Post)]
+        of = {"at": 10.0, "request": R, "subtask": "law"}
+        state = apply(state, ev.PlanRevised.model_validate({**of, "faults": ("nothing",), "within": effect.within}))  # type: ignore[union-attr]
+    assert ask(state).work["law"].state == "input_required"
+    assert ask(state).state == "input_required"
+    assert not of_kind(state, HandUp)
+    again = ev.QuestionAnswered(at=30, request=R, subtask="law", user="U", text=question.options[0])
+    assert [(one.within, one.attempt) for one in of_kind(apply(state, again), MakePlan, now=31.0)] == [("law", 2)]
+
+
+def test_the_cascade_goes_through_the_levels() -> None:
+    state = job(asked(), outer(part("law", to="legal"), part("sum", "law")), begun("law"))
+    state = broken(within(state, *READ_AND_CHECK), "law/read")
+    state = apply(up(state), begun("law", 2, who="analyst"))
+    state = apply(state, failed("law", 2, at=12))
+    assert {name: work.state for name, work in ask(state).work.items()} == {"law": "error", "sum": "skipped"}
+    assert ask(state).failure is not None
+
+
+def test_what_was_known_outside_is_known_inside() -> None:
+    state = done(job(asked(), outer(part("sum"), part("law", "sum", to="legal"))), "sum", "Sum: 4,200.")
+    (planning,) = of_kind(state, MakePlan)
+    assert [(note.source, note.text) for note in planning.handoff.context] == [("Part sum", "Sum: 4,200.")]
+    state = within(apply(state, begun("law")), part("read", to="legal/reader"))
+    (effect,) = of_kind(state, RunSubtask)
+    assert [(note.source, note.text) for note in effect.handoff.context] == [("Part sum", "Sum: 4,200.")]
+
+
+def test_at_the_deadline_of_a_crew_what_it_has_is_taken() -> None:
+    state = done(within(at_law(part("sum")), *READ_AND_CHECK), "law/read", "Read.")
+    assert of_kind(state, ReachDeadline, now=105.0) == [ReachDeadline(R, "law")]
+    assert running(state, now=102.0)[0] == ("law/check", 1, "legal/checker")
+    state = apply(state, ev.DeadlineReached(at=105.0, request=R, subtask="law"))
+    work = ask(state).work
+    assert (work["law"].state, work["law/check"].state) == ("complete", "skipped")
+    assert work["law"].result is not None
+    assert work["law"].result.content == "Read."
+    assert any("the time for this part (100 s) ran out" in gap for gap in work["law"].result.gaps)
+
+
+def test_the_time_of_a_crew_runs_while_it_plans() -> None:
+    state = at_law(part("sum"))
+    assert of_kind(state, ReachDeadline, now=103.0) == [ReachDeadline(R, "law")]
+    state = apply(state, ev.DeadlineReached(at=103.0, request=R, subtask="law"))
+    assert (ask(state).work["law"].state, ask(state).work["law"].reason) == (
+        "error",
+        "the time for this part (100 s) ran out",
+    )
+
+
+def test_at_the_deadline_of_the_job_what_is_inside_is_not_lost() -> None:
+    state = within(at_law(part("sum"), terms=Terms(job_seconds=60.0)), *READ_AND_CHECK)
+    state = apply(done(state, "law/read", "Read."), begun("law/check", who="legal/checker", at=7.0))
+    of: dict[str, Any] = {"at": 8.0, "request": R, "subtask": "law/check", "attempt": 1}
+    state = apply(state, ev.ToolStarted(**of, call="c", tool="post", what="Post it", digest="d"))
+    assert of_kind(state, ReachDeadline, now=63.0) == [ReachDeadline(R)]
+    state = apply(state, ev.DeadlineReached(at=63.0, request=R))
+    assert ask(state).work["law"].state == "complete"
+    assert ask(state).work["sum"].state == "skipped"
+    assert not running(state, now=63.0)
+    assert [gap for gap in ask(state).gaps if "Post it" in gap] == ["unknown, please check: Post it"], "named once"
+
+
+def test_where_people_are_asked_inside_no_clock_runs_around_it() -> None:
+    state = within(at_law(), part("read", to="legal/reader"))
+    state = apply(apply(state, begun("law/read", who="legal/reader")), escalated("law/read", "ambiguous_input", at=6))
+    assert ask(state).state == "input_required"
+    assert (ask(state).deadline, below(ask(state), "law").deadline) == (None, None)
+    assert Post(R, messages.question(R, "law/read", 1)) in effects(state)
+    state = apply(state, ev.QuestionAnswered(at=1006, request=R, subtask="law/read", user="U", text="this", number=1))
+    assert ask(state).work["law"].state == "in_progress"
+    assert below(ask(state), "law").deadline == 3.0 + 100.0 + 1000.0
+    assert running(state, now=1007.0) == [("law/read", 2, "legal/reader")]
+
+
+def test_a_stop_reaches_down() -> None:
+    state = within(at_law(), *READ_AND_CHECK)
+    state = apply(state, ev.CancelRequested(at=5, user="U"))
+    assert not running(state)
+    assert apply(state, begun("law/read")).asks[0].work["law/read"].state in {"pending", "in_progress"}
+    assert not of_kind(apply(state, begun("law/read")), RunSubtask)
+
+
+def test_a_contradiction_inside_is_told_outside() -> None:
+    findings = [(Finding(message=f"The fee of the notary is {n} euros.", source=f"{n}.md"),) for n in (40, 90)]
+    state = within(at_law(part("sum")), part("a", to="legal/reader"), part("b", to="legal/checker"))
+    state = done(state, "law/a", "Fee.", findings=findings[0])
+    state = done(state, "law/b", "Other.", findings=findings[1])
+    assert of_kind(state, JudgeConflicts) == [JudgeConflicts(R, "law")]
+    sides = tuple(Side(subtask=f"law/{name}", statement=name) for name in "ab")
+    conflict = Conflict(claim="fee", sides=sides, verdict="contradict", reason="both are named")
+    state = apply(state, ev.ConflictsJudged(at=8, request=R, within="law", conflicts=(conflict,)))
+    state = apply(state, ev.AnswerWritten(at=8, request=R, within="law", text="40 or 90."))
+    state = done(up(state), "sum", "Nothing of that.")
+    assert told(ask(state)) == (conflict,)
+    state = apply(state, ev.ConflictsJudged(at=20, request=R))
+    assert told(ask(state)) == (conflict,), "also where the arbiter outside has spoken"
+
+
+def test_ids_that_are_taken_are_refused() -> None:
+    state = job(asked(), outer(part("law", to="legal"), part("law/read")), begun("law"))
+    state = within(state, part("read", to="legal/reader"))
+    assert plan_of(ask(state), "law") is None
+    assert of_kind(state, MakePlan)[0].faults == ("The ids law/read are taken; choose others.",)
+
+
+# ---------------------------------------------------------------- a second look at a plan inside
+
+
+def upset_inside() -> Job:
+    """`law/read` says that the plan is wrong; `law/check` has not started."""
+    state = within(at_law(part("note"), critical=True), *READ_AND_CHECK, part("sum", to="legal/reader"))
+    state = apply(state, begun("law/sum", who="legal/reader"))
+    return done(state, "law/read", findings=(Finding(message="It is not so.", where="plan"),))
+
+
+def test_what_a_crew_lets_go_of_ends_with_all_inside() -> None:
+    state = upset_inside()
+    assert of_kind(state, RevisePlan) == [RevisePlan(R, "law", "law/read")]
+    state = apply(state, ev.AttemptFailed(at=7.0, request=R, subtask="law", attempt=1, kind="crew", message="broke"))
+    assert not of_kind(state, RevisePlan), "nobody works by that plan any more"
+    assert all(work.state in SETTLED for work in inside(ask(state), "law"))
+    state = within(apply(state, begun("law", attempt=2, at=8.0)), *READ_AND_CHECK, at=9.0)
+    assert not of_kind(state, RevisePlan), "the second plan is another one"
+    assert {effect.subtask for effect in of_kind(state, RunSubtask)} == {"note", "law/read~2"}
+
+
+def test_a_look_that_ends_too_late_changes_nothing_and_is_paid_for() -> None:
+    state = apply(upset_inside(), ev.DeadlineReached(at=7.0, request=R, subtask="law"))
+    plan = plan_of(ask(state), "law")
+    assert plan is not None
+    more = plan.model_copy(update={"subtasks": (*plan.subtasks, part("law/late", to="legal/reader"))})
+    changes = (Change(kind="added", subtask="law/late", why="w"),)
+    late = ev.PlanRevised(
+        at=8.0, request=R, within="law", subtask="law/read", plan=more, changes=changes, usage=Usage(calls=1)
+    )
+    after = apply(state, late)
+    assert "law/late" not in ask(after).work
+    assert ask(after).usage.calls == ask(state).usage.calls + 1
+    assert not of_kind(after, RevisePlan)
+
+
+def test_a_look_inside_is_paid_for_on_every_level_around() -> None:
+    deep = (Member(name="legal/reader"), Member(name="legal/checker", crew=CREW))
+    state = apply(
+        at_law(),
+        ev.PlanProposed(
+            at=4.0,
+            request=R,
+            within="law",
+            plan=inner_plan(ask(at_law()).work["law"], Plan(goal="g", subtasks=(part("check", to="legal/checker"),))),
+            members=deep,
+        ),
+    )
+    state = apply(state, begun("law/check", who="legal/checker"))
+    rows = (part("one", to="legal/checker/a"), part("two", "one", to="legal/checker/a"))
+    plan = inner_plan(ask(state).work["law/check"], Plan(goal="g", subtasks=rows))
+    crew = (Member(name="legal/checker/a"),)
+    state = apply(state, ev.PlanProposed(at=5.0, request=R, within="law/check", plan=plan, members=crew))
+    state = done(state, "law/check/one", findings=(Finding(message="It is not so.", where="plan"),))
+    of: dict[str, Any] = {"request": R, "within": "law/check", "subtask": "law/check/one"}
+    state = apply(state, ev.PlanRevised(at=7.0, **of, faults=("Nothing to change.",), usage=Usage(calls=1)))
+    assert [ask(state).usage.calls, *(ask(state).work[name].usage.calls for name in ("law", "law/check"))] == [2, 2, 2]
+
+
+def test_a_bug_in_a_second_look_leaves_the_plan_as_it_was() -> None:
+    state = upset_inside()
+    assert crew_broken(RevisePlan(R, "law", "law/read"), state, "a bug", at=7.0) is None
+    broke = crew_broken(WriteAnswer(R, within="law"), state, "a bug", at=7.0)
+    assert isinstance(broke, ev.AttemptFailed)
+    assert (broke.subtask, broke.attempt, broke.kind) == ("law", 1, "crew")
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_critic_reads_what_one_crew_alone_made_unless_its_own_did(*, reads: bool) -> None:
+    crew = CREW.model_copy(update={"critic": reads})
+    plan = Plan(goal="Find out", subtasks=(part("law", to="legal"),))
+    members = (Member(name="legal", crew=crew),)
+    first = ev.PlanProposed(at=2.0, request=R, plan=plan, members=members, terms=Terms(critic=True))
+    state = done(within(job(asked(), first, begun("law")), READ_AND_CHECK[0]), "law/read")
+    if reads:
+        assert of_kind(state, ReviewAnswer) == [ReviewAnswer(R, within="law")]
+        state = apply(state, ev.AnswerReviewed(at=7.0, request=R, within="law"))
+    state = up(state)
+    assert of_kind(state, ReviewAnswer) == ([] if reads else [ReviewAnswer(R)])
+    assert (ask(state).answer is not None) == reads
+
+
+@pytest.mark.parametrize("end", [ev.DeadlineReached(at=8.0, request=R), ev.CancelRequested(at=8.0, user="U1")])
+def test_what_is_cut_off_is_paid_for_up_to_its_last_turn(end: ev.Event) -> None:
+    state = apply(within(at_law(), READ_AND_CHECK[0]), begun("law/read", who="legal/reader"))
+    turn = {"text": "", "usage": {"calls": 1, "tokens_in": 100}}
+    for event in [ev.TurnTaken(at=7.0, request=R, subtask="law/read", attempt=1, turn=turn)] * 2 + [end]:
+        state = apply(state, event)
+    view = ask(state)
+    assert [one.calls for one in (view.usage, view.work["law"].usage, view.work["law/read"].usage)] == [2, 2, 2]
+    assert view.usage.tokens_in == 200

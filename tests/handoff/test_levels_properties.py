@@ -1,0 +1,350 @@
+"""Crews in crews: whatever happens on whatever level, a job comes to one end, within its caps, and nothing twice."""
+
+from dataclasses import fields
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handoff import events as ev
+from handoff.answering.answer import disputed
+from handoff.contracts import Context, Escalation, Member, Note, Place, Plan, Request, Subtask, Terms, Usage
+from handoff.effects import (
+    Effect,
+    HandUp,
+    JudgeConflicts,
+    MakePlan,
+    ReduceMaterial,
+    ReviewAnswer,
+    RevisePlan,
+    RunSubtask,
+    WriteAnswer,
+)
+from handoff.engine import apply, fold, outstanding
+from handoff.inner import handed_up
+from handoff.job import ENDED, Ask, Job
+from handoff.levels import MAX_IN_ALL, below, inner_plan, inside, is_open, level, room_left, top
+from handoff.opening import open_log
+from handoff.planning.revision import MAX_ADDED
+from handoff.policy import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
+from handoff.work import SETTLED, Level, Work
+from tests.handoff.test_engine_properties import OUTCOMES, REPLIES, World
+
+PLACE = Place(team="T", channel="C", thread_ts="1.0")
+REQUEST = Request(id="1.0", user="U", text="t", at=1.0)
+CALL = Usage(calls=1)
+SHARED = {"request", "within", "refusal", "fetched", "artifacts", "file_faults", "work", "decisions", "cancelled_by"}
+SHARED |= {"posted", "usage", "written", "ended", "revising", "revisions"}
+"""What there is of a request once for all levels."""
+SMALL = Context(fast=1_000, balanced=1_000, deep=1_000)
+AT_MOST = 4 + MAX_ADDED * MAX_REVISIONS
+"""Subtasks of one plan: the first ones, and those that revisions add."""
+
+
+def members(path: str, depth: int) -> tuple[Member, ...]:
+    """Two specialists, one of them made for the plan, and above the third level a crew that it stands in for."""
+    names = [f"{path}{name}" for name in "abc"]
+    made = Member(name=names[1], made=True, tiers=("fast", "balanced"))
+    found = [Member(name=names[0], fallback=names[1]), made, Member(name=names[2])]
+    if depth < 2:
+        terms = Terms(job_seconds=200.0, subtask_seconds=60.0, confidence=30, critic=depth == 1, context=SMALL)
+        found[2] = Member(name=names[2], fallback=names[1], crew=terms)
+    return tuple(found)
+
+
+class Levels(World):
+    """The same world, where `c` is a crew, and `c/c` one inside that."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.handed: dict[tuple[str, int], int] = {}
+        self.calls = 0
+        self.pace = self.rng.choice((0.5, 0.5, 8.0, 30.0))
+        """Seconds that anything takes: at the slower ones deadlines are reached on all levels."""
+        self.reads = self.rng.random() < 0.5
+        """Whether nothing is written: then no call's end is ever in doubt, and each is charged when it ends."""
+        self.outcomes = self.rng.choice((OUTCOMES, (*OUTCOMES, *["result"] * 9)))
+
+    def content(self) -> str:
+        """What contradicts another result, or is too long for one call."""
+        figure = f"The revenue of Tea Ltd in 2025 was {self.rng.choice((10, 12))} million euros."
+        return self.rng.choice(("c", figure, figure, "All of it is long. " * 400))
+
+    def plan(self, path: str) -> Plan:
+        names = [f"s{n}" for n in range(self.rng.randint(1, 4))]
+        return Plan(
+            goal="g",
+            strategy=self.rng.choice(("merge", "select")),
+            subtasks=tuple(
+                Subtask(
+                    id=name,
+                    title=name,
+                    intent="do all of this",
+                    specialist=path + self.rng.choice("abcc"),
+                    after=tuple(other for other in names[:n] if self.rng.random() < 0.3),
+                    critical=self.rng.random() < 0.1,
+                )
+                for n, name in enumerate(names)
+            ),
+        )
+
+    def perform(self, job: Job, effect: Effect) -> list[ev.Event]:
+        ask = job.ask(effect.request)
+        assert ask is not None
+        events = self.done(ask, job, effect)
+        self.calls += sum(_calls(event) for event in events)
+        return events
+
+    def done(self, ask: Ask, job: Job, effect: Effect) -> list[ev.Event]:
+        of: dict[str, Any] = {"at": self.now, "request": ask.id}
+        if isinstance(effect, HandUp):
+            key = (effect.subtask, effect.attempt)
+            self.handed[key] = self.handed.get(key, 0) + 1
+            return [handed_up(ask, ask.work[effect.subtask], self.now)]
+        if isinstance(effect, MakePlan):
+            if effect.within:
+                return [self.inner(ask, effect, of)]
+            of |= {"terms": Terms(context=SMALL), "usage": CALL}
+            return [ev.PlanProposed(**of, plan=self.plan(""), members=members("", 0))]
+        if isinstance(effect, JudgeConflicts | ReduceMaterial | ReviewAnswer | WriteAnswer):
+            return [self.towards_the_answer(ask, effect, of)]
+        if isinstance(effect, RunSubtask):
+            self.may_run(ask, effect)
+        return [_paid(event) for event in super().perform(Job(job.place, (ask,)), effect)]
+
+    def towards_the_answer(
+        self, ask: Ask, effect: JudgeConflicts | ReduceMaterial | ReviewAnswer | WriteAnswer, of: dict[str, Any]
+    ) -> ev.Event:
+        """One step from the results to the answer, on whatever level."""
+        of = {**of, "within": effect.within, "usage": CALL}
+        if isinstance(effect, WriteAnswer):
+            terms = below(ask, effect.within).terms
+            draft = terms.critic and not effect.faults and self.rng.random() < 0.5
+            return ev.AnswerWritten(**of, text="made of all", draft=draft)
+        if isinstance(effect, ReviewAnswer):
+            return ev.AnswerReviewed(**of, faults=self.rng.choice(((), ("it is wrong",))))
+        if isinstance(effect, JudgeConflicts):
+            return ev.ConflictsJudged(**of, conflicts=disputed(below(ask, effect.within)))
+        notes = (Note(source="all", text="short"),)
+        return ev.MaterialReduced(**of, round=effect.round, part=effect.part, notes=notes)
+
+    def writes(self, work: Work, of: dict[str, Any]) -> list[ev.Event]:
+        return [] if self.reads else super().writes(work, of)
+
+    def may_run(self, ask: Ask, effect: RunSubtask) -> None:
+        """A specialist works only while the crews around it are at it, before their deadlines, on what is ready."""
+        work = ask.work[effect.subtask]
+        assert effect.handoff.constraints.timeout <= max(1.0, ask.terms.job_seconds)
+        while work.within:
+            outer = ask.work[work.within]
+            deadline = below(ask, work.within).deadline
+            assert is_open(outer)
+            assert deadline is None or self.now < deadline
+            assert all(ask.work[name].state in SETTLED for name in outer.subtask.after)
+            work = outer
+
+    def inner(self, ask: Ask, effect: MakePlan, of: dict[str, Any]) -> ev.Event:
+        work = ask.work[effect.within]
+        attempt: dict[str, Any] = {**of, "subtask": effect.within, "attempt": effect.attempt}
+        if work.state == "pending":
+            self.attempts[effect.within] = self.attempts.get(effect.within, 0) + 1
+            return ev.AttemptStarted(**attempt, specialist=work.specialist, tier="balanced")
+        fate, plan, path = self.rng.random(), self.plan(f"{work.specialist}/"), f"{work.specialist}/"
+        if fate < 0.1 or len(plan.subtasks) > room_left(ask):
+            return ev.PlanRejected(**of, within=effect.within, faults=("no",), usage=CALL)
+        if fate < 0.15:
+            return ev.AttemptFailed(**attempt, kind="model", message="m", usage=CALL)
+        if fate < 0.2:
+            return ev.Escalated(**attempt, escalation=Escalation(reason="out_of_scope", message="m"), usage=CALL)
+        crew = members(path, level(ask, effect.within) + 1)
+        return ev.PlanProposed(**of, within=effect.within, plan=inner_plan(work, plan), members=crew, usage=CALL)
+
+
+def _paid(event: ev.Event) -> ev.Event:
+    """With what its one call took, where it is of a kind that makes one; an answer from people makes none."""
+    if isinstance(event, ev.ResultReturned):
+        return event.model_copy(update={"result": event.result.model_copy(update={"usage": CALL})})
+    return event.model_copy(update={"usage": CALL}) if "usage" in type(event).model_fields else event
+
+
+def _calls(event: ev.Event) -> int:
+    usage = event.result.usage if isinstance(event, ev.ResultReturned) else getattr(event, "usage", Usage())
+    return 0 if isinstance(event, ev.ToolInDoubt) else usage.calls
+
+
+def _next(world: Levels, job: Job) -> list[ev.Event] | None:
+    """What happens next: something that is to be done, time, or a person's answer; None: nothing can happen."""
+    effects, due = outstanding(job, world.now)
+    if effects:
+        return world.perform(job, world.rng.choice(effects))
+    if due is not None:
+        assert due > world.now
+        world.now = due
+        return []
+    open_ones = [work for work in job.asks[0].work.values() if work.state == "input_required" and work.question]
+    if not open_ones:
+        return None
+    name = world.rng.choice(open_ones).subtask.id
+    reply = world.rng.choice(REPLIES)
+    return [ev.QuestionAnswered(at=world.now, request="1.0", subtask=name, user="U", text=reply)]
+
+
+@given(seed=st.integers(0, 2**32), cancel_at=st.one_of(st.none(), st.none(), st.integers(0, 60)))
+@settings(max_examples=100, deadline=None)
+def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int | None) -> None:
+    world = Levels(seed)
+    log: list[ev.Event] = [ev.RequestAdded(at=1.0, place=PLACE, request=REQUEST)]
+    job = apply(None, log[0])
+    for step in range(3_000):
+        new = _next(world, job) if step != cancel_at else [ev.CancelRequested(at=world.now, user="U")]
+        if new is None:
+            break
+        world.now += world.pace if new else 0.0
+        log += new
+        for event in new:
+            job = apply(job, event)
+            assert all(len(inside(job.asks[0], name)) <= AT_MOST for name in job.asks[0].work)
+    ask = job.asks[0]
+    assert ask.state in ENDED
+    assert world.answers == 1
+    assert set(world.handed.values()) <= {1}, "a crew hands up once an attempt"
+    assert len(ask.work) <= MAX_IN_ALL
+    assert all(level(ask, name) <= 2 for name in ask.work)
+    assert all(count <= MAX_FAILURES + MAX_QUESTIONS + MAX_ROUNDS for count in world.attempts.values())
+    assert all(len(work.failures) <= MAX_FAILURES for work in ask.work.values())
+    if not ask.cancelled_by:
+        assert all(work.state in SETTLED for work in top(ask))
+        assert ask.usage.calls <= world.calls
+        assert ask.usage.calls == world.calls or not world.reads, "each call is counted once"
+    assert sum(work.usage.calls for work in top(ask)) <= ask.usage.calls, (
+        "what is inside is counted with what is around"
+    )
+    if ask.answer is not None:
+        assert not any(is_open(work) for work in ask.work.values())
+        assert len(set(ask.gaps)) == len(ask.gaps)
+    assert fold(ev.load(ev.dump(event)) for event in log) == job, "a replay of the stored log gives the same job"
+
+
+class Busy:
+    """One job as its owners see it: effects side by side, what they report later or too late, owners that are lost."""
+
+    def __init__(self, seed: int) -> None:
+        self.world = Levels(seed)
+        self.rng = self.world.rng
+        self.log: list[ev.Event] = []
+        self.job: Job | None = None
+        self.going: dict[Effect, list[ev.Event]] = {}
+        self.trouble = self.rng.choice((0.0, 0.02, 0.1))
+
+    def add(self, *events: ev.Event) -> None:
+        for event in events:
+            self.log.append(event)
+            self.job = apply(self.job, event)
+
+    def step(self) -> bool:
+        """Something happens; False where nothing can any more."""
+        assert self.job is not None
+        effects, due = outstanding(self.job, self.world.now)
+        self.match(effects)
+        self.world.now += self.world.pace * self.rng.random() / 4
+        if self.rng.random() < self.trouble:
+            self.add(*self.befalls())
+        elif self.going:
+            effect = self.rng.choice(list(self.going))
+            self.add(self.going[effect].pop(0))
+            if not self.going[effect]:
+                del self.going[effect]
+        elif due is not None:
+            assert due > self.world.now - self.world.pace
+            self.world.now = max(due, self.world.now)
+        elif (new := _next(self.world, self.job)) is not None:
+            self.add(*new)
+        else:
+            return False
+        return True
+
+    def match(self, effects: list[Effect]) -> None:
+        """Begin what is new. What is no longer wanted is cut off, but for what it had reported by then."""
+        assert self.job is not None
+        for gone in [effect for effect in self.going if effect not in effects]:
+            assert not any(same_work(gone, effect) for effect in effects), "cut off and begun again"
+            late = self.going.pop(gone)[:1]
+            self.add(*late if self.rng.random() < 0.3 else ())
+        for effect in outstanding(self.job, self.world.now)[0]:
+            if isinstance(effect, RevisePlan) and effect.within:
+                assert is_open(self.job.asks[0].work[effect.within]), "nobody works by that plan"
+            if effect not in self.going:
+                self.going[effect] = self.paced(self.world.perform(self.job, effect))
+
+    def paced(self, events: list[ev.Event]) -> list[ev.Event]:
+        """With the checkpoints of an attempt that only reads; or without a call, which a limit or budget forbade."""
+        first, last = events[0], events[-1]
+        if not isinstance(first, ev.AttemptStarted) or len(events) != 2:
+            return events
+        of = {"at": self.world.now, "request": first.request, "subtask": first.subtask, "attempt": first.attempt}
+        if self.rng.random() < 0.2:
+            passing = self.rng.random() < 0.5
+            more = {"transient": passing, "pause": 5.0 * passing, "failed_calls": 0}
+            return [first, ev.AttemptFailed.model_validate({**of, **more, "kind": "unavailable", "message": "m"})]
+        turn = ev.TurnTaken.model_validate({**of, "turn": {"text": "t"}})
+        reply = ev.ToolReturned.model_validate({**of, "reply": {"call_id": "c"}})
+        return [first, *[turn, reply] * self.rng.randint(0, 2), last]
+
+    def befalls(self) -> list[ev.Event]:
+        """What comes from outside: another owner, an absence, an answer to nothing; or a bug in what a crew is at."""
+        assert self.job is not None
+        at, crews = self.world.now, [work for work in self.job.asks[0].work.values() if is_open(work)]
+        kind = self.rng.choice(("taken over", "away", "answer", "broken", "again"))
+        if kind == "broken" and crews:
+            work = self.rng.choice(crews)
+            of = {"at": at, "request": "1.0", "subtask": work.subtask.id, "attempt": work.attempt}
+            return [ev.AttemptFailed.model_validate({**of, "kind": "crew", "message": "it broke"})]
+        if kind == "answer" and self.job.asks[0].work:
+            name = self.rng.choice(list(self.job.asks[0].work))
+            return [ev.QuestionAnswered(at=at, request="1.0", subtask=name, user="U", text=self.rng.choice(REPLIES))]
+        if kind == "again":
+            return [self.rng.choice(self.log)]
+        self.going.clear()
+        if kind == "taken over":
+            return [ev.TakenOver(at=at, owner="o", lost=1)]
+        self.world.now += 500.0
+        return [ev.WorkResumed(at=self.world.now, away=500.0)]
+
+
+def same_work(one: Effect, other: Effect) -> bool:
+    """Whether they are of one piece of work, and not a next step of it."""
+    if type(one) is not type(other) or isinstance(one, ReviewAnswer | WriteAnswer | MakePlan):
+        return False
+    names = ("request", "within", "subtask", "attempt", "round", "part", "key")
+    return all(getattr(one, name, None) == getattr(other, name, None) for name in names)
+
+
+@given(seed=st.integers(0, 2**32), cancel_at=st.one_of(st.none(), st.none(), st.integers(0, 200)))
+@settings(max_examples=40, deadline=None)
+def test_whatever_happens_at_once_a_job_ends(seed: int, cancel_at: int | None) -> None:
+    busy = Busy(seed)
+    busy.add(ev.RequestAdded(at=1.0, place=PLACE, request=REQUEST))
+    for step in range(3_000):
+        if step == cancel_at:
+            busy.add(ev.CancelRequested(at=busy.world.now, user="U"))
+        if not busy.step():
+            break
+    job = busy.job
+    assert job is not None
+    ask = job.asks[0]
+    assert ask.state in ENDED
+    assert ask.revisions <= MAX_REVISIONS
+    assert len(ask.work) <= MAX_IN_ALL
+    for work in ask.work.values():
+        assert work.attempt <= MAX_FAILURES + MAX_QUESTIONS + MAX_ROUNDS
+        assert len(work.failures) <= MAX_FAILURES
+        assert work.usage.calls >= sum(one.usage.calls for one in inside(ask, work.subtask.id)), "charged all around"
+    lines = [ev.dump(event) for event in busy.log]
+    assert open_log(lines) == fold(map(ev.load, lines)) == job, "opened quickly, or replayed"
+    cut = lines[: busy.rng.randint(1, len(lines))]
+    assert open_log(cut) == fold(map(ev.load, cut))
+
+
+def test_what_a_level_has_of_its_own_is_all_that_a_request_does_not_share() -> None:
+    """A field that is added to a request has to be said here, or kept for each level."""
+    assert {field.name for field in fields(Ask)} - SHARED == {field.name for field in fields(Level)}

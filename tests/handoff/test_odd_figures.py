@@ -1,0 +1,39 @@
+"""Figures that no tool would give: a model may write them, and nothing may break or take long."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from handoff.comparing.checks import Seen, look, without_unsure
+from handoff.comparing.conflicts import candidates
+from handoff.contracts import Finding, Result
+
+ODD = {
+    "long": "1" * 30_000,
+    "noughts": "1" + "0" * 400,
+    "thousands": "1" + ",000" * 9_000,
+    "decimals": "0." + "1" * 9_000,
+    "point": "1" + "0" * 400 + ".5",
+    "commas": "1," * 20_000,
+    "dots": "." * 40_000,
+    "spaces": "a" + " " * 40_000 + "b",
+    "open brackets": "[" * 40_000,
+    "dashes": "a-" * 20_000,
+    "brackets": "[insert " * 6_000,
+    "many": " ".join(str(10_000_019 + 7_919 * number) for number in range(5_000)),
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_no_figure_breaks_a_check_or_takes_long(odd: str) -> None:
+    text = f"South sold {odd} units. It was a good year."
+    finding = Finding(message="It was a good year", confidence=10)
+    result = Result(summary="s", content=text, findings=(finding,), confidence=90)
+    began = time.process_time()
+    look(Seen(result, odd, odd, (odd.replace("1", "2"), odd), (odd,)))
+    without_unsure(result, 80)
+    other = result.model_copy(update={"content": "South sold 1,200,000 units.", "findings": ()})
+    candidates({"a": result, "b": other}, threshold=80)
+    assert time.process_time() - began < 2.0

@@ -1,0 +1,343 @@
+"""A second look at a plan: when it is asked for, what waits for it, what it may change, and what it never touches."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from bot.supervisor.prompts import prompt
+from handoff import events as ev
+from handoff.contracts import Escalation, Member, Result
+from handoff.effects import RevisePlan, RunSubtask, WriteAnswer
+from handoff.engine import apply, fold
+from handoff.job import Ask, Job
+from handoff.planning.revision import MAX_ADDED, Revision, read_revision
+from handoff.policy import MAX_REVISIONS
+from handoff.revising import touchable
+from handoff.upsets import current, upset_by
+from handoff.work import Work
+from tests.handoff.test_engine import R, ask, asked, effects, failed, job, planned, returned, running, started, subtask
+from tests.handoff.test_opening import played
+
+FOUND = "No bug here, this is configuration."
+BRIEF = "In billing.yml set send_twice to off and say how to check it."
+
+
+def upset(name: str, *, where: str = "plan", message: str = FOUND) -> ev.ResultReturned:
+    return returned(name, findings=({"message": message, "where": where},))
+
+
+def looked_at(*more: ev.Event) -> Job:
+    """a is done and says that the plan is wrong; b goes on; fix waits for a, note for fix."""
+    rows = planned(subtask("a"), subtask("b"), subtask("fix", "a"), subtask("note", "fix", specialist="writer"))
+    return job(asked(), rows, started("a"), started("b"), upset("a"), *more)
+
+
+def reply(**lists: list[dict[str, Any]]) -> str:
+    return json.dumps({"why": "It is configuration.", "add": [], "drop": [], "reassign": [], "rebrief": [], **lists})
+
+
+def added(name: str, **more: Any) -> dict[str, Any]:
+    return {"id": name, "title": f"Part {name}", "intent": BRIEF, "specialist": "writer", "why": "It is so.", **more}
+
+
+def read(state: Job, text: str) -> Revision:
+    about = current(ask(state))
+    assert about is not None
+    return read_revision(text, ask(state), about)
+
+
+def revised(state: Job, text: str, at: float = 7.0) -> Job:
+    about = current(ask(state))
+    assert about is not None
+    made = read_revision(text, ask(state), about)
+    of = {"at": at, "request": R, "within": about.within, "subtask": about.subtask}
+    return apply(
+        state,
+        ev.PlanRevised.model_validate({**of, "plan": made.plan, "changes": made.changes, "faults": made.faults}),
+    )
+
+
+def looks(state: Job) -> list[str]:
+    return [effect.subtask for effect in effects(state) if isinstance(effect, RevisePlan)]
+
+
+def decisions(state: Job) -> list[tuple[str, str]]:
+    return [(one.subtask, one.what) for one in ask(state).decisions]
+
+
+# ---------------------------------------------------------------- when it is asked for
+
+
+def test_the_planner_is_asked_only_where_a_finding_is_about_the_plan() -> None:
+    assert upset_by(Result(summary="s", content="c")) == ""
+    state = looked_at()
+    assert looks(state) == ["a"]
+    assert ("a", "ask the planner again") in decisions(state)
+    rows = planned(subtask("a"), subtask("b", "a"))
+    for where in ("", "billing.yml", "plan.md", "the plan, section 2"):
+        state = job(asked(), rows, started("a"), upset("a", where=where))
+        assert looks(state) == []
+        assert running(state) == [("b", 1, "analyst")]
+
+
+def test_what_has_started_goes_on_and_what_has_not_waits() -> None:
+    state = looked_at()
+    assert running(state) == [("b", 1, "analyst")], "fix is ready, and waits for the planner"
+    state = apply(state, failed("b", transient=True))
+    assert ("b", 2, "analyst") in running(state), "a retry is no start"
+    state = revised(state, reply())
+    assert ("fix", 1, "analyst") in running(state)
+    assert looks(state) == []
+
+
+def test_nobody_is_asked_where_all_has_started() -> None:
+    state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"), upset("a"))
+    assert looks(state) == []
+    assert ask(state).decisions[-1].why == f"“{FOUND}”: everything in it has started"
+
+
+def test_the_planner_is_asked_so_many_times_and_no_more() -> None:
+    rows = [subtask(f"p{n}") for n in range(4)]
+    state = job(asked(), planned(*rows, subtask("end", *(row.id for row in rows))), *(started(row.id) for row in rows))
+    for row in rows:
+        state = apply(state, upset(row.id))
+    for _ in range(MAX_REVISIONS):
+        assert len(looks(state)) == 1, "one after the other"
+        assert running(state) == []
+        state = revised(state, "Bananas!")
+    assert looks(state) == []
+    assert running(state) == [("end", 1, "analyst")]
+    kept = [one.why for one in ask(state).decisions if one.what == "plan kept"]
+    assert len(kept) == len(rows)
+    assert any("at most" in why for why in kept)
+
+
+# ---------------------------------------------------------------- what it may change
+
+
+def test_added_dropped_reassigned_and_briefed_anew() -> None:
+    state = revised(
+        looked_at(),
+        reply(
+            add=[added("option", instead_of="fix"), added("check", specialist="analyst", needed_by=["note"])],
+            rebrief=[{"id": "note", "intent": "Tell the board which option to set.", "done_when": "", "why": "News."}],
+        ),
+    )
+    work = ask(state).work
+    assert list(work) == ["a", "b", "fix", "option", "note", "check"]
+    assert work["option"].subtask.after == ("a",), "it waits for what the replaced one waited for"
+    assert work["note"].subtask.after == ("option", "check")
+    assert (work["fix"].state, work["fix"].dropped) == ("skipped", True)
+    assert work["note"].changed == "new brief: News."
+    assert work["option"].changed == "new: It is so."
+    assert {("fix", "plan changed: replaced"), ("note", "plan changed: rebriefed")} <= set(decisions(state))
+    assert set(running(state)) == {("b", 1, "analyst"), ("option", 1, "writer"), ("check", 1, "analyst")}
+
+
+def test_a_needless_part_is_no_gap_and_one_that_was_given_up_is() -> None:
+    gone = [{"id": "fix", "needless": True, "why": "There is no bug."}]
+    state = revised(looked_at(returned("b")), reply(drop=gone))
+    work = ask(state).work
+    assert (work["fix"].state, work["fix"].reason) == ("skipped", "no longer needed: There is no bug.")
+    assert work["note"].subtask.after == ("a",), "it works from what the dropped one would have worked from"
+    state = apply(apply(state, started("note")), returned("note"))
+    assert WriteAnswer(R) in effects(state)
+    assert ask(state).gaps == ()
+
+    given_up = [{"id": "fix", "needless": False, "why": "Nobody may change it."}]
+    state = revised(looked_at(returned("b")), reply(drop=given_up))
+    assert ask(state).gaps == ("Part fix: Nobody may change it.", "Part note: it needed 'Part fix'")
+
+
+def test_dependants_of_what_changed_see_the_right_results() -> None:
+    state = revised(looked_at(), reply(add=[added("option", instead_of="fix"), added("check", needed_by=["note"])]))
+    for name in ("option", "check"):
+        state = apply(apply(state, started(name)), returned(name))
+    (note,) = [e for e in effects(state) if isinstance(e, RunSubtask) and e.subtask == "note"]
+    assert [(one.source, one.text) for one in note.handoff.context] == [
+        ("Part option", "all of option"),
+        ("Part check", "all of check"),
+    ]
+
+
+def test_the_last_part_left_is_the_answer() -> None:
+    state = job(asked(), planned(subtask("a"), subtask("b", "a")), started("a"), upset("a"))
+    state = revised(state, reply(drop=[{"id": "b", "needless": True, "why": "There is no bug."}]))
+    assert (ask(state).answer or "").startswith("all of a")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("Bananas!", "no usable reply"),
+        ('{"add": "many"}', "no usable reply"),
+        (reply(), "nothing to change: It is configuration."),
+        (reply(drop=[{"id": "a", "why": "w"}]), "a cannot be dropped: it has started."),
+        (reply(drop=[{"id": "b", "why": "w"}]), "b cannot be dropped: it has started."),
+        (reply(rebrief=[{"id": "b", "intent": BRIEF, "why": "w"}]), "b cannot be changed: it has started."),
+        (reply(reassign=[{"id": "ghost", "specialist": "writer", "why": "w"}]), "ghost cannot be changed: there is no"),
+        (reply(reassign=[{"id": "fix", "specialist": "plumber", "why": "w"}]), "unknown specialist 'plumber'"),
+        (reply(reassign=[{"id": "fix", "specialist": "analyst", "why": "w"}]), "fix is analyst's as it is."),
+        (reply(drop=[{"id": "fix", "why": ""}]), "The change of fix has no reason."),
+        (reply(add=[added("x", intent="Analyze the data")]), "too vague"),
+        (reply(add=[added("x", after=["y"]), added("y", after=["x"])]), "cycle"),
+        (reply(add=[added("x", after=["ghost"])]), "'ghost', which is not in the plan"),
+        (reply(add=[added("note")]), "There is a subtask 'note' already"),
+        (reply(add=[added("x"), added("x")]), "Two new subtasks have one id"),
+        (reply(add=[added("x", needed_by=["b"])]), "b cannot wait for x"),
+        (reply(add=[added(f"x{n}") for n in range(MAX_ADDED + 1)]), "at most 6 are allowed"),
+        (
+            reply(drop=[{"id": "fix", "why": "w"}], rebrief=[{"id": "fix", "intent": BRIEF, "why": "w"}]),
+            "fix is dropped and changed at once.",
+        ),
+    ],
+)
+def test_what_cannot_be_done_leaves_the_plan_as_it_was(text: str, fault: str) -> None:
+    before = looked_at()
+    assert any(fault in one for one in read(before, text).faults), read(before, text).faults
+    after = revised(before, text)
+    assert ask(after).plan == ask(before).plan
+    assert ask(after).work == ask(before).work
+    assert (ask(after).decisions[-1].what, fault in ask(after).decisions[-1].why) == ("plan kept", True)
+    assert ("fix", 1, "analyst") in running(after)
+
+
+def test_a_plan_that_touches_what_has_started_meanwhile_is_refused() -> None:
+    before = looked_at()
+    made = read(before, reply(rebrief=[{"id": "fix", "intent": BRIEF, "why": "w"}]))
+    late = ev.PlanRevised(at=9.0, request=R, subtask="a", plan=made.plan, changes=made.changes)
+    for meanwhile in (started("fix"), ev.DeadlineReached(at=8.0, request=R, subtask="fix")):
+        state = apply(before, meanwhile)
+        after = apply(state, late)
+        assert ask(after).work["fix"] == ask(state).work["fix"]
+        if current(ask(state)) is not None:
+            assert ask(after).decisions[-1].why == "fix has started, and would be changed."
+    assert apply(apply(before, late), late).asks == apply(before, late).asks, "a second one changes nothing"
+
+
+# ---------------------------------------------------------------- the rung of the ladder
+
+
+def stuck(reason: str = "out_of_scope", **more: Any) -> Job:
+    """a said that it is not for its specialist, who has no fallback; note waits for it."""
+    escalation = Escalation.model_validate({"reason": reason, "message": "I cannot open pages.", **more})
+    out = ev.Escalated(at=4.0, request=R, subtask="a", attempt=1, escalation=escalation)
+    return job(asked(), planned(subtask("a"), subtask("note", "a", specialist="writer")), started("a"), out)
+
+
+def test_what_failed_is_split_and_its_dependants_wait_for_its_replacements() -> None:
+    state = stuck(partial_result={"summary": "half", "content": "half of a"})
+    assert (looks(state), running(state)) == (["a"], [])
+    parts = [added("pages", specialist="researcher", instead_of="a")]
+    parts.append(added("rates", specialist="analyst", instead_of="a", after=["pages"]))
+    state = revised(state, reply(add=parts))
+    work = ask(state).work
+    assert work["note"].subtask.after == ("pages", "rates")
+    assert (work["a"].state, work["a"].dropped) == ("skipped", True)
+    (pages,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+    told = {note.source: note.text for note in pages.handoff.context}
+    assert told == {
+        "Part a: tried before, and failed": "I cannot open pages.",
+        "Part a: what there was of it, not accepted": "half of a",
+    }
+    for name in ("pages", "rates", "note"):
+        state = apply(apply(state, started(name)), returned(name))
+    assert ask(state).gaps == ()
+    assert WriteAnswer(R) in effects(state)
+
+
+@pytest.mark.parametrize("text", ["Bananas!", reply(), reply(drop=[{"id": "a", "needless": False, "why": "w"}])])
+def test_where_it_brings_nothing_the_next_rung_follows(text: str) -> None:
+    state = revised(stuck(), text)
+    assert ask(state).work["a"].state == "error"
+    assert [what for _, what in decisions(state)] == ["replan", "plan kept", "without", "skipped"]
+    assert ask(state).work["a"].reason == "I cannot open pages."
+    assert ask(state).failure is not None
+
+
+def test_what_failed_may_go_to_another_or_be_briefed_anew() -> None:
+    state = revised(stuck(), reply(reassign=[{"id": "a", "specialist": "researcher", "why": "It opens pages."}]))
+    assert running(state) == [("a", 2, "researcher")]
+    state = revised(stuck(), reply(rebrief=[{"id": "a", "intent": BRIEF, "why": "Without pages."}]))
+    (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+    assert effect.handoff.intent == BRIEF
+    assert [note.text for note in effect.handoff.context] == ["I cannot open pages."]
+
+
+def test_a_part_keeps_its_tier_only_where_its_new_specialist_may_work_on_it() -> None:
+    made = Member(name="made", tier="fast", tiers=("fast",), made=True)
+    hard = subtask("fix", "a").model_copy(update={"tier": "deep"})
+    rows = planned(subtask("a"), hard)
+    state = job(asked(), rows.model_copy(update={"members": (*rows.members, made)}), started("a"), upset("a"))
+    for name, tier in (("made", "fast"), ("writer", "deep")):
+        after = revised(state, reply(reassign=[{"id": "fix", "specialist": name, "why": "w"}]))
+        assert (ask(after).work["fix"].specialist, ask(after).work["fix"].tier) == (name, tier)
+
+
+def test_the_deadline_ends_a_look_that_takes_too_long() -> None:
+    state = apply(stuck(), ev.DeadlineReached(at=9.0, request=R))
+    assert looks(state) == []
+    assert ask(state).failure is not None
+
+
+# ---------------------------------------------------------------- whatever is said
+
+
+def untouched(before: Ask, event: ev.PlanRevised) -> dict[str, Work]:
+    free: frozenset[str] = frozenset()
+    for one in before.revising:
+        if (one.within, one.subtask) == (event.within, event.subtask):
+            free = touchable(before, one)
+    return {name: work for name, work in before.work.items() if name not in free}
+
+
+def stranded(ask: Ask, before: Work, after: Work) -> bool:
+    """Whether it was to be tried once more, and what it waited for has come to nothing: the rung after the look."""
+    lost = all(ask.work[name].state in {"error", "skipped"} for name in after.subtask.after)
+    return (before.state, after.state) == ("pending", "skipped") and after.reason.startswith("it needed") and lost
+
+
+@given(seed=st.integers(0, 2**32))
+@example(seed=448)
+@settings(max_examples=120, deadline=None)
+def test_what_is_done_or_under_way_is_never_touched(seed: int) -> None:
+    log = played(seed)
+    for place, event in enumerate(log):
+        if isinstance(event, ev.PlanRevised):
+            before, after = fold(log[:place]), fold(log[: place + 1])
+            assert before is not None
+            assert after is not None
+            old, new = before.ask(event.request), after.ask(event.request)
+            assert old is not None
+            assert new is not None
+            for name, work in untouched(old, event).items():
+                assert new.work[name] == work or stranded(new, work, new.work[name])
+            assert new.revisions <= MAX_REVISIONS
+            plan = new.plan
+            assert plan is not None
+            assert all(name in new.work for one in plan.subtasks for name in one.after)
+
+
+def test_the_examples_in_the_prompt_can_be_carried_out() -> None:
+    goods = [json.loads(line.partition("Good: ")[2]) for line in prompt("replanner").splitlines() if "Good: " in line]
+    assert len(goods) == 4
+    rows = [subtask("option", "cause"), subtask("fix", "cause"), subtask("trend", "cause"), subtask("note", "fix")]
+    state = job(asked(), planned(subtask("cause"), *rows), started("cause"), upset("cause"))
+    for good in (goods[0], goods[1]):
+        good["add"] = [{**one, "id": f"new-{one['id']}"} for one in good["add"]]
+        assert read(state, json.dumps(good)).faults == ()
+    out = ev.Escalated(
+        at=4.0,
+        request=R,
+        subtask="study",
+        attempt=1,
+        escalation=Escalation(reason="out_of_scope", message="I cannot open web pages."),
+    )
+    state = job(asked(), planned(subtask("study"), subtask("note", "study")), started("study"), out)
+    assert read(state, json.dumps(goods[2])).faults == ()
+    assert "nothing to change" in read(state, json.dumps(goods[3])).faults[0]

@@ -1,0 +1,71 @@
+"""Two who work side by side must not both decide what they have to agree on."""
+
+import pytest
+
+from handoff.contracts import Plan, Subtask
+from handoff.planning.shared_decisions import faults_of
+
+
+def plan(*parts: tuple[str, str, tuple[str, ...]]) -> Plan:
+    return Plan(
+        goal="g",
+        subtasks=tuple(
+            Subtask(id=name, title=name, intent=intent, specialist="s", after=after) for name, intent, after in parts
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "what"),
+    [
+        ("Define the schema and write the exporter", "Write the importer; define the schema it reads", "schema"),
+        ("Design the JSON format for orders and emit it", "Choose a format for orders and parse it", "format"),
+        (
+            "Agree on the naming scheme, then rename the tables",
+            "Decide on a naming scheme, then fill the columns",
+            "naming scheme",
+        ),
+        (
+            "Draw up an outline of the report and write part one",
+            "Pick an outline for the report, write part two",
+            "outline",
+        ),
+    ],
+)
+def test_two_sides_that_each_decide_the_same(one: str, other: str, what: str) -> None:
+    found = list(faults_of(plan(("a", one, ()), ("b", other, ()))))
+    said = f"Subtasks 'a' and 'b' run side by side and each define the {what}; "
+    assert found == [said + "let one subtask define it first, and both wait for that."]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Define the schema of the orders table", "Define the schema of the users table in prose"),
+        ("Write the exporter for the schema defined earlier", "Write the importer for the schema defined earlier"),
+        ("Define the schema of events", "Use the schema that the exporter defines"),
+        ("Define the metrics for churn", "Define the criteria for hiring"),
+        ("Explain the format of the file", "Choose the format of the file and write it"),
+    ],
+)
+def test_what_only_looks_alike_passes(one: str, other: str) -> None:
+    assert list(faults_of(plan(("a", one, ()), ("b", other, ())))) == []
+
+
+def test_rivals_are_meant_to_decide_the_same() -> None:
+    side = "Design the API of the billing service and say why"
+    both = plan(("a", side, ()), ("b", side, ()))
+    assert list(faults_of(both)) != []
+    assert list(faults_of(both.model_copy(update={"strategy": "select"}))) == []
+
+
+def test_who_waits_for_the_other_may_define_it_again() -> None:
+    both = "Define the schema and write code for it"
+    assert list(faults_of(plan(("a", both, ()), ("b", both, ("a",))))) == []
+    assert list(faults_of(plan(("a", both, ()), ("b", both, ())))) != []
+
+
+def test_a_decision_that_both_wait_for_settles_it() -> None:
+    first = ("schema", "Define the schema of the export: names, types, keys", ())
+    sides = [(name, "Define the schema as code, by the earlier result", ("schema",)) for name in ("a", "b")]
+    assert list(faults_of(plan(first, *sides))) == []
