@@ -11,10 +11,16 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from pydantic import BaseModel, Field
 
-from bot.models.prices import Prices
+from bot.models.prices import Priced, Prices
 from bot.models.reading import Tokens
+from bot.models.rehearsal import RehearsalModel
 from bot.models.strict_schema import strict_schema
 from handoff.contracts import Finding
+from specialists.dialogue import Message, ModelCall
+from tests.providers.rendering import Reply
+from tests.providers.server import ProviderServer
+from tests.providers.wire import Api
+from tests.system.brains import connect
 
 MODELS = {
     "anthropic": ["claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"],
@@ -97,3 +103,26 @@ def _words(schema: Any) -> set[str]:
     if isinstance(schema, dict):
         return set(schema).union(*(_words(value) for value in schema.values()))
     return set().union(*(_words(value) for value in schema)) if isinstance(schema, list) else set()
+
+
+@pytest.mark.parametrize("api", ["anthropic", "responses"])
+async def test_a_model_says_beforehand_what_tokens_of_a_tier_cost(api: Api) -> None:
+    async with ProviderServer(lambda _: Reply("ok")) as server:
+        model = connect(api, server)
+        assert isinstance(model, Priced)
+        assert model.price("deep", 1000, 10) is None, "nothing is known yet"
+        await model.warm()
+        call = ModelCall(purpose="t", system="", messages=(Message(role="user", text="hi"),), tier="deep")
+        turn = await model.reply(call)
+        expected = model.price("deep", turn.usage.tokens_in, turn.usage.tokens_out)
+        assert expected is not None
+        assert expected == pytest.approx(turn.usage.cost)
+        fast, deep = model.price("fast", 1000, 10), model.price("deep", 1000, 10)
+        assert fast is not None
+        assert deep is not None
+        assert 0 < fast < deep
+        await model.close()
+
+
+def test_the_rehearsal_costs_nothing() -> None:
+    assert RehearsalModel().price("deep", 1000, 10) == 0.0

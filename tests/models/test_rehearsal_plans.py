@@ -95,6 +95,25 @@ async def test_a_follow_up_hands_the_earlier_answer_on() -> None:
     assert "North has 120." in text.intent
 
 
+@pytest.mark.parametrize(
+    ("request_text", "who", "missing"),
+    [
+        ("book a table for two", "", ("book a table for two",)),
+        ("draft a welcome note, and buy a cake for the team", "writer", ("buy a cake for the team",)),
+        ("draft a note about the book on our shelf", "writer", ()),
+    ],
+)
+async def test_what_nobody_can_do_is_named_and_not_planned(
+    request_text: str, who: str, missing: tuple[str, ...]
+) -> None:
+    text = f"# Request\n{request_text}\n\n{CREW}"
+    call = ModelCall(purpose="planner", system="", messages=(Message(role="user", text=text),))
+    plan = Plan.model_validate_json((await RehearsalModel().reply(call)).text)
+    assert [subtask.specialist for subtask in plan.subtasks] == who.split()
+    assert plan.missing == missing
+    assert not any("cake" in subtask.intent for subtask in plan.subtasks)
+
+
 async def test_a_plan_is_the_same_every_time() -> None:
     request = "analyse sales.csv and write a report"
     assert await planned(request, SALES) == await planned(request, SALES)

@@ -139,7 +139,7 @@ async def test_the_writer_admits_that_it_has_no_material(tmp_path: Path) -> None
     outcome, _ = await work("writer", "Write a haiku about spring", tmp_path)
     assert isinstance(outcome, Result)
     assert "no material" in outcome.content
-    assert outcome.confidence <= 30
+    assert outcome.confidence <= 60
 
 
 async def test_the_reviewer_finds_numbers_without_a_source(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ async def test_a_whole_conversation_arrives_as_it_was(pair: Pair) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_structured_output_is_asked_for_in_strict_form(api: Api, heard: Heard, *, streamed: bool) -> None:
-    plan = {"goal": "g", "subtasks": [], "strategy": "merge", "instruction": ""}
+    plan = {"goal": "g", "subtasks": [], "strategy": "merge", "instruction": "", "missing": [], "made": []}
     async with paired(api, lambda _: Reply(json.dumps(plan))) as pair:
         turn = await pair.model.reply(
             ask(answer_schema=Plan.model_json_schema(), on_text=heard[1] if streamed else None)
@@ -109,7 +109,7 @@ async def test_structured_output_is_asked_for_in_strict_form(api: Api, heard: He
     assert schema is not None
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["additionalProperties"] is False
-    assert set(schema["required"]) == {"goal", "subtasks", "strategy", "instruction"}
+    assert set(schema["required"]) == set(plan)
     assert set(schema["$defs"]["Subtask"]["required"]) == set(schema["$defs"]["Subtask"]["properties"])
     jsonschema.validate(json.loads(turn.text), schema)
 

@@ -33,11 +33,19 @@ def task_of(request: WireRequest) -> str:
 def purpose_of(request: WireRequest) -> str:
     """Who is calling, by the headings of the first message and the `You are the NAME` of the system prompt."""
     text = first_text(request)
+    firsts = {"# Result to judge": "judge", "# Brief to rewrite": "refiner", "# Plan under way": "replanner"}
+    if purpose := firsts.get(text.partition("\n")[0]):
+        return purpose
+    for heading, purpose in (("# Claims", "arbiter"), ("# Material", "reducer"), ("# Answer to review", "critic")):
+        if re.search(rf"^{heading}$", text, re.MULTILINE):
+            return purpose
     if "# Task" in text:
         named = re.search(r"You are the (\w+)", request.system)
         return f"specialist:{named[1] if named else 'unknown'}"
     if re.search(r"^# Specialists$", text, re.MULTILINE):
         return "planner"
+    if "Pick the one result" in request.system:
+        return "selector"
     if re.search(r"^# Results$", text, re.MULTILINE):
         return "synthesizer"
     return "other"

@@ -70,6 +70,8 @@ class ProviderServer:
     requests: list[WireRequest] = field(default_factory=list)
     _faults: deque[Fault] = field(default_factory=deque)
     _under_way: int = 0
+    _never: asyncio.Event = field(default_factory=asyncio.Event)
+    """What hanging calls wait for. Kept here: an event that only its waiter knows is garbage, and so is the waiter."""
     _runner: web.AppRunner | None = None
 
     @property
@@ -154,7 +156,7 @@ class ProviderServer:
 
     async def _fail(self, http: web.Request, request: WireRequest, fault: Fault) -> web.StreamResponse:
         if fault.kind == "hang":
-            await asyncio.Event().wait()
+            await self._never.wait()
         if fault.kind == "reset":
             _drop(http)
             return web.Response()

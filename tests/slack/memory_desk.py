@@ -24,6 +24,8 @@ class MemoryDesk:
     admins: frozenset[str] = frozenset()
     aside: set[str] = field(default_factory=set)
     away: bool = False
+    broke: set[str] = field(default_factory=set)
+    over: dict[str, str] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
     def clock(self) -> float:
@@ -41,6 +43,14 @@ class MemoryDesk:
             return False
         self.requests.append((place, request, refusal))
         return True
+
+    async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
+        del place, ts
+        return self.over.pop(user, "") if user in self.broke else None
+
+    async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
+        del team, channel, job
+        return [f"{user}: nothing left"] if user in self.broke else []
 
     async def reply(
         self,

@@ -16,9 +16,10 @@ from bot.slack.views.card import plan_card
 from bot.slack.web_calls import Gone
 from bot.workspace.server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
-from handoff.job import Ask, Job, SubtaskState, Work
+from handoff.job import Ask, Job
 from handoff.store.interface import Claim, JobKey
 from handoff.store.memory import MemoryStore
+from handoff.work import SubtaskState, Upset, Work, replace
 
 MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
 
@@ -109,3 +110,15 @@ async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(ca
     with pytest.raises(Gone):
         await card.painter._draw(*card.job("complete"), card.ts)
     assert card.edits == []
+
+
+async def test_a_second_look_at_the_plan_is_drawn_and_so_is_what_came_of_it(card: Card) -> None:
+    job, ask = card.job("in_progress", "pending")
+    card.painter.drew(ask)
+    card.painter.show(job, replace(ask, revising=(Upset("s0", "no bug here", "finding"),)), card.ts)
+    await card.workspace.until(lambda: card.edits, timeout=5)
+    assert "Taking a second look at the plan" in card.edits[0]
+    changed = replace(ask.work["s1"], changed="new brief: it is an option")
+    card.painter.show(job, replace(ask, work=MappingProxyType({**ask.work, "s1": changed})), card.ts)
+    await card.workspace.until(lambda: len(card.edits) == 2, timeout=5)
+    assert "Plan changed: Part 1 (new brief: it is an option)" in card.edits[1]

@@ -19,8 +19,9 @@ from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.contracts import Attachment, Finding, Place, Plan, Request, Result, Subtask, Usage
 from handoff.doubts import OPTIONS, Doubt
-from handoff.job import Ask, Decision, Failure, Job, Question, SubtaskState, Work
+from handoff.job import Ask, Job
 from handoff.store.interface import Entry
+from handoff.work import Answered, Failure, Question, SubtaskState, Work
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
 EVIL = "<!channel> [x](https://evil.com) <@U0000000A> & https://evil.com \u202e"
@@ -179,7 +180,7 @@ def test_long_and_many_options_become_numbers() -> None:
 
 def test_an_answered_question_has_no_buttons_and_says_who_decided() -> None:
     ask = ask_of(question_work())
-    shown = taken(question_answered("Do a", Decision(asked_of(ask), "U0000000A", "2026", 1005.0)))
+    shown = taken(question_answered("Do a", Answered(asked_of(ask), "U0000000A", "2026", 1005.0)))
     assert '"button"' not in shown
     assert "<@U0000000A> answered “2026”" in shown
     assert "Which year?" in shown
@@ -375,7 +376,7 @@ def test_no_view_lets_hostile_words_through() -> None:
         plan_card(job, replace(ask, plan=None, work=MappingProxyType({}), answer=None, failure=None), 3.0),
         question(job, ask, works["input_required"]),
         question(job, in_doubt, in_doubt.work["a"]),
-        question_answered(EVIL, Decision(asked, "U0000000A", EVIL, 1.0)),
+        question_answered(EVIL, Answered(asked, "U0000000A", EVIL, 1.0)),
         question_dropped(EVIL, asked_of(in_doubt)),
         cancelled(job, in_doubt),
         failed(job, in_doubt),

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from handoff.contracts import Artifact, Constraints, Handoff, Usage
 from specialists.checkpoint import Checkpoint, Intent, ToolReturn
 from specialists.dialogue import ModelCall, ModelError, ToolCall, ToolReply, Turn
-from specialists.registry import Specialist
+from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
 SPENT = Usage(model="played", calls=1, tokens_in=10, tokens_out=5, cost=0.01, duration=0.5)

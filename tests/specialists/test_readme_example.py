@@ -20,3 +20,21 @@ def test_the_specialist_of_the_readme_joins_the_crew(tmp_path: Path) -> None:
     specialists = load_crew(crew, all_tools()).specialists
     assert found[1] in specialists
     assert len(found[2].splitlines()) <= 10
+
+
+def test_the_crew_file_of_the_readme_is_one(tmp_path: Path) -> None:
+    text = README.read_text(encoding="utf-8")
+    found = re.search(r"```yaml\n(rules:.*?)```", text, re.DOTALL)
+    assert found, "the README no longer shows a crew file"
+    for name in ("translator", "translator_b"):
+        page = f"---\nname: {name}\ndescription: Translates.\ntools: []\nmodel: fast\n---\nYou translate.\n"
+        (tmp_path / f"{name}.md").write_text(page, encoding="utf-8")
+    (tmp_path / "crew.yml").write_text(found[1], encoding="utf-8")
+    crew = load_crew(tmp_path, all_tools())
+    (rule,) = crew.rules
+    assert rule.fits("Please translate this: good morning", [])
+    assert not rule.fits("translate this and check it", [])
+    assert crew.equals == (("translator", "translator_b"),)
+    assert crew.terms == {"confidence": 70}
+    assert crew.make is not None
+    assert (crew.make.tools, crew.make.at_most, crew.make.fallback) == (("calculate", "web_search"), 2, "translator")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from specialists import registry
+from handoff.contracts import Member
+from specialists import registry, specialist
 from specialists.registry import CREWS, CrewError, available_crews, load_crew
 from specialists.toolkits.tool import Tool, ToolOutcome
 from tests.specialists.scripted_model import LookArguments, Looker
@@ -52,7 +53,7 @@ def test_a_specialist_is_what_its_file_says(tmp_path: Path) -> None:
     assert scout.path == tmp_path / "sea" / "scout.md"
     assert [tool.name for tool in crew.specialists["cook"].tools] == ["taste"]
     assert (crew.specialists["cook"].tier, crew.specialists["cook"].fallback) == ("deep", None)
-    assert crew.specialists["cook"].max_turns == registry.DEFAULT_TURNS
+    assert crew.specialists["cook"].max_turns == specialist.DEFAULT_TURNS
 
 
 def test_what_a_model_is_offered_is_built_once(tmp_path: Path) -> None:
@@ -111,6 +112,28 @@ ONE_FAULT = {
     "no mapping": ("---\n- a\n---\nYou work.", "a.md:2: the front matter is not a list of `key: value` lines"),
     "key twice": (page("a", "name: a"), "a.md:6: the key name stands there twice; keep one"),
     "tag": (page("a", description="!!python/name:os.system"), "a.md:3: the front matter is not valid YAML"),
+    "can no list": (page("a", can="swim"), "a.md:6: can must be a list of what it can do"),
+    "cannot empty": (page("a", cannot="[]"), "a.md:6: cannot must be a list of what it cannot do"),
+    "cannot blank": (page("a", cannot="['']"), "a.md:6: cannot has an empty item; take it out"),
+    "cannot twice": (page("a", cannot="[swim, Swim]"), "a.md:6: cannot says Swim twice; keep one"),
+    "cannot not": (page("a", cannot="[cannot swim]"), "a.md:6: 'cannot swim' under cannot: leave out 'cannot'"),
+    "can not": (page("a", can="[can swim]"), "a.md:6: 'can swim' under can: leave out 'can', and begin with what"),
+    "cannot all": (page("a", cannot="[anything]"), "a.md:6: cannot says anything, which tells the planner nothing"),
+    "cannot long": (page("a", cannot=f"[{'x' * 61}]"), "a.md:6: an item of cannot has 61 characters, and at most 60"),
+    "cannot many": (page("a", cannot=str([f"x{n}" for n in range(9)])), "a.md:6: cannot has 9 items; at most 8"),
+    "cannot a tool": (page("a", tools="[look]", cannot="[look]"), "a.md:6: it cannot look, and has that tool"),
+    "can and cannot": (
+        page("a", can="[swim]", cannot="[swim]"),
+        "a.md:7: it says that it can and that it cannot swim; take one out",
+    ),
+    "cannot said twice": (
+        page("a", description="Swims. Cannot fly.", cannot="[run]"),
+        "a.md:6: the description says what it cannot do, and so does cannot",
+    ),
+    "long line": (
+        page("a", description="x" * 195, cannot="[climb a very high mountain, sing a very long song]"),
+        "a.md:6: the description, can and cannot make a line longer than 240",
+    ),
     "not utf-8": (page("a").encode() + b"\xff", "a.md:8: the file is not UTF-8; save it as UTF-8"),
 }
 
@@ -119,6 +142,26 @@ ONE_FAULT = {
 def test_a_fault_is_named_with_file_line_and_remedy(tmp_path: Path, text: str | bytes, expected: str) -> None:
     (found,) = faults(tmp_path, a=text)
     assert found.startswith(expected)
+
+
+def test_what_it_can_and_cannot_do_makes_one_line(tmp_path: Path) -> None:
+    crew = load(
+        tmp_path,
+        a=page("a", description="Swims.", cannot="[fly, 'run a marathon.']"),
+        b=page("b", description="", can="[swim, dive deep]"),
+        c=page("c", description="Swims.", can="[dive]", cannot="[fly]"),
+        d=page("d", description="Swims. Cannot fly."),
+    )
+    lines = {
+        name: Member(name=name, description=one.description, cannot=one.cannot).line
+        for name, one in crew.specialists.items()
+    }
+    assert lines == {
+        "a": "Swims. Cannot fly or run a marathon.",
+        "b": "Can swim, dive deep.",
+        "c": "Swims. Can dive. Cannot fly.",
+        "d": "Swims. Cannot fly.",
+    }
 
 
 def test_an_empty_front_matter_misses_everything(tmp_path: Path) -> None:
@@ -205,7 +248,7 @@ def test_the_prompts_of_the_crew_general_are_compact() -> None:
     for one in load_crew(CREWS / "general", general_tools()).specialists.values():
         assert len(one.prompt) / 4 <= 220, one.name
         assert len(one.system) - len(one.prompt) <= 90 * 4
-        assert "annot" in one.description or "no tools" in one.description, "the planner must read what it cannot do"
+        assert one.cannot, "the planner must read what it cannot do"
 
 
 def test_every_crew_that_comes_along_loads_with_the_real_tools() -> None:

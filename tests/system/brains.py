@@ -111,9 +111,9 @@ def plan(*subtasks: dict[str, Any], goal: str = "Get it done") -> Reply:
     return Reply(json.dumps({"goal": goal, "subtasks": subtasks, "strategy": "merge", "instruction": ""}))
 
 
-def result(content: str, confidence: int = 80) -> Reply:
-    """A specialist's reply that ends its work."""
-    return _call("return_result", {"summary": content[:100], "content": content, "confidence": confidence})
+def result(content: str, confidence: int = 80, **more: Any) -> Reply:
+    """A specialist's reply that ends its work. `more`: further arguments, such as `findings`."""
+    return _call("return_result", {"summary": content[:100], "content": content, "confidence": confidence, **more})
 
 
 def escalation(reason: str, message: str, options: Sequence[str] = ()) -> Reply:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -17,6 +18,7 @@ from typing import Any
 
 from bot.settings import NAMES
 from bot.workspace.server import Workspace
+from tests.nursery import forked
 from tests.store.kit import until
 from tests.system.scene import eventually
 
@@ -28,7 +30,7 @@ PATIENCE = 60.0
 class BotProcess:
     """A bot, and what it logs: one JSON object a line."""
 
-    process: asyncio.subprocess.Process
+    process: asyncio.subprocess.Process | forked.Forked
     log: Path
 
     def records(self, event: str = "") -> list[dict[str, Any]]:
@@ -69,9 +71,12 @@ class BotProcess:
 
 @asynccontextmanager
 async def bot_process(
-    workspace: Workspace, redis_url: str, folder: Path, *, command: Sequence[str] = ("-m", "bot", "run"), **more: str
+    workspace: Workspace, redis_url: str, folder: Path, *, command: Sequence[str] = (), **more: str
 ) -> AsyncIterator[BotProcess]:
-    """A bot in that workspace, on that store, once it listens. `more` are further settings."""
+    """A bot in that workspace, on that store, once it listens. `more` are further settings.
+
+    It is forked with its imports there already, unless it has a `command` of its own, for Python.
+    """
     settings = {
         "SLACK_BOT_TOKEN": workspace.bot_token,
         "SLACK_APP_TOKEN": workspace.app_token,
@@ -86,8 +91,11 @@ async def bot_process(
     plain = {name: value for name, value in os.environ.items() if name not in NAMES}
     log = folder / "log"
     with log.open("wb") as lines:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, *command, env={**plain, **settings}, stdout=asyncio.subprocess.PIPE, stderr=lines
+        env, pipe = {**plain, **settings}, subprocess.PIPE
+        process = (
+            await asyncio.create_subprocess_exec(sys.executable, *command, env=env, stdout=pipe, stderr=lines)
+            if command
+            else await forked.start("bot", "run", env=env, out=pipe, err=lines.fileno())
         )
     assert process.stdout is not None
     try:

@@ -208,7 +208,7 @@ async def test_trace_gives_a_timeline_and_the_whole_log_as_json(scene: Scene) ->
         data = await scene.workspace.file(message["files"][0]["id"])
     assert f"Job {talk.key.job}, " in told
     assert "asked by " in told
-    assert "plan of 1 subtasks" in told
+    assert "plan of 1 subtask: " in told
     assert "text: writer starts (attempt 1, balanced)" in told
     assert "posted answer" in told
     assert message["files"][0]["name"] == f"{talk.key.job}.json"

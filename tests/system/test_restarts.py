@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import sys
+import subprocess
 from dataclasses import replace
 
 from handoff import events as ev
 from handoff.store.redis import RedisStore
+from tests.nursery import forked
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, connect, in_turn, plan, provider, purposes, result, subtask
@@ -115,9 +115,7 @@ async def test_a_bot_that_is_killed_is_taken_over_when_its_lease_ends(scene: Sce
             "OPENAI_BASE_URL": server.openai_url,
             "LEADHAND_LEASE": "1",
         }
-        killed = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "bot", "run", env={**os.environ, **settings}, stdout=asyncio.subprocess.PIPE
-        )
+        killed = await forked.start("bot", "run", env={**os.environ, **settings}, out=subprocess.PIPE)
         talk = await scene.ask("Do two things")
         scene = replace(scene, store=await RedisStore.connect(server_url))
         talk = scene.thread(talk.channel, talk.ts)

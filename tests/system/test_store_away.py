@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from bot.limits.rules import Budget, Rules
 from handoff import events as ev
+from handoff.store.counters import Counter
 from tests.command_line.command import environment, leadhand_inside
 from tests.store.kit import ask, free_port, tcp_server
 from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, result, subtask
@@ -143,7 +145,11 @@ async def test_work_under_way_goes_on_when_the_store_is_back(
     lone: Scene, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     gate = Gate(result("Done."))
-    async with provider(planner=lambda _: ONE, writer=gate) as server, lone.bot(connect("chat", server), lease=60.0):
+    rules = Rules(at_once=1, budgets={"job": Budget(tokens=1_000_000)})
+    async with (
+        provider(planner=lambda _: ONE, writer=gate) as server,
+        lone.bot(connect("chat", server), lease=60.0, rules=rules),
+    ):
         talk = await lone.ask("Do it")
         await gate.reached.wait()
         await talk.seen(talk.cards)
@@ -154,6 +160,11 @@ async def test_work_under_way_goes_on_when_the_store_is_back(
         redis.start()
         job = await talk.over()
     assert job.latest.state == "completed"
+    slots, tokens = Counter(f"calls:{job.place.team}", "slots", 1), f"job:{job.place.team}/{job.id}:tokens"
+    taken = (job.latest.usage.tokens_in + job.latest.usage.tokens_out) / job.latest.usage.calls
+    held, spent = await lone.store.counters.spent([slots, Counter(tokens, "life", 1)])
+    assert held == 0, "the call's end was noted when the store was back"
+    assert spent < taken * (len(server.requests) + 1), "and what it took is counted once"
     assert len(talk.cards()) == len(talk.words()) == 1
     assert not await talk.of(ev.TakenOver), "nobody waited for the lease to end, and no owner counts as lost"
 

@@ -10,9 +10,10 @@ from typing import Literal
 
 import pytest
 
+from bot.settings import Settings
 from bot.slack.views.status import trace_timeline
-from handoff import briefs
 from handoff import events as ev
+from handoff.contracts import Terms
 from handoff.job import Job
 from specialists import runner, tool_calls
 from specialists.registry import Crew, load_crew
@@ -64,9 +65,9 @@ class Office:
         self.tool = side.tool()
 
     @asynccontextmanager
-    async def bot(self) -> AsyncIterator[None]:
+    async def bot(self, terms: Terms = Settings.terms) -> AsyncIterator[None]:
         crew = crew_with(self.folder, self.tool)
-        async with self.scene.bot(connect("chat", self.server), crew=crew, later=0.0):
+        async with self.scene.bot(connect("chat", self.server), crew=crew, later=0.0, terms=terms):
             yield
 
     async def killed(self, stage: Stage) -> Talk:
@@ -216,10 +217,9 @@ async def test_a_stopped_job_names_what_may_have_been_done(office: Office, when:
 
 
 async def test_a_call_that_takes_too_long_is_asked_about(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(briefs, "ATTEMPT_SECONDS", 20.0)
     monkeypatch.setattr(runner, "LAST_CALL_SHARE", 0.05)
     office.side.after.clear()
-    async with office.bot():
+    async with office.bot(Terms(subtask_seconds=20.0)):
         talk = await office.scene.ask("Tell everybody that there is tea")
         question = await doubt(talk)
         assert "it took too long and was cut off" in shown(question)

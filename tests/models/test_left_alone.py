@@ -1,0 +1,219 @@
+"""Breakers before calls: what keeps failing is left alone by all, what rests is waited for, and one tries it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bot.limits.breakers import RULES
+from bot.limits.limits import Limits
+from bot.limits.rules import Budget
+from handoff.limits import CLOSED
+from handoff.store.counters import Counter
+from specialists.dialogue import ModelCall, ModelError, Withheld
+from tests.models.conftest import ask
+from tests.models.limits_desk import ANA, FINE, Desk, open_desk
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.store.kit import eventually
+
+MODEL = "model:gpt-6.1-terra"
+WRITER = "specialist:writer"
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    async with open_desk() as made:
+        yield made
+
+
+class Held:
+    """What the provider says once it is let."""
+
+    def __init__(self, reply: Reply | Fault) -> None:
+        self._reply = reply
+        self._let = asyncio.Event()
+
+    async def __call__(self) -> Reply | Fault:
+        await self._let.wait()
+        return self._reply
+
+    def let(self) -> None:
+        self._let.set()
+
+
+async def ended(limits: Limits, call: ModelCall) -> str:
+    """How a call ended: fine, failed, or withheld."""
+    try:
+        await limits.reply(ANA, call)
+    except Withheld:
+        return "withheld"
+    except ModelError:
+        return "failed"
+    return "fine"
+
+
+async def reached(desk: Desk, calls: int) -> None:
+    """So many calls have reached the provider."""
+
+    async def there() -> bool:
+        return len(desk.server.requests) >= calls
+
+    await eventually(there)
+
+
+async def test_a_model_that_keeps_failing_is_left_alone_by_all_and_tried_by_one(desk: Desk) -> None:
+    one, two = desk.limits(), desk.limits()
+    desk.said.words = lambda: Fault("server_error")
+    for limits in (one, two, one, two, one, two, one):
+        with pytest.raises(ModelError):
+            await limits.reply(ANA, ask(tries=1))
+    assert len(desk.server.requests) == 5
+    with pytest.raises(Withheld) as caught:
+        await two.reply(ANA, ask())
+    assert (caught.value.reason, caught.value.transient) == ("breaker", True)
+    desk.clock.advance(31)
+    held = Held(FINE)
+    desk.said.words = held
+    calls = [asyncio.create_task(ended(limits, ask())) for limits in (one, two, one)]
+    await reached(desk, 6)
+    done, _ = await asyncio.wait(calls, timeout=0.3)
+    assert (len(done), len(desk.server.requests)) == (0, 6), "one probe among all: the others wait for it"
+    held.let()
+    assert await asyncio.gather(*calls) == ["fine"] * 3
+    assert await desk.store.counters.breakers() == {}
+
+
+async def test_what_was_wrong_with_one_request_says_nothing_of_the_model(desk: Desk) -> None:
+    limits = desk.limits()
+    desk.said.words = lambda: Fault("bad_request")
+    for _ in range(7):
+        with pytest.raises(ModelError, match="refused"):
+            await limits.reply(ANA, ask())
+    assert len(desk.server.requests) == 7
+
+
+async def test_a_provider_that_asks_to_be_left_alone_is_by_all_instances(desk: Desk) -> None:
+    one, two = desk.limits(), desk.limits()
+    desk.said.words = lambda: Fault("rate_limited", retry_after="45")
+    with pytest.raises(ModelError) as caught:
+        await one.reply(ANA, ask(deadline=5.0))
+    assert (caught.value.kind, caught.value.pause) == ("rate_limited", 45.0)
+    with pytest.raises(Withheld) as withheld:
+        await two.reply(ANA, ask())
+    assert 40 < withheld.value.pause <= 45
+    assert len(desk.server.requests) == 1
+    desk.clock.advance(46)
+    desk.said.words = lambda: FINE
+    await two.reply(ANA, ask())
+
+
+async def test_a_rest_that_ends_within_the_deadline_is_waited_for_and_costs_nothing(desk: Desk) -> None:
+    one, two = desk.limits(), desk.limits()
+    desk.said.words = lambda: Fault("rate_limited", retry_after="1")
+    assert await ended(one, ask(tries=1)) == "failed"
+    desk.said.words = lambda: FINE
+    asked = asyncio.get_running_loop().time()
+    assert await asyncio.gather(*(ended(limits, ask()) for limits in (one, two, two))) == ["fine"] * 3
+    assert asyncio.get_running_loop().time() - asked > 0.8
+    assert desk.said.withheld_for == []
+    assert len(desk.said.waits) == 3
+
+
+async def test_a_call_that_waits_keeps_time_to_be_answered(desk: Desk) -> None:
+    limits = desk.limits()
+    await desk.store.counters.breaker_failed(MODEL, "f", RULES["model"], rest=3.5)
+    assert await ended(limits, ask(deadline=4.0)) == "withheld"
+
+
+async def test_a_probe_that_is_stopped_leaves_its_place_to_the_next(desk: Desk) -> None:
+    limits = desk.limits()
+    await desk.store.counters.breaker_failed(MODEL, "f", RULES["model"], rest=10.0)
+    desk.clock.advance(11)
+    held = Held(FINE)
+    desk.said.words = held
+    probe = asyncio.create_task(limits.reply(ANA, ask()))
+    await reached(desk, 1)
+    probe.cancel()
+    await asyncio.wait({probe})
+    desk.said.words = lambda: FINE
+    assert await ended(limits, ask(deadline=2.0)) == "fine"
+
+
+async def test_a_probe_keeps_its_place_however_long_it_takes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.limits.limits.HOLD", 0.3)
+    limits = desk.limits()
+    await desk.store.counters.breaker_failed(MODEL, "f", RULES["model"], rest=10.0)
+    desk.clock.advance(11)
+    held = Held(FINE)
+    desk.said.words = held
+    probe = asyncio.create_task(limits.reply(ANA, ask()))
+    await reached(desk, 1)
+    first = desk.store.counters.heard(MODEL).probe_until
+
+    async def kept() -> bool:
+        return desk.store.counters.heard(MODEL).probe_until > first + 0.5  # well beyond what it was given at first
+
+    await eventually(kept)
+    assert not (await desk.store.counters.breaker_tried(MODEL, probe="other", hold=1))[0]
+    held.let()
+    await probe
+    assert desk.store.counters.heard(MODEL) == CLOSED
+
+
+async def test_a_probe_that_a_limit_keeps_out_leaves_its_place_to_the_next(desk: Desk) -> None:
+    poor, rich = desk.limits(budgets={"person": Budget(tokens=1)}), desk.limits()
+    await desk.store.counters.admit("spent", [Counter("person:T1/U1:tokens", "day", 1)], patience=0, hold=1)
+    await desk.store.counters.breaker_failed(MODEL, "f", RULES["model"], rest=10.0)
+    desk.clock.advance(11)
+    assert await ended(poor, ask()) == "withheld"
+    assert await ended(rich, ask(deadline=2.0)) == "fine"
+
+
+async def test_what_is_the_providers_is_no_fault_of_the_specialist(desk: Desk) -> None:
+    limits = desk.limits()
+    faults = [Fault("rate_limited"), Fault("no_quota"), Fault("bad_key"), Fault("rate_limited")]
+    desk.said.words = lambda: faults.pop(0)
+    for _ in range(4):
+        assert await ended(limits, ask(purpose=WRITER, tries=1)) == "failed"
+    assert WRITER not in await desk.store.counters.breakers()
+
+
+async def test_a_specialist_that_has_failed_is_asked_in_turn(desk: Desk) -> None:
+    limits = desk.limits()
+    held = Held(Fault("bad_request"))
+    desk.said.words = held
+    first = [asyncio.create_task(ended(limits, ask(purpose=WRITER, tries=1))) for _ in range(2)]
+    await reached(desk, 2)
+    held.let()
+    assert await asyncio.gather(*first) == ["failed"] * 2
+    again = [ended(limits, ask(purpose=WRITER, tries=1)) for _ in range(3)]
+    assert sorted(await asyncio.gather(*again)) == ["failed", "withheld", "withheld"]
+    assert len(desk.server.requests) == 3, "three failed calls, however many wanted to try"
+
+
+async def test_a_specialist_that_works_again_is_asked_side_by_side(desk: Desk) -> None:
+    limits = desk.limits()
+    desk.said.words = lambda: Fault("bad_request")
+    for _ in range(2):
+        await ended(limits, ask(purpose=WRITER, tries=1))
+    held = Held(FINE)
+    desk.said.words = held
+    calls = [asyncio.create_task(ended(limits, ask(purpose=WRITER))) for _ in range(4)]
+    await reached(desk, 3)
+    held.let()
+    async with asyncio.timeout(10):
+        assert await asyncio.gather(*calls) == ["fine"] * 4
+
+
+async def test_the_last_call_passes_the_breaker_of_a_specialist_but_not_of_a_model(desk: Desk) -> None:
+    limits = desk.limits()
+    for number in range(3):
+        await desk.store.counters.breaker_failed(WRITER, f"{number}", RULES["specialist"])
+    assert await ended(limits, ask(purpose=WRITER)) == "withheld"
+    assert await ended(limits, ask(purpose=WRITER, last=True)) == "fine"
+    assert desk.store.counters.heard(WRITER).until, "it proves nothing"
+    await desk.store.counters.breaker_failed(MODEL, "f", RULES["model"], rest=60.0)
+    assert await ended(limits, ask(purpose=WRITER, last=True)) == "withheld"

@@ -1,0 +1,126 @@
+"""A crew's own file: what it may say, and that every fault in it is named by its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from handoff.contracts import Terms
+from specialists.crew_file import _TERMS
+from specialists.registry import CREWS, Crew, CrewError, load_crew
+from specialists.toolkits.catalogue import all_tools
+
+RULE = "- {name: r, to: a, when: [x]}"
+
+
+def load(folder: Path, text: str) -> Crew:
+    for name in ("a", "b"):
+        page = f"---\nname: {name}\ndescription: Works.\ntools: []\nmodel: fast\n---\nYou work.\n"
+        (folder / f"{name}.md").write_text(page)
+    (folder / "crew.yml").write_text(text)
+    return load_crew(folder, {})
+
+
+def test_rules_equals_and_terms_are_read(tmp_path: Path) -> None:
+    text = r"""
+confidence: 60
+job_seconds: 900
+critic: true
+equals:
+  - [a, b]
+rules:
+  - name: translate
+    to: [a, b]
+    files: [.csv, XLSX]
+    when: ['^translate\b', 'into (german|french)']
+    unless: ['\breview\b']
+    done_when: It is in the language asked for.
+  - {name: check, to: b, when: [check], files: none}
+"""
+    crew = load(tmp_path, text)
+    first, second = crew.rules
+    assert (first.name, first.to, first.files) == ("translate", ("a", "b"), ("csv", "XLSX"))
+    assert first.fits("Translate it", ["a.csv"])
+    assert not first.fits("Translate and review it", ["a.csv"])
+    assert first.done_when == "It is in the language asked for."
+    assert (second.to, second.files, second.unless) == (("b",), "none", ())
+    assert crew.equals == (("a", "b"),)
+    assert crew.terms == {"confidence": 60, "job_seconds": 900, "critic": True}
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n"])
+def test_a_file_that_says_nothing_is_fine(tmp_path: Path, text: str) -> None:
+    crew = load(tmp_path, text)
+    assert (crew.rules, crew.equals, crew.terms) == ((), (), {})
+
+
+def test_its_terms_are_those_of_every_job() -> None:
+    known = Terms.model_fields
+    of_the_models = {"context"}
+    assert set(_TERMS) | {"critic"} == set(known) - of_the_models, "a crew may say all others"
+
+
+FAULTS = {
+    "no mapping": ("- a", "1: the file is not a list of `key: value` lines; the keys are rules, equals"),
+    "unknown key": ("rule: []", "1: unknown key rule (did you mean rules?)"),
+    "key twice": ("critic: no\ncritic: no", "2: the key critic stands there twice"),
+    "bad yaml": ("rules: [", "1: the file is not valid YAML"),
+    "no list": ("rules: x", "1: rules must be a list"),
+    "no rule": ("rules:\n- x", "2: a rule is not a list of `key: value` lines"),
+    "no name": ("rules:\n- {to: a, when: [x]}", "2: the rule has no name"),
+    "no when": ("rules:\n- {name: r, to: a}", "2: the rule has no when"),
+    "empty when": ("rules:\n- name: r\n  to: a\n  when: []", "4: when must be a list with something in it"),
+    "unknown rule key": (f"rules:\n{RULE[:-1]}, wen: x}}", "2: unknown key wen (did you mean when?)"),
+    "two rules": (f"rules:\n{RULE}\n{RULE}", "3: two rules are called r"),
+    "unknown to": (
+        "rules:\n- {name: r, to: aa, when: [x]}",
+        "2: there is no specialist aa (did you mean a?); there are a, b",
+    ),
+    "to twice": ("rules:\n- {name: r, to: [a, a], when: [x]}", "2: to names a twice"),
+    "bad pattern": (
+        "rules:\n- name: r\n  to: a\n  when:\n  - x\n  - '(a+)+'",
+        "6: the pattern '(a+)+' may not be used: a group",
+    ),
+    "bad unless": (
+        "rules:\n- name: r\n  to: a\n  when: [x]\n  unless: ['(?=a)b']",
+        "5: the pattern '(?=a)b' may not be",
+    ),
+    "many patterns": (f"rules:\n- {{name: r, to: a, when: {['x'] * 11}}}", "2: when has 11 patterns; at most 10"),
+    "slow patterns": (
+        "rules:\n" + "\n".join(f"- {{name: r{n}, to: a, when: ['\\w*\\w*x']}}" for n in range(12)),
+        "1: all patterns together could be tried in 20,172 ways from each place, and at most 20,000 are allowed",
+    ),
+    "bad files": (f"rules:\n{RULE[:-1]}, files: maybe}}", "2: files must be any, none, some, or a list of endings"),
+    "alone": ("equals:\n- [a]", "2: a alone is nobody's equal"),
+    "in two groups": ("equals:\n- [a, b]\n- [b, a]", "3: b stands in two groups of equals"),
+    "bad number": ("confidence: high", "1: confidence takes a whole number from 0 to 100"),
+    "big number": ("job_seconds: 9999999", "1: job_seconds takes a whole number from 1 to 604,800"),
+    "bad critic": ("critic: maybe", "1: critic takes true or false"),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), FAULTS.values(), ids=FAULTS)
+def test_a_fault_is_named_with_its_line(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(CrewError) as raised:
+        load(tmp_path, text)
+    lines = [str(fault).removeprefix(f"{tmp_path}/crew.yml:") for fault in raised.value.faults]
+    assert any(line.startswith(expected) for line in lines), lines
+
+
+def test_the_rules_of_the_crew_general_are_narrow() -> None:
+    rules = load_crew(CREWS / "general", all_tools()).rules
+    alone = {
+        ("what were the total sales by region?", ("sales.csv",)): "analyst",
+        ("What is the average order value per month", ("orders.xlsx",)): "analyst",
+        ("search the web for the opening hours of the Louvre", ()): "researcher",
+    }
+    for (text, files), name in alone.items():
+        assert {rule.to for rule in rules if rule.fits(text, files)} == {(name,)}, text
+    for text in (
+        "what were the total sales by region, and write a note to the board",
+        "what was the average price our competitors ask?",
+        "why did churn rise in churn.csv?",
+        "search the web for prices and compare them with ours",
+    ):
+        assert not [rule for rule in rules if rule.fits(text, ("sales.csv",))], text

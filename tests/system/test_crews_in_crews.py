@@ -1,0 +1,379 @@
+"""A crew of three levels in the whole bot: plans inside plans, failures and questions up, answers and Stop down."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from bot.shown_levels import APART
+from bot.slack.views.status import trace_timeline
+from bot.trace import events_json
+from handoff import events as ev
+from handoff.effects import HandUp, MakePlan, RunSubtask, WriteAnswer
+from handoff.engine import fold, outstanding
+from handoff.levels import MAX_IN_ALL, level
+from handoff.store.redis import RedisStore
+from specialists.registry import Crew, load_crew
+from tests.nursery import forked
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.scripts import first_text, purpose_of
+from tests.providers.wire import WireRequest
+from tests.system.brains import Gate, Words, connect, escalation, in_turn, plan, provider, purposes, result, subtask
+from tests.system.scene import Scene, block_of, bot_in, card_title, rows, shown
+from tests.system.test_planning import played_by
+
+ROOT, LEGAL, CONTRACTS = ("- legal:", "- legal/reader:", "- legal/contracts/clerk:")
+"""What only the planner of that crew sees."""
+
+
+def folder_of(path: Path, names: list[str], crew_file: str = "") -> Path:
+    path.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        front = f"name: {name}\ndescription: Does what a {name} does.\ntools: []\nmodel: fast"
+        (path / f"{name}.md").write_text(f"---\n{front}\n---\nYou are the {name}.\n")
+    (path / "crew.yml").write_text(crew_file)
+    return path
+
+
+def crew_in(folder: Path, *, legal: str = "", contracts: str = "") -> Crew:
+    """`analyst`, `writer` and the crew `legal`, which has a `reader`, a `checker` and the crew `contracts`."""
+    folder_of(folder, ["analyst", "writer"])
+    folder_of(folder / "legal", ["reader", "checker"], f"description: Reads and judges legal texts.\n{legal}")
+    about = f"description: Knows every contract.\n{contracts}"
+    folder_of(folder / "legal" / "contracts", ["clerk", "archivist"], about)
+    return load_crew(folder, {})
+
+
+OUTER = plan(
+    subtask("figures", "analyst"),
+    subtask("terms", "legal"),
+    subtask("note", "writer", ["figures", "terms"]),
+    goal="A note on the terms",
+)
+INNER = plan(
+    subtask("read", "legal/reader"), subtask("find", "legal/contracts"), subtask("check", "legal/checker", ["read"])
+)
+INMOST = plan(subtask("search", "legal/contracts/clerk"))
+
+
+def planners(**plans: Words | Reply) -> Words:
+    """What the planner of each level says: `root`, `legal` or `contracts`."""
+    usual: dict[str, Words | Reply] = {"root": OUTER, "legal": INNER, "contracts": INMOST, **plans}
+
+    def say(request: WireRequest) -> Reply | Fault | None:
+        text = first_text(request)
+        found = {"root": ROOT, "legal": LEGAL, "contracts": CONTRACTS}
+        name = next(name for name, line in found.items() if line in text)
+        said = usual[name]
+        reply = said if isinstance(said, Reply) else said(request)
+        assert reply is None or isinstance(reply, Reply | Fault)
+        return reply
+
+    return say
+
+
+INSIDE = "The terms, put together inside."
+
+
+def synthesizers(request: WireRequest) -> Reply:
+    inner = "Write one sentence about part terms." in first_text(request).partition("# Plan")[0]
+    return Reply(INSIDE if inner else "The note, put together outside.")
+
+
+SAID: Mapping[str, Words] = {
+    "analyst": lambda _: result("Figures: 4,200.", 90),
+    "reader": lambda _: result("The terms were read.", 85),
+    "checker": lambda _: result("The terms were checked.", 70, gaps=[]),
+    "clerk": lambda _: result("Contract 7 was found.", 95),
+    "writer": lambda _: result("The note is written.", 88),
+    "synthesizer": synthesizers,
+}
+
+
+async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> None:
+    words = {**SAID, "planner": planners()}
+    async with played_by(scene, crew_in(tmp_path), **words) as server:
+        talk = await scene.ask("Write a note on the terms, with the figures")
+        job = await talk.over()
+        status = await scene.command(f"status {job.id}")
+    ask = job.latest
+    assert ask.state == "completed"
+    assert {name: (work.specialist, level(ask, name)) for name, work in ask.work.items()} == {
+        "figures": ("analyst", 0),
+        "terms": ("legal", 0),
+        "note": ("writer", 0),
+        "terms/read": ("legal/reader", 1),
+        "terms/find": ("legal/contracts", 1),
+        "terms/check": ("legal/checker", 1),
+        "terms/find/search": ("legal/contracts/clerk", 2),
+    }
+    asked = Counter(purposes(server))
+    assert asked == {
+        "planner": 3,
+        "synthesizer": 2,
+        **{f"specialist:{name}": 1 for name in ("analyst", "reader", "checker", "clerk", "writer")},
+    }
+    assert ask.work["terms/find"].result is not None
+    assert ask.work["terms/find"].result.content == "Contract 7 was found.", "one inner result stands as it is"
+    terms = ask.work["terms"].result
+    assert terms is not None
+    assert (terms.content, terms.confidence) == (INSIDE, 70)
+    assert "The note, put together outside." in talk.said()
+    assert len(talk.words()) == 1
+    assert INSIDE not in talk.said()
+    streamed = [one.stream for one in server.requests if purpose_of(one) == "synthesizer"]
+    assert streamed == [False, True], "what is made inside is not for people yet"
+    assert ask.usage.calls == len(server.requests)
+    seen = next(first_text(one) for one in server.requests if purpose_of(one) == "specialist:writer")
+    assert "The terms, put together inside." in seen
+    assert "Contract 7" not in seen, "what is inside is nobody's business outside"
+    outer = next(first_text(one) for one in server.requests if ROOT in first_text(one))
+    assert "- legal: Reads and judges legal texts." in outer
+    assert "clerk" not in outer
+    assert "archivist" not in outer
+    listed = rows(talk.cards()[0])
+    assert list(listed) == ["figures", "terms", "note"], "what is inside a part that is done is told as a number"
+    assert "3 parts inside" in listed["terms"][1]
+    assert "Do part terms · legal · complete" in str(status)
+    proposed = {one.within: [each.subtask for each in one.estimates] for one in await talk.of(ev.PlanProposed)}
+    assert proposed == {
+        "": ["figures", "terms", "note"],
+        "terms": ["terms/read", "terms/find", "terms/check"],
+        "terms/find": ["terms/find/search"],
+    }
+    timeline = trace_timeline(job, await scene.store.log(talk.key))
+    assert "terms: plan of 3 subtasks" in timeline
+    assert "terms/find: plan of 1 subtask" in timeline
+    events = events_json(await scene.store.log(talk.key))
+    assert [one["within"] for one in events if one["type"] == "PlanProposed" and "within" in one] == [
+        "terms",
+        "terms/find",
+    ]
+
+
+async def test_the_card_shows_the_levels_and_stop_reaches_down(scene: Scene, tmp_path: Path) -> None:
+    gate = Gate(result("Too late."))
+    words: dict[str, Words] = {**SAID, "planner": planners(), "clerk": gate}
+    async with played_by(scene, crew_in(tmp_path), **words) as server:
+        talk = await scene.ask("Write a note on the terms, with the figures")
+        await gate.reached.wait()
+        await talk.until(lambda job: job.latest.work["terms/check"].state == "complete")
+        shows = "terms/find/search"
+        await talk.seen(
+            lambda: shows in rows(talk.cards()[0]) and rows(talk.cards()[0])["terms/check"][0] == "complete"
+        )
+        plan_block = block_of(talk.cards()[0], "plan")
+        assert plan_block is not None
+        assert [task["title"] for task in plan_block["tasks"]] == [
+            "Do part figures",
+            "Do part terms",
+            f"Legal{APART}Do part read",
+            f"Legal{APART}Do part find",
+            f"Legal{APART}Contracts{APART}Do part search",
+            f"Legal{APART}Do part check",
+            "Do part note",
+        ]
+        listed = rows(talk.cards()[0])
+        assert "legal · 2 of 3 parts done" in listed["terms"][1]
+        assert "legal/contracts · 0 of 1 part done" in listed["terms/find"][1]
+        assert card_title(talk.cards()[0]).startswith("Working, 1 of 3 done")
+        job = await talk.job()
+        assert job is not None
+        status = str(await scene.command(f"status {job.id}"))
+        assert f"Legal{APART}Contracts{APART}Do part search · legal/contracts/clerk · in progress" in status
+        before = len(server.requests)
+        await scene.person().click(talk.channel, talk.cards()[0]["ts"], "stop")
+        job = await talk.over()
+        gate.open()
+        await scene.barrier()
+    assert job.latest.state == "cancelled"
+    assert len(server.requests) == before, "nothing was asked after it"
+    report = shown(talk.words()[0])
+    assert f"*Done:* Do part figures, Legal{APART}Do part read, Legal{APART}Do part check" in report
+    assert f"*In progress:* Legal{APART}Contracts{APART}Do part search" in report
+    assert await talk.of(ev.ResultReturned) == [
+        one for one in await talk.of(ev.ResultReturned) if one.subtask in {"figures", "terms/read", "terms/check"}
+    ]
+
+
+async def test_a_crew_that_brings_nothing_climbs_the_ladder_of_the_one_around(scene: Scene, tmp_path: Path) -> None:
+    broken = {name: (lambda _: Fault("bad_request")) for name in ("reader", "clerk", "archivist", "checker")}
+    words = {**SAID, "planner": planners(), **broken}
+    async with played_by(scene, crew_in(tmp_path, legal="fallback: writer\n"), **words) as server:
+        talk = await scene.ask("Write a note on the terms, with the figures")
+        job = await talk.over()
+    ask = job.latest
+    assert ask.state == "completed"
+    assert ask.gaps == (), "nothing is missing: somebody else stepped in"
+    assert (ask.work["terms"].specialist, ask.work["terms"].rungs) == ("writer", ("fallback",))
+    failures = [(one.subtask, one.kind) for one in await talk.of(ev.AttemptFailed)]
+    assert Counter(failures) == {
+        ("terms/read", "model"): 1,
+        ("terms/find/search", "model"): 1,
+        ("terms/find", "crew"): 1,
+        ("terms", "crew"): 1,
+    }
+    assert Counter(purposes(server))["specialist:writer"] == 2
+    assert list(ask.work) == ["figures", "terms", "note"]
+    assert list(rows(talk.cards()[0])) == ["figures", "terms", "note"]
+
+
+async def test_what_is_missing_inside_is_named_once_outside(scene: Scene, tmp_path: Path) -> None:
+    words = {**SAID, "planner": planners(), "clerk": lambda _: Fault("bad_request")}
+    async with played_by(scene, crew_in(tmp_path), **words):
+        talk = await scene.ask("Write a note on the terms, with the figures")
+        job = await talk.over()
+    assert job.latest.state == "completed"
+    (gap,) = job.latest.gaps
+    assert gap.startswith("Do part terms: Do part find: Do part search: ")
+    assert shown(talk.words()[-1]).count("Do part search") == 1
+
+
+async def test_a_question_from_the_inmost_level_is_answered_in_the_thread(scene: Scene, tmp_path: Path) -> None:
+    clerk = in_turn(escalation("ambiguous_input", "Which year?", ["2025", "2026"]), result("Contract 7 of 2026.", 95))
+    async with played_by(scene, crew_in(tmp_path), **{**SAID, "planner": planners(), "clerk": clerk}) as server:
+        talk = await scene.ask("Write a note on the terms, with the figures")
+        asked = await talk.question()
+        await talk.until(lambda job: job.latest.state == "input_required")
+        await talk.seen(lambda: talk.status() == "suspended")
+        job = await talk.job()
+        assert job is not None
+        assert [job.latest.work[name].state for name in ("terms", "terms/find", "terms/find/search")] == [
+            "input_required"
+        ] * 3
+        assert job.latest.deadline is None, "nobody's time runs while all wait for people"
+        await scene.person().click(talk.channel, asked["ts"], "answer:1")
+        job = await talk.over()
+    assert job.latest.state == "completed"
+    briefs = [first_text(one) for one in server.requests if purpose_of(one) == "specialist:clerk"]
+    assert len(briefs) == 2
+    assert "Answered by a person: 2026" in briefs[1]
+    assert not any(
+        "Answered by a person" in first_text(one) for one in server.requests if purpose_of(one) != "specialist:clerk"
+    )
+
+
+async def test_a_crew_in_which_nobody_can_do_it_says_so(scene: Scene, tmp_path: Path) -> None:
+    nobody = Reply(json.dumps({"goal": "", "subtasks": [], "strategy": "merge", "instruction": "", "missing": ["sue"]}))
+    words = {**SAID, "planner": planners(legal=nobody)}
+    async with played_by(scene, crew_in(tmp_path), **words):
+        talk = await scene.ask("Write a note on the terms, with the figures")
+        job = await talk.over()
+    (escalated,) = await talk.of(ev.Escalated)
+    assert (escalated.subtask, escalated.escalation.reason) == ("terms", "out_of_scope")
+    assert job.latest.gaps[0] == "Do part terms: nobody in that crew can sue"
+
+
+async def test_the_rules_of_a_crew_hold_inside_it_too(scene: Scene, tmp_path: Path) -> None:
+    rule = "rules:\n- {name: say-it, to: reader, when: ['one sentence']}\n"
+    words: dict[str, Words] = {**SAID, "planner": planners()}
+    async with played_by(scene, crew_in(tmp_path, legal=rule), **words) as server:
+        talk = await scene.ask("Write a note on the terms, with the figures")
+        job = await talk.over()
+    assert purposes(server).count("planner") == 1, "no model was asked who inside should do it"
+    assert job.latest.work["terms/request"].specialist == "legal/reader"
+    assert ("terms", "planned", "rule say-it: legal/reader alone, without asking the planner") in [
+        (one.subtask, one.what, one.why) for one in job.latest.decisions
+    ]
+    assert job.latest.work["terms"].usage == job.latest.work["terms/request"].usage, "it took what was taken inside"
+
+
+async def test_who_is_silent_inside_costs_its_own_deadline(scene: Scene, tmp_path: Path) -> None:
+    gate = Gate(result("Too late."))
+    words: dict[str, Words] = {**SAID, "planner": planners(), "clerk": gate}
+    async with played_by(scene, crew_in(tmp_path, contracts="subtask_seconds: 1\n"), **words):
+        talk = await scene.ask("Write a note on the terms, with the figures")
+        job = await talk.over()
+        gate.open()
+    ask = job.latest
+    assert (ask.work["terms/find/search"].state, ask.work["terms/find"].state) == ("error", "error")
+    assert (ask.work["terms"].state, ask.work["note"].state) == ("complete", "complete")
+    assert any(gap.startswith("Do part terms: Do part find: Do part search: ") for gap in ask.gaps)
+
+
+async def test_plans_in_plans_cannot_multiply_without_end(scene: Scene, tmp_path: Path) -> None:
+    wide = plan(*(subtask(f"p{n}", "legal/contracts") for n in range(4)))
+    wider = plan(*(subtask(f"q{n}", "legal/contracts/clerk") for n in range(20)))
+    words = {**SAID, "planner": planners(legal=wide, contracts=wider)}
+    async with played_by(scene, crew_in(tmp_path), **words):
+        talk = await scene.ask("Write a note on the terms, with the figures")
+        job = await talk.over()
+    assert len(job.latest.work) <= MAX_IN_ALL
+    assert job.latest.state == "completed"
+    refused = [one.why for one in job.latest.decisions if one.what == "plan rejected"]
+    assert refused
+    assert all("are left for all of this request" in fault for fault in refused)
+
+
+async def test_an_owner_that_is_killed_inside_repeats_only_what_was_in_flight(
+    scene: Scene, server_url: str, tmp_path: Path
+) -> None:
+    gate = Gate(result("Contract 7 was found.", 95))
+    crew = crew_in(tmp_path)
+    words: dict[str, Words] = {**SAID, "planner": planners(), "clerk": gate}
+    async with provider(**words) as server:
+        settings = {
+            "SLACK_BOT_TOKEN": scene.workspace.bot_token,
+            "SLACK_APP_TOKEN": scene.workspace.app_token,
+            "SLACK_API_URL": scene.workspace.api_url,
+            "REDIS_URL": server_url,
+            "OPENAI_BASE_URL": server.openai_url,
+            "LEADHAND_LEASE": "1",
+            "LEADHAND_CREW": str(tmp_path),
+        }
+        killed = await forked.start("bot", "run", env={**os.environ, **settings}, out=subprocess.PIPE)
+        talk = await scene.ask("Write a note on the terms, with the figures")
+        store = await RedisStore.connect(server_url)
+        talk = replace(scene, store=store).thread(talk.channel, talk.ts)
+        await gate.reached.wait()
+        await talk.until(lambda job: job.latest.work["terms/check"].state == "complete")
+        killed.kill()
+        await killed.wait()
+        gate.open()
+        model = connect("chat", server)
+        async with bot_in(scene.workspace, server_url, prefix="lh", model=model, crew=crew, lease=1.0):
+            job = await talk.over()
+        log = await talk.events()
+        await store.close()
+    assert job.latest.state == "completed"
+    assert job.takeovers == 1
+    asked = Counter(purposes(server))
+    assert asked.pop("specialist:clerk") == 2, "it was in flight"
+    assert asked == {"planner": 3, "synthesizer": 2, **{f"specialist:{name}": 1 for name in SAID if name in TOLD}}
+    for cut in range(1, len(log)):
+        assert not _done(log[:cut]) & _to_do(log[:cut]), f"cut after {log[cut - 1].type}"
+
+
+TOLD = ("analyst", "reader", "checker", "writer")
+
+
+def _done(log: list[ev.Event]) -> set[tuple[str, str]]:
+    """What was done at the cost of a model call, or handed up, by a cut through the log."""
+    found: set[tuple[str, str]] = set()
+    for event in log:
+        if isinstance(event, ev.PlanProposed | ev.AnswerWritten):
+            found.add((event.type, event.within))
+        elif isinstance(event, ev.ResultReturned):
+            found.add((event.type, event.subtask))
+    return found
+
+
+def _to_do(log: list[ev.Event]) -> set[tuple[str, str]]:
+    """What whoever takes over at the cut would have done, told as by `_done`."""
+    job = fold(log)
+    assert job is not None
+    found: set[tuple[str, str]] = set()
+    for effect in outstanding(job, log[-1].at)[0]:
+        if isinstance(effect, MakePlan):
+            found.add(("PlanProposed", effect.within))
+        elif isinstance(effect, WriteAnswer):
+            found.add(("AnswerWritten", effect.within))
+        elif isinstance(effect, RunSubtask | HandUp):
+            found.add(("ResultReturned", effect.subtask))
+    return found

@@ -1,0 +1,178 @@
+"""What people read where a part failed, where nobody was sure, and where they asked in another language."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from handoff import events as ev
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.scripts import task_of
+from tests.providers.wire import WireRequest
+from tests.system.brains import Words, in_turn, plan, played, purposes, result, subtask, tool_call
+from tests.system.scene import SAMPLE, Scene, card_title, rows, shown
+
+FIVE = plan(
+    subtask("t1", "analyst"),
+    subtask("t2", "reviewer"),
+    subtask("t3", "analyst", ["t1"]),
+    subtask("t4", "reviewer", ["t2"]),
+    subtask("t5", "reviewer", ["t3", "t4"]),
+)
+
+
+def by_task(**said: Words) -> Words:
+    """What a specialist says, by the part that its own task names."""
+
+    def say(request: WireRequest) -> Reply | Fault | None:
+        name = next(name for name in said if f"part {name}." in task_of(request))
+        reply = said[name](request)
+        assert reply is None or isinstance(reply, Reply | Fault)
+        return reply
+
+    return say
+
+
+async def test_of_five_tasks_the_ones_that_can_be_done_are_delivered(scene: Scene) -> None:
+    """T3 needs T1, T4 needs T2, T5 needs T3 and T4, and T1 fails for good."""
+    specialists = by_task(
+        t1=lambda _: Fault("bad_request"),
+        t2=lambda _: result("Beta is done.", 95),
+        t3=lambda _: result("never", 95),
+        t4=lambda _: result("Delta is done.", 88),
+        t5=lambda _: result("Only Delta could be weighed; what part t3 would say is missing.", 70),
+    )
+    async with played(scene, planner=lambda _: FIVE, specialist=specialists) as server:
+        talk = await scene.ask("Do five things")
+        job = await talk.over()
+    works = job.latest.work
+    states = {name: work.state for name, work in works.items()}
+    assert states == {"t1": "error", "t2": "complete", "t3": "skipped", "t4": "complete", "t5": "complete"}
+    (last,) = [request for request in server.requests if "part t5." in task_of(request)]
+    assert "(not available: it needed 'Do part t1'. Work without it, and say what is missing.)" in last.messages[0].text
+    assert works["t5"].result is not None
+    assert works["t5"].result.gaps == ("Do part t5: done without 'Do part t3'",)
+    told = next(request for request in server.requests if "# Results" in request.messages[0].text).messages[0].text
+    assert "# Gaps\n- Do part t1: " in told
+    end = shown(talk.words()[-1])
+    for words in (
+        "Beta is done.",
+        "Delta is done.",
+        "Only Delta could be weighed",
+        "Answered in part.* Missing:\n• Do part t1: ",
+        "refused the request",
+        "• Do part t3: it needed 'Do part t1'",
+        "• Do part t5: done without 'Do part t3'",
+        "70 % sure of what is there",
+    ):
+        assert words in end, words
+    assert "never" not in end
+    card = talk.cards()[0]
+    assert card_title(card).startswith("Done in part in ")
+    assert {name: status for name, (status, _) in rows(card).items()} == {
+        "t1": "error",
+        "t2": "complete",
+        "t3": "error",
+        "t4": "complete",
+        "t5": "complete",
+    }
+
+
+def planned(goal: str, *parts: tuple[str, str, str, str]) -> Reply:
+    """A plan of parts side by side: id, specialist, brief and criterion of each."""
+    fields = [
+        {"id": name, "title": brief, "intent": brief, "specialist": who, "after": [], "done_when": done}
+        for name, who, brief, done in parts
+    ]
+    return Reply(json.dumps({"goal": goal, "subtasks": fields, "strategy": "merge", "instruction": ""}))
+
+
+LANGUAGES = {
+    "german": (
+        "Werte die Zahlen aus und prüfe den Text",
+        planned(
+            "Auswerten",
+            ("zahlen", "analyst", "Summe der Stückzahlen", "Nennt die Summe und die Quelle der Zahl."),
+            ("text", "reviewer", "Prüfe den Text", "Nennt jeden Fehler."),
+        ),
+        "Süden: 41.207 Stück, 12,5 % Anteil (Quelle: acme.de). Todo el equipo grüßt.",
+        "Keine Fehler. Der Text ist stimmig.",
+    ),
+    "japanese": (
+        "売上を集計して文章を確認してください",
+        planned(
+            "集計",
+            ("goukei", "analyst", "売上を集計", "合計を示す。"),
+            ("kakunin", "reviewer", "文章を確認", "誤りをすべて挙げる。"),
+        ),
+        "南部は41,207個、割合は12.5%です。",
+        "誤りはありません。",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_in_other_languages_nothing_honest_is_held_up(scene: Scene, language: str) -> None:
+    asked, parts, figures, checked = LANGUAGES[language]
+    calls = [tool_call("calculate", code="206035 // 5"), result(figures, 90)]
+    async with played(
+        scene, planner=lambda _: parts, analyst=in_turn(*calls), reviewer=in_turn(result(checked, 90))
+    ) as server:
+        talk = await scene.ask(asked)
+        job = await talk.over()
+    assert not await talk.of(ev.PlanRejected)
+    assert not await talk.of(ev.ResultJudged)
+    assert purposes(server).count("judge") == 0
+    assert job.latest.gaps == ()
+    assert figures.partition("(")[0] in talk.said()
+
+
+async def test_a_vague_plan_that_stays_vague_runs_and_says_so_in_the_trace(scene: Scene) -> None:
+    vague = plan(subtask("totals", "analyst", intent="Analyze the data thoroughly"))
+    async with played(scene, planner=lambda _: vague, analyst=in_turn(result("Oslo leads.", 90))) as server:
+        talk = await scene.ask("tell me whatever seems right", files=[SAMPLE])
+        job = await talk.over()
+    assert job.latest.state == "completed"
+    assert purposes(server).count("planner") == 2
+    assert len(await talk.of(ev.PlanRejected)) == 1
+    (why,) = [decision.why for decision in job.latest.decisions if decision.what == "planned"]
+    assert why.startswith("taken as it is: Subtask 'totals' is too vague")
+
+
+async def test_feedback_quotes_the_result_and_nothing_that_is_not_there(scene: Scene) -> None:
+    def judged(request: WireRequest) -> Reply:
+        assert "## What its tools said\n41207" in request.messages[0].text
+        if "Oslo lost" not in request.messages[0].text:
+            return Reply(json.dumps({"verdict": "accept", "faults": []}))
+        faults = [
+            {"quote": "“Oslo lost the most.”", "problem": "The file says Bergen."},
+            {"quote": "Trondheim won", "problem": "No town is to be named."},
+        ]
+        return Reply(json.dumps({"verdict": "revise", "faults": faults}))
+
+    said = [result(f"{town} sold 41,207 units. {town} lost the most.", 40) for town in ("Oslo", "Bergen")]
+    calls = in_turn(tool_call("calculate", code="206035 // 5"), *said)
+    one = plan(subtask("totals", "analyst", intent="Say which town lost the most in sales.csv."))
+    async with played(scene, planner=lambda _: one, analyst=calls, judge=judged):
+        talk = await scene.ask("which town lost the most", files=[SAMPLE])
+        job = await talk.over()
+    first = (await talk.of(ev.ResultJudged))[0]
+    assert first.faults == ("“Oslo lost the most.”: The file says Bergen.", "No town is to be named.")
+    assert "Bergen lost the most" in talk.said()
+    assert job.latest.work["totals"].rounds == 1
+
+
+async def test_a_result_is_sent_back_at_most_twice_and_its_gap_is_named(scene: Scene) -> None:
+    wrong = Reply(json.dumps({"verdict": "revise", "faults": [{"quote": "It is 4,200", "problem": "Of what?"}]}))
+    one = plan(subtask("totals", "analyst", intent="Say in sales.csv how many units were sold."))
+    async with played(
+        scene, planner=lambda _: one, analyst=lambda _: result("It is 4,200.", 40), judge=lambda _: wrong
+    ) as server:
+        talk = await scene.ask("how many were sold then", files=[SAMPLE])
+        job = await talk.over()
+    assert (purposes(server).count("specialist:analyst"), purposes(server).count("judge")) == (3, 3)
+    assert job.latest.state == "completed"
+    assert "It is 4,200." in talk.said()
+    assert "not mended: “It is 4,200”: Of what?" in talk.said()

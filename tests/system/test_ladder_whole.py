@@ -1,0 +1,191 @@
+"""The judge, the ladder and the deadlines in the whole bot: who is asked, what it costs, and what people read."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from bot.models.calling import Limits
+from bot.models.choosing import OPENAI_TIERS
+from bot.models.openai_chat import OpenAIChatModel
+from bot.slack.views.status import trace_timeline
+from bot.trace import events_json
+from handoff import events as ev
+from handoff.contracts import Terms
+from handoff.policy import RUNGS
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.scripts import task_of
+from tests.providers.wire import WireRequest
+from tests.system.brains import (
+    Words,
+    connect,
+    escalation,
+    in_turn,
+    plan,
+    played,
+    provider,
+    purposes,
+    result,
+    subtask,
+)
+from tests.system.scene import Scene, shown
+
+UNSURE = escalation("confidence_too_low", "I am not sure what is meant.")
+
+
+def verdict(kind: str, quote: str = "", problem: str = "") -> Reply:
+    return Reply(json.dumps({"verdict": kind, "faults": [{"quote": quote, "problem": problem}] if quote else []}))
+
+
+def with_bad(fault: Fault) -> Words:
+    """The fault for one part, and for the others a result."""
+    return lambda request: fault if "part bad." in task_of(request) else result("Said.")
+
+
+def revision(*added: dict[str, Any], **lists: list[dict[str, Any]]) -> Reply:
+    """A planner's reply about a plan under way."""
+    empty: dict[str, Any] = {"why": "", "drop": [], "reassign": [], "rebrief": []}
+    return Reply(json.dumps({**empty, "add": added, **lists}))
+
+
+def instead(of: str, name: str, specialist: str, why: str) -> dict[str, Any]:
+    """A subtask in the place of another."""
+    return {**subtask(name, specialist), "instead_of": of, "needed_by": [], "why": why}
+
+
+def by_part(**parts: Words) -> Words:
+    """What a specialist says, by the part that its task or an earlier brief names."""
+
+    def say(request: WireRequest) -> Reply | Fault | None:
+        text = request.messages[0].text
+        name = next((name for name in parts if f"part {name}." in text or f"part-{name}" in text), "")
+        said = parts[name](request) if name else None
+        assert said is None or isinstance(said, Reply | Fault)
+        return said
+
+    return say
+
+
+async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) -> None:
+    steps = by_part(
+        retried=in_turn(Fault("unavailable"), result("Retried.")),
+        stronger=in_turn(UNSURE, UNSURE, result("Stronger.")),
+        replaced=in_turn(Fault("bad_request"), result("Replaced.")),
+        asking=in_turn(escalation("ambiguous_input", "Which city?", ["Oslo", "Bergen"]), result("Asked.")),
+        lost=lambda _: Fault("bad_request"),
+        mended=in_turn(result("It is 4,200.", confidence=20), result("It is 4,300.")),
+        split=lambda _: escalation("out_of_scope", "I cannot open pages."),
+        pages=lambda _: result("Opened."),
+        figures=lambda _: result("Counted."),
+        joined=lambda _: result("Joined."),
+    )
+    names = {"retried": "analyst", "stronger": "researcher", "replaced": "writer", "asking": "analyst"}
+    rows = [
+        subtask(name, names.get(name, "analyst"))
+        for name in ("retried", "stronger", "replaced", "asking", "lost", "mended", "split")
+    ]
+    rows.append(subtask("joined", "writer", ["split"]))
+    halves = revision(
+        instead("split", "pages", "researcher", "Only the researcher opens pages."),
+        instead("split", "figures", "analyst", "The figures are the analyst's."),
+    )
+    brief = Reply(json.dumps({"intent": "Write one clear sentence about part stronger."}))
+    judge = in_turn(verdict("revise", "It is 4,200", "The source says 4,300."), verdict("accept"))
+    minds: dict[str, Words] = {"refiner": lambda _: brief, "judge": judge, "replanner": lambda _: halves}
+    async with played(scene, planner=lambda _: plan(*rows), specialist=steps, **minds) as server:
+        talk = await scene.ask("Do eight things")
+        question = await talk.question()
+        await scene.person().click(talk.channel, question["ts"], "answer:1")
+        job = await talk.over()
+
+    ask = job.latest
+    assert {work.subtask.id for work in ask.missing} == {"lost"}
+    taken = {decision.what for decision in ask.decisions}
+    assert set(RUNGS) <= taken
+    assert {"revise", "brief rewritten"} <= taken
+    entries = await scene.store.log(talk.key)
+    told = [one for event in events_json(entries) for one in event.get("decided", ())]
+    assert {(one["what"], bool(one["why"])) for one in told} >= {(rung, True) for rung in set(RUNGS)}
+    text = trace_timeline(job, entries)
+    for words in (
+        "→ retried: retry: the same again",
+        "→ stronger: refine:",
+        "→ replaced: fallback:",
+        "→ lost: without:",
+        "→ split: replan: the part is planned anew: I cannot open pages.",
+        "split: plan changed: split replaced, pages added, figures added; about",
+        "→ split: plan changed: replaced: Only the researcher opens pages.",
+        "→ figures: plan changed: added: The figures are the analyst's.",
+    ):
+        assert words in text, text
+    assert "“It is 4,200”: The source says 4,300." in text
+    counted = Counter(purposes(server))
+    assert (counted["judge"], counted["refiner"], counted["replanner"]) == (1, 1, 1)
+    (event,) = [event for event in events_json(entries) if event.get("type") == "PlanRevised"]
+    assert [change["kind"] for change in event["changes"]] == ["replaced", "added", "added"]
+    (joined,) = [request for request in server.requests if "part joined." in task_of(request)]
+    assert "Opened." in joined.messages[0].text
+    assert "Counted." in joined.messages[0].text
+    mend = [request for request in server.requests if "mend exactly this" in request.messages[0].text]
+    assert "“It is 4,200”: The source says 4,300." in mend[0].messages[0].text
+    assert "Missing" in talk.said()
+    assert "sure of what is there" in talk.said()
+
+
+async def test_a_specialist_that_is_down_costs_three_failed_calls(scene: Scene) -> None:
+    rows = plan(subtask("bad", "analyst"), subtask("good", "reviewer"))
+    async with provider(planner=lambda _: rows, specialist=with_bad(Fault("unavailable"))) as server:
+        model = OpenAIChatModel(OPENAI_TIERS, api_key="k", base_url=server.openai_url, limits=Limits(first_pause=0.01))
+        async with scene.bot(model):
+            talk = await scene.ask("Do two things")
+            job = await talk.over()
+    assert [work.state for work in job.latest.work.values()] == ["error", "complete"]
+    assert sum("part bad." in task_of(request) for request in server.requests) <= 3
+
+
+async def test_a_silent_specialist_delays_the_job_by_its_own_deadline(scene: Scene) -> None:
+    rows = plan(subtask("bad", "analyst"), subtask("good", "reviewer"))
+    async with (
+        provider(planner=lambda _: rows, specialist=with_bad(Fault("hang"))) as server,
+        scene.bot(connect("chat", server), terms=Terms(subtask_seconds=1.5)),
+    ):
+        talk = await scene.ask("Do two things")
+        job = await talk.over()
+    bad = job.latest.work["bad"]
+    assert bad.state == "error"
+    assert bad.ended is not None
+    assert bad.started is not None
+    assert bad.ended - bad.started < 4.0
+    assert "Missing" in talk.said()
+
+
+async def test_at_the_jobs_deadline_people_get_what_is_there(scene: Scene) -> None:
+    rows = plan(subtask("bad", "analyst"), subtask("good", "reviewer"), subtask("after", "writer", ["bad"]))
+    async with (
+        provider(planner=lambda _: rows, specialist=with_bad(Fault("hang"))) as server,
+        scene.bot(connect("chat", server), terms=Terms(job_seconds=1.5, subtask_seconds=60)),
+    ):
+        talk = await scene.ask("Do three things")
+        job = await talk.over()
+    assert [work.state for work in job.latest.work.values()] == ["error", "complete", "skipped"]
+    (reached,) = await talk.of(ev.DeadlineReached)
+    assert reached.subtask == ""
+    assert "the time for the whole request (1.5 s) ran out" in shown(talk.words()[-1])
+
+
+async def test_a_certain_fault_goes_back_without_a_model_and_a_dumb_judge_is_no_crash(scene: Scene) -> None:
+    rows = plan(subtask("first", "reviewer"), subtask("second", "analyst"))
+    words = by_part(first=in_turn(result("TODO"), result("Written.")), second=lambda _: result("Said.", confidence=10))
+    async with played(scene, planner=lambda _: rows, specialist=words, judge=lambda _: Reply("Bananas!")) as server:
+        talk = await scene.ask("Do two things")
+        job = await talk.over()
+    works = job.latest.work
+    assert works["first"].result is not None
+    assert works["first"].result.content == "Written."
+    assert works["second"].state == "complete"
+    assert any("the judge gave no usable reply" in gap for gap in job.latest.gaps)
+    assert purposes(server).count("judge") == 1
+    judged = {event.subtask: (event.by, event.verdict) for event in await talk.of(ev.ResultJudged)}
+    assert judged == {"first": ("checks", "revise"), "second": ("model", "best_effort")}

@@ -1,0 +1,166 @@
+"""Breakers, rates and budgets through the whole bot, shared by instances on one store."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from bot.limits.rules import Budget, Payer, Rate, Rules
+from handoff import events as ev
+from handoff.limits import WINDOW
+from handoff.store.counters import Counter
+from handoff.store.redis import RedisStore
+from specialists import finish
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.wire import WireRequest
+from tests.system.brains import connect, plan, provider, purposes, result, subtask, tool_call
+from tests.system.scene import Scene, eventually, shown
+
+ONE = plan(subtask("sum", "analyst", intent="Add up the two numbers of the request: 19 and 23."))
+PAIR = plan(subtask("sum", "analyst"), subtask("text", "writer"))
+SUM = replace(tool_call("calculate", expression="19 + 23"), tokens_out=5_000)
+FAILS = Fault("bad_request")
+PLACES = [("ana", "@leadhand"), ("ben", "@leadhand"), ("cleo", "@leadhand"), ("ana", "#general"), ("ben", "#sales")]
+"""Who asks where: Slack takes one message a second in each place."""
+GAP = "the budget for today of who asked"
+
+
+async def test_instances_share_the_breaker_of_a_specialist_whose_model_always_fails(scene: Scene) -> None:
+    async with provider(planner=lambda _: PAIR, analyst=lambda _: FAILS) as server:
+        async with scene.bot(connect("chat", server)) as one, scene.bot(connect("chat", server)) as two:
+            for number, (who, channel) in enumerate(PLACES):
+                talk = await scene.ask(f"Do thing {number}", who=who, channel=channel)
+                assert (await talk.over()).latest.state == "completed"
+                if number == 1:
+                    one.instance.leave()  # from now on the other works
+            assert purposes(server).count("specialist:analyst") == 3, "three in a row, whoever made them"
+            assert two.store.counters.heard("specialist:analyst").failures == 3
+            assert "left alone for another" in shown(await scene.command("status"))
+        (refused,) = await talk.of(ev.AttemptFailed)
+        assert (refused.kind, refused.failed_calls) == ("unavailable", 0)
+        assert "specialist analyst is left alone" in talk.said(), "the gap is named"
+
+
+async def test_one_instance_tries_a_breaker_that_had_its_rest_and_closes_it_for_all(scene: Scene) -> None:
+    replies = [FAILS, FAILS, FAILS, result("It is 42.")]
+    async with provider(planner=lambda _: ONE, analyst=lambda _: replies.pop(0)) as server:
+        async with scene.bot(connect("chat", server)):
+            for who, channel in PLACES[:4]:
+                await (await scene.ask("Do it", who=who, channel=channel)).over()
+            assert purposes(server).count("specialist:analyst") == 3
+        async with scene.bot(connect("chat", server), later=31.0):
+            job = await (await scene.ask("Do it now")).over()
+            assert job.latest.state == "completed"
+            assert await scene.store.counters.breakers() == {}
+
+
+async def test_a_rate_is_shared_and_a_call_waits_for_its_minute(scene: Scene) -> None:
+    rules = Rules(rates={"openai": Rate(requests=2)})
+    earlier = await RedisStore.connect(scene.url, prefix=scene.prefix, clock_offset_ms=-57_000)
+    asked: list[float] = []
+
+    def planner(_: WireRequest) -> Reply:
+        asked.append(scene.store.clock())
+        return ONE
+
+    async with (
+        provider(planner=planner, analyst=lambda _: result("42")) as server,
+        scene.bot(connect("chat", server), rules=rules) as app,
+    ):
+        await app.model.warm()  # that the first call takes no other time
+        counter = Counter("openai:requests", "rate", 2)
+        for name in ("a", "b"):  # what another instance let through nearly a minute ago
+            taken = await earlier.counters.admit(name, [counter], patience=0, hold=1)
+        await earlier.close()
+        assert (await (await scene.ask("Do it")).over()).latest.state == "completed"
+        assert asked[0] >= taken.second + WINDOW + 1
+        assert await scene.store.counters.spent([counter]) == [2]
+
+
+async def test_a_call_that_would_wait_longer_than_its_deadline_is_not_made(scene: Scene) -> None:
+    rules = Rules(rates={"": Rate(requests=1)})
+    async with provider(planner=lambda _: ONE) as server:
+        counter = Counter("gpt-6.1-terra:requests", "rate", 1)
+        for number in range(3):
+            await scene.store.counters.admit(f"{number}", [counter], patience=1000, hold=1)
+        async with scene.bot(connect("chat", server), rules=rules):
+            talk = await scene.ask("Do it")
+            assert (await talk.over()).latest.state == "failed"
+        assert purposes(server) == []
+    assert "1 requests a minute for gpt-6.1-terra" in talk.said()
+    assert "Mention me again in a minute or two." in talk.said()
+
+
+async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_without_tools(scene: Scene) -> None:
+    rules = Rules(budgets={"person": Budget(tokens=5_000)})
+    offered: list[set[str]] = []
+
+    def analyst(request: WireRequest) -> object:
+        offered.append({tool.name for tool in request.tools})
+        return SUM if len(offered) == 1 else result("19 + 23 = 42")
+
+    async with (
+        provider(planner=lambda _: ONE, analyst=analyst) as server,  # type: ignore[arg-type]
+        scene.bot(connect("chat", server), rules=rules),
+    ):
+        talk = await scene.ask("Add 19 and 23")
+        job = await talk.over()
+        assert job.latest.state == "completed"
+        assert "42" in talk.said()
+        assert offered[1] == finish.NAMES < offered[0]
+        assert any(GAP in gap for gap in job.latest.gaps)
+
+        before = len(server.requests)
+        await scene.ask("And now 20 and 24")
+        person = scene.person("ana")
+        told = await scene.workspace.until(lambda: person.ephemerals("#general"))
+        assert len(told) == 1
+        assert "is used up" in shown(told[0])
+        assert "LEADHAND_BUDGET_PERSON" in shown(told[0])
+        await scene.barrier()
+        other = await scene.ask("Add 1 and 2", who="cleo")
+        assert (await other.over()).latest.state == "completed", "it is hers, not everybody's"
+        assert len(server.requests) > before
+        asked = await scene.command("status")
+        assert "Budget of the person today:" in shown(asked)
+        assert "0 tokens left" in shown(asked)
+        traced = await scene.command(f"trace {talk.key.job}")
+        assert "0 tokens left" in shown(traced)
+        assert len(person.ephemerals("#general")) == 3, "she was told once"
+
+
+async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:
+    everything = Budget(tokens=1_000_000, micros=5_000_000)
+    rules = Rules(budgets=dict.fromkeys(("job", "person", "channel", "day"), everything), at_once=3)
+    async with (
+        provider(planner=lambda _: PAIR, analyst=lambda _: result("42")) as server,
+        scene.bot(connect("chat", server), rules=rules) as app,
+    ):
+        talk = await scene.ask("Do it")
+        job = await talk.over()
+        usage = job.latest.usage
+        payer = Payer(talk.key.team, talk.channel, scene.person("ana").id, job.id)
+        names = [f"job:{payer.team}/{job.id}", f"person:{payer.team}/{payer.user}"]
+        names += [f"channel:{payer.team}/{payer.channel}", f"day:{payer.team}/all"]
+        counters = [Counter(f"{name}:tokens", "life" if name[0] == "j" else "day", 1) for name in names]
+        taken = usage.tokens_in + usage.tokens_out
+
+        async def settled() -> bool:
+            return await app.store.counters.spent(counters) == [taken] * 4
+
+        assert await eventually(settled)
+        asked = await scene.command(f"status {job.id}")
+        assert f"Budget of the job: {taken:,} tokens of 1,000,000 tokens spent" in shown(asked)
+        direct = json.dumps(asked)
+        assert direct.count("left") >= 4
+
+
+async def test_nothing_is_asked_of_the_store_where_no_limit_is_set(scene: Scene) -> None:
+    async with (
+        provider(planner=lambda _: PAIR, analyst=lambda _: result("42")) as server,
+        scene.bot(connect("chat", server)),
+    ):
+        await (await scene.ask("Do it")).over()
+    found = await scene.store._server.command("KEYS", f"{scene.prefix}:{{limits}}:*")  # type: ignore[attr-defined]
+    assert found == []

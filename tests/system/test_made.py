@@ -1,0 +1,300 @@
+"""Specialists made for one job, through the whole bot: planned, shown, run, stood in for, and taken over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.limits.breakers import MADE, RULES
+from bot.operation.metered import metered_crew
+from bot.operation.metrics import Metrics
+from bot.supervisor.planning import Planning
+from bot.track_record import TrackRecord
+from handoff import events as ev
+from handoff.contracts import Plan, Terms
+from handoff.store.redis import RedisStore
+from specialists.registry import Crew, load_crew
+from specialists.toolkits.catalogue import all_tools
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.server import ProviderServer
+from tests.specialists.scripted_model import ScriptedModel
+from tests.store.kit import tcp_server
+from tests.system.brains import (
+    Gate,
+    Words,
+    connect,
+    escalation,
+    in_turn,
+    provider,
+    purposes,
+    result,
+    subtask,
+    tool_call,
+)
+from tests.system.processes import bot_process
+from tests.system.scene import Scene, bot_in, rows, scene_on
+
+MAKE = "make: {tools: [calculate], at_most: 1, fallback: writer}\n"
+BRIEF = "Give quantities in old Nordic units, one a line, with the factor used. Leave out what is no quantity."
+PART = subtask("units", "unitsmith", intent="Give 12 km and 3 kg in Norwegian mil and bismerpund.")
+SUM = tool_call("calculate", code="12 / 10")
+FACTOR = "12 km are 1.2 mil."
+DONE = result("Done.", 90)
+LEASE = 1.0
+
+
+def crew_of(folder: Path, crew_file: str = MAKE) -> Crew:
+    """A writer and an analyst who owns the tool that is lent."""
+    for name, tools in (("writer", "[]"), ("analyst", "[calculate]")):
+        page = f"---\nname: {name}\ndescription: Is {name}.\ntools: {tools}\nmodel: fast\n---\nYou are the {name}.\n"
+        (folder / f"{name}.md").write_text(page)
+    (folder / "crew.yml").write_text(crew_file)
+    return load_crew(folder, all_tools())
+
+
+def wish(**more: Any) -> dict[str, Any]:
+    return {
+        "name": "unitsmith",
+        "why": "nobody there knows old units",
+        "description": "Converts into old Nordic units.",
+        "brief": BRIEF,
+        "tools": ["calculate"],
+        "tier": "fast",
+        **more,
+    }
+
+
+def plan(*subtasks: dict[str, Any], made: list[dict[str, Any]] | None = None) -> Reply:
+    made = [wish()] if made is None else made
+    return Reply(json.dumps({"made": made, "goal": "Units", "subtasks": list(subtasks), "strategy": "merge"}))
+
+
+def in_turn_then(first: Reply, gate: Gate) -> Words:
+    """One reply, and all that is asked after it waits for the gate."""
+    left = [first]
+    return lambda request: left.pop() if left else gate(request)
+
+
+def crew_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "crew"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def redis_url(tmp_path: Path) -> Iterator[str]:
+    """A server for this test alone: processes all use the same prefix."""
+    with tcp_server(tmp_path / "redis", "--save", "") as port:
+        yield f"redis://127.0.0.1:{port}"
+
+
+@asynccontextmanager
+async def played_by(scene: Scene, crew: Crew, **words: Words) -> AsyncIterator[ProviderServer]:
+    async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew):
+        yield server
+
+
+async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path) -> None:
+    words = {"planner": in_turn(plan(PART)), "unitsmith": in_turn(SUM, result(FACTOR, 90))}
+    metrics = Metrics()
+    async with played_by(scene, metered_crew(crew_of(tmp_path), metrics), **words) as server:
+        talk = await scene.ask("what are 12 km and 3 kg in old Norwegian units?")
+        job = await talk.over()
+        card = await talk.seen(
+            lambda: (cards := talk.cards()) and rows(cards[0])["units"][0] == "complete" and cards[0]
+        )
+        trace = await scene.command(f"trace {job.id}")
+        status = await scene.command(f"status {job.id}")
+    assert purposes(server) == ["planner", "specialist:unitsmith", "specialist:unitsmith"]
+    assert FACTOR in talk.said()
+    assert job.latest.state == "completed"
+    asked, first, second = server.requests
+    assert "`calculate`: " in asked.system
+    assert "at most 1 in a plan" in asked.system
+    schema = json.dumps(asked.answer_schema)
+    assert '"made"' in schema
+    assert '"enum": ["calculate"]' in schema
+    assert first.system.startswith("You are the unitsmith, made for one part of one job.")
+    assert BRIEF in first.system
+    assert "Finish with one call: return_result" in first.system, "the protocol of all specialists"
+    assert {tool.name for tool in first.tools} == {"calculate", "return_result", "escalate"}
+    assert not any(reply.failed for message in second.messages for reply in message.replies), "the tool was there"
+    assert "unitsmith (made for this job)" in rows(card)["units"][1]
+    assert "unitsmith (made for this job)" in str(status)
+    assert "unitsmith made for this job (fast, calculate): nobody there knows old units" in str(trace)
+    (planned,) = await talk.of(ev.PlanProposed)
+    assert [one.subtask for one in planned.estimates] == ["units"]
+    assert planned.estimates[0].tokens > len(BRIEF) // 4
+    assert job.latest.members["unitsmith"].made
+    counted = metrics.page()[0].decode()
+    assert 'leadhand_tool_calls_total{outcome="ok",tool="calculate"} 1.0' in counted
+    assert "unitsmith" not in counted
+
+
+async def test_a_crew_that_allows_none_is_planned_for_as_ever(scene: Scene, tmp_path: Path) -> None:
+    other = subtask("text", "writer", intent="Say that 12 km are 1.2 mil.")
+    words = {"planner": in_turn(plan(PART), plan(other, made=[])), "writer": in_turn(result(FACTOR, 90))}
+    async with played_by(scene, crew_of(tmp_path, ""), **words) as server:
+        talk = await scene.ask("what are 12 km in old Norwegian units?")
+        job = await talk.over()
+    (rejected,) = await talk.of(ev.PlanRejected)
+    assert "This crew has no specialists made" in rejected.faults[0]
+    asked = server.requests[0]
+    assert "made" not in asked.system.partition("Specialists made")[1]
+    assert '"made"' not in json.dumps(asked.answer_schema)
+    assert "unitsmith" not in str(server.requests[-1].body)
+    assert job.latest.state == "completed"
+
+
+async def test_a_wish_for_more_is_told_to_the_planner(scene: Scene, tmp_path: Path) -> None:
+    greedy = plan(PART, made=[wish(tools=["calculate", "web_search"], tier="deep")])
+    words = {"planner": in_turn(greedy, plan(PART)), "unitsmith": in_turn(result(FACTOR, 90))}
+    async with played_by(scene, crew_of(tmp_path), **words) as server:
+        talk = await scene.ask("what are 12 km in old Norwegian units?")
+        job = await talk.over()
+    (rejected,) = await talk.of(ev.PlanRejected)
+    assert rejected.faults == (
+        "The made specialist 'unitsmith' asks for the tool 'web_search', which is not lent; it may have: calculate.",
+        "The made specialist 'unitsmith' asks for the tier deep; it may have: fast, balanced.",
+    )
+    assert all(fault in server.requests[1].messages[0].text for fault in rejected.faults)
+    assert job.latest.state == "completed"
+
+
+async def test_it_climbs_the_ladder_within_its_tiers_and_is_stood_in_for(scene: Scene, tmp_path: Path) -> None:
+    unsure = escalation("confidence_too_low", "The factor of the bismerpund is not certain.")
+    words = {
+        "planner": in_turn(plan(PART)),
+        "refiner": in_turn(Reply(json.dumps({"intent": "Give 12 km in Norwegian mil alone, with the factor."}))),
+        "unitsmith": lambda _: unsure,
+        "writer": in_turn(result("About 1.2 mil.", 85)),
+    }
+    crew = crew_of(tmp_path, MAKE.replace("at_most", "tiers: [fast], at_most"))
+    async with played_by(scene, crew, **words) as server:
+        talk = await scene.ask("what are 12 km in old Norwegian units?")
+        job = await talk.over()
+    started = await talk.of(ev.AttemptStarted)
+    assert [(event.specialist, event.tier) for event in started] == [
+        ("unitsmith", "fast"),
+        ("unitsmith", "fast"),
+        ("writer", "fast"),
+    ]
+    assert "refiner" in purposes(server)
+    assert job.latest.work["units"].rungs == ("refine", "fallback"), "no stronger tier is lent"
+    assert "About 1.2 mil." in talk.said()
+
+
+async def test_its_name_leaves_nothing_in_the_shared_counters(scene: Scene, tmp_path: Path) -> None:
+    words = {"planner": in_turn(plan(PART)), "unitsmith": lambda _: Fault("unavailable"), "writer": lambda _: DONE}
+    async with (
+        provider(**words) as server,
+        scene.bot(connect("chat", server), crew=crew_of(tmp_path)) as app,
+    ):
+        talk = await scene.ask("what are 12 km in old Norwegian units?")
+        job = await talk.over()
+        known = await app.store.counters.breakers()
+    assert job.latest.work["units"].specialist == "writer"
+    assert [name for name in known if not name.startswith("model:")] == [MADE], "one for all that are made"
+    assert known[MADE].state(app.store.clock()) == "closed", "one job alone does not take them from the others"
+
+
+async def test_where_those_made_keep_failing_they_are_left_alone_together(scene: Scene, tmp_path: Path) -> None:
+    words = {"planner": in_turn(plan(PART)), "unitsmith": in_turn(result(FACTOR, 90)), "writer": lambda _: DONE}
+    async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew_of(tmp_path)) as app:
+        for number in range(RULES["made"].threshold):
+            await app.store.counters.breaker_failed(MADE, f"op{number}", RULES["made"])
+        talk = await scene.ask("what are 12 km in old Norwegian units?")
+        job = await talk.over()
+    (failed,) = await talk.of(ev.AttemptFailed)
+    assert failed.kind == "unavailable"
+    assert failed.message.startswith("The made specialist is left alone for another ")
+    assert "specialist:unitsmith" not in purposes(server)
+    assert job.latest.work["units"].specialist == "writer"
+
+
+async def test_another_instance_takes_it_over_with_nothing_but_the_log(redis_url: str, tmp_path: Path) -> None:
+    gate = Gate(result(FACTOR, 90))
+    words = {"planner": in_turn(plan(PART)), "unitsmith": in_turn_then(SUM, gate)}
+    crew = crew_of(crew_folder(tmp_path))
+    async with scene_on(redis_url) as made, provider(**words) as server:
+        lone = replace(made, store=await RedisStore.connect(redis_url), prefix="lh")
+        settings = {"LEADHAND_CREW": str(crew_folder(tmp_path)), "LEADHAND_LEASE": str(LEASE)}
+        async with bot_process(
+            lone.workspace, lone.url, tmp_path, OPENAI_BASE_URL=server.openai_url, **settings
+        ) as bot:
+            talk = await lone.ask("what are 12 km in old Norwegian units?")
+            await gate.reached.wait()
+            await talk.until(lambda job: len(job.latest.work["units"].checkpoints) == 2)
+            bot.process.kill()
+            await bot.process.wait()
+        gate.open()
+        async with bot_in(lone.workspace, lone.url, prefix="lh", model=connect("chat", server), crew=crew, lease=LEASE):
+            job = await talk.over()
+        assert await talk.of(ev.TakenOver)
+        await lone.store.close()
+    assert purposes(server) == ["planner", *["specialist:unitsmith"] * 3], "only the call in flight is made again"
+    before, after = server.requests[2:]
+    assert (after.system, after.messages, after.tools) == (before.system, before.messages, before.tools)
+    assert job.latest.state == "completed"
+    assert job.latest.work["units"].attempt == 1
+    assert FACTOR in talk.said()
+
+
+async def test_an_instance_whose_crew_lends_no_more_has_it_stood_in_for(scene: Scene, tmp_path: Path) -> None:
+    gate = Gate(DONE)
+    parts = plan(subtask("text", "analyst"), {**PART, "after": ["text"]})
+    async with provider(planner=in_turn(parts), analyst=gate, writer=lambda _: DONE) as server:
+        async with scene.bot(connect("chat", server), crew=crew_of(tmp_path)):
+            talk = await scene.ask("what are 12 km in old Norwegian units?")
+            await gate.reached.wait()
+            await talk.until(lambda job: job.latest.plan is not None)
+        gate.open()
+        async with scene.bot(connect("chat", server), crew=crew_of(tmp_path, "")):
+            job = await talk.over()
+    (failed,) = await talk.of(ev.AttemptFailed)
+    assert (failed.kind, failed.failed_calls) == ("unavailable", 0)
+    assert failed.message == "the crew has no specialists made, and unitsmith is one"
+    assert "specialist:unitsmith" not in purposes(server)
+    assert job.latest.work["units"].specialist == "writer"
+    assert job.latest.state == "completed"
+
+
+INNER = f"description: Knows old units.\n{MAKE.replace('fallback: writer', 'fallback: keeper')}"
+
+
+async def test_a_crew_inside_the_crew_may_have_its_own_made(scene: Scene, tmp_path: Path) -> None:
+    inner = tmp_path / "archive"
+    inner.mkdir()
+    (inner / "keeper.md").write_text(
+        "---\nname: keeper\ndescription: Keeps.\ntools: []\nmodel: fast\n---\nYou are the keeper.\n"
+    )
+    (inner / "crew.yml").write_text(INNER)
+    outer = plan(subtask("old", "archive", intent=PART["intent"]), made=[])
+    plans = in_turn(outer, plan(PART))
+    async with played_by(
+        scene, crew_of(tmp_path, ""), planner=plans, unitsmith=in_turn(SUM, result(FACTOR, 90))
+    ) as server:
+        talk = await scene.ask("what are 12 km in old Norwegian units?")
+        job = await talk.over()
+    planners = [request for request, who in zip(server.requests, purposes(server), strict=True) if who == "planner"]
+    assert ["Specialists made for this job" in request.system for request in planners] == [False, True]
+    assert FACTOR in talk.said()
+    assert job.latest.state == "completed"
+
+
+def test_what_a_part_is_likely_to_take_is_said_even_where_nothing_is_lent_any_more(tmp_path: Path) -> None:
+    made = json.loads(plan(PART).text)
+    lent, refused = crew_of(crew_folder(tmp_path)), crew_of(crew_folder(tmp_path), "")
+    expected = [
+        Planning(crew, ScriptedModel([]), TrackRecord(), Terms()).estimates(Plan.model_validate(made))[0]
+        for crew in (lent, refused)
+    ]
+    assert expected[0].calls > expected[1].calls == 1
+    assert expected[0].tokens > expected[1].tokens > 0

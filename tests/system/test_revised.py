@@ -1,0 +1,159 @@
+"""A plan that turns out wrong under way: who is asked, what waits, and what people see of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from handoff import events as ev
+from handoff.policy import MAX_REVISIONS
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.scripts import first_text, task_of
+from tests.providers.wire import WireRequest
+from tests.system.brains import Gate, Words, in_turn, plan, played, purposes, result, subtask
+from tests.system.scene import Scene, card_title, rows, shown
+from tests.system.test_crews_in_crews import SAID, crew_in, planners
+from tests.system.test_planning import played_by
+
+FOUND = "No bug here: in billing.yml send_twice is on."
+BILLS = plan(
+    subtask("cause", "analyst"),
+    subtask("letter", "reviewer"),
+    subtask("fix", "analyst", ["cause"]),
+    subtask("note", "writer", ["fix"]),
+    goal="Invoices once",
+)
+OPTION = {
+    **subtask("option", "writer", ["cause"], "In billing.yml set send_twice to off, and say how to check part option."),
+    "title": "Set the option",
+    "instead_of": "fix",
+    "needed_by": [],
+    "why": "It is an option, not the code.",
+}
+CHANGED = {
+    "why": "It is configuration.",
+    "add": [OPTION],
+    "drop": [],
+    "reassign": [],
+    "rebrief": [
+        {"id": "note", "intent": "Tell the board which option is set, in part note.", "done_when": "", "why": "News."}
+    ],
+}
+
+
+def by_part(**parts: Words) -> Words:
+    """What a specialist says, by the part that its task names."""
+
+    def say(request: WireRequest) -> Any:
+        name = next((name for name in parts if f"part {name}." in task_of(request)), "")
+        return parts[name](request) if name else result("Said.")
+
+    return say
+
+
+def doubting(_: WireRequest) -> Reply:
+    return result("It is configuration.", findings=[{"message": FOUND, "where": "plan", "severity": "high"}])
+
+
+async def test_a_plan_is_changed_and_everybody_sees_why(scene: Scene) -> None:
+    planner, letter = Gate(Reply(json.dumps(CHANGED))), Gate(result("Proofread."))
+    work = by_part(cause=doubting, letter=letter)
+    async with played(scene, planner=lambda _: BILLS, specialist=work, replanner=planner) as server:
+        talk = await scene.ask("find the bug that doubles invoices, fix it and tell the board")
+        await planner.reached.wait()
+        await talk.seen(lambda: "second look at the plan" in card_title(talk.cards()[0]))
+        assert rows(talk.cards()[0])["fix"][1].startswith("analyst · waits for a second look")
+        letter.open()  # what has started goes on
+        await talk.until(lambda job: job.latest.work["letter"].state == "complete")
+        assert "specialist:writer" not in purposes(server)
+        planner.open()
+        job = await talk.over()
+
+        trace = await scene.command(f"trace {job.id}")
+    ask = job.latest
+    assert (ask.state, ask.gaps) == ("completed", ())
+    assert purposes(server).count("replanner") == 1
+    card = rows(talk.cards()[0])
+    assert list(card) == ["cause", "letter", "fix", "option", "note"]
+    assert card["fix"] == ("complete", "analyst · replaced: It is an option, not the code.")
+    assert (card["option"][0], "new: It is an option, not the code." in card["option"][1]) == ("complete", True)
+    assert "new brief: News." in card["note"][1]
+    assert "Plan changed: Do part fix (replaced: It is an option" in shown(talk.cards()[0])
+    text = json.dumps(trace, ensure_ascii=False)
+    for words in (
+        "cause: ask the planner again",
+        "fix: plan changed: replaced",
+        "note: plan changed: rebriefed: News.",
+    ):
+        assert words in text, text
+    (note,) = [request for request in server.requests if "part note." in task_of(request)]
+    assert "## Set the option" in note.messages[0].text
+    assert "Do part fix" not in note.messages[0].text
+    assert ask.work["option"].estimate is not None
+
+
+async def test_a_planner_that_fails_leaves_the_plan_as_it_was(scene: Scene) -> None:
+    replies: dict[str, Fault | Reply | None] = {
+        "could not be asked (OpenAI-compatible server refused": Fault("bad_request"),
+        "no usable reply": Reply("Bananas!"),
+        "the rehearsal keeps to its plan": None,
+    }
+    for fault, reply in replies.items():
+        async with played(
+            scene, planner=lambda _: BILLS, specialist=by_part(cause=doubting), replanner=in_turn(reply)
+        ) as server:
+            talk = await scene.ask("find the bug")
+            job = await talk.over()
+        assert [work.state for work in job.latest.work.values()] == ["complete"] * 4
+        (looked,) = await talk.of(ev.PlanRevised)
+        assert looked.plan is None
+        assert fault in looked.faults[0]
+        assert purposes(server).count("replanner") == 1
+
+
+async def test_a_planner_that_never_stops_is_asked_twice(scene: Scene) -> None:
+    asked = 0
+
+    def more(_: WireRequest) -> Reply:
+        nonlocal asked
+        asked += 1
+        added = [
+            {**subtask(f"more{asked}{n}", "writer", ["cause"]), "needed_by": [], "instead_of": "", "why": "More."}
+            for n in range(6)
+        ]
+        return Reply(json.dumps({**CHANGED, "add": added, "rebrief": []}))
+
+    async with played(scene, planner=lambda _: BILLS, specialist=doubting, replanner=more) as server:
+        talk = await scene.ask("find the bug")
+        job = await talk.over()
+    assert asked == purposes(server).count("replanner") == job.latest.revisions == MAX_REVISIONS
+    assert len(job.latest.work) == 4 + 6 * MAX_REVISIONS
+    assert {work.state for work in job.latest.work.values()} == {"complete"}
+
+
+async def test_a_crew_inside_the_crew_changes_its_own_plan(scene: Scene, tmp_path: Path) -> None:
+    recheck = {**subtask("recheck", "legal/checker"), "instead_of": "terms/check", "needed_by": [], "why": "Old terms."}
+
+    def replanner(request: WireRequest) -> Reply:
+        text = first_text(request)
+        inside = "- terms/check (legal/checker, after terms/read)" in text
+        assert inside != ("- note (writer" in text), "nobody sees the plan of another level"
+        return Reply(json.dumps({**CHANGED, "add": [recheck] if inside else [], "rebrief": []}))
+
+    doubts = result("Read.", findings=[{"message": "These terms are not in force.", "where": "plan"}])
+    inner = plan(subtask("read", "legal/reader"), subtask("check", "legal/checker", ["read"]))
+    words: dict[str, Words] = {**SAID, "planner": planners(legal=inner), "reader": lambda _: doubts}
+    async with played_by(scene, crew_in(tmp_path), replanner=replanner, **words) as server:
+        talk = await scene.ask("Write a note on the terms, with the figures")
+        job = await talk.over()
+    work = job.latest.work
+    assert (work["terms/check"].state, work["terms/check"].dropped) == ("skipped", True)
+    assert (work["terms/recheck"].state, work["terms/recheck"].within) == ("complete", "terms")
+    assert work["terms/recheck"].subtask.after == ("terms/read",)
+    assert [event.within for event in await talk.of(ev.PlanRevised)] == ["terms", ""], "it travels up"
+    assert purposes(server).count("replanner") == 2
+    assert job.latest.gaps == ()
+    spent = sum(request.prompt_tokens for request in server.requests)
+    assert job.latest.usage.tokens_in == spent
