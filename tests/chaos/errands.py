@@ -1,30 +1,46 @@
-"""The jobs of a run: what people ask, what the models say to it, and what must stand in the thread at the end.
+"""The jobs of a run: what people ask, how it is planned, and what must stand in the thread at the end.
 
 Everything follows from the seed and the errand's number: what an undisturbed
-run says is worked out here, not remembered.
+run says is worked out here, not remembered. What the models say to it is in `words`.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, get_args
-
-from specialists.dialogue import ToolCall
-from tests.providers.rendering import Reply
-from tests.providers.scripts import first_text, purpose_of, task_of
-from tests.providers.wire import WireRequest
+from types import MappingProxyType
+from typing import Literal, get_args
 
 CREW = Path(__file__).parent / "crew"
 FILE_NAME = "figures.csv"
 """Both files of an errand have this name: they must be told apart all the same."""
 
-Kind = Literal["single", "trio", "streamed", "question", "files", "cancel", "again", "write"]
+Kind = Literal[
+    "single",
+    "trio",
+    "streamed",
+    "question",
+    "files",
+    "cancel",
+    "again",
+    "write",
+    "ladder",
+    "revised",
+    "nested",
+    "disputed",
+    "made",
+    "costly",
+]
+"""The last six are what a supervisor is for.
+
+`ladder`: a result that the judge sends back, a brief that is rewritten, a stronger model, and a stand-in. `revised`: a
+finding and a failure that each change the plan. `nested`: a crew in a crew in the crew, which contradicts itself and
+has a critic. `disputed`: two parts that contradict each other. `made`: a specialist that exists for this job alone.
+`costly`: its budget is used up half-way.
+"""
 WEIGHTS: dict[Kind, int] = {
     "single": 26,
     "trio": 20,
@@ -34,15 +50,45 @@ WEIGHTS: dict[Kind, int] = {
     "cancel": 8,
     "again": 8,
     "write": 8,
+    "ladder": 9,
+    "revised": 9,
+    "nested": 9,
+    "disputed": 5,
+    "made": 5,
+    "costly": 4,
 }
+SUPERVISED: tuple[Kind, ...] = ("ladder", "revised", "nested", "disputed", "made", "costly")
 PEOPLE = ("ana", "ben", "cleo")
 CHANNELS = ("#general", "#sales")
 CITIES = ("Oslo", "Bergen")
 
-_NAMED = re.compile(r"Errand (\d+)\.(\d) \((\w+)\)")
-_PART = re.compile(r"part (\w) of it")
-_SAID = re.compile(r"Part \w of errand [\d.]+ is [^.]*\.")
-_ANSWERED = "Answered by a person: "
+Part = tuple[str, str, list[str]]
+"""A subtask of a plan: its name, its specialist, and what it waits for."""
+PARTS: Mapping[str, list[Part]] = MappingProxyType(
+    {
+        "trio": [("a", "clerk_a", []), ("b", "clerk_b", []), ("c", "clerk_c", ["a", "b"])],
+        "files": [("a", "filer_a", []), ("b", "filer_b", [])],
+        "write": [("a", "booker", [])],
+        "streamed": [("a", "clerk_a", []), ("b", "clerk_b", [])],
+        "cancel": [("a", "clerk_a", []), ("b", "clerk_b", [])],
+        "ladder": [("a", "clerk_a", []), ("b", "doubter", []), ("c", "refuser", [])],
+        "revised": [("a", "clerk_a", []), ("b", "clerk_b", ["a"]), ("e", "loner", [])],
+        "nested": [("a", "office", []), ("b", "clerk_b", [])],
+        "disputed": [("a", "clerk_a", []), ("b", "clerk_b", [])],
+        "made": [("a", "odd_clerk", []), ("b", "clerk_b", [])],
+        "costly": [("a", "weigher", [])],
+    }
+)
+"""By the kind of errand; one that is not here has one part."""
+INSIDE: Mapping[str, list[Part]] = MappingProxyType(
+    {
+        "a": [("x", "office/scribe_a", []), ("y", "office/scribe_b", []), ("z", "office/archive", [])],
+        "z": [("k", "office/archive/keeper", [])],
+    }
+)
+"""What a crew inside the crew plans for that part of a nested errand."""
+REPLACED: Mapping[str, tuple[str, str]] = MappingProxyType({"b": ("d", "clerk_b"), "e": ("f", "clerk_c")})
+"""What stands in the place of a part of a revised errand in the end, and who does it."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +119,23 @@ class Errand:
     def expected(self, turn: int) -> str:
         """The text that the answer to that request (counted from 1) must hold. Spaces are single."""
         name = f"{self.number}.{turn}"
-        said = [_sentence(name, part, self._value(name, part)) for part, _, _ in parts_of(self.kind, turn)]
+        said = self.sentences(turn)
         if len(said) == 1:
             return said[0]
-        return " ".join([f"Errand {name} is done.", *said, *_filler(self.kind)])
+        return " ".join([f"Errand {name} is done.", *said, *filler(self.kind)])
 
     def sentences(self, turn: int) -> list[str]:
-        """What each part of that request brings."""
+        """What each part of that request brings in the end."""
         name = f"{self.number}.{turn}"
-        return [_sentence(name, part, self._value(name, part)) for part, _, _ in parts_of(self.kind, turn)]
+        parts = [part for part, _, _ in parts_of(self.kind, turn)]
+        if self.kind == "revised":
+            parts = [REPLACED[part][0] if part in REPLACED else part for part in parts]
+        return [sentence(name, part, self._value(name, part)) for part in parts]
+
+    @property
+    def contradicts_itself(self) -> bool:
+        """Whether its answer has to show a contradiction."""
+        return self.kind in {"disputed", "nested"}
 
     def files(self) -> list[bytes]:
         """The contents of the files that must be in the thread, each once."""
@@ -92,8 +146,10 @@ class Errand:
     def _value(self, name: str, part: str) -> str:
         if self.kind == "question":
             return CITIES[self.choice]
-        if part == "c":
+        if self.kind == "trio" and part == "c":
             return f"{figure(name, 'c')} beside {figure(name, 'a')} and {figure(name, 'b')}"
+        if self.kind == "nested" and part == "a":
+            return together(str(figure(name, inner)) for inner in ("x", "y", "k"))
         return str(figure(name, part))
 
 
@@ -125,115 +181,23 @@ def file_of(name: str, part: str) -> bytes:
     return f"part,figure\n{part} of {name},{figure(name, part)}\n".encode()
 
 
-def parts_of(kind: str, turn: int) -> list[tuple[str, str, list[str]]]:
-    """The plan of a request: name, specialist and dependencies of each part."""
-    if kind == "trio":
-        return [("a", "clerk_a", []), ("b", "clerk_b", []), ("c", "clerk_c", ["a", "b"])]
-    if kind == "files":
-        return [("a", "filer_a", []), ("b", "filer_b", [])]
-    if kind == "write":
-        return [("a", "booker", [])]
-    if kind in {"streamed", "cancel"} or (kind == "again" and turn == 2):
-        return [("a", "clerk_a", []), ("b", "clerk_b", [])]
-    return [("a", "clerk_a", [])]
+def parts_of(kind: str, turn: int) -> list[Part]:
+    """The plan of a request."""
+    if kind == "again" and turn == 2:
+        return PARTS["streamed"]
+    return PARTS.get(kind, [("a", "clerk_a", [])])
 
 
-def _sentence(name: str, part: str, value: str) -> str:
+def sentence(name: str, part: str, value: str) -> str:
+    """What a part comes to, in the words of whoever works it out."""
     return f"Part {part} of errand {name} is {value}."
 
 
-def _filler(kind: str) -> list[str]:
+def together(figures: Iterable[str]) -> str:
+    """The value of a part that a crew inside the crew works out."""
+    return " with ".join(figures)
+
+
+def filler(kind: str) -> list[str]:
+    """What only makes an answer long."""
     return [*(["This line only takes its time."] * 30), "That is all."] if kind == "streamed" else []
-
-
-# ------------------------------------------------------------------------------ what the models say
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Who asks a model for what. `part` is empty but for a specialist's call."""
-
-    name: str
-    kind: str
-    purpose: str
-    part: str
-
-    @property
-    def turn(self) -> int:
-        """Which request of its thread it is, from 1."""
-        return int(self.name.partition(".")[2])
-
-
-def asked(request: WireRequest) -> Asked | None:
-    """What a call is about, or None for one that belongs to no errand."""
-    purpose = purpose_of(request)
-    text = task_of(request) if purpose.startswith("specialist") else first_text(request)
-    found = _NAMED.search(text)
-    if found is None:
-        return None
-    part = _PART.search(text)
-    return Asked(
-        f"{found[1]}.{found[2]}", found[3], purpose, part[1] if part and purpose.startswith("specialist") else ""
-    )
-
-
-def say(request: WireRequest) -> Reply:
-    """What the models say. They keep nothing: a call that is made again gets the same reply."""
-    about = asked(request)
-    if about is None:
-        return Reply("ready")
-    if about.purpose == "planner":
-        return Reply(json.dumps(_plan(about)))
-    if about.purpose == "synthesizer":
-        said = dict.fromkeys(_SAID.findall(first_text(request)))
-        text = " ".join([f"Errand {about.name} is done.", *said, *_filler(about.kind)])
-        return Reply(text, pause=0.06) if about.kind == "streamed" else Reply(text)
-    return _work(about, request)
-
-
-def _plan(about: Asked) -> dict[str, Any]:
-    subtasks = [
-        {
-            "id": part,
-            "title": f"Part {part}",
-            "intent": f"Errand {about.name} ({about.kind}): work out part {part} of it and say its figure.",
-            "specialist": specialist,
-            "after": after,
-            "done_when": "The figure is said.",
-            "tier": None,
-        }
-        for part, specialist, after in parts_of(about.kind, about.turn)
-    ]
-    return {"goal": f"Errand {about.name}", "subtasks": subtasks, "strategy": "merge", "instruction": ""}
-
-
-def _work(about: Asked, request: WireRequest) -> Reply:
-    brief = first_text(request)
-    replies = [reply for message in request.messages for reply in message.replies]
-    if about.kind == "question":
-        if _ANSWERED not in brief:
-            arguments = {"reason": "ambiguous_input", "message": "Which city is it?", "options": list(CITIES)}
-            return _call("escalate", about, arguments)
-        return _result(about, brief.rpartition(_ANSWERED)[2].split("\n")[0].strip())
-    if about.kind == "files" and not replies:
-        return _call(
-            f"make_file_{about.part}", about, {"name": FILE_NAME, "text": file_of(about.name, about.part).decode()}
-        )
-    if about.kind == "write" and not replies:
-        return _call("enter_record", about, {"record": f"{about.name}/{about.part}"})
-    if about.part == "c":
-        earlier = [re.findall(rf"Part {part} of errand {about.name} is (\d+)\.", brief) for part in ("a", "b")]
-        return _result(
-            about, f"{figure(about.name, 'c')} beside {' and '.join((each or ['nothing'])[0] for each in earlier)}"
-        )
-    return _result(about, str(figure(about.name, about.part)))
-
-
-def _result(about: Asked, value: str) -> Reply:
-    text = _sentence(about.name, about.part, value)
-    return _call("return_result", about, {"summary": text, "content": text, "confidence": 90})
-
-
-def _call(tool: str, about: Asked, arguments: dict[str, Any]) -> Reply:
-    call = ToolCall(id=f"{tool}_{about.name}_{about.part}", name=tool, arguments=arguments)
-    return Reply(calls=(call,), stop="tool_use")

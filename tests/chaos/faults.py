@@ -11,7 +11,7 @@ from random import Random
 from typing import Literal, get_args
 
 from bot.workspace.faults import Kind as SlackKind
-from tests.chaos.errands import Asked
+from tests.chaos.words import Asked
 from tests.providers.faults import Fault as ModelFault
 
 INSTANCES = 3
@@ -110,6 +110,10 @@ _MODEL: tuple[ModelFault, ...] = (
 )
 
 
+SPARED = frozenset({"specialist:doubter", "specialist:refuser"})
+"""Whose calls never fail: they give up by themselves, and with one failure more the part would be given up."""
+
+
 class ModelFaults:
     """How each call to a model goes: the first of its kind in an errand may fail, and some are slow."""
 
@@ -125,7 +129,7 @@ class ModelFaults:
         seconds = rng.uniform(2.0, 4.0) if slow else rng.uniform(0.02, 0.3)
         if about.kind == "cancel" and about.part:
             seconds = 4.0
-        if calm or not wrong or count > 1:
+        if calm or not wrong or count > 1 or about.purpose in SPARED:
             return None, seconds
         if streams and which < 60:
             return ModelFault("cut_stream", after=1 + which % 8), 0.0

@@ -10,17 +10,19 @@ from dataclasses import dataclass
 from handoff import events as ev
 from handoff.engine import fold
 from handoff.job import Ask, Job
+from handoff.opening import open_log
 from handoff.store.interface import Entry, Head, Intent
 from tests.chaos.errands import FILE_NAME
 from tests.chaos.faults import cuts_stream
+from tests.chaos.once import repeated, too_many_a_minute, twice_in
 from tests.chaos.people import Visit, key_of
-from tests.chaos.run import Run
+from tests.chaos.run import DEEP, Run
 from tests.system.scene import Json, buttons, shown
 
 
 @dataclass(frozen=True)
 class Violation:
-    """Something that must not be. `kind` is lost, twice, stuck, order or wrong."""
+    """Something that must not be. `kind` is lost, twice, stuck, order, wrong or untidy."""
 
     kind: str
     text: str
@@ -40,6 +42,10 @@ class Found:
     messages: list[Json]
     violations: list[Violation]
 
+
+CONTRADICTION = "Where the results contradict each other"
+BUDGET = "the budget of this job"
+"""What the gap of an errand names that costs too much."""
 
 Check = Callable[[Found], Iterator[Violation]]
 
@@ -79,7 +85,8 @@ async def _examine(run: Run, visit: Visit, placed: dict[str, list[str]]) -> Foun
     told = _told_away(run, visit)
     if found.head is None and not any(ts in run.witness.acknowledged for ts in visit.asked):
         return found  # never acknowledged: its sender knows that nothing will come of it
-    for check in (_log, _place(placed), _ends, _messages, _posted, _files(run), _far_side(run), _answers(run), _tidy):
+    of_run = (_place(placed), _files(run), _far_side(run), _calls(run), _answers(run))
+    for check in (_log, _steps, _ends, _messages, _posted, *of_run, _tidy):
         found.violations += list(check(found))
     recorded = {event.request.id for event in events if isinstance(event, ev.RequestAdded)}
     for ts in visit.asked:
@@ -101,8 +108,16 @@ def _log(found: Found) -> Iterator[Violation]:
         yield Violation("order", f"the log's ids have a gap: {numbers}")
     if found.head is not None and found.head.seq != len(numbers):
         yield Violation("order", f"the head says {found.head.seq} events, the log has {len(numbers)}")
+    if open_log([entry.payload for entry in found.entries]) != found.job:
+        yield Violation("wrong", "opened in the short way, the log makes another job")
     if found.inbox:
         yield Violation("stuck", f"{len(found.inbox)} events were never taken from the inbox")
+
+
+def _steps(found: Found) -> Iterator[Violation]:
+    """No step is done twice."""
+    for text in twice_in(found.events):
+        yield Violation("twice", text)
 
 
 def _place(placed: dict[str, list[str]]) -> Check:
@@ -196,6 +211,20 @@ def _far_side(run: Run) -> Check:
     return check
 
 
+def _calls(run: Run) -> Check:
+    """No more is asked of a model again than was in flight when an owner was lost."""
+
+    def check(found: Found) -> Iterator[Violation]:
+        for turn, ts in enumerate(found.visit.asked, 1):
+            ask = found.job.ask(ts) if found.job else None
+            retries = sum(decision.what == "retry" for decision in ask.decisions) if ask else 0
+            calls = run.models.answered[f"{found.visit.errand.number}.{turn}"]
+            for text in repeated(calls, found.head, retries):
+                yield Violation("twice", text)
+
+    return check
+
+
 def _answers(run: Run) -> Check:
     """Each answer says what that of an undisturbed run says."""
 
@@ -207,15 +236,19 @@ def _answers(run: Run) -> Check:
                 continue
             text = " ".join(shown(message) for message in found.visit.with_key(f"{ts}:answer"))
             cut = cuts_stream(run.options.seed, f"{errand.number}.{turn}", errand.kind)
-            if not _says(ask, text, [errand.expected(turn)], errand.sentences(turn) if cut else ()):
+            whole = [errand.expected(turn), *([CONTRADICTION] if errand.contradicts_itself else [])]
+            forgiven = BUDGET if errand.kind == "costly" else ""
+            if not _says(ask, text, whole, errand.sentences(turn) if cut else (), forgiven):
                 yield Violation("wrong", f"the answer to {ts} is {text[:300]!r}, not {errand.expected(turn)[:300]!r}")
 
     return check
 
 
-def _says(ask: Ask, text: str, whole: list[str], parts: object) -> bool:
+def _says(ask: Ask, text: str, whole: list[str], parts: object, forgiven: str) -> bool:
+    """Whether it says all of it, and lacks nothing but what is `forgiven`, by words of such a gap."""
     flat = re.sub(r"\s+", " ", text)
-    if "Answered in part" in flat or ask.gaps:
+    wanting = [gap for gap in ask.gaps if not forgiven or forgiven not in gap]
+    if wanting or ("Answered in part" in flat) != bool(ask.gaps):
         return False
     if all(each in flat for each in whole):
         return True
@@ -243,4 +276,6 @@ def whole_run(run: Run) -> list[Violation]:
     """What is wrong with the run as a whole."""
     wrong = [Violation("order", text) for text in run.watch.fallen]
     wrong += [Violation("wrong", text) for instance in run.instances for text in instance.bad_ends]
+    if many := too_many_a_minute(run.models.deep, DEEP):
+        wrong.append(Violation("wrong", f"{many} calls of the deep model came in a minute, {DEEP} are allowed"))
     return wrong

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import hashlib
+import json
+import time
+from collections import Counter, defaultdict
 
-from tests.chaos.errands import asked, say
 from tests.chaos.faults import ModelFaults
+from tests.chaos.words import asked, say
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
 
@@ -16,6 +19,10 @@ class Models:
     def __init__(self, seed: int, *, calm: bool = False) -> None:
         self.done: Counter[str] = Counter()
         """Faults that came about."""
+        self.answered: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        """For each request, how often each of its calls was answered: by a digest of all that was said to the model."""
+        self.deep: list[float] = []
+        """When the model of the tier `deep` was called, in seconds since the epoch."""
         self.calm = calm
         self._faults = ModelFaults(seed)
         self.server = ProviderServer(say, latency=self._latency, keep=False)
@@ -25,8 +32,12 @@ class Models:
         about = asked(request)
         if about is None:
             return 0.0
+        if request.model == "deep":
+            self.deep.append(time.time())
         fault, seconds = self._faults.next(about, streams=request.stream, calm=self.calm)
         if fault is None:
+            said = json.dumps([request.model, request.body["messages"]]).encode()
+            self.answered[about.name][f"{about.purpose} {about.part} {hashlib.sha256(said).hexdigest()[:8]}"] += 1
             return seconds
         self.done[fault.kind] += 1
         self.server.fail_next(fault)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from handoff import events as ev
+from tests.chaos.errands import SUPERVISED
 from tests.chaos.invariants import Found, whole_run
 from tests.chaos.run import Run
 from tests.system.scene import shown
@@ -62,7 +63,15 @@ def _work(run: Run, found: Sequence[Found]) -> None:
     row("requests", str(asked))
     row("  acknowledged and recorded", str(taken))
     row("  ended", str(ended), str(taken), met=ended == taken)
+    kinds = Counter(each.visit.errand.kind for each in found)
+    row("  of crews, second looks, limits", str(sum(kinds[kind] for kind in SUPERVISED)))
+    again = sum(count - 1 for calls in run.models.answered.values() for count in calls.values())
+    row("calls of models answered, and again", f"{_answered(run)} + {again}")
     row("seconds of faults, and until all was quiet", f"{run.took:.0f} + {run.settled:.0f}")
+
+
+def _answered(run: Run) -> int:
+    return sum(len(calls) for calls in run.models.answered.values())
 
 
 def _faults(run: Run) -> None:

@@ -37,6 +37,12 @@ START_SECONDS = 60.0
 ADMIN = "cleo"
 ADMIN_LOOKS = 2.0
 """Seconds between two looks of the admin at what was set aside."""
+AT_ONCE = 12
+"""Calls that are made at once by all instances together: some have to wait for others."""
+DEEP = 14
+"""Calls a minute of the model of the tier `deep`: in a long run, some have to wait for their minute."""
+BUDGET = 100_000
+"""Tokens that a job may spend: only a costly errand spends more."""
 LEAST_UP = 2
 """Instances that are connected when something happens to one: on a slow machine a start may take long."""
 
@@ -272,6 +278,9 @@ def _environment(workspace: Workspace, models: Models, far_side: FarSide) -> dic
         "LEADHAND_SLOTS": str(SLOTS),
         "LEADHAND_SLACK_UNLIMITED": "1",
         "LEADHAND_LOG": "json",
+        "LEADHAND_AT_ONCE": str(AT_ONCE),
+        "LEADHAND_RATES": f"deep: {DEEP} requests",
+        "LEADHAND_BUDGET_JOB": f"{BUDGET} tokens",
         "LEADHAND_ADMINS": workspace.person(ADMIN).id,
         FAR_SIDE: far_side.url,
     }

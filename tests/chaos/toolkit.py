@@ -1,4 +1,4 @@
-"""The tools of the run's crew: two that make a file, and one that writes to a far side that counts."""
+"""The tools of the run's crew: two make a file, one only reads, and one writes to a far side that counts."""
 
 from __future__ import annotations
 
@@ -36,6 +36,19 @@ async def make_file(arguments: FileArguments, workbench: Workbench) -> ToolOutco
     return ToolOutcome(f"Made {kept.name}.", artifacts=(kept,))
 
 
+class WeighArguments(BaseModel):
+    """What `weigh` takes."""
+
+    model_config = ConfigDict(extra="forbid")
+    figure: int
+
+
+async def weigh(arguments: WeighArguments, workbench: Workbench) -> ToolOutcome:
+    """Weigh a figure."""
+    del workbench
+    return ToolOutcome(f"It weighs {arguments.figure}.")
+
+
 async def enter_record(arguments: RecordArguments, workbench: Workbench) -> ToolOutcome:
     """Enter a record in the book. Entering it twice does harm."""
     del workbench
@@ -51,5 +64,6 @@ def tools() -> tuple[Tool, ...]:
     return (
         Tool("make_file_a", "read", FileArguments, make_file),
         Tool("make_file_b", "read", FileArguments, make_file),
+        Tool("weigh", "read", WeighArguments, weigh),
         Tool("enter_record", "write", RecordArguments, enter_record),
     )

@@ -17,6 +17,7 @@ import pytest
 
 from bot.__main__ import main
 from bot.settings import NAMES
+from tests.nursery import forked
 from tests.operation.as_before import logging_as_before
 
 ROOT = Path(__file__).parents[2]
@@ -38,18 +39,26 @@ def environment(data: Path, **more: str) -> dict[str, str]:
     return {**plain, "LEADHAND_DATA": str(data), "OLLAMA_HOST": "127.0.0.1:9", **more}
 
 
-def leadhand(*arguments: str | Path, env: dict[str, str], folder: Path = ROOT) -> Ended:
-    """Run a command to its end. No command may ever show a stack trace."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "bot", *map(str, arguments)],
-        cwd=folder,
-        env={**env, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+def leadhand(*arguments: str | Path, env: dict[str, str], folder: Path = ROOT, afresh: bool = False) -> Ended:
+    """Run a command to its end. No command may ever show a stack trace.
+
+    Its imports are there already, unless it is run `afresh`, as people do.
+    """
+    command = ["bot", *map(str, arguments)]
+    env = {**env, "PYTHONPATH": str(ROOT)}
+    if afresh:
+        ended = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    else:
+        ended = forked.run(*command, env=env, folder=folder, patience=PATIENCE)
     assert "Traceback" not in ended.stderr, ended.stderr
     assert "Traceback" not in ended.stdout, ended.stdout
     return Ended(ended.returncode, ended.stdout, ended.stderr)
@@ -72,13 +81,15 @@ def leadhand_inside(*arguments: str | Path, env: dict[str, str], capture: pytest
 class Running:
     """A command that goes on until it is told to stop. `out` is what it has said so far."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | forked.Forked) -> None:
         self.process = process
         self.out = ""
 
     @classmethod
-    async def start(cls, *arguments: str, env: dict[str, str]) -> Running:
-        """Start it. What it writes to stderr comes with the rest."""
+    async def start(cls, *arguments: str, env: dict[str, str], afresh: bool = False) -> Running:
+        """Start it; `afresh` as with `leadhand`. What it writes to stderr comes with the rest."""
+        if not afresh:
+            return cls(await forked.start("bot", *arguments, env=env, out=subprocess.PIPE, err=subprocess.STDOUT))
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "bot", *arguments),
             cwd=ROOT,

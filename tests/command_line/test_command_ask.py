@@ -24,7 +24,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def answered(data: Path, table: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ended, Path]:
     """A job that is answered, and the folder of its files, which was not there before."""
     out = tmp_path_factory.mktemp("out") / "made" / "here"
-    return leadhand("try", "--ask", TOTALS, "--file", table, "--out", out, env=environment(data)), out
+    return leadhand("try", "--ask", TOTALS, "--file", table, "--out", out, env=environment(data), afresh=True), out
 
 
 def test_a_job_is_shown_as_its_thread(answered: tuple[Ended, Path]) -> None:

@@ -42,7 +42,7 @@ async def test_all_in_order(workspace: Start, tmp_path: Path) -> None:
     async with ProviderServer(lambda _: Reply("ready")) as server:
         keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
         env = environment(tmp_path, **slack(place, **keys))
-        ended = await asyncio.to_thread(leadhand, "check", env=env)
+        ended = await asyncio.to_thread(leadhand, "check", env=env, afresh=True)
     assert (ended.code, ended.err) == (0, "")
     lines = ended.out.splitlines()
     assert lines[-1] == "Everything is in order."

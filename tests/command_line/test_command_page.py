@@ -61,7 +61,7 @@ async def test_stopping_loses_nothing_and_leaves_nothing(tmp_path: Path) -> None
     env = environment(
         tmp_path, LEADHAND_REHEARSAL_PACE="2", REDIS_URL="redis://127.0.0.1:9", SLACK_BOT_TOKEN="xoxb-not"
     )
-    first = await Running.start(*PAGE, env=env)
+    first = await Running.start(*PAGE, env=env, afresh=True)
     async with Page.open(first) as page:
         await first.says("Ctrl-C")
         assert "rehearsal (no language model)" in first.out

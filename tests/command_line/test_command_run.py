@@ -39,7 +39,7 @@ async def answer(workspace: Workspace) -> dict[str, Any]:
 
 async def test_socket_mode_with_the_embedded_server(workspace: Start, tmp_path: Path) -> None:
     place = await workspace()
-    running = await Running.start("run", env=environment(tmp_path, **slack(place)))
+    running = await Running.start("run", env=environment(tmp_path, **slack(place)), afresh=True)
     try:
         line = await running.says("listening")
         assert "Socket Mode" in line
@@ -77,9 +77,16 @@ def failed(ended: Ended, *words: str) -> None:
 
 
 def test_without_tokens(tmp_path: Path) -> None:
-    failed(leadhand("run", env=environment(tmp_path)), "SLACK_BOT_TOKEN is not set", "`leadhand try`")
+    failed(leadhand("run", env=environment(tmp_path), afresh=True), "SLACK_BOT_TOKEN is not set", "`leadhand try`")
     env = environment(tmp_path, SLACK_BOT_TOKEN="xoxb-1")
     failed(leadhand("run", env=env), "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
+
+
+@pytest.mark.parametrize(("arguments", "needless"), [(["run"], "slack_sdk"), (["--help"], "pydantic")])
+def test_what_can_be_said_at_once_waits_for_no_import(tmp_path: Path, arguments: list[str], needless: str) -> None:
+    imported = leadhand(*arguments, env=environment(tmp_path, PYTHONPROFILEIMPORTTIME="1"), afresh=True).err
+    assert "argparse" in imported
+    assert needless not in imported
 
 
 async def test_tokens_that_slack_refuses(workspace: Start, tmp_path: Path, redis_url: str) -> None:

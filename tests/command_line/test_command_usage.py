@@ -11,7 +11,7 @@ COMMANDS = ("try", "run", "check")
 
 
 def test_help_lists_every_command(tmp_path: Path) -> None:
-    ended = leadhand("--help", env=environment(tmp_path))
+    ended = leadhand("--help", env=environment(tmp_path), afresh=True)
     assert ended.code == 0
     assert words(ended.out, [f"    {command} " for command in COMMANDS]) == []
     assert ended.err == ""
@@ -26,7 +26,7 @@ def test_help_lists_every_command(tmp_path: Path) -> None:
     ],
 )
 def test_help_of_a_command_lists_its_options_and_settings(tmp_path: Path, command: str, wanted: list[str]) -> None:
-    ended = leadhand(command, "--help", env=environment(tmp_path))
+    ended = leadhand(command, "--help", env=environment(tmp_path), afresh=True)
     assert ended.code == 0
     assert words(ended.out, wanted) == []
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from bot.slack.lookup import key_of
 from handoff import events as ev
 from handoff.engine import fold
+from tests.chaos.once import twice_in
 from tests.system.scene import Json, Talk, block_of, buttons, shown
 
 _TIMES = re.compile(r"\b\d+(\.\d+)? (s|min|h)\b( \d+ (s|min)\b)?")
@@ -88,12 +89,9 @@ def without_questions(end: End) -> End:
 def check_log(seqs: list[int], last: int, events: list[ev.Event]) -> None:
     """A log has no gap, and says of nothing twice that it ended or was posted."""
     assert seqs == list(range(1, last + 1)), f"a gap in the log: {seqs}, head at {last}"
-    once = Counter(
-        f"{event.type} {getattr(event, 'key', '')}{getattr(event, 'subtask', '')}"
-        for event in events
-        if isinstance(event, ev.Posted | ev.ResultReturned | ev.AnswerWritten | ev.PlanProposed | ev.RequestAdded)
-    )
-    assert set(once.values()) <= {1}, f"twice in the log: {once}"
+    asked = Counter(event.request.id for event in events if isinstance(event, ev.RequestAdded))
+    assert set(asked.values()) == {1}, f"twice in the log: {asked}"
+    assert not (again := list(twice_in(events))), again
 
 
 def _shown(message: Json) -> Shown:

@@ -71,8 +71,13 @@ def written(name: str, args: tuple[Any, ...]) -> list[str]:
 
 def _event(payload: str) -> str:
     fields = json.loads(payload)
-    about = _key(fields["key"]) if "key" in fields and fields["type"] == "Posted" else fields.get("subtask", "")
+    about = _key(fields["key"]) if "key" in fields and fields["type"] == "Posted" else _part(fields)
     return f"{fields['type']} {about}".strip()
+
+
+def _part(fields: dict[str, str]) -> str:
+    """The subtask that an event is of, or that it is inside."""
+    return fields.get("subtask", "") or fields.get("within", "")
 
 
 def _key(key: str) -> str:

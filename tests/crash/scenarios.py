@@ -56,6 +56,25 @@ def planned(*subtasks: dict[str, Any]) -> Words:
     return says(turn(json.dumps({"goal": "Tea", "subtasks": subtasks, "strategy": "merge", "instruction": ""})))
 
 
+def by_crew(**words: Words) -> Words:
+    """What the planner of each crew says: that of a crew inside the crew sees its own people only."""
+
+    async def said(call: ModelCall) -> Turn:
+        inside = next((name for name in words if f"- {name}/" in call.messages[0].text), "outer")
+        return await words[inside](call)
+
+    return said
+
+
+def once_told(mark: str, first: Turn, then: Turn) -> Words:
+    """One turn until the mark stands in what the call is about, another from then on."""
+
+    async def words(call: ModelCall) -> Turn:
+        return then if mark in call.messages[0].text else first
+
+    return words
+
+
 async def hangs(_: ModelCall) -> Turn:
     """A model that is at it for long."""
     await asyncio.sleep(60)
@@ -180,6 +199,7 @@ class Scenario:
     """A request and all that goes with it. `words` are by the purpose of a call.
 
     `letters` is how many arrive at the far side. `may_ask`: after a crash people may be asked one thing more.
+    `new` are words of the points that no other scenario has: the suite runs those alone, if there are any.
     """
 
     name: str
@@ -190,6 +210,7 @@ class Scenario:
     people: Callable[[Talk, Path], Coroutine[Any, Any, None]] = nothing
     letters: int = 0
     may_ask: bool = False
+    new: tuple[str, ...] = ()
 
 
 class PlayedModel:
@@ -218,7 +239,31 @@ class PlayedModel:
 
 WRITER = subtask("text", "writer")
 REVIEWER = subtask("check", "reviewer")
-LONG = "\n\n".join(f"Paragraph {n}: " + f"tea number {n} is ready. " * 60 for n in range(18))
+LONG = "\n\n".join(f"Paragraph {n}: " + f"teanumber{n}isready... " * 60 for n in range(18))
+UPSET = {
+    "summary": "There is no tea.",
+    "content": "There is no tea.",
+    "confidence": 90,
+    "findings": [{"message": "There is only coffee.", "where": "plan"}],
+}
+COFFEE = {
+    **subtask("coffee", "reviewer", ["text"], "Write one sentence about the coffee in part coffee."),
+    "instead_of": "check",
+    "needed_by": [],
+    "why": "There is only coffee.",
+}
+REVISION = {"why": "", "add": [COFFEE], "drop": [], "reassign": [], "rebrief": []}
+INSIDE_OFFICE, INSIDE_PRESS = subtask("inside", "office"), subtask("inside", "press")
+LOW, HIGH = "Waste in May 2026 was 4.2 %.", "In May 2026, waste came to 6.1 percent."
+UNSURE = {"reason": "confidence_too_low", "message": "I am not sure of the unit.", "options": []}
+REVISE = {"verdict": "revise", "faults": [{"quote": "There is much tea.", "problem": "It says nothing of waste."}]}
+JUDGED = {"pair": 1, "verdict": "contradict", "supported": "none", "confidence": 90, "reason": "Neither has a source."}
+LOOKS = (
+    *(f"after commit {look}" for look in ("ResultJudged", "BriefRefined", "ConflictsJudged", "AnswerReviewed")),
+    *(f"after model {mind}" for mind in ("judge", "refiner", "arbiter", "critic", "synthesizer")),
+    "after commit AnswerWritten inside",
+)
+"""Each second look when it is over and nobody knows, and when it is known."""
 _ALL = (
     Scenario("plain", {"planner": planned(WRITER), "specialist:writer": says(result("Tea is ready."))}),
     Scenario(
@@ -272,6 +317,47 @@ _ALL = (
         people=checks,
         letters=1,
         may_ask=True,
+    ),
+    Scenario(
+        "revised",
+        {
+            "planner": planned(WRITER, subtask("check", "reviewer", ["text"])),
+            "specialist:writer": says(turn("", ("return_result", UPSET))),
+            "replanner": says(turn(json.dumps(REVISION))),
+            "specialist:reviewer": says(result("Coffee is ready.")),
+            "synthesizer": says(turn("Coffee is ready, there is no tea.")),
+        },
+        new=("PlanRevised", "replanner"),
+    ),
+    Scenario(
+        "levels",
+        {
+            "planner": by_crew(
+                outer=planned(INSIDE_OFFICE),
+                office=planned(subtask("one", "office/proofer"), subtask("two", "office/speller")),
+            ),
+            "specialist:office/proofer": says(result("It reads well.")),
+            "specialist:office/speller": says(result("Tea is spelt right.")),
+            "synthesizer": says(turn("It reads well, and tea is spelt right.")),
+        },
+        new=("inside", "planner#2", "model specialist:office", "model synthesizer"),
+    ),
+    Scenario(
+        "looked_at",
+        {
+            "planner": by_crew(
+                outer=planned(INSIDE_PRESS),
+                press=planned({**subtask("one", "press/reporter"), "critical": True}, subtask("two", "press/editor")),
+            ),
+            "specialist:press/reporter": once_told("mend exactly this", result("There is much tea."), result(LOW)),
+            "judge": once_told(LOW, turn(json.dumps(REVISE)), turn(json.dumps({"verdict": "accept", "faults": []}))),
+            "specialist:press/editor": once_told("in percent", turn("", ("escalate", UNSURE)), result(HIGH)),
+            "refiner": says(turn(json.dumps({"intent": "Write one sentence about part two, in percent."}))),
+            "arbiter": says(turn(json.dumps({"judgements": [JUDGED]}))),
+            "synthesizer": once_told("# Your last answer", turn("The tea is black."), turn("Waste was 4.2 %.")),
+            "critic": says(turn(json.dumps({"faults": ['The answer says "The tea is black"; no result says so.']}))),
+        },
+        new=LOOKS,
     ),
     Scenario("long", {"planner": planned(WRITER), "specialist:writer": says(result(LONG))}),
 )

@@ -1,7 +1,8 @@
 """A real process is killed at a named point of each scenario; a second one brings the job to the same end.
 
 `after` a passage the world differs from before it, and `before` the next one it is as it was then, so that here
-the points after whatever changes something are run, and of the others a part, drawn by a seed.
+the points after whatever changes something are run, and of the others a part, drawn by a seed. So it is with those
+that every job comes to: they are run in the plainest one, and in each of the others a part of them.
 `python -m tests.crash` runs every point.
 """
 
@@ -26,6 +27,9 @@ on_one_loop = pytest.mark.asyncio(loop_scope="module")
 SEED = 1
 SHARE = 0.1
 """How much of the points is run that change nothing."""
+SHARE_AGAIN = 0.3
+"""How much of those is run again that change something and that the plain scenario has as well."""
+PLAIN = "plain"
 CHANGES = ("commit", "ingest", "signal", "outbox", "chat.", "files.complete", "upload", "canvases", "tool ", "release")
 LANES = 8
 
@@ -38,34 +42,45 @@ async def stages(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> A
         yield made
 
 
-def drawn(name: str, undisturbed: Undisturbed) -> list[str]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def plain(stages: list[Stage]) -> Undisturbed:
+    """The plainest job, of which every other has the points."""
+    return await stages[0].undisturbed(PLAIN)
+
+
+def drawn(name: str, undisturbed: Undisturbed, plain: Undisturbed) -> list[str]:
     """The points of a scenario that are run here."""
     dice = random.Random(f"{SEED} {name}")
-    return [
-        point
-        for point in undisturbed.points
-        if point.startswith(tuple(f"after {change}" for change in CHANGES)) or dice.random() < SHARE
-    ]
+    if new := SCENARIOS[name].new:
+        return [point for point in undisturbed.points if any(word in point for word in new)]
+
+    def share(point: str) -> float:
+        if not point.startswith(tuple(f"after {change}" for change in CHANGES)):
+            return SHARE
+        return SHARE_AGAIN if name != PLAIN and point in plain.points else 1.0
+
+    return [point for point in undisturbed.points if dice.random() < share(point)]
 
 
 @on_one_loop
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
-async def test_a_crash_changes_nothing_of_the_end(stages: list[Stage], name: str) -> None:
-    undisturbed = await stages[0].undisturbed(name)
-    points = drawn(name, undisturbed)
+async def test_a_crash_changes_nothing_of_the_end(stages: list[Stage], plain: Undisturbed, name: str) -> None:
+    undisturbed = plain if name == PLAIN else await stages[0].undisturbed(name)
+    points = drawn(name, undisturbed, plain)
     faults, missed = await kill_at_all(stages, [(name, point) for point in points], {name: undisturbed})
     assert not faults, "\n\n".join(faults)
     assert len(missed) <= len(points) // 5, f"too many points were never reached: {missed}"
 
 
 @on_one_loop
-async def test_a_second_bot_that_does_not_look_is_found_out(stages: list[Stage], tmp_path: Path) -> None:
+async def test_a_second_bot_that_does_not_look_is_found_out(
+    stages: list[Stage], plain: Undisturbed, tmp_path: Path
+) -> None:
     """The comparison can fail: with a look-up that finds nothing, a message is there twice."""
-    undisturbed = await stages[0].undisturbed("plain")
     async with nursery(tmp_path, "tests.crash.blind_bot") as blind:
         stage = stages[0].with_bots(blind)
         with pytest.raises(Broke, match=r"came to .*Shown\(key='card'.*Shown\(key='card'"):
-            await stage.killed("plain", "after chat.postMessage#1", undisturbed)
+            await stage.killed(PLAIN, "after chat.postMessage#1", plain)
 
 
 def test_every_method_of_the_store_is_known() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
+from tests.nursery import forked
 from tests.workspace_page.browser import browser, chromium, open_page
 
 __all__ = ["browser", "chromium", "open_page"]
@@ -24,20 +25,23 @@ class Try:
 
     def __init__(self, data: Path) -> None:
         self._data = data
+        self._starts = 0
         self.said = ""
         self.address = ""
-        self.process: asyncio.subprocess.Process | None = None
+        self.process: asyncio.subprocess.Process | forked.Forked | None = None
 
     async def start(self) -> None:
-        """Start it and wait for the page's address."""
+        """Start it and wait for the page's address. A second start has its imports there already."""
         env = {name: value for name, value in os.environ.items() if name not in KEYS}
         env |= {"LEADHAND_DATA": str(self._data), "LEADHAND_MODEL": "rehearsal"}
-        self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot", "try", "--port", "0", "--no-browser"),
-            cwd=ROOT,
-            env=env,
-            stdout=asyncio.subprocess.PIPE,
-        )
+        command = ("bot", "try", "--port", "0", "--no-browser")
+        self._starts += 1
+        if self._starts == 1:
+            self.process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", *command), cwd=ROOT, env=env, stdout=asyncio.subprocess.PIPE
+            )
+        else:
+            self.process = await forked.start(*command, env=env, out=asyncio.subprocess.PIPE)
         assert self.process.stdout is not None
         self.said = ""
         while "Ctrl-C" not in self.said:

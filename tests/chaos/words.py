@@ -1,0 +1,287 @@
+"""What the models say to the errands of a run.
+
+They keep nothing: a call that is made again gets the same reply, whoever makes it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from specialists.dialogue import ToolCall
+from tests.chaos.errands import (
+    CITIES,
+    FILE_NAME,
+    INSIDE,
+    REPLACED,
+    Part,
+    figure,
+    file_of,
+    filler,
+    parts_of,
+    sentence,
+    together,
+)
+from tests.providers.rendering import Reply
+from tests.providers.scripts import first_text, purpose_of, task_of
+from tests.providers.wire import WireRequest
+
+COSTLY_TOKENS = 150_000
+"""What the first turn of a costly errand takes: more than a job may."""
+LOW, HIGH = "Churn in May 2026 was 4.2 %.", "In May 2026, churn came to 6.1 percent."
+CLAIMS: Mapping[tuple[str, str], str] = MappingProxyType(
+    {("disputed", "a"): LOW, ("disputed", "b"): HIGH, ("nested", "x"): LOW, ("nested", "y"): HIGH}
+)
+"""What contradicts itself, by the kind of errand and the part that says so."""
+
+_NAMED = re.compile(r"Errand (\d+)\.(\d) \((\w+)\)")
+_SOURCE = re.compile(r"errand-(\d+)-(\d)-(\w+)\.csv")
+_PART = re.compile(r"part (\w) of it")
+_SAID = re.compile(r"Part \w of errand [\d.]+ is [^.]*\.")
+_ANSWERED = "Answered by a person: "
+_MADE = {
+    "name": "odd_clerk",
+    "why": "nobody there weighs figures of odd errands",
+    "description": "Weighs one figure of an odd errand.",
+    "brief": "Weigh the figure that the task names with the tool weigh, then return it in one sentence.",
+    "tools": ["weigh"],
+    "tier": "fast",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Who asks a model for what. `part` is the one that the call is about, empty for the whole errand."""
+
+    name: str
+    kind: str
+    purpose: str
+    part: str
+
+    @property
+    def turn(self) -> int:
+        """Which request of its thread it is, from 1."""
+        return int(self.name.partition(".")[2])
+
+
+def asked(request: WireRequest) -> Asked | None:
+    """What a call is about, or None for one that belongs to no errand."""
+    purpose = purpose_of(request)
+    text = task_of(request) if purpose.startswith("specialist") else first_text(request)
+    found = (_SOURCE if purpose == "arbiter" else _NAMED).search(text)
+    if found is None:
+        return None
+    part = _PART.search(text)
+    return Asked(f"{found[1]}.{found[2]}", found[3], purpose, part[1] if part else "")
+
+
+def say(request: WireRequest) -> Reply:
+    """What the models say."""
+    about = asked(request)
+    if about is None:
+        return Reply("ready")
+    return _ROLES.get(about.purpose, _work)(about, request)
+
+
+# ------------------------------------------------------------------------------ the supervisor
+
+
+def _planner(about: Asked, _: WireRequest) -> Reply:
+    parts = INSIDE[about.part] if about.part else parts_of(about.kind, about.turn)
+    plan: dict[str, Any] = {
+        "goal": f"Errand {about.name}",
+        "subtasks": [_subtask(about, part) for part in parts],
+        "strategy": "merge",
+        "instruction": "",
+    }
+    return Reply(json.dumps({**plan, "made": [_MADE]} if about.kind == "made" else plan))
+
+
+def _subtask(about: Asked, part: Part) -> dict[str, Any]:
+    name, specialist, after = part
+    return {
+        "id": name,
+        "title": f"Part {name}",
+        "intent": _intent(about, name),
+        "specialist": specialist,
+        "after": after,
+        "done_when": "The figure is said.",
+        "tier": None,
+        "critical": (about.kind, name) == ("ladder", "a"),
+    }
+
+
+def _intent(about: Asked, part: str) -> str:
+    return f"Errand {about.name} ({about.kind}): work out part {part} of it and say its figure."
+
+
+def _replanner(about: Asked, request: WireRequest) -> Reply:
+    """What is found by `a` makes `b` pointless; `e` fails."""
+    upset = "b" if "# News\na found: " in first_text(request) else "e"
+    name, specialist = REPLACED[upset]
+    added = {
+        **_subtask(about, (name, specialist, ["a"] if upset == "b" else [])),
+        "instead_of": upset,
+        "needed_by": [],
+        "why": f"Part {name} will do.",
+    }
+    return Reply(json.dumps({"why": "", "add": [added], "drop": [], "reassign": [], "rebrief": []}))
+
+
+def _judge(about: Asked, request: WireRequest) -> Reply:
+    right = sentence(about.name, about.part, str(figure(about.name, about.part)))
+    if right in first_text(request):
+        return Reply(json.dumps({"verdict": "accept", "faults": []}))
+    fault = {"quote": sentence(about.name, about.part, "0"), "problem": "That is not its figure."}
+    return Reply(json.dumps({"verdict": "revise", "faults": [fault]}))
+
+
+def _refiner(about: Asked, _: WireRequest) -> Reply:
+    return Reply(json.dumps({"intent": f"{_intent(about, about.part)} It is one whole number."}))
+
+
+def _arbiter(_: Asked, __: WireRequest) -> Reply:
+    reason = "The first names the month as the file does."
+    one = {"pair": 1, "verdict": "contradict", "supported": "A", "confidence": 90, "reason": reason}
+    return Reply(json.dumps({"judgements": [one]}))
+
+
+def _critic(about: Asked, _: WireRequest) -> Reply:
+    fault = f'The answer says "errand {about.name} is unknown"; the results have all of its figures.'
+    return Reply(json.dumps({"faults": [fault]}))
+
+
+def _synthesizer(about: Asked, request: WireRequest) -> Reply:
+    text = first_text(request)
+    if about.part:  # inside
+        if "# Your last answer" not in text:
+            return Reply(sentence(about.name, about.part, "unknown"))
+        return Reply(sentence(about.name, about.part, together(_figures(about, text, "xyk"))))
+    said = dict.fromkeys(_SAID.findall(text))
+    whole = " ".join([f"Errand {about.name} is done.", *said, *filler(about.kind)])
+    return Reply(whole, pause=0.06) if about.kind == "streamed" else Reply(whole)
+
+
+def _figures(about: Asked, text: str, parts: str) -> list[str]:
+    """What is said of the figures of these parts in a text, whichever of them are in it."""
+    found = (re.findall(rf"Part {part} of errand {about.name} is (\d+)\.", text) for part in parts)
+    return [each[0] for each in found if each]
+
+
+# ------------------------------------------------------------------------------ the specialists
+
+
+def _work(about: Asked, request: WireRequest) -> Reply:
+    special = _SPECIAL.get(about.kind)
+    reply = special(about, request) if special is not None else None
+    return reply or _result(about, str(figure(about.name, about.part)))
+
+
+def _question(about: Asked, request: WireRequest) -> Reply:
+    brief = first_text(request)
+    if _ANSWERED in brief:
+        return _result(about, brief.rpartition(_ANSWERED)[2].split("\n")[0].strip())
+    return _escalation(about, "ambiguous_input", "Which city is it?", options=list(CITIES))
+
+
+def _files(about: Asked, request: WireRequest) -> Reply | None:
+    content = file_of(about.name, about.part).decode()
+    return _first(f"make_file_{about.part}", about, request, {"name": FILE_NAME, "text": content})
+
+
+def _write(about: Asked, request: WireRequest) -> Reply | None:
+    return _first("enter_record", about, request, {"record": f"{about.name}/{about.part}"})
+
+
+def _trio(about: Asked, request: WireRequest) -> Reply | None:
+    if about.part != "c":
+        return None
+    earlier = [*_figures(about, first_text(request), "ab"), "nothing", "nothing"][:2]
+    return _result(about, f"{figure(about.name, 'c')} beside {' and '.join(earlier)}")
+
+
+def _ladder(about: Asked, request: WireRequest) -> Reply | None:
+    if about.part == "a" and "mend exactly this" not in first_text(request):
+        return _result(about, "0")
+    if about.part == "b" and request.model != "deep":
+        return _escalation(about, "confidence_too_low", "I am not sure of that figure.")
+    if about.purpose == "specialist:refuser":
+        return _escalation(about, "out_of_scope", "I work out no figures.")
+    return None
+
+
+def _revised(about: Asked, _: WireRequest) -> Reply | None:
+    if about.part == "e":
+        return _escalation(about, "out_of_scope", "I work out no such figure.")
+    if about.part != "a":
+        return None
+    news = {"message": f"Errand {about.name} has another figure than was thought.", "where": "plan", "confidence": 90}
+    return _result(about, str(figure(about.name, "a")), findings=[news])
+
+
+def _disputed(about: Asked, _: WireRequest) -> Reply | None:
+    claim = CLAIMS.get((about.kind, about.part))
+    if claim is None:
+        return None
+    source = f"errand-{about.name.replace('.', '-')}-{about.kind}.csv"
+    found = {"message": claim, "source": source, "confidence": 90}
+    return _result(about, str(figure(about.name, about.part)), claim, findings=[found])
+
+
+def _made(about: Asked, request: WireRequest) -> Reply | None:
+    figures = {"figure": figure(about.name, about.part)}
+    return _first("weigh", about, request, figures) if about.part == "a" else None
+
+
+def _costly(about: Asked, request: WireRequest) -> Reply | None:
+    return _first("weigh", about, request, {"figure": figure(about.name, "a")}, tokens_out=COSTLY_TOKENS)
+
+
+_ROLES: Mapping[str, Callable[[Asked, WireRequest], Reply]] = {
+    "planner": _planner,
+    "replanner": _replanner,
+    "judge": _judge,
+    "refiner": _refiner,
+    "arbiter": _arbiter,
+    "critic": _critic,
+    "synthesizer": _synthesizer,
+}
+_SPECIAL: Mapping[str, Callable[[Asked, WireRequest], Reply | None]] = {
+    "question": _question,
+    "files": _files,
+    "write": _write,
+    "trio": _trio,
+    "ladder": _ladder,
+    "revised": _revised,
+    "nested": _disputed,
+    "disputed": _disputed,
+    "made": _made,
+    "costly": _costly,
+}
+"""What is said in a kind of errand; None, and any other kind: the figure."""
+
+
+def _first(tool: str, about: Asked, request: WireRequest, arguments: dict[str, Any], **more: Any) -> Reply | None:
+    """A call of a tool, where it was not called yet and may be."""
+    replies = [reply for message in request.messages for reply in message.replies]
+    offered = any(each.name == tool for each in request.tools)
+    return _call(tool, about, arguments, **more) if offered and not replies else None
+
+
+def _result(about: Asked, value: str, also: str = "", **more: Any) -> Reply:
+    text = sentence(about.name, about.part, value)
+    content = f"{text} {also}" if also else text
+    return _call("return_result", about, {"summary": text, "content": content, "confidence": 90, **more})
+
+
+def _escalation(about: Asked, reason: str, message: str, **more: Any) -> Reply:
+    return _call("escalate", about, {"reason": reason, "message": message, **more})
+
+
+def _call(tool: str, about: Asked, arguments: dict[str, Any], **more: Any) -> Reply:
+    call = ToolCall(id=f"{tool}_{about.name}_{about.part}", name=tool, arguments=arguments)
+    return Reply(calls=(call,), stop="tool_use", **more)
