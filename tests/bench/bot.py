@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ async def main() -> None:
     settings = read_settings()
     model = await choose_model(settings.env)
     await model.warm()
-    crew = load_crew(CREW, lookups())
+    crew = load_crew(Path(os.environ.get("BENCH_CREW", CREW)), lookups())
     async with (
         open_store(settings) as store,
         running(settings, store, model, crew) as app,
