@@ -14,13 +14,23 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := $(BIN)/uv --quiet --no-progress
 
+# Python keeps what it has compiled, also where it is told not to: else every start compiles all of it again, and the
+# tests start many.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: try test check bench chaos mutants lock clean
 
 try: $(VENV)/.ready
 	@$(BIN)/leadhand try
 
+# One worker more than there are cores, four at most: tests that wait for a process or a deadline leave a core to others.
+# Python is asked how many cores there are, since not every system has nproc.
+ONE_MORE := import os; cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1; \
+    print(min(cores + 1, 4))
+WORKERS  = $(shell $(BIN)/python -c '$(ONE_MORE)')
+
 test: check
-	@$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.ready-dev
 	@$(BIN)/ruff format --check .
