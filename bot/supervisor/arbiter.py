@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bot.supervisor.prompts import prompt
+from bot.supervisor.prompts import call_of
 from bot.supervisor.replies import closed, json_object
 from handoff.answering import answer
 from handoff.comparing.conflicts import JUDGED
@@ -14,7 +14,7 @@ from handoff.contracts import Conflict, Side
 from handoff.events import ConflictsJudged
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, pack
-from specialists.dialogue import Message, Model, ModelCall, ModelError
+from specialists.dialogue import Model, ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 2048
@@ -49,11 +49,9 @@ async def judge_conflicts(ask: Ask, *, model: Model, now: Callable[[], float]) -
     """What the arbiter says of the disputed claims. What it cannot say stays open, and is shown so."""
     disputed, unjudged = answer.disputed(ask)[:JUDGED], answer.beyond(ask)
     shown = describe(disputed, ask.terms.context.balanced)
-    call = ModelCall(
-        purpose="arbiter",
-        system=prompt("arbiter"),
-        messages=(Message(role="user", text=shown.text),),
-        tier="balanced",
+    call = call_of(
+        "arbiter",
+        shown.text,
         max_tokens=MAX_TOKENS,
         deadline=DEADLINE,
         answer_schema=SCHEMA,

@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from bot.supervisor.prompts import prompt
+from bot.supervisor.prompts import call_of
 from bot.supervisor.replies import closed, json_object
 from bot.supervisor.synthesizer import describe as material
 from handoff.effects import ReviewAnswer
 from handoff.events import AnswerReviewed
 from handoff.job import Ask
 from handoff.packs import Pack
-from specialists.dialogue import Message, Model, ModelCall, ModelError
+from specialists.dialogue import Model, ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 1024
@@ -31,11 +31,9 @@ async def review_answer(effect: ReviewAnswer, ask: Ask, *, model: Model, now: Ca
     if effect.late:
         return AnswerReviewed(at=now(), request=ask.id, doubt="the time ran out before the critic had read it")
     shown = describe(ask)
-    call = ModelCall(
-        purpose="critic",
-        system=prompt("critic"),
-        messages=(Message(role="user", text=shown.text),),
-        tier="balanced",
+    call = call_of(
+        "critic",
+        shown.text,
         max_tokens=MAX_TOKENS,
         deadline=DEADLINE,
         answer_schema=SCHEMA,

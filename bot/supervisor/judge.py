@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.supervisor.part import packed
-from bot.supervisor.prompts import prompt
+from bot.supervisor.prompts import call_of
 from bot.supervisor.replies import json_object
 from handoff.effects import JudgeResult
 from handoff.events import ResultJudged
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, beginnings
 from handoff.work import Candidate, Work
-from specialists.dialogue import Message, Model, ModelCall, ModelError
+from specialists.dialogue import Model, ModelError
 
 DEADLINE = 60.0
 MAX_TOKENS = 1024
@@ -48,11 +48,9 @@ async def judge_result(effect: JudgeResult, ask: Ask, *, model: Model, now: Call
     work = ask.work[effect.subtask]
     shown = describe(ask, work, work.look or Candidate(_of(work)))
     of["pack"] = shown.packed
-    call = ModelCall(
-        purpose="judge",
-        system=prompt("judge"),
-        messages=(Message(role="user", text=shown.text),),
-        tier="balanced",
+    call = call_of(
+        "judge",
+        shown.text,
         max_tokens=MAX_TOKENS,
         deadline=min(DEADLINE, ask.terms.subtask_seconds),
         answer_schema=SCHEMA,

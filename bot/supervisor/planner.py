@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from bot.supervisor.making import Making
-from bot.supervisor.prompts import prompt
+from bot.supervisor.prompts import call_of
 from handoff.contracts import Artifact, Context, Member, Note, Usage
 from handoff.effects import MakePlan
 from handoff.events import PlanProposed, PlanRejected, RequestFailed
@@ -15,7 +15,7 @@ from handoff.job import Ask, Job
 from handoff.packs import Pack, Piece, pack
 from handoff.planning.making import Allowance
 from handoff.planning.plan_check import MAX_SUBTASKS, check, read_plan
-from specialists.dialogue import Message, Model, ModelCall, ModelError, Withheld
+from specialists.dialogue import Model, ModelError, Withheld
 
 DEADLINE = 120.0
 MAX_TOKENS = 4096
@@ -50,11 +50,10 @@ async def ask_planner(
     brief = packed.text
     if effect.faults:
         brief += "\n\n" + repair(effect.faults)
-    call = ModelCall(
-        purpose="planner",
-        system=prompt("planner") + (making.words if making else ""),
-        messages=(Message(role="user", text=brief),),
-        tier="balanced",
+    call = call_of(
+        "planner",
+        brief,
+        appendix=making.words if making else "",
         max_tokens=MAX_TOKENS,
         deadline=DEADLINE,
         answer_schema=plan_schema(tuple(by_name), making.allowed if making else None),

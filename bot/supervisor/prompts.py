@@ -1,12 +1,41 @@
-"""Reads the supervisor's prompts, which are Markdown files beside this one."""
+"""The supervisor's roles: each has a prompt of its own, a Markdown file beside this one, and one call of a model."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from specialists.dialogue import Message, ModelCall
 
 
 @cache
-def prompt(name: str) -> str:
-    """The prompt of that name, such as `planner`."""
-    return (Path(__file__).parent / f"{name}.md").read_text(encoding="utf-8").strip()
+def prompt(role: str) -> str:
+    """The prompt of that role, such as `planner`."""
+    return (Path(__file__).parent / f"{role}.md").read_text(encoding="utf-8").strip()
+
+
+def call_of(
+    role: str,
+    text: str,
+    *,
+    max_tokens: int,
+    deadline: float,
+    appendix: str = "",
+    answer_schema: dict[str, Any] | None = None,
+    on_text: Callable[[str], Awaitable[None]] | None = None,
+    last: bool = False,
+) -> ModelCall:
+    """The call of a role, which is told `text`. `appendix` goes on its prompt; the others are those of `ModelCall`."""
+    return ModelCall(
+        purpose=role,
+        system=prompt(role) + appendix,
+        messages=(Message(role="user", text=text),),
+        tier="balanced",
+        max_tokens=max_tokens,
+        deadline=deadline,
+        answer_schema=answer_schema,
+        on_text=on_text,
+        last=last,
+    )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.supervisor.prompts import prompt
+from bot.supervisor.prompts import call_of
 from handoff.answering.reducing import Part, condensed, render, uncondensed
 from handoff.effects import ReduceMaterial
 from handoff.events import MaterialReduced
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, pack
-from specialists.dialogue import Message, Model, ModelCall, ModelError
+from specialists.dialogue import Model, ModelError
 
 DEADLINE = 120.0
 LEAST_TOKENS = 512
@@ -23,11 +23,9 @@ async def reduce_material(
     """The notes that stand for one part. Where the model gives none, the part's beginning does, and says so."""
     part, request = effect.material, ask.request.text
     shown = describe(ask, part)
-    call = ModelCall(
-        purpose="reducer",
-        system=prompt("reducer"),
-        messages=(Message(role="user", text=shown.text),),
-        tier="balanced",
+    call = call_of(
+        "reducer",
+        shown.text,
         max_tokens=max(LEAST_TOKENS, part.limit * 2),
         deadline=DEADLINE,
     )

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.supervisor.part import packed
-from bot.supervisor.prompts import prompt
+from bot.supervisor.prompts import call_of
 from bot.supervisor.replies import json_object
 from handoff.effects import RefineBrief
 from handoff.events import BriefRefined
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, beginnings
-from specialists.dialogue import Message, Model, ModelCall, ModelError
+from specialists.dialogue import Model, ModelError
 
 DEADLINE = 60.0
 MAX_TOKENS = 1024
@@ -33,11 +33,9 @@ async def refine_brief(effect: RefineBrief, ask: Ask, *, model: Model, now: Call
     shown = describe(effect, ask)
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
     of["pack"] = shown.packed
-    call = ModelCall(
-        purpose="refiner",
-        system=prompt("refiner"),
-        messages=(Message(role="user", text=shown.text),),
-        tier="balanced",
+    call = call_of(
+        "refiner",
+        shown.text,
         max_tokens=MAX_TOKENS,
         deadline=min(DEADLINE, ask.terms.subtask_seconds),
         answer_schema=SCHEMA,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from bot.supervisor.prompts import prompt
+from bot.supervisor.prompts import call_of
 from bot.supervisor.replies import closed
 from handoff.contracts import Member
 from handoff.events import PlanRevised
@@ -14,7 +14,7 @@ from handoff.packs import Pack, Piece, pack
 from handoff.planning.revision import MAX_ADDED, read_revision
 from handoff.revising import touchable
 from handoff.work import SETTLED, Upset, Work
-from specialists.dialogue import Message, Model, ModelCall, ModelError
+from specialists.dialogue import Model, ModelError
 
 DEADLINE = 60.0
 MAX_TOKENS = 3072
@@ -35,11 +35,9 @@ async def ask_replanner(
     of: dict[str, Any] = {"at": now, "request": ask.id, "within": upset.within, "subtask": upset.subtask}
     packed = describe(ask, upset, members)
     free = touchable(ask, upset)
-    call = ModelCall(
-        purpose="replanner",
-        system=prompt("replanner"),
-        messages=(Message(role="user", text=packed.text),),
-        tier="balanced",
+    call = call_of(
+        "replanner",
+        packed.text,
         max_tokens=MAX_TOKENS,
         deadline=min(DEADLINE, ask.terms.subtask_seconds),
         answer_schema=schema(sorted(free), [member.name for member in members]),

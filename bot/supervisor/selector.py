@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from bot.supervisor.prompts import prompt
+from bot.supervisor.prompts import call_of
 from bot.supervisor.replies import closed, json_object
 from bot.supervisor.synthesizer import describe, repair
 from handoff.answering import disputes
@@ -14,7 +14,7 @@ from handoff.contracts import Packed, Usage
 from handoff.events import AnswerWritten
 from handoff.job import Ask
 from handoff.work import Work
-from specialists.dialogue import Message, Model, ModelCall, ModelError
+from specialists.dialogue import Model, ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 1024
@@ -32,11 +32,9 @@ async def select_answer(
     else:
         described = describe(ask, ids=True, below=repair(ask, faults))
         size = described.packed
-        call = ModelCall(
-            purpose="selector",
-            system=prompt("select"),
-            messages=(Message(role="user", text=described.text),),
-            tier="balanced",
+        call = call_of(
+            "selector",
+            described.text,
             max_tokens=MAX_TOKENS,
             deadline=seconds_for(ask, now(), DEADLINE),
             answer_schema=closed({"chosen": {"type": "string", "enum": list(there)}, "reason": {"type": "string"}}),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import get_args
 
-from bot.supervisor.prompts import prompt
+from bot.supervisor.prompts import call_of
 from handoff.answering import disputes
 from handoff.answering.answer import beyond, contents, seconds_for, stage, told
 from handoff.answering.material import line, whole
@@ -18,7 +18,7 @@ from handoff.events import AnswerWritten
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, pack
 from handoff.work import Work
-from specialists.dialogue import Message, Model, ModelCall, ModelError
+from specialists.dialogue import Model, ModelError
 
 DEADLINE = 180.0
 MAX_TOKENS = 8192
@@ -47,11 +47,9 @@ async def write_answer(
     `faults` are what the critic found in the last draft. A `draft` is not the answer yet: pass no `on_text` then.
     """
     described = describe(ask, below=repair(ask, faults))
-    call = ModelCall(
-        purpose="synthesizer",
-        system=prompt("synthesizer"),
-        messages=(Message(role="user", text=described.text),),
-        tier="balanced",
+    call = call_of(
+        "synthesizer",
+        described.text,
         max_tokens=MAX_TOKENS,
         deadline=seconds_for(ask, now(), DEADLINE),
         on_text=on_text,
