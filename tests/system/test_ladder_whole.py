@@ -114,6 +114,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
         "→ stronger: refine:",
         "→ replaced: fallback:",
         "→ lost: without:",
+        "mended: sent back by the judge: “It is 4,200”: The source says 4,300.",
         "→ split: replan: the part is planned anew: I cannot open pages.",
         "split: plan changed: split replaced, pages added, figures added; about",
         "→ split: plan changed: replaced: Only the researcher opens pages.",

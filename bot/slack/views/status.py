@@ -22,6 +22,7 @@ MAX_JOBS = 15
 MAX_LINES = 60
 MAX_LEFT = 20
 MAX_ROWS = 20
+_LOOKED: dict[ev.Verdict, str] = {"accepted": "accepted", "revise": "sent back", "best_effort": "taken as it is"}
 _MARKS = {
     "submitted": ":hourglass_flowing_sand:",
     "working": ":gear:",
@@ -195,9 +196,9 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
             done = f"done, confidence {event.result.confidence}" + (f", {took}" if took else "")
             return f"{event.subtask}: {done}: {event.result.summary}"
         case ev.ResultJudged():
-            return (
-                f"{event.subtask}: result {event.verdict.replace('_', ' ')} by the {event.by}: {' '.join(event.faults)}"
-            )
+            who = "the judge" if event.by == "model" else "the free checks"
+            found = ": " + " ".join(event.faults) if event.faults else ""
+            return f"{event.subtask}: {_LOOKED[event.verdict]} by {who}{found}"
         case ev.BriefRefined():
             return f"{event.subtask}: brief rewritten: {event.intent or event.fault}"
         case ev.DeadlineReached():
