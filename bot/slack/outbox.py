@@ -211,11 +211,12 @@ class Outbox:
         if draft:
             await self.delete(place, draft, allowed=allowed)
             return
+        unanswered: set[str] = set()
         for number, wait in enumerate(waits, 1):
             await asyncio.sleep(wait)
             try:
                 for ts in await self.lookup.unkeyed(place):
-                    if await self._ended_now(place, ts, allowed):
+                    if await self._ended_now(place, ts, allowed, unanswered):
                         await self.delete(place, ts, allowed=allowed)
                         return
             except (Refused, Doubt) as error:
@@ -223,9 +224,11 @@ class Outbox:
                     log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
                     return
 
-    async def _ended_now(self, place: Place, ts: str, allowed: Allowed | None) -> bool:
-        """End a stream. False where the message was none, or none any more. Raises Refused, Doubt and Gone."""
-        unanswered = False
+    async def _ended_now(self, place: Place, ts: str, allowed: Allowed | None, unanswered: set[str]) -> bool:
+        """End a stream. False where the message was none, or none any more. Raises Refused, Doubt and Gone.
+
+        `unanswered` are messages that a call may have ended without our hearing of it; this one may be added.
+        """
         for _ in range(SENDS):
             try:
                 await self.calls.make(
@@ -234,10 +237,10 @@ class Outbox:
                     allowed=allowed,
                 )
             except Doubt:
-                unanswered = True
+                unanswered.add(ts)
             except Refused as error:
                 if error.code in NO_STREAM:
-                    return unanswered  # then it was the call before, whose answer was lost, that ended it
+                    return ts in unanswered  # then it was the call before, whose answer was lost, that ended it
                 raise
             else:
                 return True

@@ -13,7 +13,7 @@ from bot.slack.budget import Budget
 from bot.slack.client import CALL_SECONDS, close_client, make_client
 from bot.slack.lookup import LOOKS, _after
 from bot.slack.open_questions import close_open_questions
-from bot.slack.outbox import FRESH, Outbox, Sent
+from bot.slack.outbox import FRESH, SENDS, Outbox, Sent
 from bot.slack.publisher import Publisher
 from bot.slack.session import set_status
 from bot.slack.stream import AnswerStream
@@ -372,6 +372,16 @@ async def test_a_stream_whose_beginning_was_lost_is_swept_away(scene: Scene) -> 
     await scene.outbox.post(scene.claim, scene.place, "answer", HELLO, streamed=True)
     (message,) = scene.seen()
     assert message["text"] == "Hello"
+
+
+async def test_a_stream_is_swept_away_although_no_answer_to_its_end_arrives_for_long(scene: Scene) -> None:
+    scene.workspace.faults.add("chat.startStream", "lost_reply")
+    scene.workspace.faults.add("chat.stopStream", "lost_reply", times=SENDS)
+    stream = scene.stream()
+    await stream.write("Half of the ans")
+    await polled(lambda: stream._broken)
+    assert not scene.seen()
+    assert scene.workspace.call_count("chat.stopStream") == SENDS + 1
 
 
 async def test_in_a_thread_too_new_for_the_history_a_lost_stream_is_swept_away_too(scene: Scene) -> None:
