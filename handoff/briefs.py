@@ -39,10 +39,11 @@ def handoff_for(job: Job, ask: Ask, work: Work) -> tuple[Handoff, Packed]:
     fixed = [*work.answers, *_before_it(ask, work), *_lessons(work), *_wanting(work), *_written(ask, work)]
     around = _around(ask, work)
     others += [other for other in around if other not in others]
+    needed = [_is_about(intent, other) for other in others]
     pieces = [
         Piece("the task", (intent,)),
         *(_shown(note) for note in fixed),
-        *(_piece(intent, other) for other in others),
+        *(_piece(other, needed=each) for other, each in zip(others, needed, strict=True)),
     ]
     packed = pack(pieces, int(terms_of(ask, work.within).context.of(work.tier) * BRIEF))
     said, texts = packed.texts[1 : 1 + len(fixed)], packed.texts[1 + len(fixed) :]
@@ -54,7 +55,9 @@ def handoff_for(job: Job, ask: Ask, work: Work) -> tuple[Handoff, Packed]:
         artifacts=_files(job, ask, work),
         constraints=_limits(ask, work),
     )
-    kept_back = tuple(line for other in others if (line := _kept_back(intent, other)))
+    kept_back = tuple(
+        line for other, each in zip(others, needed, strict=True) if (line := _kept_back(other, needed=each))
+    )
     size = packed.packed
     return handoff, size.model_copy(update={"left_out": (*kept_back, *size.left_out)})
 
@@ -65,19 +68,14 @@ def _shown(note: Note) -> Piece:
     return Piece(note.source, forms, weight=BEFORE)
 
 
-def _kept_back(intent: str, other: Work) -> str:
+def _kept_back(other: Work, *, needed: bool) -> str:
     """What a brief goes without although there would be room for it, in words; empty for nothing."""
-    if other.result is None or _goes_whole(intent, other):
+    if needed or other.result is None or (content := len(whole(other.result))) <= WHOLE_CONTENT:
         return ""
-    content = len(whole(other.result))
     return f"{other.subtask.title}: its summary for {content:,} characters, which the brief does not need"
 
 
-def _goes_whole(intent: str, other: Work) -> bool:
-    return other.result is None or len(whole(other.result)) <= WHOLE_CONTENT or _is_about(intent, other)
-
-
-def _piece(intent: str, other: Work) -> Piece:
+def _piece(other: Work, *, needed: bool) -> Piece:
     """A dependency: the whole where it is short or the brief is about it, else its summary; a line if all is full.
 
     What the brief is about is let go last, and what is less sure before what is surer.
@@ -86,8 +84,8 @@ def _piece(intent: str, other: Work) -> Piece:
     if result is None:
         text = f"(not available: {other.reason}. Work without it, and say what is missing.)"
         return Piece(title, (text,))
-    needed = _is_about(intent, other)
-    forms = [whole(result)] if _goes_whole(intent, other) else []
+    text = whole(result)
+    forms = [text] if needed or len(text) <= WHOLE_CONTENT else []
     forms += [form for form in (result.summary, result.summary[:LINE]) if not forms or len(form) < len(forms[-1])]
     return Piece(title, tuple(forms), weight=NEEDED * needed + result.confidence)
 

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import math
 import secrets
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -80,13 +81,13 @@ class Breakers:
         seconds more where its instance is not heard of again. With `last` no specialist's breaker stands in the way.
         Gives the seconds that were waited. Raises Withheld and StoreError.
         """
-        began = _steady()
+        began = time.monotonic()
         probes: Probes = {}
         try:
             for name in names if self._on else ():
                 probes[name] = "" if last and _is_one(name) else await self._passed(name, began + patience, hold)
                 self._under_way[name] += 1
-            waited = _steady() - began
+            waited = time.monotonic() - began
             async with self._kept(probes, hold):
                 yield waited if waited > LOOK_AGAIN[0] / 2 else 0.0
         except ModelError as error:
@@ -139,7 +140,7 @@ class Breakers:
                 if through:
                     return probe if known.until else ""
             wait = known.until - now if known.until > now else pause
-            if _is_one(name) or wait > ends - _steady():
+            if _is_one(name) or wait > ends - time.monotonic():
                 raise _withheld(name, known, max(known.until, known.probe_until) - now)
             await asyncio.sleep(wait)
             pause = min(2 * pause, LOOK_AGAIN[1])
@@ -148,7 +149,7 @@ class Breakers:
     async def _in_turn(self, name: str, ends: float) -> None:
         """Where a specialist has failed, wait while as many calls are under way as would open its breaker."""
         threshold = RULES[name.partition(":")[0]].threshold
-        while (left := ends - _steady()) > 0:
+        while (left := ends - time.monotonic()) > 0:
             failures = self._counters.heard(name).failures
             if not failures or failures + self._under_way[name] < threshold or not self._under_way[name]:
                 return
@@ -215,7 +216,3 @@ def _withheld(name: str, breaker: Breaker, seconds: float) -> Withheld:
     text = f"The {of} {who} is left alone for another {wait} seconds{times}."
     limit = f"the rest of {of} {who} after its failures"
     return Withheld("breaker", text, transient=of == "model", pause=float(wait), advice=ADVICE, limit=limit)
-
-
-def _steady() -> float:
-    return asyncio.get_running_loop().time()

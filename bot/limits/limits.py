@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -21,6 +22,7 @@ from bot.limits.rules import MICROS, Limit, Payer, Rules, budgets, limits_of
 from bot.models.choosing import ChosenModel
 from bot.models.prices import Priced
 from handoff.contracts import Usage
+from handoff.planning.estimates import CHARACTERS
 from handoff.store.counters import Admission, Counters, Settlement
 from handoff.store.interface import StoreError
 from specialists.dialogue import Model, ModelCall, ModelError, Turn, Withheld, WithheldFor
@@ -35,8 +37,6 @@ WAITS = 0.75
 """The share of a call's deadline that it may wait: one that has no time left to be answered fails for no reason."""
 OUT = 500
 """Tokens that a call is taken to bring, before it is known."""
-LETTERS = 4
-"""Characters to a token."""
 NOT_MADE = Usage()
 """What a call took that was let through and then not made."""
 
@@ -88,7 +88,7 @@ class Limits:
     async def reply(self, payer: Payer, call: ModelCall) -> Turn:
         """One turn. Raises `ModelError`; `Withheld` where the call was not made."""
         patience = WAITS * call.deadline
-        ends = _steady() + patience
+        ends = time.monotonic() + patience
         waits = self.breakers.through(self._watched(call), patience=patience, hold=HOLD, last=call.last)
         try:
             async with waits as rested:
@@ -125,10 +125,10 @@ class Limits:
         limits = self._limits(payer, call)
         if not limits:
             return [], None
-        began, pause = _steady(), LOOK_AGAIN[0]
+        began, pause = time.monotonic(), LOOK_AGAIN[0]
         while True:
             operation = secrets.token_hex(8)
-            admission = await self._admit(operation, limits, call, patience=max(0.0, ends - _steady()))
+            admission = await self._admit(operation, limits, call, patience=max(0.0, ends - time.monotonic()))
             if admission.ruling == "ok":
                 ticket = _Ticket(operation, admission.second)
                 self._holding.take(operation, [limit.counter for limit in limits])
@@ -138,9 +138,9 @@ class Limits:
                     self._settle(limits, ticket, NOT_MADE)
                     raise
                 waits = admission.wait or pause > LOOK_AGAIN[0]
-                return limits, replace(ticket, wait=_steady() - began) if waits else ticket
+                return limits, replace(ticket, wait=time.monotonic() - began) if waits else ticket
             limit = limits[admission.counter]
-            if admission.ruling != "busy" or _steady() + pause >= ends:
+            if admission.ruling != "busy" or time.monotonic() + pause >= ends:
                 raise _withheld(limit, admission)
             await asyncio.sleep(pause)
             pause = min(2 * pause, LOOK_AGAIN[1])
@@ -293,7 +293,7 @@ def prompt_tokens(call: ModelCall) -> int:
         letters += len(message.text) + sum(len(reply.text) for reply in message.replies)
         letters += sum(len(str(one.arguments)) for one in message.calls)
     letters += sum(len(tool.description) + len(str(tool.parameters)) for tool in call.tools)
-    return letters // LETTERS + 1
+    return letters // CHARACTERS + 1
 
 
 def _taken(limit: Limit, usage: Usage | None) -> int:
@@ -312,7 +312,3 @@ def _withheld(limit: Limit, admission: Admission) -> Withheld:
     reason: WithheldFor = "slots" if admission.ruling == "busy" else "rate"
     pause = admission.wait or LOOK_AGAIN[1]
     return Withheld(reason, limit.reached(pause), transient=True, pause=pause, advice=limit.advice)
-
-
-def _steady() -> float:
-    return asyncio.get_running_loop().time()

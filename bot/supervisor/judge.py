@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.supervisor.part import packed
 from bot.supervisor.prompts import call_of
-from bot.supervisor.replies import json_object
+from bot.supervisor.replies import closed, json_object
 from handoff.effects import JudgeResult
 from handoff.events import ResultJudged
 from handoff.job import Ask
@@ -21,23 +21,12 @@ MAX_FAULTS = 5
 HEADING = "# Result to judge"
 
 _TEXT = {"type": "string"}
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
+SCHEMA = closed(
+    {
         "verdict": {"type": "string", "enum": ["accept", "revise"]},
-        "faults": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"quote": _TEXT, "problem": _TEXT},
-                "required": ["quote", "problem"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["verdict", "faults"],
-    "additionalProperties": False,
-}
+        "faults": {"type": "array", "items": closed({"quote": _TEXT, "problem": _TEXT})},
+    }
+)
 
 
 async def judge_result(effect: JudgeResult, ask: Ask, *, model: Model, now: Callable[[], float]) -> ResultJudged:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.supervisor.part import packed
 from bot.supervisor.prompts import call_of
-from bot.supervisor.replies import json_object
+from bot.supervisor.replies import closed, json_object
 from handoff.effects import RefineBrief
 from handoff.events import BriefRefined
 from handoff.job import Ask
@@ -20,12 +20,7 @@ LONGEST = 6_000
 """Characters of a new brief; a longer one is not taken."""
 HEADING = "# Brief to rewrite"
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"intent": {"type": "string"}},
-    "required": ["intent"],
-    "additionalProperties": False,
-}
+SCHEMA = closed({"intent": {"type": "string"}})
 
 
 async def refine_brief(effect: RefineBrief, ask: Ask, *, model: Model, now: Callable[[], float]) -> BriefRefined:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from handoff.replies import json_in
+
 
 def json_object(text: str) -> dict[str, Any]:
     """The JSON object in a reply; empty where there is none."""
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
-        return {}
     try:
-        value = json.loads(text[start : end + 1])
+        value = json.loads(json_in(text))
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

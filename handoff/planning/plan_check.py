@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from handoff.contracts import Member, Plan, Subtask
 from handoff.planning import making, shared_decisions, vagueness
 from handoff.planning.making import Allowance
+from handoff.replies import json_in
 
 MAX_SUBTASKS = 20
 MAX_DEPTH = 8
@@ -34,11 +35,10 @@ def read_plan(
     Takes JSON, also when fenced or surrounded by prose. Never raises for what a model may say. `allowed` is what the
     crew allows to have made; None: nothing. `mended`: it is a second try, see `check`.
     """
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
+    if not (found := json_in(text)):
         return None, ("The reply holds no JSON object; answer with the plan as one JSON object.",)
     try:
-        plan = Plan.model_validate_json(text[start : end + 1])
+        plan = Plan.model_validate_json(found)
     except ValidationError as error:
         faults = [
             f"{'.'.join(str(part) for part in fault['loc']) or 'plan'}: {fault['msg']}"

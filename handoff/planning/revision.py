@@ -15,6 +15,7 @@ from handoff.contracts import Change, Plan, Subtask
 from handoff.job import Ask
 from handoff.levels import AGAIN, SLASH, room_left
 from handoff.planning import plan_check
+from handoff.replies import json_in
 from handoff.revising import touchable
 from handoff.work import SETTLED, Upset
 
@@ -81,9 +82,8 @@ def read_revision(text: str, ask: Ask, upset: Upset) -> Revision:
         ask: The request, or what is inside a subtask as one (see `handoff.levels.below`). It must have a plan.
         upset: What the planner was asked about.
     """
-    start, end = text.find("{"), text.rfind("}")
     try:
-        reply = _Reply.model_validate_json(text[start : end + 1])
+        reply = _Reply.model_validate_json(json_in(text))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "the reply"
