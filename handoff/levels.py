@@ -27,11 +27,6 @@ MAX_IN_ALL = 60
 _FIELDS = tuple(field.name for field in fields(Level))
 
 
-def top(ask: Ask) -> tuple[Work, ...]:
-    """The subtasks of the request's own plan."""
-    return inside(ask, "")
-
-
 def inside(ask: Ask, within: str) -> tuple[Work, ...]:
     """The subtasks directly inside that one; those of the request's own plan for an empty id."""
     return tuple(work for work in ask.work.values() if work.within == within)
@@ -97,12 +92,6 @@ def writes_before(ask: Ask, work: Work) -> tuple[Written, ...]:
     for one in all_inside(ask, replaced.subtask.id) if replaced is not None else ():
         found += one.writes
     return tuple(dict.fromkeys(found if outer is None else (*found, *writes_before(ask, outer))))
-
-
-def level(ask: Ask, subtask: str) -> int:
-    """How many subtasks a subtask is inside: 0 for those of the request's own plan."""
-    work = ask.work.get(subtask)
-    return 0 if work is None or not work.within else 1 + level(ask, work.within)
 
 
 def inner_plan(outer: Work, plan: Plan) -> Plan:

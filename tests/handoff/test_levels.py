@@ -27,8 +27,9 @@ from handoff.effects import (
 from handoff.engine import apply
 from handoff.inner import handed_up
 from handoff.job import Job
-from handoff.levels import below, inner_plan, inside, level, plan_of, top
+from handoff.levels import below, inner_plan, inside, plan_of
 from handoff.work import SETTLED
+from tests.handoff.nested import level
 from tests.handoff.test_engine import R, ask, asked, effects, escalated, failed, job, running
 
 CREW = Terms(job_seconds=100.0, subtask_seconds=40.0, confidence=50)
@@ -106,7 +107,7 @@ def test_what_is_inside_lies_beside_all_others() -> None:
     state = within(at_law(part("sum", "law")), *READ_AND_CHECK)
     view = ask(state)
     assert list(view.work) == ["law", "sum", "law/read", "law/check"]
-    assert [work.subtask.id for work in top(view)] == ["law", "sum"]
+    assert [work.subtask.id for work in inside(view, "")] == ["law", "sum"]
     assert [work.subtask.id for work in inside(view, "law")] == ["law/read", "law/check"]
     assert view.work["law/check"].subtask.after == ("law/read",)
     assert (level(view, "law"), level(view, "law/read")) == (0, 1)

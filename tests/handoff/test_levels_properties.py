@@ -23,11 +23,12 @@ from handoff.effects import (
 from handoff.engine import apply, fold, outstanding
 from handoff.inner import handed_up
 from handoff.job import ENDED, Ask, Job
-from handoff.levels import MAX_IN_ALL, below, inner_plan, inside, is_open, level, room_left, top
+from handoff.levels import MAX_IN_ALL, below, inner_plan, inside, is_open, room_left
 from handoff.opening import open_log
 from handoff.planning.revision import MAX_ADDED
 from handoff.policy import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
 from handoff.work import SETTLED, Level, Work
+from tests.handoff.nested import level
 from tests.handoff.test_engine_properties import OUTCOMES, REPLIES, World
 
 PLACE = Place(team="T", channel="C", thread_ts="1.0")
@@ -213,10 +214,10 @@ def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int
     assert all(count <= MAX_FAILURES + MAX_QUESTIONS + MAX_ROUNDS for count in world.attempts.values())
     assert all(len(work.failures) <= MAX_FAILURES for work in ask.work.values())
     if not ask.cancelled_by:
-        assert all(work.state in SETTLED for work in top(ask))
+        assert all(work.state in SETTLED for work in inside(ask, ""))
         assert ask.usage.calls <= world.calls
         assert ask.usage.calls == world.calls or not world.reads, "each call is counted once"
-    assert sum(work.usage.calls for work in top(ask)) <= ask.usage.calls, (
+    assert sum(work.usage.calls for work in inside(ask, "")) <= ask.usage.calls, (
         "what is inside is counted with what is around"
     )
     if ask.answer is not None:

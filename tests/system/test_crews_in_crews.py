@@ -16,9 +16,10 @@ from bot.trace import events_json
 from handoff import events as ev
 from handoff.effects import HandUp, MakePlan, RunSubtask, WriteAnswer
 from handoff.engine import fold, outstanding
-from handoff.levels import MAX_IN_ALL, level
+from handoff.levels import MAX_IN_ALL
 from handoff.store.redis import RedisStore
 from specialists.registry import Crew, load_crew
+from tests.handoff.nested import level
 from tests.nursery import forked
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
