@@ -77,17 +77,17 @@ def _command(
 ) -> Callable[[argparse.Namespace, Settings], Coroutine[Any, Any, int]]:
     """The command, imported. Raises SettingsError before that where what it needs first is not set."""
     if options.command == "try":
-        from bot.try_out import try_out  # noqa: PLC0415 - imports the workspace
+        from bot.command_line.try_out import try_out  # noqa: PLC0415 - imports the workspace
 
         return try_out
     if options.command == "check":
-        from bot.check import check  # noqa: PLC0415 - imports Slack's client
+        from bot.command_line.check import check  # noqa: PLC0415 - imports Slack's client
 
         return check
     from bot.settings import require_slack  # noqa: PLC0415 - not needed for --help
 
     require_slack(settings)
-    from bot.serve import serve  # noqa: PLC0415 - imports Bolt
+    from bot.command_line.serve import serve  # noqa: PLC0415 - imports Bolt
 
     return serve
 

@@ -17,8 +17,8 @@ from bot.models.choosing import ChosenModel
 from bot.operation.logs import about
 from bot.operation.metered import MeteredPerformer
 from bot.operation.metrics import Metrics
-from bot.owner import Performer
-from bot.performer import Shell
+from bot.owning.owner import Performer
+from bot.performing.performer import Shell
 from bot.settings import Settings, SettingsError
 from bot.slack.budget import Budget
 from bot.slack.client import close_client, make_client

@@ -8,10 +8,10 @@ import logging
 import secrets
 from collections import deque
 
-from bot.lease import steady
-from bot.leaving import ENDS_IN
-from bot.owner import Owner, Performer
-from bot.side_by_side import Bounds
+from bot.command_line.leaving import ENDS_IN
+from bot.owning.lease import steady
+from bot.owning.owner import Owner, Performer
+from bot.owning.side_by_side import Bounds
 from handoff.events import SCHEMA
 from handoff.store.interface import Claim, JobKey, Store, StoreError
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from handoff.answering.material import whole
+from handoff.changes.settling import seconds_left
 from handoff.comparing.claims import words
 from handoff.contracts import Artifact, Constraints, Handoff, Note, Packed
 from handoff.job import Ask, Job
 from handoff.levels import terms_of, writes_before
 from handoff.packs import Piece, beginnings, pack
 from handoff.policy import LEAST_SECONDS, MAX_FAILURES
-from handoff.settling import seconds_left
 from handoff.work import Work
 
 BRIEF = 0.5

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from handoff import events as ev
-from handoff import messages, upsets
+from handoff import messages
 from handoff.answering import answer
 from handoff.briefs import handoff_for
-from handoff.changes import CHANGES, cancelled
+from handoff.changes.settling import seconds_left, with_work
+from handoff.changes.table import CHANGES, cancelled
 from handoff.effects import (
     Effect,
     FetchAttachments,
@@ -31,7 +32,7 @@ from handoff.effects import (
 )
 from handoff.job import Ask, Job
 from handoff.levels import all_inside, below, inside, is_open, member_of, put_back
-from handoff.settling import seconds_left, with_work
+from handoff.planning import upsets
 from handoff.work import SETTLED, Failure, RequestState, SubtaskState, Work, replace
 
 BEYOND = 20.0

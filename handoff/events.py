@@ -139,7 +139,7 @@ class AttemptStarted(OfAttempt):
 
 
 class TurnTaken(OfAttempt):
-    """A model turn ended: a checkpoint. `turn` is a `specialists.dialogue.Turn` as JSON."""
+    """A model turn ended: a checkpoint. `turn` is a `specialists.turns.dialogue.Turn` as JSON."""
 
     type: Literal["TurnTaken"] = "TurnTaken"
     turn: dict[str, Any]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from handoff.contracts import Made, Plan, Tier
 from handoff.planning.making import made_as
-from specialists import briefing
 from specialists.registry import Crew
 from specialists.specialist import Specialist
+from specialists.turns import briefing
 
 MAX_TURNS = 8
 """Model turns that a made specialist may take before its last call."""

@@ -10,9 +10,10 @@ from handoff.contracts import SUPERVISOR
 from handoff.levels import SLASH
 from handoff.planning.making import NAME, Allowance
 from handoff.planning.routing import Rule
-from specialists import between_files, capabilities, crew_file, frontmatter, nesting, specialist
-from specialists.crew_file import CrewFile
-from specialists.frontmatter import Fault, Page
+from specialists import specialist
+from specialists.files import between_files, capabilities, crew_file, frontmatter, nesting
+from specialists.files.crew_file import CrewFile
+from specialists.files.frontmatter import Fault, Page
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from handoff.contracts import Escalation, EscalationReason, Handoff, Result
-from specialists import briefing, finish
-from specialists.calls import ToolBroke
-from specialists.checkpoint import AttemptLog, InDoubt
-from specialists.conversation import Conversation
-from specialists.dialogue import Model, ModelCall, ModelError, ToolSpec, Turn, Withheld
 from specialists.specialist import Specialist
-from specialists.tool_calls import ToolCalls
 from specialists.toolkits.tool import ToolOutcome, Workbench
+from specialists.turns import briefing, finish
+from specialists.turns.calls import ToolBroke
+from specialists.turns.checkpoint import AttemptLog, InDoubt
+from specialists.turns.conversation import Conversation
+from specialists.turns.dialogue import Model, ModelCall, ModelError, ToolSpec, Turn, Withheld
+from specialists.turns.tool_calls import ToolCalls
 
 End = Result | Escalation | InDoubt
 """How an attempt ends, or (in doubt) rests until a person has been asked."""

@@ -10,11 +10,12 @@ from typing import get_args
 
 from handoff.contracts import SUPERVISOR, Tier
 from handoff.planning.making import NAME
-from specialists import briefing, capabilities, finish
-from specialists.between_files import meant, tool_names
-from specialists.dialogue import ToolSpec
-from specialists.frontmatter import Page
+from specialists.files import capabilities
+from specialists.files.between_files import meant, tool_names
+from specialists.files.frontmatter import Page
 from specialists.toolkits.tool import Tool
+from specialists.turns import briefing, finish
+from specialists.turns.dialogue import ToolSpec
 
 DESCRIPTION_LIMIT = 200
 TURNS_LIMIT = 50

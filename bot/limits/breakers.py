@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from handoff.limits import Breaker, BreakerRule
 from handoff.store.counters import Counters
 from handoff.store.interface import StoreError
-from specialists.dialogue import ModelError, ModelErrorKind, Withheld
+from specialists.turns.dialogue import ModelError, ModelErrorKind, Withheld
 
 log = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from handoff.contracts import Usage
 from handoff.planning.estimates import CHARACTERS
 from handoff.store.counters import Admission, Counters, Settlement
 from handoff.store.interface import StoreError
-from specialists.dialogue import Model, ModelCall, ModelError, Turn, Withheld, WithheldFor
+from specialists.turns.dialogue import Model, ModelCall, ModelError, Turn, Withheld, WithheldFor
 
 log = logging.getLogger(__name__)
 

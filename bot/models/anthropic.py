@@ -11,7 +11,7 @@ from bot.models.prices import Prices
 from bot.models.reading import BadReplyError, Reading, Tokens, json_object, tool_call, whole_count
 from bot.models.strict_schema import strict_schema
 from handoff.contracts import Tier
-from specialists.dialogue import Message, ModelCall, StopReason, Turn
+from specialists.turns.dialogue import Message, ModelCall, StopReason, Turn
 
 if TYPE_CHECKING:
     import anthropic

@@ -15,7 +15,7 @@ from bot.models.faults import Fault, fault_of
 from bot.models.prices import Prices
 from bot.models.reading import BadReplyError, Reading, Tokens
 from handoff.contracts import Usage
-from specialists.dialogue import ModelCall, ModelError, Turn
+from specialists.turns.dialogue import ModelCall, ModelError, Turn
 
 _log = logging.getLogger(__name__)
 MOST_BYTES = 64 * 1024

@@ -13,7 +13,7 @@ from bot.models.openai_chat import OpenAIChatModel
 from bot.models.openai_responses import OpenAIResponsesModel
 from bot.models.rehearsal import RehearsalModel
 from handoff.contracts import Tier
-from specialists.dialogue import Message, Model, ModelCall, ModelError
+from specialists.turns.dialogue import Message, Model, ModelCall, ModelError
 
 ANTHROPIC_TIERS: dict[Tier, str] = {
     "fast": "claude-haiku-5-5",

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from specialists.dialogue import StopReason, ToolCall
+from specialists.turns.dialogue import StopReason, ToolCall
 
 
 @dataclass(frozen=True, slots=True)

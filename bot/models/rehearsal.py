@@ -26,7 +26,7 @@ from bot.models.rehearsal_brief import read_brief, tool_history
 from bot.models.rehearsal_moves import Move
 from bot.models.rehearsal_planner import make_plan
 from handoff.contracts import Tier, Usage
-from specialists.dialogue import ModelCall, ModelError, ToolCall, Turn
+from specialists.turns.dialogue import ModelCall, ModelError, ToolCall, Turn
 
 NAME = "rehearsal"
 _PIECE = re.compile(r"\S+\s*|\s+")

@@ -10,7 +10,7 @@ from bot.models.rehearsal_brief import Brief, File
 from bot.models.rehearsal_moves import Move, choice, fitted, give_up, hand_in, what_failed
 from bot.models.rehearsal_profile import Column, Table, best_fitting, category, measures, read_profile, time_column
 from bot.models.rehearsal_sql import Question, Rows, in_words, questions, read_rows, statements, unit_of
-from specialists.dialogue import ToolCall, ToolReply, ToolSpec
+from specialists.turns.dialogue import ToolCall, ToolReply, ToolSpec
 
 History = Sequence[tuple[ToolCall, ToolReply]]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from specialists.dialogue import ToolReply, ToolSpec
+from specialists.turns.dialogue import ToolReply, ToolSpec
 
 RETURN = "return_result"
 ESCALATE = "escalate"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from bot.models.rehearsal_brief import Brief, keywords, sentences, stem, urls, words
 from bot.models.rehearsal_moves import Move, fitted, give_up, hand_in, what_failed
-from specialists.dialogue import ToolCall, ToolReply, ToolSpec
+from specialists.turns.dialogue import ToolCall, ToolReply, ToolSpec
 
 _MOST_PAGES = 3
 _MOST_LINKS = 5

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from bot.models.rehearsal_brief import EARLIER_ANSWER, UNAVAILABLE, WHOLE_REQUEST, Brief, sentences, shortened, urls
 from bot.models.rehearsal_moves import Move, choice, fitted, hand_in, what_failed
-from specialists.dialogue import ToolCall, ToolReply, ToolSpec
+from specialists.turns.dialogue import ToolCall, ToolReply, ToolSpec
 
 _DOCUMENT = re.compile(r"\b(document|docx|word|canvas|report|publish\w*|paper)\b", re.IGNORECASE)
 _VERB = re.compile(

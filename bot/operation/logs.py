@@ -119,7 +119,7 @@ class _Lines(logging.Formatter):
 
 
 class TextLines(_Lines):
-    """`2026-11-21T14:50:25.123Z WARNING bot.owner [J1 r1 analyst#2 RunSubtask] message`."""
+    """`2026-11-21T14:50:25.123Z WARNING bot.owning.owner [J1 r1 analyst#2 RunSubtask] message`."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, and below it the trace of an exception."""

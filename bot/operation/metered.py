@@ -9,19 +9,19 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from bot.aside import Aside
 from bot.models.choosing import ChosenModel
 from bot.models.prices import Priced
 from bot.operation.metrics import Metrics
-from bot.owner import Owner, Performer
+from bot.owning.aside import Aside
+from bot.owning.owner import Owner, Performer
 from handoff import events as ev
 from handoff.contracts import Tier, Usage
 from handoff.effects import Effect
 from handoff.job import Ask, Job
 from handoff.store.interface import Claim
-from specialists.dialogue import ModelCall, ModelError, Turn
 from specialists.registry import Crew
 from specialists.toolkits.tool import Tool, ToolOutcome
+from specialists.turns.dialogue import ModelCall, ModelError, Turn
 
 
 class MeteredModel:

@@ -12,6 +12,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.shown.trace import events_json
 from bot.slack import notices
 from bot.slack.away import Unrecorded, soon
 from bot.slack.background import Background
@@ -22,7 +23,6 @@ from bot.slack.text import clean, mention, plain
 from bot.slack.views.home import help_message
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.status import status_job, status_list, trace
-from bot.trace import events_json
 from handoff.contracts import Place
 from handoff.job import Job
 from handoff.store.interface import Entry

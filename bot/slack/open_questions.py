@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from bot.shown_levels import title_of
+from bot.shown.levels import title_of
 from bot.slack.lookup import key_of
 from bot.slack.outbox import Outbox
 from bot.slack.views.outgoing import Outgoing

@@ -9,7 +9,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.aside import Aside
+from bot.owning.aside import Aside
 from bot.slack.background import Background
 from bot.slack.card_painter import CardPainter
 from bot.slack.client import close_client

@@ -14,7 +14,7 @@ from handoff.contracts import Conflict, Side
 from handoff.events import ConflictsJudged
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, pack
-from specialists.dialogue import Model, ModelError
+from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 2048

@@ -13,7 +13,7 @@ from handoff.effects import ReviewAnswer
 from handoff.events import AnswerReviewed
 from handoff.job import Ask
 from handoff.packs import Pack
-from specialists.dialogue import Model, ModelError
+from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 1024

@@ -13,7 +13,7 @@ from handoff.events import ResultJudged
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, beginnings
 from handoff.work import Candidate, Work
-from specialists.dialogue import Model, ModelError
+from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 60.0
 MAX_TOKENS = 1024

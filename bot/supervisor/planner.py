@@ -15,7 +15,7 @@ from handoff.job import Ask, Job
 from handoff.packs import Pack, Piece, pack
 from handoff.planning.making import Allowance
 from handoff.planning.plan_check import MAX_SUBTASKS, check, read_plan
-from specialists.dialogue import Model, ModelError, Withheld
+from specialists.turns.dialogue import Model, ModelError, Withheld
 
 DEADLINE = 120.0
 MAX_TOKENS = 4096

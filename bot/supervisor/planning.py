@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.models.prices import Priced
+from bot.performing.track_record import TrackRecord
 from bot.supervisor.making import made_of, making_of
 from bot.supervisor.planner import Planned, ask_planner
 from bot.supervisor.replanner import ask_replanner
-from bot.track_record import TrackRecord
 from handoff.contracts import Escalation, Estimate, Made, Member, Plan, Terms, Tier
 from handoff.effects import MakePlan, RevisePlan
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
@@ -18,11 +18,11 @@ from handoff.job import Ask, Job
 from handoff.levels import below, inner_plan
 from handoff.planning.estimates import CHARACTERS, Worker, estimates
 from handoff.planning.routing import route, spread
-from handoff.upsets import current
-from specialists.dialogue import Model
+from handoff.planning.upsets import current
 from specialists.made import NotLent, built
 from specialists.registry import Crew
 from specialists.specialist import Specialist
+from specialists.turns.dialogue import Model
 
 MEMBERS = 2
 """Of a crew inside the crew that a subtask takes, as a rule of thumb."""

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from specialists.dialogue import Message, ModelCall
+from specialists.turns.dialogue import Message, ModelCall
 
 
 @cache

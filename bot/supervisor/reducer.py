@@ -10,7 +10,7 @@ from handoff.effects import ReduceMaterial
 from handoff.events import MaterialReduced
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, pack
-from specialists.dialogue import Model, ModelError
+from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 120.0
 LEAST_TOKENS = 512

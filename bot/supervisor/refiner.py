@@ -12,7 +12,7 @@ from handoff.effects import RefineBrief
 from handoff.events import BriefRefined
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, beginnings
-from specialists.dialogue import Model, ModelError
+from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 60.0
 MAX_TOKENS = 1024

@@ -7,14 +7,14 @@ from typing import Any
 
 from bot.supervisor.prompts import call_of
 from bot.supervisor.replies import closed
+from handoff.changes.revising import touchable
 from handoff.contracts import Member
 from handoff.events import PlanRevised
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, pack
 from handoff.planning.revision import MAX_ADDED, read_revision
-from handoff.revising import touchable
 from handoff.work import SETTLED, Upset, Work
-from specialists.dialogue import Model, ModelError
+from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 60.0
 MAX_TOKENS = 3072

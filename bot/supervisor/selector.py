@@ -14,7 +14,7 @@ from handoff.contracts import Packed, Usage
 from handoff.events import AnswerWritten
 from handoff.job import Ask
 from handoff.work import Work
-from specialists.dialogue import Model, ModelError
+from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 1024

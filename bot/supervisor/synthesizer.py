@@ -18,7 +18,7 @@ from handoff.events import AnswerWritten
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, pack
 from handoff.work import Work
-from specialists.dialogue import Model, ModelError
+from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 180.0
 MAX_TOKENS = 8192

@@ -12,13 +12,13 @@ from types import MappingProxyType
 from handoff import events as ev
 from handoff.answering import reducing
 from handoff.answering.material import whole
+from handoff.changes.settling import decided, packed
 from handoff.comparing.conflicts import JUDGED, candidates
 from handoff.comparing.duplicates import without_duplicates
 from handoff.contracts import Conflict, Note, Result
 from handoff.effects import Effect, JudgeConflicts, ReduceMaterial, ReviewAnswer, WriteAnswer
 from handoff.job import Ask
 from handoff.levels import below
-from handoff.settling import decided, packed
 from handoff.work import Work, replace
 
 LATE = 60.0

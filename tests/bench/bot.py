@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from bot.app import open_store, running
-from bot.leaving import until_told
+from bot.command_line.leaving import until_told
+from bot.command_line.serve import connected
 from bot.models.choosing import choose_model
-from bot.serve import connected
 from bot.settings import read_settings
 from specialists.registry import load_crew
 from tests.bench.scenario import CREW, lookups

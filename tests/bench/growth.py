@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bot.app import manifest_path
-from bot.projection import projection
-from bot.serve import keep_what_is_loaded
+from bot.command_line.serve import keep_what_is_loaded
+from bot.shown.projection import projection
 from bot.workspace.server import Workspace
 from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask

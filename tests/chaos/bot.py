@@ -12,8 +12,8 @@ import redis.asyncio
 import slack_bolt.adapter.socket_mode.aiohttp
 
 import bot.app
+import bot.command_line.serve
 import bot.models.openai_chat
-import bot.serve
 from bot.__main__ import main
 from specialists.toolkits import catalogue
 from specialists.toolkits.fetch import FetchSettings
@@ -22,7 +22,12 @@ from specialists.toolkits.tool import Tool
 from tests.chaos.toolkit import tools
 from tests.nursery.forks import serve
 
-IMPORTED = (openai.resources.chat.completions, redis.asyncio, slack_bolt.adapter.socket_mode.aiohttp, bot.serve)
+IMPORTED = (
+    openai.resources.chat.completions,
+    redis.asyncio,
+    slack_bolt.adapter.socket_mode.aiohttp,
+    bot.command_line.serve,
+)
 """What an instance would import one by one when it starts."""
 
 

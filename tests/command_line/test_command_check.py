@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.check import Verdict, check, verdicts
+from bot.command_line.check import Verdict, check, verdicts
 from bot.settings import read_settings
 from bot.workspace.server import Workspace
 from handoff.store.embedded import is_running, start_embedded, stop_embedded

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.app import running
-from bot.serve import connected
+from bot.command_line.serve import connected
 from bot.settings import Settings
 from handoff.store.redis import RedisStore
 from specialists.registry import load_crew

@@ -20,8 +20,8 @@ from bot.models.choosing import ChosenModel
 from bot.slack.client import make_client
 from handoff.contracts import Tier
 from handoff.store.interface import Store
-from specialists.dialogue import ModelCall, Turn
 from specialists.toolkits.tool import Tool
+from specialists.turns.dialogue import ModelCall, Turn
 from tests.crash.points import Passages
 
 WRITES = frozenset(

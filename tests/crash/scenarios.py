@@ -20,8 +20,8 @@ from bot.models.choosing import ANTHROPIC_TIERS
 from bot.workspace.people import Attached
 from bot.workspace.refusal import ActionFailed
 from handoff.contracts import Tier, Usage
-from specialists.dialogue import ModelCall, ToolCall, Turn
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.turns.dialogue import ModelCall, ToolCall, Turn
 from tests.system.brains import subtask
 from tests.system.scene import Talk, buttons
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.inner_crew import crew_broken
+from bot.performing.inner_crew import crew_broken
 from handoff import events as ev
 from handoff import messages
 from handoff.answering.answer import told

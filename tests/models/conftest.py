@@ -14,7 +14,7 @@ from bot.models.calling import Limits
 from bot.models.openai_chat import OpenAIChatModel
 from bot.models.openai_responses import OpenAIResponsesModel
 from handoff.contracts import Tier
-from specialists.dialogue import Message, ModelCall
+from specialists.turns.dialogue import Message, ModelCall
 from tests.providers.rendering import Reply
 from tests.providers.server import Brain, ProviderServer
 from tests.providers.wire import Api

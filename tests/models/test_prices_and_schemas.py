@@ -16,7 +16,7 @@ from bot.models.reading import Tokens
 from bot.models.rehearsal import RehearsalModel
 from bot.models.strict_schema import strict_schema
 from handoff.contracts import Finding
-from specialists.dialogue import Message, ModelCall
+from specialists.turns.dialogue import Message, ModelCall
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.providers.wire import Api

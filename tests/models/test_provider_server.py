@@ -12,8 +12,8 @@ import pytest
 
 from bot.models.rehearsal import RehearsalModel
 from handoff.contracts import Plan
-from specialists.dialogue import Message, ModelCall, ToolReply, ToolSpec
-from specialists.finish import FINISHERS
+from specialists.turns.dialogue import Message, ModelCall, ToolReply, ToolSpec
+from specialists.turns.finish import FINISHERS
 from tests.models.conftest import AnyModel, ask, connect, paired
 from tests.providers.scripts import brain_from_model, by_purpose, six, slowed
 from tests.providers.server import ProviderServer

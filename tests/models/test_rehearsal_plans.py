@@ -8,7 +8,7 @@ import pytest
 
 from bot.models.rehearsal import RehearsalModel
 from handoff.contracts import Plan, Subtask
-from specialists.dialogue import Message, ModelCall
+from specialists.turns.dialogue import Message, ModelCall
 
 CREW = """# Specialists
 - analyst: Profiles and queries attached tables, calculates, draws charts. Cannot browse the web.

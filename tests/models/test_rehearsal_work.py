@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from bot.models.rehearsal import RehearsalModel
 from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result
-from specialists.checkpoint import Intent
-from specialists.dialogue import Message, ModelCall, ModelError, ToolCall, ToolReply, ToolSpec, Turn
-from specialists.finish import FINISHERS
 from specialists.registry import load_crew
 from specialists.runner import run
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.tool import ToolOutcome
 from specialists.toolkits.workbench import FolderWorkbench
+from specialists.turns.checkpoint import Intent
+from specialists.turns.dialogue import Message, ModelCall, ModelError, ToolCall, ToolReply, ToolSpec, Turn
+from specialists.turns.finish import FINISHERS
 
 GENERAL = Path(__file__).parents[2] / "specialists" / "crews" / "general"
 ORDERS = b"day,region,plan,revenue,units\n" + b"".join(

@@ -10,7 +10,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from handoff.contracts import Plan, Tier
-from specialists.dialogue import Message, ModelCall, ModelError, ToolCall, ToolReply, ToolSpec
+from specialists.turns.dialogue import Message, ModelCall, ModelError, ToolCall, ToolReply, ToolSpec
 from tests.models.conftest import QUICK, Heard, Pair, ask, connect, paired
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer

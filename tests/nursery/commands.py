@@ -26,7 +26,13 @@ import tempfile
 from typing import Any
 
 IMPORTED = (
-    *("bot.check", "bot.serve", "bot.try_out", "bot.models.rehearsal", "bot.models.openai_chat"),
+    *(
+        "bot.command_line.check",
+        "bot.command_line.serve",
+        "bot.command_line.try_out",
+        "bot.models.rehearsal",
+        "bot.models.openai_chat",
+    ),
     *("bot.workspace.terminal", "handoff.store.embedded", "handoff.store.redis"),
 )
 """What the commands import, as far as most of them do."""

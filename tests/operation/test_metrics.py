@@ -14,10 +14,10 @@ from bot.operation.metrics import EVENTS, Metrics
 from handoff.contracts import Usage
 from handoff.store.interface import Commit, JobKey, PayloadTooLarge, Store, StoreError
 from handoff.store.memory import MemoryStore
-from specialists.dialogue import ModelCall, ModelError, Turn
 from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.turns.dialogue import ModelCall, ModelError, Turn
 from tests.operation.probe import Samples
 from tests.store.kit import JOB
 

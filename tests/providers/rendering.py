@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from specialists.dialogue import StopReason, ToolCall
+from specialists.turns.dialogue import StopReason, ToolCall
 from tests.providers.wire import WireRequest
 
 PIECE = 24

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bot.models.rehearsal import RehearsalModel
-from specialists.dialogue import Model, ModelCall, ModelError, ToolCall, ToolSpec
+from specialists.turns.dialogue import Model, ModelCall, ModelError, ToolCall, ToolSpec
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import Brain, Latency

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from specialists.dialogue import Message, ToolCall, ToolReply, ToolSpec
+from specialists.turns.dialogue import Message, ToolCall, ToolReply, ToolSpec
 
 Api = Literal["anthropic", "responses", "chat"]
 

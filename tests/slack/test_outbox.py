@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.lease import Lease, steady
+from bot.owning.lease import Lease, steady
 from bot.slack.budget import Budget
 from bot.slack.client import CALL_SECONDS, close_client, make_client
 from bot.slack.lookup import LOOKS, _after

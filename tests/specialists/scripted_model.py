@@ -11,10 +11,10 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact, Constraints, Handoff, Usage
-from specialists.checkpoint import Checkpoint, Intent, ToolReturn
-from specialists.dialogue import ModelCall, ModelError, ToolCall, ToolReply, Turn
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.turns.checkpoint import Checkpoint, Intent, ToolReturn
+from specialists.turns.dialogue import ModelCall, ModelError, ToolCall, ToolReply, Turn
 
 SPENT = Usage(model="played", calls=1, tokens_in=10, tokens_out=5, cost=0.01, duration=0.5)
 Move = Turn | ModelError | Callable[[ModelCall], Awaitable[Turn]]

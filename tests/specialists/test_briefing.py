@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handoff.contracts import Artifact, Handoff, Note
-from specialists import briefing
+from specialists.turns import briefing
 
 
 def test_everything_stands_under_its_fixed_heading() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handoff.contracts import Terms
-from specialists.crew_file import _TERMS
+from specialists.files.crew_file import _TERMS
 from specialists.registry import CREWS, Crew, CrewError, load_crew
 from specialists.toolkits.catalogue import all_tools
 

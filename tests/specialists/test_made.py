@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from handoff.contracts import Made, Plan
-from specialists import briefing
 from specialists.made import MAX_TURNS, NotLent, specialist_for
 from specialists.registry import Crew, CrewError, load_crew
 from specialists.runner import run
 from specialists.toolkits.tool import Tool
+from specialists.turns import briefing
 from tests.specialists.scripted_model import EmptyBench, KeptLog, Looker, ScriptedModel, calling, handoff, returning
 
 LOOK, LISTEN = Looker().tool("look"), Looker().tool("listen")

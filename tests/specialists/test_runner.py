@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from handoff.contracts import Artifact, Escalation, Finding, Result
-from specialists import finish
-from specialists.calls import OUTPUT_LIMIT, ToolBroke
-from specialists.dialogue import ModelCall, ModelError, Turn
 from specialists.runner import End, run
 from specialists.toolkits.tool import Tool, ToolOutcome
+from specialists.turns import finish
+from specialists.turns.calls import OUTPUT_LIMIT, ToolBroke
+from specialists.turns.dialogue import ModelCall, ModelError, Turn
 from tests.specialists.scripted_model import (
     SPENT,
     EmptyBench,

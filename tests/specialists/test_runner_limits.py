@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from handoff.contracts import Result
-from specialists import finish
-from specialists.calls import Ready, check, perform
-from specialists.dialogue import ModelError, ToolCall, Withheld
 from specialists.runner import run
 from specialists.toolkits.tool import ToolOutcome
+from specialists.turns import finish
+from specialists.turns.calls import Ready, check, perform
+from specialists.turns.dialogue import ModelError, ToolCall, Withheld
 from tests.specialists.scripted_model import (
     EmptyBench,
     KeptLog,

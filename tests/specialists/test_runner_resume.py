@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from handoff.contracts import Artifact, Escalation, Result
-from specialists.dialogue import Turn
 from specialists.runner import End, run
 from specialists.toolkits.tool import ToolOutcome
+from specialists.turns.dialogue import Turn
 from tests.specialists.scripted_model import (
     SPENT,
     EmptyBench,

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pytest
 
 from handoff.contracts import Escalation, Result
-from specialists import tool_calls, writes
-from specialists.checkpoint import InDoubt, Intent, PersonSaid, ToolReturn
-from specialists.dialogue import ModelCall, ToolReply, Turn
 from specialists.runner import End, run
 from specialists.toolkits.tool import Key, Tool, ToolOutcome, Workbench
+from specialists.turns import tool_calls, writes
+from specialists.turns.checkpoint import InDoubt, Intent, PersonSaid, ToolReturn
+from specialists.turns.dialogue import ModelCall, ToolReply, Turn
 from tests.specialists.far_side import FarSide, NoteArguments, far_side
 from tests.specialists.scripted_model import (
     EmptyBench,

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bot.app import App, manifest_path, running
+from bot.command_line.serve import connected
 from bot.models.choosing import ChosenModel
 from bot.models.rehearsal import RehearsalModel
-from bot.serve import connected
 from bot.settings import Settings
 from bot.workspace.people import Attached, Person
 from bot.workspace.server import Workspace

@@ -10,10 +10,10 @@ import pytest
 from handoff import events as ev
 from handoff.job import Job
 from handoff.planning.plan_check import MAX_SUBTASKS
-from specialists.dialogue import ToolCall
 from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.tool import Tool
+from specialists.turns.dialogue import ToolCall
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest

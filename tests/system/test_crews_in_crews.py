@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from bot.shown_levels import APART
+from bot.shown.levels import APART
+from bot.shown.trace import events_json
 from bot.slack.views.status import trace_timeline
-from bot.trace import events_json
 from handoff import events as ev
 from handoff.effects import HandUp, MakePlan, RunSubtask, WriteAnswer
 from handoff.engine import fold, outstanding

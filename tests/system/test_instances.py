@@ -12,11 +12,11 @@ import pytest
 
 from bot.app import App, running
 from bot.instance import Instance
-from bot.lease import Fenced, steady
 from bot.models.choosing import ChosenModel
-from bot.owner import Owner
+from bot.owning.lease import Fenced, steady
+from bot.owning.owner import Owner
+from bot.owning.side_by_side import Bounds
 from bot.settings import Settings
-from bot.side_by_side import Bounds
 from handoff import events as ev
 from handoff.effects import Effect, Post
 from handoff.policy import MAX_LOST_OWNERS

@@ -10,7 +10,7 @@ from handoff import events as ev
 from handoff.limits import WINDOW
 from handoff.store.counters import Counter
 from handoff.store.redis import RedisStore
-from specialists import finish
+from specialists.turns import finish
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest

@@ -8,7 +8,7 @@ from bot.limits.breakers import RULES
 from bot.limits.rules import Budget, Rules
 from handoff import events as ev
 from handoff.store.counters import Counter
-from specialists import finish
+from specialists.turns import finish
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest

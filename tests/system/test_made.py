@@ -14,8 +14,8 @@ import pytest
 from bot.limits.breakers import MADE, RULES
 from bot.operation.metered import metered_crew
 from bot.operation.metrics import Metrics
+from bot.performing.track_record import TrackRecord
 from bot.supervisor.planning import Planning
-from bot.track_record import TrackRecord
 from handoff import events as ev
 from handoff.contracts import Plan, Terms
 from handoff.store.redis import RedisStore

@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from bot.owner import Owner
+from bot.owning.owner import Owner
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan

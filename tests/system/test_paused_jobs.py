@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bot.app import App, running
+from bot.command_line.serve import connected
 from bot.models.rehearsal import RehearsalModel
-from bot.serve import connected
 from bot.settings import Settings
 from handoff import events as ev
 from handoff.store.memory import MemoryStore

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.aside import Aside
 from bot.instance import Instance
-from bot.owner import Owner
-from bot.side_by_side import Bounds
+from bot.owning.aside import Aside
+from bot.owning.owner import Owner
+from bot.owning.side_by_side import Bounds
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect

@@ -15,9 +15,10 @@ from bot.slack.views.status import trace_timeline
 from handoff import events as ev
 from handoff.contracts import Terms
 from handoff.job import Job
-from specialists import runner, tool_calls
+from specialists import runner
 from specialists.registry import Crew, load_crew
 from specialists.toolkits.tool import Tool
+from specialists.turns import tool_calls
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest

@@ -70,16 +70,16 @@ def become_next() -> None:
     ev.UPCASTERS = MappingProxyType({**UPCASTERS, PRESENT: from_present})  # type: ignore[attr-defined]
     ev._adapter = NextForm(ev._adapter)  # type: ignore[assignment]
 
-    import bot.projection  # noqa: PLC0415 - knows nothing of schemas
+    import bot.shown.projection  # noqa: PLC0415 - knows nothing of schemas
 
-    of_present = bot.projection.projection
+    of_present = bot.shown.projection.projection
 
     def projection(job: Job) -> dict[str, str]:
         fields = of_present(job)
         questions = [{**one, "urgency": "high"} for one in json.loads(fields["questions"] or "[]")]
         return {**fields, "mood": "sunny", "questions": json.dumps(questions) if questions else ""}
 
-    bot.projection.projection = projection
+    bot.shown.projection.projection = projection
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from bot.app import App
-from bot.trace import trace_json
+from bot.shown.trace import trace_json
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.store.interface import Commit, Head

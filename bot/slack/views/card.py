@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Literal
 
-from bot import shown_levels
+from bot.shown import levels as shown_levels
 from bot.slack.text import clean, mention, plain
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, rich_text, seconds
@@ -14,8 +14,8 @@ from bot.slack.views.plan_changes import LOOKING, changes_line, row_words
 from handoff.job import Ask, Job
 from handoff.levels import plan_of
 from handoff.planning.making import made_as
+from handoff.planning.upsets import current, holds
 from handoff.policy import MAX_ROUNDS, Rung
-from handoff.upsets import current, holds
 from handoff.work import SubtaskState, Work
 
 MAX_ROWS = 40

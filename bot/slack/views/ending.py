@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.shown_levels import at_hand, title_of
+from bot.shown.levels import at_hand, title_of
 from bot.slack.text import clean, mention
 from bot.slack.views.answer import usage_words
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section

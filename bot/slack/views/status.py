@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.decided import decisions_at
-from bot.shown_levels import rows, title_of
+from bot.shown.decided import decisions_at
+from bot.shown.levels import rows, title_of
 from bot.slack.text import clean, mention, plain, visible
 from bot.slack.views.answer import usage_words
 from bot.slack.views.card import card_title, who

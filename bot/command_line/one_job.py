@@ -1,0 +1,181 @@
+"""`leadhand try --ask`: one job in the terminal, printed as people would see its thread."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bot.app import App
+from bot.settings import SettingsError
+from bot.shown.trace import trace_json
+from bot.workspace.server import Workspace
+from bot.workspace.terminal import plan_rows, render
+from handoff import messages
+from handoff.contracts import Place
+from handoff.job import Ask, Job
+from handoff.opening import open_log
+from handoff.store.interface import JobKey
+
+CHANNEL = "#general"
+PEOPLE = ("ana", "ben", "cleo")
+REFRESH = 0.1
+"""Seconds between two looks at the thread."""
+ANSWERED, FAILED, IN_PART = 0, 1, 3
+
+
+async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace, files: Sequence[Path]) -> int:
+    """Ask as a person would, print what the thread shows, write made files to disk. Returns the exit code."""
+    person = workspace.person("ana")
+    ts = await person.say(CHANNEL, f"@leadhand {options.ask}", files=list(files))
+    screen = _Screen(workspace, ts, quiet=options.json)
+    place = Place(team=workspace.team_id, channel=screen.channel, thread_ts=ts)
+    key = JobKey(place.team, place.job_id)
+    code, reason = await _watch(app, key, screen, options.timeout)
+    written = await _write_files(app, key, options.out) if code != FAILED else []
+    if options.json:
+        head = await app.store.head(key)
+        print(json.dumps(trace_json(await app.store.log(key), head), indent=2))  # noqa: T201
+    else:
+        for path in written:
+            print(f"wrote {path}")  # noqa: T201
+    if reason:
+        print(f"leadhand: {reason}", file=sys.stderr)  # noqa: T201
+    return code
+
+
+async def _watch(app: App, key: JobKey, screen: _Screen, patience: float) -> tuple[int, str]:
+    """Print the thread until the job ends. Gives the exit code and, if it is not 0, why."""
+    try:
+        async with asyncio.timeout(patience):
+            while True:
+                screen.show()
+                ask = await _ask(app, key)
+                if ask is not None and ask.over:
+                    screen.show(final=True)
+                    return _verdict(ask)
+                if ask is not None and _asks(ask) and not await _answered(ask, screen):
+                    return FAILED, "the job asks a question, and there is nobody here to answer it (see above)"
+                await screen.change()
+    except TimeoutError:
+        return FAILED, f"no answer within {patience:g} s"
+
+
+async def _ask(app: App, key: JobKey) -> Ask | None:
+    job = await read_job(app, key)
+    return job.latest if job else None
+
+
+async def read_job(app: App, key: JobKey) -> Job | None:
+    """The job as its log stands."""
+    return open_log([entry.payload for entry in await app.store.log(key)])
+
+
+def _verdict(ask: Ask) -> tuple[int, str]:
+    if ask.state != "completed":
+        failure = ask.failure
+        return FAILED, f"{failure.step}: {failure.reason}" if failure else ask.state
+    if ask.gaps:
+        return IN_PART, "answered in part; missing: " + "; ".join(ask.gaps)
+    return ANSWERED, ""
+
+
+def _asks(ask: Ask) -> bool:
+    """Whether it waits for an answer to a question that the thread shows by now."""
+    asked = (
+        messages.question(ask.id, work.subtask.id, work.question.number)
+        for work in ask.work.values()
+        if work.question is not None
+    )
+    return ask.state == "input_required" and any(key in ask.posted for key in asked)
+
+
+async def _answered(ask: Ask, screen: _Screen) -> bool:
+    """Put the open question to whoever sits at the terminal, if somebody does."""
+    screen.show()
+    if not sys.stdin.isatty():
+        return False
+    question = next(work.question for work in ask.work.values() if work.question is not None)
+    text = (await asyncio.to_thread(input, "your answer> ")).strip()
+    if text.isdigit() and 0 < int(text) <= len(question.options):
+        text = question.options[int(text) - 1]
+    await screen.reply(text)
+    await screen.change()
+    return True
+
+
+async def _write_files(app: App, key: JobKey, folder: Path) -> list[Path]:
+    job = await read_job(app, key)
+    made = [
+        artifact
+        for work in (job.latest.own if job else ())
+        for artifact in (work.result.artifacts if work.result else ())
+        if artifact.publish_as != "nothing"
+    ]
+    return [_written(folder / Path(file.name).name, await app.store.get_blob(key, file.id)) for file in made]
+
+
+def _written(path: Path, data: bytes) -> Path:
+    """Write to that path, or to one beside it: what is there already is not ours. Raises SettingsError."""
+    free = path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for number in itertools.count(2):
+            if not free.exists():
+                break
+            free = path.with_name(f"{path.stem}-{number}{path.suffix}")
+        free.write_bytes(data)
+    except OSError as error:
+        raise SettingsError(f"{free} cannot be written: {error.strerror}.") from None
+    return free
+
+
+class _Screen:
+    """Prints a thread as it grows: new messages once, plan rows as they change."""
+
+    def __init__(self, workspace: Workspace, ts: str, *, quiet: bool) -> None:
+        self._workspace = workspace
+        self._ts = ts
+        self._quiet = quiet
+        self._rows: dict[str, str] = {}
+        self._shown: set[str] = set()
+        self.channel = workspace.channel_id(CHANNEL)
+        self._names = {workspace.person(name).id: name for name in PEOPLE} | {workspace.bot_user_id: "leadhand"}
+
+    def show(self, *, final: bool = False) -> None:
+        """Print what is new. A message that is still being written waits until it is whole."""
+        if self._quiet:
+            return
+        for message in self._workspace.thread(self.channel, self._ts):
+            if rows := plan_rows(message):
+                self._plan(message, rows, final=final)
+            elif message["ts"] not in self._shown and not message.get("streaming"):
+                self._shown.add(message["ts"])
+                self._print(message)
+
+    def _plan(self, message: Mapping[str, Any], rows: Sequence[tuple[str, str, str]], *, final: bool) -> None:
+        for name, status, line in rows:
+            if status != "pending" and self._rows.get(name) != status:
+                self._rows[name] = status
+                print(f"    {line}", flush=True)  # noqa: T201
+        if final and message["ts"] not in self._shown:
+            self._shown.add(message["ts"])
+
+    def _print(self, message: Mapping[str, Any]) -> None:
+        who = self._names.get(str(message.get("user", "")), "leadhand")
+        text = render(message, self._names)
+        if text:
+            print(f"\n{who}:\n{text}\n", flush=True)  # noqa: T201
+
+    async def reply(self, text: str) -> None:
+        """Say something in the thread, as the person who asked."""
+        await self._workspace.person("ana").say(self.channel, text, thread_ts=self._ts)
+
+    async def change(self) -> None:
+        """Return when it is time for another look."""
+        await asyncio.sleep(REFRESH)

@@ -1,0 +1,79 @@
+"""`leadhand run`: the bot on real Slack, over Socket Mode or HTTP, until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import logging
+from collections.abc import AsyncIterator
+
+from bot.app import open_crew, open_store, running
+from bot.command_line.leaving import Told, run_until_told
+from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
+from bot.operation.logs import about
+from bot.operation.watch import Watch
+from bot.settings import Settings, SettingsError
+from bot.slack.connection import Bolt, Ear, http, socket_mode
+from bot.slack.proof import NotConnected
+
+log = logging.getLogger(__name__)
+
+
+def keep_what_is_loaded() -> None:
+    """What is in memory by now stays: the collector need not go through it again while a long job is opened."""
+    gc.collect()
+    gc.freeze()
+
+
+async def serve(options: argparse.Namespace, settings: Settings) -> int:
+    """Run until SIGTERM or Ctrl-C. Raises SettingsError or StoreError where it cannot start."""
+    del options
+    await run_until_told(lambda told: _serve(settings, told))
+    log.info("stopped")
+    return 0
+
+
+async def _serve(settings: Settings, told: Told) -> None:
+    watch = Watch()
+    crew = watch.crew(open_crew(settings))
+    async with watch.door(settings.operation) as door, open_store(settings) as plain:
+        store, model = watch.store(plain), watch.model(await chosen_model(settings))
+        async with running(settings, store, model, crew, metrics=watch.metrics) as app:
+            with about(instance=app.instance.name), watch.over(app.instance, app.work, slots=settings.slots):
+                async with connected(app.bolt, settings) as ear:
+                    told.ready = True
+                    keep_what_is_loaded()
+                    watch.signs.hears = ear.hears
+                    where = f"{ear}; health and metrics: {door}" if door else f"{ear}"
+                    print(f"Leadhand is listening ({where}); model: {model.label}. Ctrl-C stops it.", flush=True)  # noqa: T201
+                    log.info("started: %d slots, a lease of %g s", settings.slots, settings.lease)
+                    await told.wait()
+                    watch.signs.stopping = True
+                    app.instance.leave()  # at once: jobs are handed over while the ear closes
+                    log.info("stopping: jobs under way: %d", app.instance.owned)
+
+
+async def chosen_model(settings: Settings) -> ChosenModel:
+    """The model of the settings. Raises SettingsError."""
+    try:
+        return await choose_model(settings.env)
+    except ModelSettingsError as error:
+        raise SettingsError(str(error)) from None
+
+
+@contextlib.asynccontextmanager
+async def connected(bolt: Bolt, settings: Settings) -> AsyncIterator[Ear]:
+    """The bot's ear: Socket Mode where there is an app token, else HTTP.
+
+    Raises SettingsError if Slack does not let us in, or the port cannot be had.
+    """
+    if settings.socket_mode:
+        ear = socket_mode(bolt, settings.app_token)
+    else:
+        ear = http(bolt, signing_secret=settings.signing_secret, port=settings.port)
+    try:
+        async with ear as where:
+            yield where
+    except NotConnected as error:
+        raise SettingsError(str(error)) from None

@@ -1,0 +1,182 @@
+"""`leadhand try`: the real bot in a Slack on this machine, with a page, or for one job in the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import fcntl
+import logging
+import os
+import sys
+import tempfile
+import webbrowser
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+from bot.app import App, manifest_path, open_store, running
+from bot.command_line.leaving import until_told
+from bot.command_line.one_job import do_one_job
+from bot.command_line.serve import connected
+from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
+from bot.operation import logs
+from bot.settings import Settings, SettingsError
+from bot.workspace.server import Workspace
+
+SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
+PACE = "0.4"
+"""Seconds a call of the rehearsal model takes here, so that people can see the plan move."""
+
+
+async def try_out(options: argparse.Namespace, settings: Settings) -> int:
+    """Start everything and keep it up until Ctrl-C, or do the one job of `--ask`. Returns the exit code."""
+    if options.ask is not None:
+        return await _one_job(options, settings)
+    if options.file or options.json:
+        raise SettingsError("--file and --json go with --ask.")
+    # A store of its own: a bot on real Slack must never find its jobs taken by one that sits in this workspace.
+    settings = dataclasses.replace(settings, data=settings.data / "try", redis_url="")
+    with _sole_user(settings.data), _log_to(settings.data / "leadhand.log", settings):
+        return await _page(options, settings)
+
+
+async def _page(options: argparse.Namespace, settings: Settings) -> int:
+    say("Starting the embedded Redis-compatible server, the local workspace and the bot ...")
+    settings = _paced(settings)
+    async with _workspace(settings.data / "workspace", options.port) as workspace, _bot(settings, workspace) as app:
+        workspace.notice(f"Answers come from: {app.model.label}")
+        say(f"Model:     {app.model.label}")
+        say(f"Page:      {workspace.page_url}")
+        say(f"Try this:  attach {SAMPLE}")
+        say("           and write: @leadhand why did churn rise? draft a short note to the board")
+        say("Ctrl-C stops all of it; the threads are kept.")
+        if not options.no_browser:
+            with contextlib.suppress(webbrowser.Error):
+                webbrowser.open(workspace.page_url)
+        await until_told()
+        say("\nStopping ...")
+    return 0
+
+
+async def _one_job(options: argparse.Namespace, settings: Settings) -> int:
+    files = [_readable(path) for path in options.file]
+    _require_folder(options.out)
+    with tempfile.TemporaryDirectory(prefix="leadhand-try-") as folder:
+        apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
+        async with _workspace(None, 0) as workspace, _bot(apart, workspace) as app:
+            return await do_one_job(workspace, app, options, files)
+
+
+@contextlib.asynccontextmanager
+async def _workspace(data: Path | None, port: int) -> AsyncIterator[Workspace]:
+    try:
+        workspace = await Workspace.start(manifest_path(), data=data, port=port)
+    except OSError as error:
+        raise SettingsError(
+            f"The page's port {port} cannot be used ({error.strerror or error}); is it running already? "
+            "Choose another with --port, or --port 0 for any."
+        ) from None
+    try:
+        yield workspace
+    finally:
+        await workspace.stop()
+
+
+@contextlib.asynccontextmanager
+async def _bot(settings: Settings, workspace: Workspace) -> AsyncIterator[App]:
+    settings = dataclasses.replace(
+        settings,
+        bot_token=workspace.bot_token,
+        app_token=workspace.app_token,
+        slack_api_url=workspace.api_url,
+    )
+    model = await _model(settings)
+    try:
+        async with open_store(settings) as store, running(settings, store, model) as app, connected(app.bolt, settings):
+            yield app
+    finally:
+        await _stop_server(settings)
+
+
+async def _model(settings: Settings) -> ChosenModel:
+    try:
+        return await choose_model(settings.env)
+    except ModelSettingsError as error:
+        raise SettingsError(str(error)) from None
+
+
+async def _stop_server(settings: Settings) -> None:
+    """Stop the embedded server of this data folder; what it holds is on disk."""
+    from handoff.store.embedded import stop_embedded  # noqa: PLC0415 - only for the embedded server
+
+    await stop_embedded(settings.data)
+
+
+def _paced(settings: Settings) -> Settings:
+    pace = settings.env.get("LEADHAND_REHEARSAL_PACE", PACE)
+    return dataclasses.replace(settings, env={**settings.env, "LEADHAND_REHEARSAL_PACE": pace})
+
+
+def _readable(path: Path) -> Path:
+    """The file, if it can be attached. Raises SettingsError, naming what is wrong with it."""
+    if not path.exists():
+        raise SettingsError(f"--file {path}: there is no such file.")
+    if not path.is_file():
+        raise SettingsError(f"--file {path}: this is not a file.")
+    try:
+        with path.open("rb") as stream:
+            stream.read(1)
+    except OSError as error:
+        raise SettingsError(f"--file {path}: {error.strerror}.") from None
+    return path
+
+
+def _require_folder(path: Path) -> None:
+    """Raises SettingsError unless made files can be written there; what is not there yet is made later."""
+    there = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise SettingsError(f"--out {path}: nothing can be written there ({there} is no folder that may be written).")
+
+
+@contextlib.contextmanager
+def _sole_user(data: Path) -> Iterator[None]:
+    """Keep the data folder to ourselves: two of us would write over each other's threads.
+
+    Raises SettingsError where another `leadhand try` has it, or it cannot be used.
+    """
+    try:
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = (data / "running").open("a")
+    except OSError as error:
+        raise SettingsError(
+            f"The data folder {data} cannot be used ({error.strerror}). Choose another with LEADHAND_DATA."
+        ) from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SettingsError(
+                f"`leadhand try` is running already with the data in {data}. Stop it with Ctrl-C where it runs, or "
+                "choose another folder with LEADHAND_DATA."
+            ) from None
+        yield
+
+
+@contextlib.contextmanager
+def _log_to(path: Path, settings: Settings) -> Iterator[None]:
+    """Send the log to a file, so that the terminal stays readable."""
+    handler = logging.FileHandler(path, encoding="utf-8")
+    handler.setFormatter(logs.formatter(settings.log, secrets=settings.secrets))
+    root = logging.getLogger()
+    before = root.handlers[:]
+    root.handlers = [handler]
+    try:
+        yield
+    finally:
+        root.handlers = before
+        handler.close()
+
+
+def say(text: str) -> None:
+    """One line to the terminal, at once."""
+    print(text, file=sys.stdout, flush=True)  # noqa: T201

@@ -1,0 +1,115 @@
+"""One tool call: check it, and where it only reads, run it within its time and say what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ValidationError
+
+from handoff.contracts import Usage
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.turns.dialogue import ToolCall
+from specialists.turns.finish import faults_of
+
+OUTPUT_LIMIT = 12_000
+"""Characters of a tool's output that a model gets to see."""
+
+LONGEST = 120.0
+"""Seconds that a call which only reads may take at most, however much time the attempt still has."""
+
+RUNS_OF_SAME = 3
+"""How often one call with the same arguments is run; after that the model is told so instead."""
+
+_log = logging.getLogger(__name__)
+
+
+class ToolBroke(Exception):
+    """A tool raised what it should have said: a bug, to be logged, and the end of the attempt.
+
+    `usage` is what the attempt had spent by then.
+    """
+
+    def __init__(self, tool: str, cause: Exception) -> None:
+        super().__init__(f"the tool {tool} broke: {type(cause).__name__}: {cause}")
+        self.tool = tool
+        self.usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A call that may be made: its tool is there, and its arguments are valid."""
+
+    call: ToolCall
+    tool: Tool
+    arguments: BaseModel
+
+
+def check(call: ToolCall, tools: Mapping[str, Tool], *, times: int) -> Ready | ToolOutcome:
+    """See whether a call may be made, or say why not.
+
+    Args:
+        call: What the model wants.
+        tools: The specialist's own tools by name.
+        times: How often the model has asked for exactly this by now, this time included.
+    """
+    tool = tools.get(call.name)
+    if tool is None:
+        offered = ", ".join(tools) or "none"
+        return _failed(
+            f"There is no tool {call.name!r}. Your tools: {offered}; return_result and escalate end the work."
+        )
+    if times > RUNS_OF_SAME:
+        return _failed(
+            f"You have already called {call.name} {RUNS_OF_SAME} times with exactly these arguments; it was not "
+            "run again. Use the replies you have, change the arguments, or finish."
+        )
+    try:
+        return Ready(call, tool, tool.arguments.model_validate(call.arguments))
+    except ValidationError as error:
+        return _failed(f"{call.name} was not run. Mend its arguments: {faults_of(error)}")
+
+
+async def perform(ready: Ready, workbench: Workbench, *, until: float, longest: float = LONGEST) -> ToolOutcome:
+    """Make a call that only reads.
+
+    Args:
+        ready: The call, checked.
+        workbench: Passed to the tool.
+        until: When it is cut off, on the running loop's clock.
+        longest: Seconds after which it is cut off before that: the model may do without it.
+
+    Returns:
+        The tool's outcome, its text cut to `OUTPUT_LIMIT`; every expected failure is one too.
+
+    Raises:
+        ToolBroke: The tool raised something that nobody expected.
+    """
+    tool = ready.tool
+    ends = asyncio.get_running_loop().time() + longest
+    clock = asyncio.timeout_at(min(until, ends))
+    try:
+        async with clock:
+            return capped(await tool.run(ready.arguments, workbench))
+    except TimeoutError:
+        if clock.expired() and until < ends:
+            return _failed(f"{tool.name} was stopped: the time for this task is nearly up.")
+        return _failed(f"{tool.name} took too long and was stopped.")
+    except Exception as error:
+        _log.exception("the tool %s broke", tool.name)
+        raise ToolBroke(tool.name, error) from error
+
+
+def capped(outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome with no more text than a model gets to see."""
+    length = len(outcome.text)
+    if length <= OUTPUT_LIMIT:
+        return outcome
+    text = f"{outcome.text[:OUTPUT_LIMIT]}\n[cut: the first {OUTPUT_LIMIT:,} of {length:,} characters]"
+    return ToolOutcome(text, outcome.artifacts, outcome.gaps, outcome.sources, outcome.failed)
+
+
+def _failed(text: str) -> ToolOutcome:
+    return ToolOutcome(text, failed=True)

@@ -1,0 +1,191 @@
+"""The two ways a specialist ends its work: `return_result` and `escalate`.
+
+The model sees them as tools, and they are never run as tools. Arguments are
+read strictly first, so that the model can mend what is wrong with them, and
+leniently the second time, so that no finished work is lost to a formality.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from handoff.contracts import Escalation, EscalationReason, Finding, Result, Severity
+from specialists.turns.dialogue import ToolCall, ToolSpec
+
+RETURN = "return_result"
+ESCALATE = "escalate"
+NAMES = frozenset({RETURN, ESCALATE})
+
+PLAIN_CONFIDENCE = 70
+"""The confidence of a result whose specialist named none."""
+
+_REASONS: tuple[EscalationReason, ...] = ("out_of_scope", "ambiguous_input", "confidence_too_low", "timeout")
+_SUMMARY_LIMIT = 300
+_PART_OF_TEXT = {"type": "string"}
+
+# Every call of every specialist carries these two, so every character counts.
+FINISHERS: tuple[ToolSpec, ...] = (
+    ToolSpec(
+        RETURN,
+        "Hand in work. summary: 1-3 sentences; content: all, Markdown; confidence: 0-100; "
+        "findings: {message, confidence, severity: info|low|medium|high|critical, where, source}",
+        {
+            "type": "object",
+            "properties": {
+                "summary": _PART_OF_TEXT,
+                "content": _PART_OF_TEXT,
+                "confidence": {"type": "integer"},
+                "findings": {"type": "array", "items": {"type": "object"}},
+            },
+            "required": ["summary", "content", "confidence"],
+        },
+    ),
+    ToolSpec(
+        ESCALATE,
+        "Say why you can't. options: likely answers",
+        {
+            "type": "object",
+            "properties": {
+                "reason": {"enum": list(_REASONS[:3])},
+                "message": _PART_OF_TEXT,
+                "options": {"type": "array", "items": _PART_OF_TEXT},
+                "partial_result": _PART_OF_TEXT,
+            },
+        },
+    ),
+)
+
+
+class _Finding(BaseModel):
+    message: str = Field(min_length=1)
+    severity: Severity = "info"
+    where: str = ""
+    suggestion: str = ""
+    confidence: int = Field(default=80, ge=0, le=100)
+    source: str = ""
+
+
+class _Return(BaseModel):
+    summary: str = Field(min_length=1)
+    content: str = Field(min_length=1)
+    confidence: int = Field(ge=0, le=100)
+    findings: tuple[_Finding, ...] = ()
+
+
+class _Escalate(BaseModel):
+    reason: EscalationReason
+    message: str = Field(min_length=1)
+    options: tuple[str, ...] = ()
+    partial_result: str = ""
+
+
+def faults_of(error: ValidationError) -> str:
+    """What is wrong with a call's arguments, on one line, each fault with its place."""
+    return "; ".join(
+        f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}" for fault in error.errors()
+    )
+
+
+def read(call: ToolCall) -> Result | Escalation:
+    """What a call of one of the two hands back, usage and files still missing.
+
+    Raises:
+        ValidationError: Some argument is missing or wrong.
+    """
+    if call.name == ESCALATE:
+        wish = _Escalate.model_validate(call.arguments)
+        partial = from_text(wish.partial_result) if wish.partial_result.strip() else None
+        return Escalation(reason=wish.reason, message=wish.message, options=wish.options, partial_result=partial)
+    given = _Return.model_validate(call.arguments)
+    findings = tuple(Finding(**finding.model_dump()) for finding in given.findings)
+    return Result(summary=given.summary, content=given.content, findings=findings, confidence=given.confidence)
+
+
+def read_leniently(call: ToolCall) -> Result | Escalation | None:
+    """The same from whatever was given; None if there is nothing in it that could be used."""
+    given = call.arguments
+    if call.name == ESCALATE:
+        reason = given.get("reason")
+        partial = _as_text(given.get("partial_result"))
+        return Escalation(
+            reason=reason if reason in _REASONS else "out_of_scope",
+            message=_as_text(given.get("message")) or "The specialist gave no reason.",
+            options=tuple(text for text in map(_as_text, _as_list(given.get("options"))) if text),
+            partial_result=from_text(partial) if partial else None,
+        )
+    summary, content = _as_text(given.get("summary")), _as_text(given.get("content"))
+    if not (summary or content):
+        return None
+    findings = (_as_finding(item) for item in _as_list(given.get("findings")))
+    return Result(
+        summary=summary or first_sentences(content),
+        content=content or summary,
+        findings=tuple(finding for finding in findings if finding),
+        confidence=_as_confidence(given.get("confidence")),
+    )
+
+
+def from_text(text: str) -> Result:
+    """Plain text as a result: all of it is the content, its first sentences the summary."""
+    content = text.strip()
+    return Result(summary=first_sentences(content), content=content, confidence=PLAIN_CONFIDENCE)
+
+
+def first_sentences(text: str) -> str:
+    """As many whole sentences from the start as fit a summary, without Markdown headings. Never empty for a text."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    flat = " ".join(" ".join(lines).split()) or " ".join(text.split())
+    if len(flat) <= _SUMMARY_LIMIT:
+        return flat
+    ends = [end.end() for end in re.finditer(r"[.!?](?=\s)", flat[: _SUMMARY_LIMIT + 1])]
+    return flat[: ends[-1]] if ends else flat[: _SUMMARY_LIMIT - 1].rstrip() + "…"
+
+
+def _as_text(value: Any) -> str:
+    if value is None:
+        return ""
+    return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).strip()
+
+
+def _as_list(value: Any) -> list[Any]:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:  # small models like to send a list as its JSON in a string
+            value = json.loads(value)
+        except ValueError:
+            return [value]
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _as_finding(item: Any) -> Finding | None:
+    if not isinstance(item, dict):
+        text = _as_text(item)
+        return Finding(message=text) if text else None
+    message = _as_text(item.get("message"))
+    if not message:
+        return None
+    severity = item.get("severity")
+    return Finding(
+        message=message,
+        severity=severity if severity in ("info", "low", "medium", "high", "critical") else "info",
+        where=_as_text(item.get("where")),
+        suggestion=_as_text(item.get("suggestion")),
+        confidence=80 if item.get("confidence") is None else _as_confidence(item["confidence"]),
+        source=_as_text(item.get("source")),
+    )
+
+
+def _as_confidence(value: Any) -> int:
+    """A number out of `85`, `"85 %"` or `0.85`; the plain default out of anything else."""
+    found = re.match(r"\d+(\.\d+)?", _as_text(value))
+    if isinstance(value, bool) or not found:
+        return PLAIN_CONFIDENCE
+    number = float(found[0])
+    if "." in found[0] and number <= 1:
+        number *= 100
+    return max(0, min(100, round(number)))
