@@ -8,7 +8,7 @@ import logging
 import secrets
 from collections import deque
 
-from bot.command_line.leaving import ENDS_IN
+from bot.leaving import ENDS_IN
 from bot.owning.lease import steady
 from bot.owning.owner import Owner, Performer
 from bot.owning.side_by_side import Bounds

@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncIterator
 
 from bot.app import open_crew, open_store, running
-from bot.command_line.leaving import Told, run_until_told
+from bot.leaving import Told, run_until_told
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.operation.logs import about
 from bot.operation.watch import Watch

@@ -15,9 +15,9 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from bot.app import App, manifest_path, open_store, running
-from bot.command_line.leaving import until_told
 from bot.command_line.one_job import do_one_job
 from bot.command_line.serve import connected
+from bot.leaving import until_told
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.operation import logs
 from bot.settings import Settings, SettingsError

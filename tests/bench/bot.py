@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from bot.app import open_store, running
-from bot.command_line.leaving import until_told
 from bot.command_line.serve import connected
+from bot.leaving import until_told
 from bot.models.choosing import choose_model
 from bot.settings import read_settings
 from specialists.registry import load_crew
