@@ -16,9 +16,14 @@ from specialists.turns.checkpoint import AttemptLog, InDoubt
 from specialists.turns.conversation import Conversation
 from specialists.turns.dialogue import Model, ModelCall, ModelError, ToolSpec, Turn, Withheld
 from specialists.turns.tool_calls import ToolCalls
+from specialists.turns.trail import Trail
 
 End = Result | Escalation | InDoubt
-"""How an attempt ends, or (in doubt) rests until a person has been asked."""
+"""How an attempt ends.
+
+`InDoubt` where nobody knows whether a call that writes was carried out: it rests until a person has said so, which then
+is part of its history.
+"""
 
 LAST_CALL_SHARE = 0.85
 """The share of the timeout after which no tool runs and the model is asked to finish."""
@@ -47,17 +52,16 @@ async def run(
         specialist: Who works.
         handoff: What it gets. `constraints.timeout` bounds the whole attempt.
         model: What it thinks with.
-        workbench: The files of the handoff and, on resuming, those that the attempt made already.
+        workbench: The files of the handoff and, on resuming, those that the attempt made already; and what people
+            said and whether the brief holds more, which says where calls may go (see `turns.trail`).
         log: Where each turn and each tool's reply is kept before anything follows from it.
         done_when: The subtask's acceptance criterion, for the model to read.
         elapsed: Seconds that the attempt took before this call.
-        token_limit: Tokens, in and out, after which the model is asked to finish.
+        token_limit: As `TOKEN_LIMIT`.
 
     Returns:
-        The result, or an escalation: the specialist's own, `out_of_scope` where the model refused,
+        How it ended, see `End`. An escalation is the specialist's own, or `out_of_scope` where the model refused,
         `confidence_too_low` where it came to no usable end, `timeout` with what there was by then.
-        `InDoubt` where nobody knows whether a call that writes was carried out: once a person said so,
-        which then is part of `log.history`, the attempt can go on.
 
     Raises:
         ModelError: A call brought no turn; its `usage` is that of the whole attempt, and `partial` what there is.
@@ -66,29 +70,11 @@ async def run(
     timeout = handoff.constraints.timeout
     ends = asyncio.get_running_loop().time() + timeout - elapsed
     limits = _Limits(ends, ends - timeout * (1 - LAST_CALL_SHARE), token_limit)
-    talk = Conversation(briefing.render(handoff, done_when))
+    finders = [name for name, tool in specialist.toolbox.items() if tool.finds_addresses]
+    trail = Trail(workbench.origin.words, finders, told=workbench.origin.told or bool(handoff.context))
+    talk = Conversation(briefing.render(handoff, done_when), trail)
     tools = ToolCalls(specialist.toolbox, workbench, log, talk, limits.last_call_at, barred=dict(log.written))
-    attempt = _Attempt(specialist, handoff, model, log, talk, tools, limits)
-    clock = asyncio.timeout_at(ends)
-    try:
-        for item in log.history:
-            tools.replay(item)
-        doubt = await tools.settle()  # on a clock of its own: it is due even where the time is up
-        if doubt is not None:
-            return doubt
-        async with clock:
-            return await attempt.work()
-    except TimeoutError:
-        if not clock.expired():
-            raise
-        return attempt.out_of_time(timeout)
-    except ModelError as error:
-        error.usage = talk.usage + error.usage
-        error.partial = talk.partial(gap=str(error))
-        raise
-    except ToolBroke as error:
-        error.usage = talk.usage
-        raise
+    return await _Attempt(specialist, handoff, model, log, talk, tools, limits).whole()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +99,32 @@ class _Attempt:
     limits: _Limits
     limit: str = ""
 
-    async def work(self) -> End:
+    async def whole(self) -> End:
+        """All of it, from its history to its end."""
+        for item in self.log.history:
+            self.tools.replay(item)
+        try:
+            # On a clock of its own: it is due even where the time is up.
+            return await self.tools.settle() or await self._in_time()
+        except ModelError as error:
+            error.usage = self.talk.usage + error.usage
+            error.partial = self.talk.partial(gap=str(error))
+            raise
+        except ToolBroke as error:
+            error.usage = self.talk.usage
+            raise
+
+    async def _in_time(self) -> End:
+        clock = asyncio.timeout_at(self.limits.ends)
+        try:
+            async with clock:
+                return await self._work()
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            return self._out_of_time()
+
+    async def _work(self) -> End:
         """End what the history left open, and go on to the end."""
         if self.talk.turns > self.specialist.max_turns:
             self.limit = self._reached()  # the last turn of the history was the last call
@@ -122,11 +133,12 @@ class _Attempt:
             outcome = await self._settle(await self._turn())
         return outcome
 
-    def out_of_time(self, timeout: float) -> Escalation | InDoubt:
+    def _out_of_time(self) -> Escalation | InDoubt:
         """What is said when the deadline cut the work short."""
+        what = f"time for this task ({self.handoff.constraints.timeout:g} s) ran out before it was done"
         if self.tools.intents:
-            return InDoubt(self.tools.intents[0], f"the time for this task ({timeout:g} s) ran out before it was done")
-        text = f"The time for this task ({timeout:g} s) ran out before it was done."
+            return InDoubt(self.tools.intents[0], f"the {what}")
+        text = f"The {what}."
         return Escalation(reason="timeout", message=text, partial_result=self.talk.partial(gap=text))
 
     async def _turn(self) -> Turn:

@@ -20,6 +20,7 @@ from handoff.doubts import Checked, Written
 from handoff.doubts import Checkpoint as KeptCheckpoint
 from handoff.effects import RunSubtask
 from handoff.levels import plan_of, writes_before
+from handoff.origins import origin
 from handoff.store.interface import Store
 from handoff.work import Work
 from specialists.made import NotLent, specialist_for
@@ -28,7 +29,7 @@ from specialists.runner import End, run
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import ToolOutcome
 from specialists.toolkits.workbench import FolderWorkbench
-from specialists.turns import briefing, finish
+from specialists.turns import briefing
 from specialists.turns.calls import ToolBroke
 from specialists.turns.checkpoint import Checkpoint, InDoubt, Intent, PersonSaid, ToolReturn
 from specialists.turns.dialogue import Model, ModelError, ToolReply, Turn, Withheld
@@ -83,6 +84,7 @@ async def _worked(
         lambda digest: store.get_blob(owner.claim.key, digest),
         lambda data: store.put_blob(owner.claim.key, data),
         folder,
+        origin(*owner.at(effect.request), _work(effect, owner)),
     )
     try:
         return await run(
@@ -163,13 +165,13 @@ class _Log:
         return checks.Seen(result, given, effect.done_when, tuple(self._evidence), tuple(self._sources))
 
     async def turn(self, turn: Turn) -> None:
-        """Keep a model turn, before any tool runs that it asks for. One that only ends the work goes with the end."""
+        """Keep a model turn, while the tools that it asks for are at work already; before any that writes.
+
+        What writes keeps its intent first, and with it what was noted before.
+        """
         self.usage += turn.usage
-        event = ev.TurnTaken(**_of(self._effect, self._owner), turn=turn.model_dump(mode="json"))
-        if all(call.name in finish.NAMES for call in turn.calls):
-            self._owner.note(event)
-        else:
-            await self._owner.report(event)
+        self._owner.note(ev.TurnTaken(**_of(self._effect, self._owner), turn=turn.model_dump(mode="json")))
+        await self._owner.hold()
 
     async def started(self, intent: Intent) -> None:
         """Keep an intent. Where the request was stopped meanwhile, this ends as the attempt is about to."""

@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol, get_args
 from pydantic import BaseModel
 
 from handoff.contracts import Artifact
+from handoff.origins import Origin
 from specialists.turns.dialogue import ToolSpec
 
 Access = Literal["read", "write"]
@@ -26,6 +27,10 @@ Key = Literal["none", "marks", "drops_repeats"]
 
 class Workbench(Protocol):
     """What a tool may reach beside its arguments: the files of its handoff, and a place for new ones."""
+
+    @property
+    def origin(self) -> Origin:
+        """What people said in their own words, and whether the brief holds more than that."""
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
@@ -73,6 +78,8 @@ class Tool:
             its outcome if it was, None if it certainly was not and no longer will be; raises, or gives a
             failed outcome, if it cannot tell.
         what: For `write`: a few words for people on what a call does. Without, the tool's name and arguments.
+        goes_to: The web address that a call with these arguments asks for, where it does; see `turns.trail`.
+        finds_addresses: Whether its replies hold addresses that the web gave, and none of the model's own making.
     """
 
     name: str
@@ -82,6 +89,8 @@ class Tool:
     key: Key = "none"
     look_up: Callable[..., Awaitable[ToolOutcome | None]] | None = None
     what: Callable[[Any], str] | None = None
+    goes_to: Callable[[Any], str] | None = None
+    finds_addresses: bool = False
 
     @property
     def spec(self) -> ToolSpec:

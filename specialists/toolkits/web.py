@@ -48,16 +48,19 @@ def _search_tool(settings: SearchSettings) -> Tool:
         except SearchFailed as error:
             return ToolOutcome(str(error), failed=True)
         if not hits:
-            return ToolOutcome(f"Nothing was found for {arguments.query!r}. Try fewer or other words.")
+            return ToolOutcome("Nothing was found. Try fewer or other words.")
         lines = [f"{number}. {hit.title}\n   {hit.url}\n   {hit.snippet}" for number, hit in enumerate(hits, 1)]
         return ToolOutcome(pagetext.clean("\n".join((UNTRUSTED, *lines))))
 
-    return Tool("web_search", "read", SearchArguments, web_search)
+    return Tool("web_search", "read", SearchArguments, web_search, finds_addresses=True)
 
 
 def _fetch_tool(settings: FetchSettings) -> Tool:
     async def fetch_page(arguments: FetchArguments, _workbench: Workbench) -> ToolOutcome:
-        """Read a public web page (http or https) as text. Cannot log in, run scripts or read PDFs."""
+        """Read a public web page (http or https) as text. Cannot log in, run scripts or read PDFs.
+
+        Once anything was read, it opens only addresses that a person, a search or a page gave, word for word.
+        """
         absent = missing("web", "ssrfguard", "httpx", "trafilatura")
         if absent:
             return ToolOutcome(absent, failed=True)
@@ -71,7 +74,7 @@ def _fetch_tool(settings: FetchSettings) -> Tool:
             return ToolOutcome("The page is too tangled to get its text out.", failed=True)
         return _page_outcome(page, text, arguments.start)
 
-    return Tool("fetch_page", "read", FetchArguments, fetch_page)
+    return Tool("fetch_page", "read", FetchArguments, fetch_page, goes_to=lambda call: call.url, finds_addresses=True)
 
 
 def _page_outcome(page: Download, read: PageText, start: int) -> ToolOutcome:

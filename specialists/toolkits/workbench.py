@@ -8,9 +8,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from handoff.contracts import Artifact
+from handoff.origins import Origin
 
 _UNSAFE = re.compile(r"[^\w.\- ]+")
 _LONGEST_NAME = 120
+PEOPLE = Origin()
+"""A brief that holds nothing but what people said."""
 
 
 class FolderWorkbench:
@@ -22,6 +25,7 @@ class FolderWorkbench:
         store: keeps bytes and gives back their id (the sha256, in hex).
         folder: where local copies go; made, for us alone, when the first is asked for. Whoever named it
             removes it when the attempt ends.
+        origin: where the brief comes from.
     """
 
     def __init__(
@@ -30,7 +34,9 @@ class FolderWorkbench:
         fetch: Callable[[str], Awaitable[bytes]],
         store: Callable[[bytes], Awaitable[str]],
         folder: Path,
+        origin: Origin = PEOPLE,
     ) -> None:
+        self.origin = origin
         self._given = artifacts
         self._made: list[Artifact] = []
         self._fetch = fetch

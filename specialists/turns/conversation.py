@@ -9,6 +9,7 @@ from handoff.contracts import Artifact, Finding, Result, Usage
 from specialists.turns import briefing, finish
 from specialists.turns.checkpoint import ToolReturn
 from specialists.turns.dialogue import Message, ToolCall, ToolReply, Turn
+from specialists.turns.trail import Trail
 
 _SOURCES_NAMED = 3
 _FOUND_KEPT = 5
@@ -19,6 +20,7 @@ class Conversation:
     """Messages, usage, files, gaps and sources, built up turn by turn, live or from a log.
 
     Attributes:
+        trail: Where the calls of its last turn may go.
         messages: What the next model call sends.
         turns: How many turns were taken.
         cuts: How many of them were cut off at their length limit.
@@ -28,7 +30,8 @@ class Conversation:
         last: The last turn, or None.
     """
 
-    def __init__(self, opening: str) -> None:
+    def __init__(self, opening: str, trail: Trail | None = None) -> None:
+        self.trail = trail or Trail()
         self.messages = [Message(role="user", text=opening)]
         self.turns = 0
         self.cuts = 0
@@ -50,6 +53,7 @@ class Conversation:
         """A turn ended. A call in a turn that did not stop for its tools is no call."""
         calls = turn.calls if turn.stop == "tool_use" else ()
         self.turns += 1
+        self.trail.turn()
         self.usage += turn.usage
         self.last = turn
         self._calls, self._replies = calls, [None] * len(calls)
@@ -76,6 +80,7 @@ class Conversation:
             # Some models give several calls of a turn the same id, so the first open one is meant.
             if self._replies[index] is None and call.id == back.reply.call_id:
                 self._replies[index] = back.reply
+                self.trail.heard(call.name, back.reply)
                 self.finishes += call.name in finish.NAMES and not self.mixed
                 if not back.reply.failed:
                     self._found.append(f"{call.name}: {back.reply.text[:_FOUND_LENGTH]}")

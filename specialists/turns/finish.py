@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from handoff.contracts import Escalation, EscalationReason, Finding, Result, Severity
+from handoff.replies import sound
 from specialists.turns.dialogue import ToolCall, ToolSpec
 
 RETURN = "return_result"
@@ -23,7 +24,7 @@ NAMES = frozenset({RETURN, ESCALATE})
 PLAIN_CONFIDENCE = 70
 """The confidence of a result whose specialist named none."""
 
-_REASONS: tuple[EscalationReason, ...] = ("out_of_scope", "ambiguous_input", "confidence_too_low", "timeout")
+_REASONS: tuple[EscalationReason, ...] = get_args(EscalationReason)
 _SUMMARY_LIMIT = 300
 _PART_OF_TEXT = {"type": "string"}
 
@@ -60,13 +61,10 @@ FINISHERS: tuple[ToolSpec, ...] = (
 )
 
 
-class _Finding(BaseModel):
+class _Finding(Finding):
+    model_config = ConfigDict(extra="ignore")
+
     message: str = Field(min_length=1)
-    severity: Severity = "info"
-    where: str = ""
-    suggestion: str = ""
-    confidence: int = Field(default=80, ge=0, le=100)
-    source: str = ""
 
 
 class _Return(BaseModel):
@@ -154,8 +152,8 @@ def _as_text(value: Any) -> str:
 def _as_list(value: Any) -> list[Any]:
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:  # small models like to send a list as its JSON in a string
-            value = json.loads(value)
-        except ValueError:
+            value = sound(json.loads(value))
+        except (ValueError, RecursionError):
             return [value]
     if value is None:
         return []
@@ -172,7 +170,7 @@ def _as_finding(item: Any) -> Finding | None:
     severity = item.get("severity")
     return Finding(
         message=message,
-        severity=severity if severity in ("info", "low", "medium", "high", "critical") else "info",
+        severity=severity if severity in get_args(Severity) else "info",
         where=_as_text(item.get("where")),
         suggestion=_as_text(item.get("suggestion")),
         confidence=80 if item.get("confidence") is None else _as_confidence(item["confidence"]),

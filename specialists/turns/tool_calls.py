@@ -90,13 +90,21 @@ class ToolCalls:
         elif self._late():
             outcome = ToolOutcome(_LATE, failed=True)
         else:
-            ready = check(call, self.toolbox, times=times)
+            ready = self._checked(call, times)
             outcome = await perform(ready, self.workbench, until=self.until) if isinstance(ready, Ready) else ready
         await self.replied(call, outcome)
 
+    def _checked(self, call: ToolCall, times: int) -> Ready | ToolOutcome:
+        ready = check(call, self.toolbox, times=times)
+        if not isinstance(ready, Ready) or ready.tool.goes_to is None:
+            return ready
+        if self.talk.trail.allows(ready.tool.goes_to(ready.arguments)):
+            return ready
+        return ToolOutcome(briefing.note("astray", tool=call.name), failed=True)
+
     async def _write(self, call: ToolCall, times: int) -> InDoubt | None:
         """A call that writes: its intent, the call, its outcome, each kept before anything follows from it."""
-        ready = check(call, self.toolbox, times=times)
+        ready = self._checked(call, times)
         outcome = await self._make(ready) if isinstance(ready, Ready) else ready
         if isinstance(outcome, InDoubt):
             return outcome

@@ -11,8 +11,10 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact, Constraints, Handoff, Usage
+from handoff.origins import Origin
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.toolkits.workbench import PEOPLE
 from specialists.turns.checkpoint import Checkpoint, Intent, ToolReturn
 from specialists.turns.dialogue import ModelCall, ModelError, ToolCall, ToolReply, Turn
 
@@ -84,7 +86,9 @@ class KeptLog:
         return [item for item in self.history if isinstance(item, Turn)]
 
 
+@dataclass
 class EmptyBench:
+    origin: Origin = PEOPLE
     artifacts: tuple[Artifact, ...] = ()
 
     async def path(self, artifact: Artifact) -> Path:

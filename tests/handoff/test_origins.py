@@ -1,0 +1,50 @@
+"""What counts as people's own words, and when a brief holds more than those."""
+
+from __future__ import annotations
+
+import pytest
+
+from handoff import events as ev
+from handoff.contracts import Attachment
+from handoff.job import Job
+from handoff.origins import origin
+from tests.handoff.test_engine import PLACE, R, asked, escalated, job, planned, returned, started, subtask
+
+
+def of(state: Job, name: str = "a") -> tuple[tuple[str, ...], bool]:
+    found = origin(state, state.asks[-1], state.asks[-1].work[name])
+    return found.words, found.told
+
+
+def answered(text: str, number: int = 1) -> ev.QuestionAnswered:
+    return ev.QuestionAnswered(at=9.0, request=R, subtask="a", user="U1", text=text, number=number)
+
+
+def test_a_fresh_plan_holds_the_words_of_its_request_alone() -> None:
+    assert of(job(asked(), planned(subtask("a")))) == (("why did churn rise",), False)
+
+
+def test_what_follows_others_or_an_earlier_answer_holds_more() -> None:
+    both = job(asked(), planned(subtask("a"), subtask("b", "a")), started("a"), returned("a"))
+    assert of(both, "b")[1]
+    assert not of(both, "a")[1]
+    later = asked("2.0", at=3.0)
+    assert of(job(asked(), planned(subtask("a")), later, planned(subtask("a"), request="2.0"))) == (
+        ("why did churn rise", "why did churn rise"),
+        True,
+    )
+
+
+@pytest.mark.parametrize(("text", "counts"), [("see acme.example", True), ("Option one", False)])
+def test_what_people_type_counts_and_a_click_on_what_a_model_offered_does_not(text: str, *, counts: bool) -> None:
+    asking = escalated("a", "ambiguous_input", options=["Option one", "Option two"])
+    words, _ = of(job(asked(), planned(subtask("a")), started("a"), asking, answered(text)))
+    assert (text in words) is counts
+
+
+def test_the_name_of_a_file_names_no_host() -> None:
+    request = asked().request.model_copy(
+        update={"text": "total of report.zip", "attachments": (Attachment(file_id="F1", name="report.zip"),)}
+    )
+    event = ev.RequestAdded(at=1.0, place=PLACE, request=request)
+    assert of(job(event, planned(subtask("a"))))[0] == ("total of  ",)

@@ -1,0 +1,152 @@
+"""Where a model that was talked into it may send what it knows: nowhere that people or the web did not name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pydantic import BaseModel
+
+from handoff.contracts import Note
+from handoff.origins import Origin
+from specialists.runner import run
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.turns.dialogue import ToolReply
+from specialists.turns.trail import Trail
+from tests.specialists.scripted_model import (
+    EmptyBench,
+    KeptLog,
+    Looker,
+    ScriptedModel,
+    calling,
+    handoff,
+    returning,
+    specialist,
+)
+
+PAGE = "A page. [More](https://a.example/more?page=2), see https://b.example/wiki/Sea_(north). Also www.c.example."
+
+
+def bound(*words: str, page: str = "") -> Trail:
+    trail = Trail(words, ["open"], told=True)
+    trail.heard("open", ToolReply(call_id="1", text=page))
+    trail.turn()
+    return trail
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://a.example/more?page=2",
+        "http://www.a.example/more/?page=2#part",
+        "https://a.example:443/more",
+        "https://A.EXAMPLE/more",
+        "https://b.example/wiki/Sea_(north)",
+        "https://b.example/wiki/Sea_%28north%29",
+    ],
+)
+def test_what_a_page_gave_may_be_opened_however_it_is_written(address: str) -> None:
+    assert bound(page=PAGE).allows(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://a.example/more?page=2&d=salaries",
+        "https://a.example/more/salaries",
+        "https://a.example/",
+        "https://salaries.a.example/more",
+        "https://a.example:8443/more",
+        "https://salaries@a.example/more",
+        "https://evil.example\\@a.example/more",
+        "https://c.example/salaries",
+        "ftp://a.example/more",
+        "//a.example/more",
+        "https://[a.example/more",
+        "",
+    ],
+)
+def test_what_the_model_put_together_may_not(address: str) -> None:
+    assert not bound(page=PAGE).allows(address)
+
+
+@pytest.mark.parametrize("words", ["see acme.example/prices", "Acme.example, please", "(https://www.acme.example)"])
+def test_any_page_of_a_host_that_people_named_may_be_opened(words: str) -> None:
+    trail = bound(words)
+    assert trail.allows("https://acme.example/terms?year=2026")
+    assert not trail.allows("https://acme.example.evil.example/")
+    assert not trail.allows("https://docs.acme.example/")
+    assert not bound("ask bob@acme.example").allows("https://acme.example/")
+
+
+def test_other_tools_name_no_addresses_since_a_model_can_have_them_say_anything() -> None:
+    trail = Trail((), ["open"])
+    trail.heard("calculate", ToolReply(call_id="1", text="https://evil.example/?d=salaries"))
+    trail.heard("open", ToolReply(call_id="2", text="refused: https://evil.example/?d=salaries", failed=True))
+    trail.turn()
+    assert not trail.allows("https://evil.example/?d=salaries")
+
+
+class Where(BaseModel):
+    url: str
+
+
+def opener(seen: list[str]) -> Tool:
+    async def fetch(arguments: Where, _bench: Workbench) -> ToolOutcome:
+        """Open a page."""
+        seen.append(arguments.url)
+        return ToolOutcome(PAGE)
+
+    return Tool("open", "read", Where, fetch, goes_to=lambda call: call.url, finds_addresses=True)
+
+
+FREE, LEAK, LINK = "https://x.example/a", "https://evil.example/?d=salaries", "https://a.example/more?page=2"
+
+
+async def opened(*turns: tuple[str, ...], log: KeptLog | None = None, told: str = "", bench: EmptyBench) -> list[str]:
+    seen: list[str] = []
+    moves = [*(calling(*(("open", {"url": url}) for url in urls)) for urls in turns), returning()]
+    task = handoff()
+    if told:
+        task = task.model_copy(update={"context": (Note(source="Salaries", text=told),)})
+    who = specialist(opener(seen), Looker().tool())
+    log = log or KeptLog()
+    await run(who, task, model=ScriptedModel(moves), workbench=bench, log=log)
+    return seen
+
+
+async def test_a_fresh_brief_may_be_looked_up_freely_until_something_was_read() -> None:
+    log = KeptLog()
+    seen = await opened((FREE, "https://y.example"), (LEAK, LINK), log=log, bench=EmptyBench())
+    assert seen == [FREE, "https://y.example", LINK]
+    refused = next(reply for reply in log.replies if reply.failed)
+    assert refused.text.startswith("open was not run.")
+    assert "Search for the page" in refused.text
+
+
+async def test_what_others_found_goes_nowhere_from_the_first_turn_on() -> None:
+    named = "https://acme.example/x"
+    people = Origin(("On acme.example?",))
+    assert await opened((LEAK, named), told=f"see {LEAK}", bench=EmptyBench(people)) == [named]
+    assert await opened((LEAK, named), bench=EmptyBench(replace(people, told=True))) == [named]
+
+
+async def test_an_attempt_that_changed_hands_decides_as_the_first_would_have() -> None:
+    log = KeptLog()
+    whole = await opened((FREE, "https://y.example"), (LEAK, LINK), log=log, bench=EmptyBench())
+    for cut in range(1, len(log.history)):
+        turns = [item for item in log.history[:cut] if hasattr(item, "calls")]
+        rest = [(FREE, "https://y.example"), (LEAK, LINK)][len(turns) :]
+        kept = KeptLog(history=list(log.history[:cut]))
+        done = [url for url in whole if _replied(kept, url)]
+        assert [*done, *await opened(*rest, log=kept, bench=EmptyBench())] == whole, cut
+
+
+def _replied(log: KeptLog, url: str) -> bool:
+    calls = {}
+    for item in log.history:
+        if hasattr(item, "calls"):
+            calls = {call.id: call.arguments.get("url") for call in item.calls}
+        elif calls.get(item.reply.call_id) == url:
+            return True
+    return False
