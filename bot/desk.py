@@ -11,18 +11,17 @@ from typing import Any
 from bot.instance import Instance
 from bot.limits.limits import Limits
 from bot.limits.rules import Payer
+from bot.shown.projection import begun
 from bot.slack.desk import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
 from bot.slack.views.status import JobLine
 from handoff import events as ev
-from handoff.contracts import Attachment, Place, Request
+from handoff.contracts import Place, Request
 from handoff.job import ENDED, Job
 from handoff.opening import open_log
 from handoff.store.interface import Entry, Head, JobKey, LogBroken, Store
 from handoff.upcasters import NewerEvent
 
 log = logging.getLogger(__name__)
-
-TITLE = 200
 
 
 class JobDesk:
@@ -55,17 +54,14 @@ class JobDesk:
             ev.dump(event),
             dedupe=dedupe,
             user=request.user,
-            fields={
-                "state": "submitted",
-                "title": request.text[:TITLE],
-                "user": request.user,
-                "channel": place.channel,
-                "thread_ts": place.thread_ts,
-                "asked": str(request.at),
-            },
+            fields=begun(place, request),
         )
         self._instance.nudge(key)
         return new
+
+    async def turns_away(self, place: Place, bot: str) -> bool:
+        """See `Desk.turns_away`."""
+        return await self._limits.first(f"bot:{place.team}/{place.channel}/{bot}")
 
     async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
         """See `Desk.over_budget`. Costs nothing where no budget is set."""
@@ -84,18 +80,8 @@ class JobDesk:
         """See `Desk.left`."""
         return await self._limits.left(Payer(team, channel, user, job))
 
-    async def reply(
-        self,
-        place: Place,
-        *,
-        user: str,
-        text: str,
-        attachments: tuple[Attachment, ...],
-        ts: str,
-        dedupe: tuple[str, ...],
-    ) -> ReplyVerdict:
+    async def reply(self, place: Place, *, user: str, text: str, dedupe: tuple[str, ...]) -> ReplyVerdict:
         """A message in the thread: taken if it answers an open question of its author, else left alone."""
-        del attachments, ts
         head = await self._store.head(_key(place))
         question = next((one for one in _questions(head) if one.user == user), None)
         if question is None or not text.strip():
@@ -200,11 +186,14 @@ class JobDesk:
             log.error("%s", error)  # noqa: TRY400 - one clear line, no trace
             return "unreadable"
 
-    async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> None:
-        """A thumb below an answer: a fact in the job's log."""
+    async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
+        """A thumb below an answer: a fact in the job's log. False where the job is forgotten by now."""
+        if await self._store.head(_key(place)) is None:
+            return False
         event = ev.FeedbackGiven(at=self._store.clock(), request=request, user=user, good=good)
         await self._store.signal(_key(place), ev.dump(event), dedupe=dedupe)
         self._instance.nudge(_key(place))
+        return True
 
     async def _may_see(self, key: JobKey, head: Head, user: str) -> bool:
         """Whether this person asked for something in the job, or is an admin."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from bot.shown.levels import at_hand, title_of
 from handoff.answering import answer
+from handoff.contracts import Place, Request
 from handoff.effects import JudgeConflicts, ReduceMaterial, ReviewAnswer
 from handoff.job import Ask, Job
 from handoff.planning.upsets import current
@@ -19,6 +20,18 @@ NOT_BEGUN = "taking up the request"
 """The step of a job whose log holds nothing yet."""
 
 
+def begun(place: Place, request: Request) -> dict[str, str]:
+    """The fields of the head of a job that nobody has taken up yet."""
+    return {
+        "state": "submitted",
+        "title": request.text[:TITLE],
+        "user": request.user,
+        "channel": place.channel,
+        "thread_ts": place.thread_ts,
+        "asked": str(request.at),
+    }
+
+
 def projection(job: Job) -> dict[str, str]:
     """The fields of the job's head."""
     ask = job.latest
@@ -28,13 +41,10 @@ def projection(job: Job) -> dict[str, str]:
         if work.state == "input_required" and work.question is not None and ask.answer is None and ask.failure is None
     ]
     return {
+        **begun(job.place, ask.request),
         "state": ask.state,
         "step": step(ask),
         "title": (ask.plan.goal if ask.plan else ask.request.text)[:TITLE],
-        "user": ask.request.user,
-        "channel": job.place.channel,
-        "thread_ts": job.place.thread_ts,
-        "asked": str(ask.request.at),
         "questions": json.dumps(questions) if questions else "",
     }
 

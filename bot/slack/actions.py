@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
 import time
 from typing import Any
 
+from aiohttp import ClientError
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack import notices
 from bot.slack.away import Unrecorded, soon
 from bot.slack.background import Background
 from bot.slack.desk import Desk
-from bot.slack.notices import note, tell
+from bot.slack.notices import note, received, tell
 from bot.slack.payloads import Click, Malformed, Shortcut, pack, parse_click, parse_shortcut, unpack
 from bot.slack.views.answer import FEEDBACK
 from bot.slack.views.card import STOP
@@ -29,8 +32,9 @@ log = logging.getLogger(__name__)
 
 ANSWER_ACTIONS = re.compile(rf"^{ANSWER}\d+$")
 _ANYTHING = re.compile(r".*", re.DOTALL)
-_REFUSALS = {"stale": notices.STALE, "not_yours": notices.NOT_YOURS, "unknown": notices.UNKNOWN}
-NOT_INVITED = "I recorded your job, but I am not in that channel and cannot answer there. Invite me, then ask again."
+_ABSENT = frozenset({"not_in_channel", "channel_not_found"})
+LOOK_SECONDS = 0.5
+"""Seconds that a look at a channel may take before a window is answered: Slack waits for three in all."""
 
 
 class Actions:
@@ -82,8 +86,9 @@ class Actions:
             self._tell(client, click, notices.NOT_RECORDED)
             return
         # A click that is taken closes the question once it is in the log: of two, only the first counts.
+        refusals = {"stale": notices.STALE, "not_yours": notices.NOT_ASKED, "unknown": notices.UNKNOWN}
         if verdict != "taken":
-            self._tell(client, click, _REFUSALS[verdict])
+            self._tell(client, click, refusals[verdict])
 
     async def on_stop(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
@@ -93,7 +98,12 @@ class Actions:
         if isinstance(click, Malformed):
             log.warning("a click without %s was left alone", click.reason)
         else:
-            words = {"cancelling": notices.STOPPING, "nothing": notices.NOTHING_TO_STOP, **_REFUSALS}
+            words = {
+                "cancelling": notices.STOPPING,
+                "nothing": notices.NOTHING_TO_STOP,
+                "not_yours": notices.NOT_YOURS,
+                "unknown": notices.UNKNOWN,
+            }
             try:
                 async with soon():
                     text = words[await self._desk.cancel(click.place.team, None, click.place, user=click.user)]
@@ -113,12 +123,12 @@ class Actions:
             self._tell(client, click, notices.OLD_BUTTON)
         else:
             request, good = judged
-            text = "Thank you, that is recorded with the job."
             try:
                 async with soon():
-                    await self._desk.feedback(
+                    known = await self._desk.feedback(
                         click.place, request=request, user=click.user, good=good, dedupe=click.dedupe
                     )
+                    text = notices.THANKS if known else notices.FORGOTTEN
             except Unrecorded:
                 text = notices.NOT_RECORDED
             self._tell(client, click, text)
@@ -155,6 +165,9 @@ class Actions:
         if not text:
             await ack(response_action="errors", errors={REQUEST_BLOCK: "Say what should be done."})
             return
+        if await _absent(client, shortcut):
+            await ack(response_action="errors", errors={REQUEST_BLOCK: notices.NOT_IN})
+            return
         view_id = str(view.get("id", ""))
         request = Request(
             id=f"{shortcut.message_ts}-{view_id}",
@@ -170,7 +183,8 @@ class Actions:
             await ack(response_action="errors", errors={REQUEST_BLOCK: notices.NOT_RECORDED})
             return
         if new:
-            self._background.start(_react(client, shortcut, user), "react to a shortcut")
+            react = received(client, shortcut.place.channel, shortcut.message_ts)
+            self._background.start(react, "react to a shortcut")
         await ack()
 
     def _tell(self, client: AsyncWebClient, click: Click, text: str) -> None:
@@ -194,15 +208,16 @@ def _judged(value: str) -> tuple[str, bool] | None:
         return None
 
 
-async def _react(client: AsyncWebClient, shortcut: Shortcut, user: str) -> None:
+async def _absent(client: AsyncWebClient, shortcut: Shortcut) -> bool:
+    """Whether we are not where the message is. Where that cannot be told in time, it is taken that we are."""
     try:
-        await client.reactions_add(channel=shortcut.place.channel, timestamp=shortcut.message_ts, name="eyes")
+        async with asyncio.timeout(LOOK_SECONDS):
+            await client.conversations_replies(channel=shortcut.place.channel, ts=shortcut.place.thread_ts, limit=1)
     except SlackApiError as error:
-        code = error.response.get("error")
-        if code in {"not_in_channel", "channel_not_found"}:
-            await tell(client, shortcut.place, user, note(NOT_INVITED))
-        elif code != "already_reacted":
-            raise
+        return isinstance(error.response, AsyncSlackResponse) and error.response.get("error") in _ABSENT
+    except (TimeoutError, ClientError):
+        return False
+    return False
 
 
 async def _acknowledge(ack: AsyncAck) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 
+from bot.slack.web_calls import Doubt, Refused
 from handoff.store.interface import StoreError
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,8 @@ class Background:
             await work
         except StoreError as error:
             log.error("could not %s: %s", what, error)  # noqa: TRY400 - one clear line, no trace
+        except (Refused, Doubt) as error:
+            log.warning("could not %s: %s", what, error)
         except (SlackApiError, ClientError, TimeoutError) as error:
             log.warning("could not %s: Slack did not take it (%s)", what, type(error).__name__)
         except Exception:

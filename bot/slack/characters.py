@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-BROADCAST = re.compile(r"@(?=(?:channel|here|everyone)(?![^\W_]))", re.IGNORECASE)
+BROADCAST = re.compile(r"@(?:channel|here|everyone)(?![^\W_])", re.IGNORECASE)
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _ASCII_CONTROL = re.compile(r"[^\n\t -~]")
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
@@ -32,5 +32,5 @@ def _visible(character: str) -> str:
 def plain(text: str, limit: int = 150) -> str:
     """One line for places that show text as it is: titles, buttons, rows. At most `limit` characters."""
     flat = " ".join(visible(text).split()).replace("<", "\u2039").replace(">", "\u203a")
-    flat = BROADCAST.sub("\uff20", flat)
+    flat = BROADCAST.sub(lambda found: "\uff20" + found.group()[1:], flat)
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"

@@ -31,6 +31,7 @@ _TARGET_LIMIT = 2000
 _BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
 _FENCE = "```"
 _TICKS = re.compile(r"`{3,}")
+_TILDES = re.compile(r"~{3,}")
 _LINE_LIMIT = 2000
 _CHUNK = 1000
 
@@ -92,18 +93,19 @@ class StreamCleaner:
         self._last = text[-1]
 
     def _put_code(self, content: str) -> None:
-        """Mark as code, by one backtick: not every reader knows longer marks.
-
-        What stands before must neither escape the mark nor lengthen it.
-        """
+        """Mark as code, by one backtick: not every reader knows longer marks."""
         content = content.replace("`", "'")
         if not content.strip():
             return
-        if self._last in {"`", "\\"} or (self._target == "mrkdwn" and self._last.isalnum()):
-            self._out.append(" ")
+        self._keep_off()
         self._out.append(f"`{self._code(content)}`")
         self._last = "`"
         self._after_code = True
+
+    def _keep_off(self) -> None:
+        """Let what stands before neither escape nor lengthen the mark that follows."""
+        if self._last in {"`", "\\"} or (self._target == "mrkdwn" and self._last.isalnum()):
+            self._out.append(" ")
 
     def _code(self, content: str) -> str:
         if self._target == "mrkdwn":
@@ -241,6 +243,8 @@ class StreamCleaner:
         elif not label.strip() or label.strip().lower() in address.lower():
             self._put_code(links.shown(address))
         else:
+            if words.startswith("`"):
+                self._keep_off()
             self._put(words)
             self._put(" (")
             self._put_code(links.shown(address))
@@ -288,16 +292,30 @@ class StreamCleaner:
         return end
 
     def _word(self, raw: str) -> None:
+        raw = self._tildes(raw)
         word, at = _UNESCAPE.sub(r"\1", raw), 0
         for found in links.find(word):
-            self._put(BROADCAST.sub("\uff20", _escape(word[at : found.start])))
+            self._put_text(word[at : found.start])
             if links.allowed(found.address, self._hosts):
                 self._put(self._allowed(found.address))
             else:
                 self._put_code(links.shown(found.address))
             at = found.end
         rest = word[at:] if at or self._target == "mrkdwn" else raw
-        self._put(BROADCAST.sub("\uff20", _escape(rest)))
+        self._put_text(rest)
+
+    def _put_text(self, text: str) -> None:
+        """What is no address, with the words that could call everybody as code."""
+        at = 0
+        for found in BROADCAST.finditer(text):
+            self._put(_escape(text[at : found.start()]))
+            self._put_code(found.group())
+            at = found.end()
+        self._put(_escape(text[at:]))
+
+    def _tildes(self, word: str) -> str:
+        """Never three in a row: some reader may take them for a fence, and what follows for its end."""
+        return _TILDES.sub("~~", word.lstrip("~") if self._last == "~" else word)
 
     def _allowed(self, address: str) -> str:
         if "://" not in address:

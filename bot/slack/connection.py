@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.slack.client import close_client, make_client
 from bot.slack.http import web_app
 from bot.slack.proof import NotConnected, bot_account, prove_app_token
 
@@ -33,12 +35,16 @@ class Ear:
         return self.where
 
 
-async def bot_user(client: AsyncWebClient) -> str:
-    """Our own user id. Raises NotConnected."""
+async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, str]:
+    """A client whose token Slack takes, and our own user id. Raises NotConnected."""
+    client = make_client(token, base_url)
     try:
-        return (await bot_account(client)).user
-    except NotConnected as error:
-        raise NotConnected(f"SLACK_BOT_TOKEN: {error}. `leadhand check` looks at all settings.") from error
+        return client, (await bot_account(client)).user
+    except BaseException as error:
+        await close_client(client)
+        if isinstance(error, NotConnected):
+            raise NotConnected(f"SLACK_BOT_TOKEN: {error}. `leadhand check` looks at all settings.") from error
+        raise
 
 
 def make_bolt(client: AsyncWebClient, *, signing_secret: str) -> Bolt:
@@ -83,7 +89,7 @@ async def http(bolt: Bolt, *, signing_secret: str, port: int) -> AsyncIterator[E
         try:
             await web.TCPSite(runner, port=port).start()
         except OSError as error:
-            why = error.strerror or error
+            why = os.strerror(error.errno) if error.errno else error
             raise NotConnected(f"Port {port} cannot be had ({why}). Choose another with LEADHAND_PORT.") from error
         yield Ear(f"HTTP, port {runner.addresses[0][1]}, path /slack/events", _listens)
     finally:

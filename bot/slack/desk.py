@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, Protocol
 
 from bot.slack.views.status import JobLine
-from handoff.contracts import Attachment, Place, Request
+from handoff.contracts import Place, Request
 from handoff.job import Job
 from handoff.store.interface import Entry
 
@@ -38,22 +38,16 @@ class Desk(Protocol):
     async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
         """Record a request; False for a duplicate. `refusal`: why it will not be worked on, told in the thread."""
 
+    async def turns_away(self, place: Place, bot: str) -> bool:
+        """Whether another bot is to be told that it asks in vain: once an hour in a channel, lest the two talk on."""
+
     async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
         """Why a new request (its id is `ts`) cannot be paid for, and what to do; empty if they were told, else None."""
 
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         """What is spent and left of each budget, a line each: that of the job only where one is named."""
 
-    async def reply(
-        self,
-        place: Place,
-        *,
-        user: str,
-        text: str,
-        attachments: tuple[Attachment, ...],
-        ts: str,
-        dedupe: tuple[str, ...],
-    ) -> ReplyVerdict:
+    async def reply(self, place: Place, *, user: str, text: str, dedupe: tuple[str, ...]) -> ReplyVerdict:
         """A message in the thread: taken if it answers an open question of its author, else ignored.
 
         What is ignored leaves no trace: the same dedupe ids may come again with `request`. What was
@@ -83,5 +77,5 @@ class Desk(Protocol):
     async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
         """A job's log, if the person may see it."""
 
-    async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> None:
-        """A thumb below an answer."""
+    async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
+        """A thumb below an answer. False where the job is forgotten by now."""

@@ -11,8 +11,8 @@ _URL = rf"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{{0,30}}://[^{_STOP}]+"
 _OTHER = rf"(?:mailto|tel|sms|data|javascript|vbscript|slack|file|facetime|skype|callto):[^{_STOP}]+"
 _DOMAIN = (
     r"(?<![^\W_])(?:[\w.+\-]{1,64}@)?"  # a mail address as well
-    r"[^\W_][\w\-]*(?:\.[\w\-]+)*\.(?:[^\W\d_]{2,63}|xn--[a-z0-9\-]{2,59})(?![^\W_])"
-    rf"(?::\d{{1,5}})?(?:[/?#][^{_STOP}]*)?"
+    r"[^\W_][\w\-]*(?:\.[\w\-]+)*\.(?:xn--[a-z0-9\-]{2,59}|[^\W\d_]{2,63})(?![^\W_])"
+    rf"(?::\d{{1,5}}(?!\w))?(?:[/?#][^{_STOP}]*)?"
 )
 _LINK = re.compile(rf"{_URL}|{_OTHER}|{_DOMAIN}", re.IGNORECASE)
 _PLAIN = re.compile(

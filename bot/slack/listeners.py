@@ -16,7 +16,6 @@ from typing import Any
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 from slack_bolt.response import BoltResponse
-from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.operation.logs import told
@@ -26,17 +25,15 @@ from bot.slack.away import Bulletins
 from bot.slack.background import Background
 from bot.slack.commands import Commands
 from bot.slack.desk import Desk
-from bot.slack.notices import note, tell
+from bot.slack.notices import note, received, tell
 from bot.slack.payloads import Ignored, Incoming, Malformed, Stopped, parse_message, parse_stop
 from bot.slack.views.home import app_home, help_message, suggested_prompts
 from bot.slack.views.status import status_list
-from handoff.contracts import Request
+from handoff.contracts import Place, Request
 from handoff.store.interface import PayloadTooLarge, StoreError
 
 log = logging.getLogger(__name__)
 
-RECEIVED = "eyes"
-"""The reaction that says: recorded."""
 STOP_WORDS = frozenset({"stop", "cancel"})
 WORDS = STOP_WORDS | {"help", "status"}
 NO_REQUEST = (
@@ -100,40 +97,45 @@ class Listeners:
 
     async def _record(self, said: Incoming, client: AsyncWebClient) -> None:
         """Take it in. Where that cannot be, its author is told, and Slack is not told "received": it comes again."""
-        addressed = said.mentioned or said.direct
+        addressed = (said.mentioned or said.direct) and not said.by_bot
         if addressed:
             self._bulletins.heard(said.place, said.user)
         try:
             await self._take(said, client)
         except StoreError as error:
             if addressed or (said.in_thread and self._bulletins.in_talk(said.place, said.user)):
-                self._bulletins.not_recorded(client, said.place, said.user, said.ts, error)
+                self._bulletins.not_recorded(client, said.aside, said.user, said.ts, error)
             if not isinstance(error, PayloadTooLarge):  # which it would be at each delivery
                 raise
 
     async def _take(self, said: Incoming, client: AsyncWebClient) -> None:
+        if said.by_bot:
+            await self._turn_away(said)
+            return
         addressed = said.mentioned or said.direct
-        word = said.text.lower().strip(" .!")
+        word = said.text.lower().strip(" .!?")
         if addressed and word in WORDS and not said.attachments:
             if not said.twin:  # its app_mention is on its way
                 await self._command(said, word, client)
             return
         aside = False
         if said.in_thread and (said.text or said.attachments):
-            verdict = await self._desk.reply(
-                said.place,
-                user=said.user,
-                text=said.text,
-                attachments=said.attachments,
-                ts=said.ts,
-                dedupe=said.dedupe,
-            )
+            verdict = await self._desk.reply(said.place, user=said.user, text=said.text, dedupe=said.dedupe)
             if verdict == "taken":
                 self._background.start(received(client, said.place.channel, said.ts), "react to a reply")
+                if said.attachments:
+                    words_only = tell(client, said.place, said.user, note(notices.WORDS_ONLY))
+                    self._background.start(words_only, "tell that a file was not taken")
                 return
             aside = verdict == "aside"
         if addressed and await self._request(said, client) and aside:
             self._background.start(tell(client, said.place, said.user, note(notices.SET_ASIDE)), "tell of a job aside")
+
+    async def _turn_away(self, said: Incoming) -> None:
+        """Another bot that mentions us is told why that does nothing, and then nothing more for a while."""
+        if await self._desk.turns_away(said.place, said.user):
+            request = Request(id=said.ts, user=said.user, text=said.text, at=time.time())
+            await self._desk.request(said.place, request, dedupe=said.dedupe, refusal=notices.PEOPLE_ONLY)
 
     async def _request(self, said: Incoming, client: AsyncWebClient) -> bool:
         request = Request(id=said.ts, user=said.user, text=said.text, at=time.time(), attachments=said.attachments)
@@ -141,7 +143,7 @@ class Listeners:
         over = await self._desk.over_budget(said.place, said.user, said.ts) if not refusal else None
         if over is not None:
             if over:
-                self._background.start(tell(client, said.place, said.user, note(over)), "tell of a budget")
+                self._background.start(tell(client, said.aside, said.user, note(over)), "tell of a budget")
             return False
         new = await self._desk.request(said.place, request, dedupe=said.dedupe, refusal=refusal)
         if new:
@@ -151,14 +153,14 @@ class Listeners:
     async def _command(self, said: Incoming, word: str, client: AsyncWebClient) -> None:
         """A single word after a mention: slash commands cannot be given inside a thread."""
         if word in STOP_WORDS:
-            await self._stop(Stopped(said.place, said.user), client, confirm=True)
+            await self._stop(Stopped(said.place, said.user), client, said.aside)
             return
         message = help_message()
         if word == "status":
             left = await self._desk.left(said.place.team, said.place.channel, said.user)
             jobs = await self._desk.jobs(said.place.team, said.user)
             message = status_list(jobs, await self._desk.trouble(), left)
-        self._background.start(tell(client, said.place, said.user, message), f"answer {word}")
+        self._background.start(tell(client, said.aside, said.user, message), f"answer {word}")
 
     async def on_stop(self, body: dict[str, Any], client: AsyncWebClient) -> None:
         """The native Stop button."""
@@ -167,23 +169,24 @@ class Listeners:
             log.warning("a stop without %s was left alone", stopped.reason)
             return
         try:
-            await self._stop(stopped, client, confirm=False)
+            await self._stop(stopped, client)
         except StoreError as error:
             ts = str(body.get("event_id", ""))
             self._bulletins.not_recorded(client, stopped.place, stopped.user, ts, error)
             raise
 
-    async def _stop(self, stopped: Stopped, client: AsyncWebClient, *, confirm: bool) -> None:
+    async def _stop(self, stopped: Stopped, client: AsyncWebClient, said_at: Place | None = None) -> None:
+        """Stop the job there. Who said it, and did not press a button that shows it, is told so at `said_at`."""
         place, user = stopped.place, stopped.user
         verdict = await self._desk.cancel(place.team, None, place, user=user)
         if verdict == "cancelling":
-            if confirm:
-                self._background.start(tell(client, place, user, note(notices.STOPPING)), "confirm a stop")
+            if said_at:
+                self._background.start(tell(client, said_at, user, note(notices.STOPPING)), "confirm a stop")
         elif verdict == "not_yours":
-            self._background.start(tell(client, place, user, note(notices.NOT_YOURS)), "refuse a stop")
+            self._background.start(tell(client, said_at or place, user, note(notices.NOT_YOURS)), "refuse a stop")
         else:
             self._background.start(_idle(client, stopped), "end a session")
-            self._background.start(tell(client, place, user, note(notices.NOTHING_TO_STOP)), "answer a stop")
+            self._background.start(tell(client, said_at or place, user, note(notices.NOTHING_TO_STOP)), "answer a stop")
 
     async def on_home(self, body: dict[str, Any], client: AsyncWebClient) -> None:
         """Somebody opened the app's home: show their jobs, or suggest how to begin."""
@@ -200,15 +203,6 @@ class Listeners:
 
     async def _show_home(self, client: AsyncWebClient, team: str, user: str) -> None:
         await client.views_publish(user_id=user, view=app_home(await self._desk.jobs(team, user)))
-
-
-async def received(client: AsyncWebClient, channel: str, ts: str) -> None:
-    """React to a message that was recorded."""
-    try:
-        await client.reactions_add(channel=channel, timestamp=ts, name=RECEIVED)
-    except SlackApiError as error:
-        if error.response.get("error") != "already_reacted":
-            raise
 
 
 async def _idle(client: AsyncWebClient, stopped: Stopped) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -31,7 +31,9 @@ FRESH = 2.0
 """Seconds for which an intent speaks for our right to send: after a longer wait (for Slack's limits, or as a frozen
 process) the store is asked again."""
 TOO_MUCH = frozenset({"msg_too_long", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
-"""Slack's words for blocks that it does not take; the text alone may still go through."""
+"""Slack's words for blocks that it does not take; what is simpler may still go through."""
+SIMPLE = frozenset({"markdown", "section", "context", "header", "divider", "actions"})
+"""Blocks that every workspace knows. Newer ones, such as the thumbs, may be missing in some."""
 NO_STREAM = frozenset({"message_not_found", "message_not_in_streaming_state", "message_not_owned_by_app"})
 """Slack's words for a message that is not being streamed."""
 
@@ -141,8 +143,8 @@ class Outbox:
             except Refused as error:
                 if error.code not in TOO_MUCH or not message.blocks:
                     raise
-                log.warning("job %s: %s; the text goes out alone", place.job_id, error)
-                message = Outgoing(message.text, (), message.priority)
+                log.warning("job %s: %s; it goes out in a simpler form", place.job_id, error)
+                message = _simpler(message)
         raise Refused("no_answer", "the message was not seen in the thread after three tries")
 
     async def _post_once(self, claim: Claim, place: Place, key: str, message: Outgoing, since: float) -> str:
@@ -258,3 +260,9 @@ class Outbox:
         except (Refused, Doubt) as error:
             if not isinstance(error, Refused) or error.code != "message_not_found":
                 log.warning("job %s: the unfinished message %s stays: %s", place.job_id, ts, error)
+
+
+def _simpler(message: Outgoing) -> Outgoing:
+    """The message without what not every workspace knows; where it has nothing of that, its text alone."""
+    kept = tuple(block for block in message.blocks if block["type"] in SIMPLE)
+    return replace(message, blocks=kept if len(kept) < len(message.blocks) else ())

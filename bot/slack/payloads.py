@@ -52,7 +52,7 @@ class Incoming:
     """What a person said. `text` is plain, without the bot's own name.
 
     `mentioned`: it named the bot. `direct`: in a direct message. `in_thread`: a reply. `twin`: the
-    same message also comes as `app_mention`.
+    same message also comes as `app_mention`. `by_bot`: another bot said it, which is `user` then.
     """
 
     place: Place
@@ -64,7 +64,13 @@ class Incoming:
     direct: bool
     in_thread: bool
     twin: bool
+    by_bot: bool
     dedupe: tuple[str, ...]
+
+    @property
+    def aside(self) -> Place:
+        """Where to tell its author something alone: a thread without replies does not show what one person is told."""
+        return self.place if self.in_thread else self.place.model_copy(update={"thread_ts": ""})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,22 +121,24 @@ def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
     event = body.get("event")
     if not isinstance(event, Mapping):
         return Malformed("event")
-    if event.get("subtype") not in _SPOKEN or event.get("hidden"):
-        return Ignored(f"subtype {event.get('subtype')}")
-    if event.get("bot_id") or event.get("bot_profile") or event.get("user") == bot_user:
+    is_mention_event = event.get("type") == "app_mention"
+    by_bot = bool(event.get("bot_id") or event.get("bot_profile"))
+    if event.get("user") == bot_user or (by_bot and not is_mention_event):
         return Ignored("a bot")
-    fields = _texts({"team": _team(body), **{name: event.get(name) for name in ("channel", "user", "ts")}})
+    if event.get("subtype") not in (_SPOKEN if not by_bot else {*_SPOKEN, "bot_message"}) or event.get("hidden"):
+        return Ignored(f"subtype {event.get('subtype')}")
+    user = event.get("user") or (event.get("bot_id") if by_bot else None)
+    fields = _texts({"team": _team(body), "channel": event.get("channel"), "user": user, "ts": event.get("ts")})
     if isinstance(fields, Malformed):
         return fields
     kind = event.get("channel_type")
-    is_mention_event = event.get("type") == "app_mention"
     if not is_mention_event and kind not in CHANNEL_EVENTS:
         return Ignored(f"channel_type {kind}")
     raw = event.get("text") or ""
     thread_ts = event.get("thread_ts") or fields["ts"]
     if not isinstance(raw, str) or not isinstance(thread_ts, str):
         return Malformed("text" if not isinstance(raw, str) else "thread_ts")
-    mentioned = is_mention_event or (bool(bot_user) and f"<@{bot_user}" in raw)
+    mentioned = is_mention_event or (bool(bot_user) and (f"<@{bot_user}>" in raw or f"<@{bot_user}|" in raw))
     ids = [f"message:{fields['channel']}:{fields['ts']}"]
     if isinstance(body.get("event_id"), str):
         ids.append(f"event:{body['event_id']}")
@@ -144,6 +152,7 @@ def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
         direct=kind == "im",
         in_thread=thread_ts != fields["ts"],
         twin=mentioned and not is_mention_event and kind != "im",
+        by_bot=by_bot,
         dedupe=tuple(ids),
     )
 

@@ -16,13 +16,16 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.lookup import InDoubt
 from bot.slack.outbox import SENDS, Outbox, Sent
-from bot.slack.text import clean, clean_markdown
+from bot.slack.text import clean, clean_markdown, plain
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.web_calls import Doubt, Refused
 from handoff.contracts import Artifact, Place
 from handoff.store.interface import Claim
 
 log = logging.getLogger(__name__)
+
+ABOUT = 1000
+"""Characters of what screen readers are told of a picture."""
 
 
 class Publisher:
@@ -72,7 +75,7 @@ class Publisher:
         begun = await self._calls.make(
             "files.getUploadURLExternal",
             lambda: self._client.files_getUploadURLExternal(
-                filename=artifact.name, length=len(data), alt_txt=artifact.about or None
+                filename=plain(artifact.name), length=len(data), alt_txt=plain(artifact.about, ABOUT) or None
             ),
             priority="file",
             again=True,
@@ -106,7 +109,7 @@ class Publisher:
         async def complete() -> AsyncSlackResponse:
             await self._outbox.still_ours(claim, key, since)
             return await self._client.files_completeUploadExternal(
-                files=[{"id": file_id, "title": artifact.about or artifact.name}],
+                files=[{"id": file_id, "title": plain(artifact.about or artifact.name)}],
                 channel_id=place.channel,
                 thread_ts=place.thread_ts,
             )
@@ -144,7 +147,7 @@ class Publisher:
         made = await self._calls.make(
             "canvases.create",
             lambda: self._client.canvases_create(
-                title=artifact.about or artifact.name,
+                title=plain(artifact.about or artifact.name),
                 document_content={"type": "markdown", "markdown": clean_markdown(markdown)},
             ),
             priority="file",

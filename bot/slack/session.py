@@ -7,6 +7,7 @@ from typing import Literal
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.slack.text import plain
 from bot.slack.web_calls import Allowed, Doubt, Gone, Refused, WebCalls
 from handoff.contracts import Place
 from handoff.store.interface import StoreError
@@ -49,7 +50,7 @@ async def set_status(
                 channel_id=place.channel,
                 thread_ts=place.thread_ts,
                 status=status,
-                title=title[:200],
+                title=plain(title, 200),
                 initiator_user_id=user,
             ),
             priority="status",

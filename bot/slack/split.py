@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 LIMIT = 11_500
 """Characters of Markdown in one message; Slack's own limit is 12,000 for all its markdown blocks together."""
 CONTINUED = "\n\n_continued below_"
 
+_HEADING = re.compile(r"[ \t]*#{1,6}[ \t].*")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)")
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
@@ -22,9 +24,8 @@ def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
     if len(markdown) <= limit:
         return [markdown]
     room = limit - len(CONTINUED)
-    pieces = [piece for block in _blocks(markdown) for piece in _fit(block, room)]
     parts, current = [], ""
-    for piece in pieces:
+    for piece in _pieces(markdown, room):
         joined = f"{current}\n\n{piece}" if current else piece
         if len(joined) > room and current:
             parts.append(current)
@@ -32,6 +33,22 @@ def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
         current = joined
     parts.append(current)
     return [part + CONTINUED for part in parts[:-1]] + parts[-1:]
+
+
+def _pieces(markdown: str, room: int) -> Iterator[str]:
+    """What fits into a part as it is. A heading stays with the beginning of what it is the heading of."""
+    headings: list[str] = []
+    for block in _blocks(markdown):
+        headings.append(block)
+        if _HEADING.fullmatch(block) and sum(map(len, headings)) < room // 4:
+            continue
+        above = "".join(f"{heading}\n\n" for heading in headings[:-1])
+        pieces = _fit(block, room - len(above)) or [""]
+        yield above + pieces[0]
+        yield from pieces[1:]
+        headings.clear()
+    if headings:
+        yield "\n\n".join(headings)
 
 
 def _blocks(markdown: str) -> list[str]:

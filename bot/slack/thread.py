@@ -132,7 +132,8 @@ class Thread:
     async def _tell_alone(self, claim: Claim, job: Job, ask: Ask, fault: str, allowed: Allowed) -> None:
         """The thread is out of reach: tell the requester in a direct message, once at most."""
         key = f"{messages.answer(ask.id)}:alone"
-        calls, message = self._outbox.calls, ending.unreachable(job, fault)
+        end = self._ending(job, ask) if ask.answer is None else answer_view.answer(job, ask, self._model_label)[0]
+        calls, message = self._outbox.calls, ending.unreachable(job, fault, end)
         if not (await self._outbox.begin(claim, key)).first:
             return
         try:
@@ -143,7 +144,11 @@ class Thread:
             told = await calls.make(
                 "chat.postMessage",
                 lambda: self._client.chat_postMessage(
-                    channel=channel, text=message.text, blocks=list(message.blocks), unfurl_links=False
+                    channel=channel,
+                    text=message.text,
+                    blocks=list(message.blocks),
+                    unfurl_links=False,
+                    unfurl_media=False,
                 ),
                 channel=channel,
                 allowed=allowed,

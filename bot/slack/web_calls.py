@@ -111,6 +111,11 @@ class WebCalls:
     def _wait_after(self, error: SlackApiError, method: str, channel: str, *, again: bool) -> float:
         """Seconds to wait before the next try. Raises Refused or Doubt where there is none."""
         response = error.response
+        if not isinstance(response, AsyncSlackResponse):  # something on the way answered, and not with JSON
+            self.seen(method, "failed")
+            if not again:
+                raise Doubt(f"{method}: an answer that cannot be read") from error
+            return WAITS[0]
         data = response.data if isinstance(response.data, dict) else {}
         code = str(data.get("error", ""))
         if response.status_code == 429 or code == "ratelimited":

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from bot.slack.desk import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
 from bot.slack.views.status import JobLine
 from handoff import events as ev
-from handoff.contracts import Attachment, Place, Request
+from handoff.contracts import Place, Request
 from handoff.engine import fold
 from handoff.job import Job
 from handoff.store.interface import Entry, StoreError
@@ -44,6 +44,9 @@ class MemoryDesk:
         self.requests.append((place, request, refusal))
         return True
 
+    async def turns_away(self, place: Place, bot: str) -> bool:
+        return self._fresh((f"{place.channel}/{bot}",))
+
     async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
         del place, ts
         return self.over.pop(user, "") if user in self.broke else None
@@ -52,16 +55,7 @@ class MemoryDesk:
         del team, channel, job
         return [f"{user}: nothing left"] if user in self.broke else []
 
-    async def reply(
-        self,
-        place: Place,
-        *,
-        user: str,
-        text: str,
-        attachments: tuple[Attachment, ...],  # noqa: ARG002  the protocol's, as below
-        ts: str,  # noqa: ARG002
-        dedupe: tuple[str, ...],
-    ) -> ReplyVerdict:
+    async def reply(self, place: Place, *, user: str, text: str, dedupe: tuple[str, ...]) -> ReplyVerdict:
         asked = next((each for each in self.open if each[0] == place and each[4] == user), None)
         if asked is None:
             if self._seen.issuperset(dedupe[:1]) and text in self.answers:
@@ -137,6 +131,7 @@ class MemoryDesk:
         user: str,  # noqa: ARG002
         good: bool,
         dedupe: tuple[str, ...],
-    ) -> None:
+    ) -> bool:
         if self._fresh(dedupe):
             self.thumbs.append((request, good))
+        return True

@@ -154,7 +154,7 @@ async def test_a_click_of_the_right_person_answers_once(scene: Scene) -> None:
     place = scene.place(ts)
     asked = await scene.post(place, question(*asking(scene, place, scene.ana.id)))
     await scene.ben.click("#general", asked, "answer:0")
-    await scene.told(scene.ben, notices.NOT_YOURS)
+    await scene.told(scene.ben, notices.NOT_ASKED)
     assert scene.desk.answers == []
     await scene.ana.click("#general", asked, "answer:1")
     assert scene.desk.answers == ["2026"]
@@ -213,6 +213,7 @@ async def test_slacks_own_stop_and_the_word_stop(scene: Scene) -> None:
 
 async def test_a_stop_with_nothing_to_stop_frees_the_session(scene: Scene) -> None:
     ts = await scene.ana.say("#general", "root")
+    await scene.ana.say("#general", "a reply", thread_ts=ts)
     channel = scene.workspace.channel_id("#general")
     await scene.app.client.agents_sessions_setStatus(channel_id=channel, thread_ts=ts, status="processing")
     await scene.ana.stop("#general", ts)
@@ -308,6 +309,16 @@ async def test_help_and_status_as_words(scene: Scene) -> None:
     assert scene.desk.requests == []
 
 
+@pytest.mark.parametrize("word", ["help", "status", "stop"])
+async def test_what_is_asked_outside_of_threads_is_answered_there(scene: Scene, word: str) -> None:
+    """A thread that has no reply yet would not show it."""
+    await scene.ana.say("#general", f"{scene.bot} {word}")
+    await scene.ana.say(scene.ana.dm, word)
+    for place in ("#general", scene.ana.dm):
+        told = await scene.workspace.until(lambda place=place: scene.ana.ephemerals(place))
+        assert [each.get("thread_ts") for each in told] == [None]
+
+
 async def test_every_subscribed_event_is_acknowledged_and_nothing_broken_gets_in(scene: Scene) -> None:
     events: list[dict[str, Any]] = [
         {"type": "message", "channel": "C1", "channel_type": "channel"},
@@ -341,6 +352,16 @@ async def test_a_fault_is_logged_without_anybodys_words(scene: Scene, caplog: py
     assert response.status == 500
     assert "StoreError: the store is away" in caplog.text
     assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["rate_limited", "server_error_before", "lost_reply"])
+async def test_that_it_was_received_is_said_although_slack_is_slow_to_take_it(scene: Scene, kind: Any) -> None:
+    scene.workspace.faults.add("reactions.add", kind)
+    scene.workspace.faults.add("chat.postEphemeral", "rate_limited")
+    ts = await scene.ana.say("#general", f"{scene.bot} compare the offers")
+    await scene.ana.say("#general", f"{scene.bot} help")
+    await scene.workspace.until(lambda: "eyes" in scene.reactions("#general", ts))
+    await scene.told(scene.ana, "Mention me again to ask for more")
 
 
 async def test_who_cannot_be_told_in_the_channel_is_told_directly(scene: Scene) -> None:

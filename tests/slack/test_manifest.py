@@ -36,6 +36,17 @@ def called_methods() -> set[str]:
     return named
 
 
+def test_no_post_lets_slack_unfurl_what_it_links_to() -> None:
+    posts = 0
+    for path in (ROOT / "bot" / "slack").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "chat_postMessage":
+                given = {word.arg: getattr(word.value, "value", None) for word in node.keywords}
+                assert (given.get("unfurl_links"), given.get("unfurl_media")) == (False, False), path
+                posts += 1
+    assert posts >= 3
+
+
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.stem)
 def test_slack_would_take_the_manifest(path: Path) -> None:
     schema = json.loads(path.read_text(encoding="utf-8"))

@@ -160,6 +160,15 @@ async def test_a_channel_that_we_left_is_a_fault_and_no_error(scene: Scene) -> N
     assert "no longer in that channel" in sent.fault
 
 
+async def test_a_block_that_slack_does_not_know_leaves_the_others(scene: Scene) -> None:
+    whole = {"type": "markdown", "text": "The whole answer."}
+    message = Outgoing("The whole", (whole, {"type": "of_tomorrow"}))
+    await scene.outbox.post(scene.claim, scene.place, "k", message)
+    (shown,) = scene.seen()
+    assert [block["type"] for block in shown["blocks"]] == ["markdown"]
+    assert shown["blocks"][0]["text"] == "The whole answer."
+
+
 async def test_blocks_that_slack_refuses_still_leave_the_text(scene: Scene) -> None:
     bad = Outgoing("The text", ({"type": "no_such_block"},))
     await scene.outbox.post(scene.claim, scene.place, "k", bad)
@@ -177,6 +186,17 @@ async def test_a_file_comes_once(scene: Scene, method: str) -> None:
     claim = await scene.taken_over()
     again = await scene.publisher.file(claim, scene.place, "f", artifact, b"PNG")
     assert again.ts == sent.ts
+
+
+async def test_a_files_name_and_title_show_what_is_there(scene: Scene) -> None:
+    artifact = Artifact(
+        id="0" * 64, name="r\u202efdp.csv", media_type="text/csv", size=3, about="<!here>\u200b a\nb" + "x" * 300
+    )
+    await scene.publisher.file(scene.claim, scene.place, "f", artifact, b"a,b")
+    (file,) = scene.seen()[0]["files"]
+    assert file["name"] == "rfdp.csv"
+    assert file["title"].startswith("\u2039!here\u203a a b")
+    assert len(file["title"]) == 150
 
 
 async def test_a_canvas_is_posted_as_a_link(scene: Scene) -> None:

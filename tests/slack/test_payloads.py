@@ -85,6 +85,18 @@ def test_what_is_no_persons_message_is_ignored(event: dict[str, Any]) -> None:
     assert isinstance(parse_message(message(**event), BOT), Ignored)
 
 
+def test_a_mention_by_another_bot_is_told_apart() -> None:
+    said = read(type="app_mention", subtype="bot_message", user=None, bot_id="B1", text=f"<@{BOT}> go on")
+    assert (said.by_bot, said.user, said.text) == (True, "B1", "go on")
+    assert not read(type="app_mention").by_bot
+    assert isinstance(parse_message(message(type="app_mention", user=BOT, bot_id="B0"), BOT), Ignored)
+
+
+def test_somebody_whose_id_begins_like_ours_is_somebody_else() -> None:
+    assert not read(text=f"<@{BOT}2> hello").mentioned
+    assert read(text=f"<@{BOT}|leadhand> hello").mentioned
+
+
 @pytest.mark.parametrize(
     ("event", "reason"),
     [

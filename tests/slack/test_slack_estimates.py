@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from bot.slack.views.answer import usage_words
 from bot.slack.views.card import plan_card
 from bot.slack.views.estimate import estimate_words
 from bot.slack.views.status import trace_timeline
@@ -83,3 +86,11 @@ def test_words_of_estimates() -> None:
     assert estimate_words(ESTIMATES[:1]) == "about 4.3k tokens, $0.02"
     assert estimate_words([Estimate(subtask="a", calls=1, tokens=20)]) == "about 100 tokens"
     assert estimate_words([Estimate(subtask="a", calls=1, tokens=880, cost=0.0004)]) == "about 900 tokens, $0.0004"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "words"),
+    [(1, "1 token"), (950, "950 tokens"), (1000, "1k tokens"), (12_345, "12.3k tokens"), (999_970, "1M tokens")],
+)
+def test_words_of_tokens(tokens: int, words: str) -> None:
+    assert usage_words(Usage(tokens_in=tokens)) == [words]

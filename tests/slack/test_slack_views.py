@@ -12,7 +12,7 @@ from bot.slack.views.answer import MARKDOWN_LIMIT, answer, answer_end, cited
 from bot.slack.views.card import card_title, plan_card
 from bot.slack.views.ending import cancelled, failed, refused, unreachable
 from bot.slack.views.home import app_home, help_message, start_job_modal
-from bot.slack.views.outgoing import Outgoing, button, seconds
+from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, moment, seconds, section, sections
 from bot.slack.views.question import choice_of, question, question_answered, question_dropped
 from bot.slack.views.status import JobLine, status_job, status_list, trace, trace_timeline
 from bot.workspace.blocks import check_message_blocks, check_view
@@ -273,7 +273,24 @@ def test_a_failure_names_step_reason_and_what_to_do() -> None:
     ask = ask_of(work("a", "error", reason="r"), failure=Failure("Do a", "no key", "Set one."), written=1002.0)
     shown = taken(failed(job_of(ask), ask))
     assert "*Step:* Do a\\n*Reason:* no key\\n*What you can do:* Set one." in shown
-    assert "*Failed:* Do a" in shown
+    assert "*Failed:*" not in shown, "the one part that there is was named"
+    assert "*Done:* Do b" in taken(failed(job_of(two := two_parts(ask)), two))
+
+
+def test_a_failure_names_the_files_that_could_not_be_had_and_what_nobody_can_do() -> None:
+    ask = ask_of(
+        work("a", "error", reason="r"), failure=Failure("Do a", "no key", ""), file_faults=("b.csv is too large.",)
+    )
+    assert ask.plan is not None
+    ask = replace(ask, plan=ask.plan.model_copy(update={"missing": ("read c.txt",)}))
+    shown = taken(failed(job_of(ask), ask))
+    assert "*Missing from the start:*\\n• `b.csv` is too large.\\n• nobody in the crew can read `c.txt`" in shown
+    assert ask.gaps[:2] == ask.out_of_reach
+
+
+def two_parts(ask: Ask) -> Ask:
+    done = work("b", "complete")
+    return replace(ask, work=MappingProxyType({**ask.work, "b": done}))
 
 
 def test_a_stop_leaves_a_report() -> None:
@@ -283,13 +300,16 @@ def test_a_stop_leaves_a_report() -> None:
     shown = taken(cancelled(job_of(ask), ask))
     assert "*Stopped* by <@U0000000A>." in shown
     assert "*Done:* Do a\\n*In progress:* Do b\\n*Left:* Do c" in shown
+    written = ask_of(work("a", "complete"), cancelled_by="U0000000A", failure=Failure("j", "s"))
+    assert "the answer was being written" in taken(cancelled(job_of(written), written))
+    assert "the answer" not in shown
     unplanned = ask_of(cancelled_by="U0000000A", failure=Failure("j", "s"))
     assert "No plan was made yet" in taken(cancelled(job_of(unplanned), unplanned))
 
 
 def test_status_lists_and_tells() -> None:
     lines = [JobLine(f"J{n}", "input_required", EVIL, "C1", 1.0) for n in range(30)]
-    assert "15 older jobs are not shown" in taken(status_list(lines))
+    assert "15 older jobs not shown" in taken(status_list(lines))
     assert "no jobs yet" in taken(status_list([]))
     ask = ask_of(work("a", "complete", started=1.0, ended=2.0), work("b", "in_progress", started=3.0))
     shown = taken(status_job(job_of(ask), 5.0))
@@ -298,6 +318,13 @@ def test_status_lists_and_tells() -> None:
 
 def log_of(*events: ev.Event) -> list[Entry]:
     return [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+
+
+def test_a_thumb_is_in_the_timeline() -> None:
+    asked = ev.RequestAdded(at=1.0, place=PLACE, request=Request(id="100.1", user="U0000000A", text="t", at=1.0))
+    thumb = ev.FeedbackGiven(at=3.0, request="100.1", user="U0000000A", good=False)
+    shown = trace_timeline(job_of(ask_of()), log_of(asked, thumb))
+    assert "+2.0s  U0000000A found the answer bad" in shown
 
 
 def test_a_timeline_is_short_and_readable() -> None:
@@ -316,7 +343,7 @@ def test_a_timeline_is_short_and_readable() -> None:
         f"Job {job.id}, 5 events",
         "    +0.0s  asked by U1: do it",
         "    +1.5s  a: analyst starts (attempt 1, fast)",
-        "    +3.0s  posted answer",
+        "    +3.0s  posted the outcome",
         "        ?  an entry that this version cannot read",
     ]
     many = log_of(*(ev.CancelRequested(at=float(n), user=EVIL) for n in range(500)))
@@ -327,8 +354,13 @@ def test_a_timeline_is_short_and_readable() -> None:
 
 
 def test_what_the_requester_is_told_alone_is_valid() -> None:
-    job = Job(place=Place(team="T1", channel="C0000000A", thread_ts="1.0"))
-    assert job.id in taken(unreachable(job, EVIL))
+    ask = answered()
+    job = job_of(ask)
+    for end in (*answer(job, ask, "m"), *answer(job, answered(answer="word " * 9000), "m")[:1]):
+        shown = taken(unreachable(job, EVIL, end))
+        assert f"/leadhand trace {job.id}" in shown
+        assert end.blocks[0] in unreachable(job, EVIL, end).blocks, "what the thread should have shown"
+        assert "feedback_buttons" not in shown, "they would be pressed in another thread"
 
 
 def test_home_help_and_window_are_valid() -> None:
@@ -403,6 +435,24 @@ def _texts(node: Any, kinds: set[str]) -> list[str]:
         own = [node["text"]] if node.get("type") in kinds else []
         return own + [text for each in node.values() for text in _texts(each, kinds)]
     return [text for each in node for text in _texts(each, kinds)] if isinstance(node, list) else []
+
+
+def test_a_paragraph_that_is_cut_leaves_no_code_open() -> None:
+    cut = section("x" * (SECTION_LIMIT - 20) + " `https://evil.com/a/b/c`")["text"]["text"]
+    assert "evil" not in cut
+    assert len(cut) <= SECTION_LIMIT
+
+
+def test_many_lines_take_as_many_paragraphs_as_they_need() -> None:
+    blocks = sections(f"{number} " + "x" * 400 for number in range(20))
+    assert len(blocks) == 3
+    assert [int(line.split()[0]) for block in blocks for line in block["text"]["text"].split("\n")] == list(range(20))
+    many = ask_of(*(work(f"s{n}", "error", title=f"{n} " + "y" * 100, reason="z" * 100) for n in range(20)))
+    assert "19 yyy" in taken(status_job(job_of(many), 5.0))
+
+
+def test_a_time_can_be_read_where_slack_does_not_show_it() -> None:
+    assert moment(1795294727.9) == "<!date^1795294727^{date_short_pretty} at {time}|2026-11-21 20:58 UTC>"
 
 
 def test_a_buttons_value_that_slack_would_refuse_is_a_bug() -> None:

@@ -24,6 +24,16 @@ def test_parts_end_at_paragraphs_and_say_that_more_follows() -> None:
     assert rejoined == "\n\n".join(paragraphs)
 
 
+def test_a_heading_stays_with_what_it_is_the_heading_of() -> None:
+    before, after = "word " * 30, "more " * 90
+    parts = split_answer(f"{before}\n\n# Large\n\n## Small\n\n{after}", limit=300)
+    assert parts[0] == before + CONTINUED
+    assert parts[1].startswith("# Large\n\n## Small\n\nmore ")
+    alone = split_answer(f"# Title\n\n{after}", limit=300)
+    assert alone[0].startswith("# Title\n\nmore more")
+    assert sum(part.count("more") for part in alone) == 90
+
+
 def test_a_long_fence_is_closed_and_opened_again() -> None:
     code = "\n".join(f"line_{number} = {number}\n" for number in range(200))
     parts = split_answer(f"Before\n\n```python\n{code}\n```\n\nAfter", limit=800)
@@ -51,7 +61,8 @@ def test_a_limit_too_small_is_refused() -> None:
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(
-        st.sampled_from(["word ", "x" * 300 + " ", "\n", "\n\n", "```\n", "\n```\n", "| a |\n", "|---|\n"]), max_size=60
+        st.sampled_from(["word ", "x" * 300 + " ", "# h\n\n", "\n", "\n\n", "```\n", "\n```\n", "| a |\n", "|---|\n"]),
+        max_size=60,
     ),
     st.integers(200, 900),
 )

@@ -35,6 +35,10 @@ HOSTILE = [
     "~~~\n```\n~~~\nhttps://evil.com <!here>\n```",
     "````\n```\n````\nhttps://evil.com",
     "```\n<!channel> <@U123>\n",
+    "<br>~~~\n```\n~~~\nhttps://evil.com\n```",
+    "~~~`\n```\n~~~\nhttps://evil.com\n```",
+    "x ~~" + "~" * 3000 + "x\n<br>~" + "~" * 998 + "!~~",
+    "x.co:1evil.com tel:1evil.com evil.com:80evil.com",
     "|a|b|\n|-|-|\n|`x | https://evil.com`|y|",
     "@channel @here @everyone",
     "https://good.com!.evil.com https://good.com@evil.com https://good.com\\@evil.com https://good.com.evil.com",
@@ -59,6 +63,7 @@ def test_hostile_text_neither_pings_nor_links(text: str, cleaner: Cleaner) -> No
     assert not CONTROL.search(done)
     bare = outside_code(done)
     assert "<" not in bare
+    assert "~~~" not in bare
     assert "evil" not in bare or not re.search(r"evil\w*[\\]?\.com|://", bare), bare
     assert "](" not in bare
     assert "]:" not in bare or cleaner is clean
@@ -80,6 +85,16 @@ def test_the_host_stays_visible() -> None:
     assert clean_markdown("See https://evil.com/a_b?c=1&d=2.") == "See `https://evil.com/a_b?c=1&d=2`."
     assert clean_markdown("[https://evil.com](https://evil.com)") == "`https://evil.com`"
     assert clean_markdown("![chart](https://evil.com/p.png)") == "chart (`https://evil.com/p.png`)"
+
+
+def test_a_call_to_everybody_is_told_and_not_made() -> None:
+    assert clean_markdown("Ask @here, not @hereabouts.") == "Ask `@here`, not @hereabouts."
+    assert clean("x@channel") == "x `@channel`"
+
+
+def test_code_stands_apart_from_what_is_before_it() -> None:
+    assert clean("a[good.com](https://evil.com)") == "a `good.com` (`https://evil.com`)"
+    assert clean_markdown("`x`[`y`](https://evil.com)") == "`x` `y` (`https://evil.com`)"
 
 
 def test_an_allowed_host_keeps_its_links() -> None:

@@ -15,6 +15,8 @@ FEEDBACK = "feedback"
 MAX_SOURCES = 8
 MARKDOWN_LIMIT = 11_900
 """A little below the 12,000 characters that Slack takes in the markdown blocks of one message."""
+_PREVIEW = 600
+"""Characters of it for notifications and screen readers."""
 _WORTH_TELLING = 1.1
 SURE = 80
 """How sure an answer is, 0 to 100, from which on it need not be said."""
@@ -28,12 +30,13 @@ def answer(job: Job, ask: Ask, model_label: str) -> list[Outgoing]:
     if ask.answer is None:
         raise ValueError(f"{ask.id} has no answer")
     parts = markdown_parts(ask.answer.strip() or "_The answer is empty._")
+    preview = clean(ask.answer[: 2 * _PREVIEW], limit=_PREVIEW) or "Answered."
     made = []
     for index, part in enumerate(parts):
         blocks: list[Block] = [{"type": "markdown", "text": part}]
         if index == len(parts) - 1:
             blocks += answer_end(job, ask, model_label)
-        made.append(Outgoing(text=clean(ask.answer, limit=600) or "Answered.", blocks=tuple(blocks)))
+        made.append(Outgoing(text=preview, blocks=tuple(blocks)))
     return made
 
 
@@ -57,7 +60,7 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
         blocks.append(section(f":warning: *Answered in part.* Missing:\n{lines}{more}"))
     if sources := cited(ask):
         blocks.append(context("Sources: " + " · ".join(clean(source, limit=200) for source in sources)))
-    blocks.append(context(context_line(ask, model_label)))
+    blocks.append(context(f"{context_line(ask, model_label)} · job {job.id}"))
     blocks.append(_feedback(job, ask))
     return blocks
 
@@ -92,11 +95,18 @@ def usage_words(usage: Usage) -> list[str]:
     tokens = usage.tokens_in + usage.tokens_out
     words = []
     if tokens:
-        thousands = f"{tokens / 1000:.1f}".removesuffix(".0")
-        words.append(f"{thousands}k tokens" if tokens >= 1000 else f"{tokens} tokens")
+        words.append(f"{_short(tokens)} {'token' if tokens == 1 else 'tokens'}")
     if usage.cost is not None and tokens:
         words.append(f"${usage.cost:.4f}" if usage.cost < 0.01 else f"${usage.cost:.2f}")
     return words
+
+
+def _short(number: int) -> str:
+    """950, 1.2k, 3.4M."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if round(number / size, 1) >= 1:
+            return f"{number / size:.1f}".removesuffix(".0") + unit
+    return str(number)
 
 
 def _feedback(job: Job, ask: Ask) -> Block:

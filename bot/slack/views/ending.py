@@ -10,7 +10,7 @@ from bot.slack.views.answer import usage_words
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
 from handoff.doubts import PLEASE_CHECK
 from handoff.job import Ask, Job
-from handoff.work import Work
+from handoff.work import SETTLED, Work
 
 _LISTED = 12
 
@@ -24,9 +24,9 @@ def failed(job: Job, ask: Ask) -> Outgoing:
     step, reason = clean(ask.failure.step, limit=200), clean(ask.failure.reason, limit=1200)
     lines = [":x: *I could not answer this.*", f"*Step:* {step}", f"*Reason:* {reason}"]
     if ask.failure.advice:
-        lines.append(f"*What you can do:* {clean(ask.failure.advice, limit=600)}")
-    blocks = [section("\n".join(lines)), *_progress(ask), *_unknown(ask)]
-    blocks.append(context(" · ".join([f"job {job.id}", *usage_words(ask.usage), _took(ask)])))
+        lines.append(f"*What you can do:* {clean(ask.failure.advice, limit=900)}")
+    progress = _progress(ask) if len(at_hand(ask)) > 1 else []
+    blocks = [section("\n".join(lines)), *_out_of_reach(ask), *progress, *_unknown(ask), _took(job, ask)]
     return Outgoing(text=f"I could not answer this. {step}: {reason}", blocks=tuple(blocks))
 
 
@@ -36,8 +36,9 @@ def cancelled(job: Job, ask: Ask) -> Outgoing:
     blocks = [section(f":octagonal_sign: *Stopped* by {who}."), *_progress(ask), *_unknown(ask)]
     if not ask.work:
         blocks.append(section("No plan was made yet, so no work was done."))
-    blocks.append(context(" · ".join([f"job {job.id}", *usage_words(ask.usage), _took(ask)])))
-    return Outgoing(text=f"Stopped by {who}.", blocks=tuple(blocks))
+    elif all(work.state in SETTLED for work in at_hand(ask)):
+        blocks.append(section("All parts had ended; the answer was being written."))
+    return Outgoing(text=f"Stopped by {who}.", blocks=(*blocks, _took(job, ask)))
 
 
 def refused(reason: str) -> Outgoing:
@@ -46,14 +47,17 @@ def refused(reason: str) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text),))
 
 
-def unreachable(job: Job, fault: str) -> Outgoing:
-    """For the requester alone: the end of a request whose thread cannot be written to any more."""
+def unreachable(job: Job, fault: str, end: Outgoing) -> Outgoing:
+    """For the requester alone: the end of a request whose thread cannot be written to any more.
+
+    `end` is what the thread should have shown, or its first part. Its buttons belong to the thread, and stay out.
+    """
     text = (
-        f"I could not post the end of your request in <#{job.place.channel}>: {clean(fault)}. "
-        f"What was done is kept: `/leadhand trace {job.id}`. "
-        "Invite me again and mention me in the thread to have it there."
+        f"I could not post this in <#{job.place.channel}>: {clean(fault)}. So here it is, for you alone; "
+        f"`/leadhand trace {job.id}` sends you every step."
     )
-    return Outgoing(text=text, blocks=(section(text),))
+    blocks = [block for block in end.blocks if block["type"] not in {"actions", "context_actions"}]
+    return Outgoing(text=text, blocks=(section(text), {"type": "divider"}, *blocks))
 
 
 def set_aside(job: str, step: str, reason: str, *, user: str, readable: bool) -> Outgoing:
@@ -84,6 +88,11 @@ def _progress(ask: Ask) -> list[Block]:
     return [section("\n".join(lines))] if lines else []
 
 
+def _out_of_reach(ask: Ask) -> list[Block]:
+    lines = [f"• {clean(what, limit=200)}" for what in ask.out_of_reach[:_LISTED]]
+    return [section("*Missing from the start:*\n" + "\n".join(lines))] if lines else []
+
+
 def _unknown(ask: Ask) -> list[Block]:
     """What was begun and may or may not have been carried out: people must look for themselves."""
     if not ask.unknown:
@@ -100,5 +109,6 @@ def _titles(ask: Ask, works: Sequence[Work]) -> str:
     return f"{named} and {len(works) - _LISTED} more" if len(works) > _LISTED else named
 
 
-def _took(ask: Ask) -> str:
-    return seconds((ask.ended or ask.written or ask.request.at) - ask.request.at)
+def _took(job: Job, ask: Ask) -> Block:
+    took = seconds((ask.ended or ask.written or ask.request.at) - ask.request.at)
+    return context(" · ".join([*usage_words(ask.usage), took, f"job {job.id}"]))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from bot.slack.text import plain
@@ -32,6 +33,17 @@ class Outgoing:
 def section(mrkdwn: str) -> Block:
     """A paragraph. The text is already cleaned."""
     return {"type": "section", "text": {"type": "mrkdwn", "text": _cut(mrkdwn, SECTION_LIMIT)}}
+
+
+def sections(lines: Iterable[str]) -> list[Block]:
+    """Lines below each other, in as many paragraphs as Slack's limit makes of them. They are already cleaned."""
+    paragraphs: list[str] = []
+    for line in lines:
+        if paragraphs and len(paragraphs[-1]) + 1 + len(line) <= SECTION_LIMIT:
+            paragraphs[-1] += f"\n{line}"
+        else:
+            paragraphs.append(line)
+    return [section(paragraph) for paragraph in paragraphs]
 
 
 def context(*lines: str) -> Block:
@@ -83,5 +95,21 @@ def seconds(duration: float) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
+def moment(at: float) -> str:
+    """A time (seconds since the epoch) in the reader's own zone; in UTC where Slack cannot show that."""
+    fallback = datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"<!date^{int(at)}^{{date_short_pretty}} at {{time}}|{fallback}>"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """1 file, 2 files."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    if len(text) <= limit:
+        return text
+    kept = text[: limit - 1]
+    if kept.count("`") % 2:  # code that is left open would set free the address in it
+        kept = kept[: kept.rindex("`")]
+    return kept + "…"

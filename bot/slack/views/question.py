@@ -13,6 +13,7 @@ from bot.slack.views.outgoing import (
     actions,
     button,
     context,
+    moment,
     section,
 )
 from handoff.doubts import OPTIONS, PLEASE_CHECK, Doubt
@@ -129,5 +130,4 @@ def question_dropped(work_title: str, asked_last: Question) -> Outgoing:
 
 def decision(user: str, text: str, at: float) -> str:
     """Who decided what, when; Slack shows the time in the reader's own zone."""
-    when = f"<!date^{int(at)}^{{date_short_pretty}} at {{time}}|at {int(at)}>"
-    return f":white_check_mark: {mention(user)} answered “{clean(plain(text, 300))}” {when}"
+    return f":white_check_mark: {mention(user)} answered “{clean(plain(text, 300))}” {moment(at)}"

@@ -11,7 +11,7 @@ from bot.slack.text import clean, mention, plain, visible
 from bot.slack.views.answer import usage_words
 from bot.slack.views.card import card_title, who
 from bot.slack.views.estimate import estimate_words, work_words
-from bot.slack.views.outgoing import Block, Outgoing, context, header, seconds, section
+from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, moment, seconds, section, sections
 from handoff import events as ev
 from handoff.contracts import Packed
 from handoff.job import Ask, Job
@@ -54,8 +54,7 @@ def job_line(line: JobLine) -> str:
     mark = ":warning:" if line.aside else _MARKS.get(line.state, ":grey_question:")
     words = f"set aside: {line.aside}" if line.aside else line.state.replace("_", " ")
     state = clean(plain(words, 160))
-    when = f"<!date^{int(line.updated)}^{{date_short_pretty}} {{time}}|{int(line.updated)}>"
-    return f"{mark} `{plain(line.job, 20)}` {clean(plain(line.title, 100))} · {state} · {when}"
+    return f"{mark} `{plain(line.job, 20)}` {clean(plain(line.title, 100))} · {state} · {moment(line.updated)}"
 
 
 def status_list(lines: Sequence[JobLine], trouble: str = "", left: Sequence[str] = ()) -> Outgoing:
@@ -66,7 +65,8 @@ def status_list(lines: Sequence[JobLine], trouble: str = "", left: Sequence[str]
         return Outgoing(text=text, blocks=(*ahead, section(text), *_left(left)))
     listed = [section(job_line(line)) for line in lines[:MAX_JOBS]]
     more = len(lines) - MAX_JOBS
-    note = "`/leadhand status JOB` tells more of one." + (f" {more} older jobs are not shown." if more > 0 else "")
+    older = f" {counted(more, 'older job')} not shown." if more > 0 else ""
+    note = f"`/leadhand status JOB` tells more of one.{older}"
     blocks = (header("Your jobs"), *ahead, *listed, *_left(left), context(note))
     return Outgoing(text=f"Your jobs: {len(lines)}", blocks=blocks)
 
@@ -87,8 +87,7 @@ def status_job(job: Job, now: float, left: Sequence[str] = ()) -> Outgoing:
         step, reason = clean(job.aside.step, limit=200), clean(job.aside.reason, limit=500)
         blocks.append(section(f":warning: *Set aside* at: {step}\n{reason}"))
     ask = job.latest
-    if lines := list(_subtasks(ask, now)):
-        blocks.append(section("\n".join(lines)))
+    blocks += sections(_subtasks(ask, now))
     blocks += _left(left)
     if words := usage_words(ask.usage):
         blocks.append(context(" · ".join(words)))
@@ -97,11 +96,11 @@ def status_job(job: Job, now: float, left: Sequence[str] = ()) -> Outgoing:
 
 def _subtasks(ask: Ask, now: float) -> Iterable[str]:
     for work in rows(ask)[:MAX_ROWS]:
-        took = work.duration if work.ended is not None else now - work.started if work.started is not None else 0.0
         why = f" · {clean(work.reason, limit=100)}" if work.reason else ""
         state = work.state.replace("_", " ")
+        took = f" · {seconds((work.ended or now) - work.started)}" if work.started is not None else ""
         cost = f" · {words}" if work.estimate is not None and (words := work_words(work)) else ""
-        yield f"• {clean(plain(title_of(ask, work), 110))} · {who(ask, work)} · {state} · {seconds(took)}{cost}{why}"
+        yield f"• {clean(plain(title_of(ask, work), 110))} · {who(ask, work)} · {state}{took}{cost}{why}"
 
 
 def trace_timeline(job: Job, entries: Sequence[Entry]) -> str:
@@ -122,7 +121,7 @@ def trace_timeline(job: Job, entries: Sequence[Entry]) -> str:
     if len(lines) > MAX_LINES:
         half = MAX_LINES // 2
         lines = [*lines[:half], f"{'':>9}  … {len(lines) - MAX_LINES} lines left out …", *lines[-half:]]
-    return visible("\n".join([f"Job {job.id}, {len(entries)} events", *lines]))
+    return visible("\n".join([f"Job {job.id}, {counted(len(entries), 'event')}", *lines]))
 
 
 def _decided(one: Decision) -> str:
@@ -143,9 +142,8 @@ def trace(job: Job, entries: Sequence[Entry], where: str, left: Sequence[str] = 
 
 
 def _plan_words(event: ev.PlanProposed) -> str:
-    count = len(event.plan.subtasks)
     expected = estimate_words(event.estimates)
-    words = f"plan of {count} subtask{'' if count == 1 else 's'}{f', {expected}' if expected else ''}"
+    words = f"plan of {counted(len(event.plan.subtasks), 'subtask')}{f', {expected}' if expected else ''}"
     for reason in event.reasons:
         words += f"; {reason}"
     for part in event.plan.missing:
@@ -171,6 +169,21 @@ def _answer_words(event: ev.AnswerWritten) -> str:
     return words + (f"; chose {event.chosen}: {event.why}" if event.chosen else "")
 
 
+_POSTED = {
+    "card": "the plan card",
+    "card_end": "the last state of the plan card",
+    "question": "a question",
+    "file": "a file",
+    "answer": "the outcome",
+}
+
+
+def _posted_words(event: ev.Posted) -> str:
+    kind = event.key.removeprefix(event.request + ":").partition(":")[0]
+    what = _POSTED.get(kind, kind)
+    return f"posted {what}" if event.ts else f"could not post {what}: {event.fault}"
+
+
 def _given(event: ev.Event) -> str:
     """How much of its budget a model was given, where it was asked; what was left out is a decision of its own."""
     pack = getattr(event, "pack", None)
@@ -182,7 +195,7 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
         case ev.RequestAdded():
             return f"asked by {event.request.user}: {event.request.text}" + (" (refused)" if event.refusal else "")
         case ev.AttachmentsFetched():
-            return f"{len(event.artifacts)} files read" + "".join(f"; {fault}" for fault in event.faults)
+            return f"{counted(len(event.artifacts), 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
         case ev.PlanProposed():
             return _plan_words(event)
         case ev.PlanRejected():
@@ -225,7 +238,7 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
             return f"{event.subtask}: not known whether it was done: {event.what} ({event.reason})"
         case ev.ConflictsJudged():
             told = "; ".join(f"{one.claim}: {one.verdict} ({one.reason})" for one in event.conflicts)
-            return f"{_level(event.within)}{len(event.conflicts)} possible contradictions judged: {told}"
+            return f"{_level(event.within)}{counted(len(event.conflicts), 'possible contradiction')} judged: {told}"
         case ev.MaterialReduced():
             lost = f"; left out: {'; '.join(event.left_out)}" if event.left_out else ""
             return f"{_level(event.within)}material condensed, round {event.round}, part {event.part}{lost}"
@@ -236,9 +249,10 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
         case ev.RequestFailed():
             return f"failed at {event.step}: {event.reason}"
         case ev.Posted():
-            key = event.key.removeprefix(event.request + ":")
-            return f"posted {key}" if event.ts else f"could not post {key}: {event.fault}"
+            return _posted_words(event)
         case ev.ToolReturned():
-            return f"{event.subtask}: a tool returned"
+            return f"{event.subtask}: a tool {'failed' if event.reply.get('failed') else 'returned'}"
+        case ev.FeedbackGiven():
+            return f"{event.user} found the answer {'good' if event.good else 'bad'}"
         case _:
             return ""
