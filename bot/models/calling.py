@@ -15,6 +15,7 @@ from bot.models.faults import Fault, fault_of
 from bot.models.prices import Prices
 from bot.models.reading import BadReplyError, Reading, Tokens
 from handoff.contracts import Usage
+from handoff.replies import sound
 from specialists.turns.dialogue import ModelCall, ModelError, Turn
 
 _log = logging.getLogger(__name__)
@@ -80,8 +81,11 @@ class Calling:
             if not timer.expired():
                 raise
             message = f"{self.who} did not answer within {call.deadline:g} seconds."
-            raise ModelError("timeout", message, transient=True, usage=tally.usage()) from None
+            raise ModelError(
+                "timeout", message, transient=True, usage=tally.usage(), tries=max(1, tally.attempts)
+            ) from None
         await self.prices.ready()
+        reading = replace(reading, text=sound(reading.text))
         if call.answer_schema is None:  # an answer in a schema is read and not kept, and its reader names its faults
             reading = _bounded(reading)
         return Turn(text=reading.text, calls=reading.calls, stop=reading.stop, usage=tally.usage())
@@ -90,6 +94,9 @@ class Calling:
         for number in range(1, self.limits.attempts + 1):
             try:
                 reading = await attempt(call, emitter)
+            except asyncio.CancelledError:
+                tally.add(Tokens())  # it was made, whatever cut it off
+                raise
             except Exception as error:
                 if error is emitter.listener_error:
                     raise
@@ -153,6 +160,10 @@ class _Tally:
 
     def add(self, tokens: Tokens) -> None:
         self._attempts.append(tokens)
+
+    @property
+    def attempts(self) -> int:
+        return len(self._attempts)
 
     def elapsed(self) -> float:
         return time.perf_counter() - self._began

@@ -25,6 +25,7 @@ OLLAMA = "http://127.0.0.1:11434"
 
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _CHOICES = ("anthropic", "openai", "ollama", "rehearsal")
+_FOUND_BY = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 _OLLAMA_PATIENCE = 0.5
 _LIST_PATIENCE = 3.0
 _PROBE_SECONDS = 30.0
@@ -61,9 +62,10 @@ async def choose_model(env: Mapping[str, str]) -> ChosenModel:
     wish = env.get("LEADHAND_MODEL", "").strip().lower()
     if wish and wish not in _CHOICES:
         raise ModelSettingsError(f"LEADHAND_MODEL is {wish!r}; it takes one of: {', '.join(_CHOICES)}.")
-    if wish == "anthropic" or (not wish and env.get("ANTHROPIC_API_KEY")):
+    found = {name for name in _FOUND_BY if env.get(name, "").strip()}
+    if wish == "anthropic" or (not wish and "ANTHROPIC_API_KEY" in found):
         return _anthropic(env)
-    if wish == "openai" or (not wish and (env.get("OPENAI_API_KEY") or env.get("OPENAI_BASE_URL"))):
+    if wish == "openai" or (not wish and found - {"ANTHROPIC_API_KEY"}):
         return await _openai(env)
     if wish != "rehearsal":
         ollama = await _ollama(env)

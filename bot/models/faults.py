@@ -61,22 +61,30 @@ def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
     if isinstance(error, BadReplyError):
         return Fault("bad_reply", f"{who} gave an unusable reply: {error}.", transient=True, retries=1)
     if isinstance(error, WireError):
-        return _of_status(_BY_CODE.get(error.code, 500), error.code, str(error), None, who)
+        return _of_status(_status_of(error.code), error.code, str(error), None, who)
     if isinstance(error, sdk.APIStatusError):
         code, said = _code_and_message(error.body)
         status = error.status_code
         if status < 400:
-            status = _BY_CODE.get(code, 500)
+            status = _status_of(code)
         return _of_status(status, code, said, _retry_after(error.response.headers), who)
     if isinstance(error, sdk.APITimeoutError) and _timed_out(error):
         return Fault("timeout", f"{who} did not answer in time.", transient=True, retries=_ALWAYS)
     if isinstance(error, sdk.APIConnectionError):
         why = str(error.__cause__ or error) or type(error.__cause__).__name__
-        return Fault("unavailable", f"{who} could not be reached ({why[:_SHOWN]}).", transient=True, retries=_ALWAYS)
+        text = f"{who} could not be reached ({why[:_SHOWN]}). Look at the network, and at the base URL."
+        return Fault("unavailable", text, transient=True, retries=_ALWAYS)
     if isinstance(error, sdk.APIError) and error.body is not None:
         code, said = _code_and_message(error.body)
-        return _of_status(_BY_CODE.get(code, 500), code, said, None, who)
+        return _of_status(_status_of(code), code, said, None, who)
     return _of_transport(error, who)
+
+
+def _status_of(code: str) -> int:
+    """The status of an error that came inside a reply. Gateways give the one that they got themselves as its code."""
+    if code.isascii() and code.isdigit() and 400 <= int(code[:9]) < 600:
+        return int(code)
+    return _BY_CODE.get(code, 500)
 
 
 def _timed_out(error: BaseException) -> bool:
@@ -106,7 +114,7 @@ def _of_transport(error: Exception, who: str) -> Fault:
 
 def _of_status(status: int, code: str, said: str, pause: float | None, who: str) -> Fault:
     """The table of HTTP statuses. `code` is the provider's error type or code, `said` its message."""
-    quoted = f": {said[:_SHOWN]}" if said else ""
+    quoted = f": {said[:_SHOWN].rstrip('. ')}" if said else ""
     if status == 402 or code in _QUOTA or "credit balance" in said:
         return Fault("quota", f"The {who} account has no credit left{quoted}. Add credit, then try again.", False)
     if status == 413 or code in _TOO_LONG or any(phrase in said.lower() for phrase in _TOO_LONG_PHRASES):
@@ -122,7 +130,11 @@ def _of_status(status: int, code: str, said: str, pause: float | None, who: str)
     if status in {409, 425} or (status >= 500 and status != 501):
         words = "is overloaded" if status in {503, 529} else "has a fault"
         return Fault("unavailable", f"{who} {words} ({status}){quoted}.", True, _ALWAYS, pause)
-    advice = " Look at LEADHAND_MODEL_FAST, _BALANCED and _DEEP, and at the base URL." if status == 404 else ""
+    advice = ""
+    if status == 404:
+        advice = " Look at LEADHAND_MODEL_FAST, _BALANCED and _DEEP, and at the base URL."
+    elif "support tools" in said.lower():
+        advice = " Name one that can call tools, by LEADHAND_MODEL_FAST, _BALANCED and _DEEP."
     return Fault("bad_request", f"{who} refused the request ({status}){quoted}.{advice}", transient=False)
 
 

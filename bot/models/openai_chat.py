@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.models.calling import Calling, Emitter, Limits
+from bot.models.chat_replies import collect, read
 from bot.models.connection import Connection
 from bot.models.openai_client import connect, post
 from bot.models.prices import Prices
-from bot.models.reading import BadReplyError, Reading, Tokens, json_object, tool_call, whole_count
+from bot.models.reading import Reading, Tokens, json_object
 from bot.models.strict_schema import strict_schema
 from handoff.contracts import Tier
-from specialists.turns.dialogue import Message, ModelCall, StopReason, Turn
+from specialists.turns.dialogue import Message, ModelCall, Turn
 
 if TYPE_CHECKING:
     import openai
 
-if TYPE_CHECKING:
-    pass
-
-_STOPS: dict[str, StopReason] = {
-    "stop": "end",
-    "tool_calls": "tool_use",
-    "function_call": "tool_use",
-    "length": "max_tokens",
-    "content_filter": "refused",
+_IN_WORDS = Path(__file__).with_name("schema_in_words.md")
+_REFUSALS = {
+    "max_tokens": re.compile("max_completion_tokens"),  # OpenAI's newer models know only that name
+    "max_completion_tokens": re.compile(r"tokens\W+is too large"),  # a small context, which is the server's limit then
+    "response_format": re.compile(r"response.?format|json.?schema|structured.?output|grammar", re.IGNORECASE),
+    "stream_options": re.compile(r"stream_options|include_usage"),
 }
+"""Fields that not every server takes, and how one says so."""
 
 
 class OpenAIChatModel:
@@ -56,7 +57,7 @@ class OpenAIChatModel:
         prices = Prices(self.tiers.values(), api_url=(base_url or "https://api.openai.com/v1") if public else "")
         self._calling = Calling(who, limits or Limits(), prices)
         self._connection = Connection(lambda: connect(api_key, base_url))
-        self._max_tokens_field = "max_tokens"
+        self._refused: dict[str, frozenset[str]] = {}
 
     @property
     def label(self) -> str:
@@ -85,30 +86,38 @@ class OpenAIChatModel:
 
     async def _attempt(self, call: ModelCall, emitter: Emitter) -> Reading:
         sdk, client = await self._connection.open()
-        try:
-            return await self._send(client, call, emitter)
-        except sdk.BadRequestError as error:
-            if self._max_tokens_field != "max_tokens" or "max_completion_tokens" not in str(error):
-                raise
-            # OpenAI's newer models know only this name, most local servers only the other.
-            self._max_tokens_field = "max_completion_tokens"
-            return await self._send(client, call, emitter)
-
-    async def _send(self, client: openai.AsyncOpenAI, call: ModelCall, emitter: Emitter) -> Reading:
-        wire = _wire(call, self.tiers[call.tier]) | {self._max_tokens_field: call.max_tokens}
-        if call.on_text is None:
-            return _read(json_object(await post(client, "/chat/completions", wire)))
-        wire["stream_options"] = {"include_usage": True}
-        async with await client.chat.completions.create(stream=True, **wire) as stream:
-            return _read(await _collect(stream, emitter))
+        model = self.tiers[call.tier]
+        while True:
+            without = self._refused.get(model, frozenset())
+            wire = _wire(call, model, without)
+            try:
+                return await _send(client, wire, emitter)
+            except (sdk.BadRequestError, sdk.UnprocessableEntityError) as error:
+                # What it refuses is learnt once, and said in another way from then on.
+                said = f"{error} {error.response.text}"
+                new = {name for name, words in _REFUSALS.items() if name in wire and words.search(said)}
+                if not new:
+                    raise
+                self._refused[model] = self._refused.get(model, frozenset()) | new
 
 
-def _wire(call: ModelCall, model: str) -> dict[str, Any]:
-    system = [{"role": "system", "content": call.system}] if call.system else []
-    wire: dict[str, Any] = {
-        "model": model,
-        "messages": system + [item for message in call.messages for item in _messages(message)],
-    }
+async def _send(client: openai.AsyncOpenAI, wire: dict[str, Any], emitter: Emitter) -> Reading:
+    if not wire.get("stream"):
+        return read(json_object(await post(client, "chat/completions", wire)))
+    async with await client.chat.completions.create(**wire) as stream:
+        return read(await collect(stream, emitter))
+
+
+def _wire(call: ModelCall, model: str, without: frozenset[str]) -> dict[str, Any]:
+    """The request, with another way for each field of `_REFUSALS` that it is to do `without`."""
+    instructions = call.system
+    wire: dict[str, Any] = {"model": model}
+    limit = "max_completion_tokens" if "max_tokens" in without else "max_tokens"
+    if limit not in without:
+        wire[limit] = call.max_tokens
+    if call.on_text is not None:
+        wire["stream"] = True
+        wire |= {} if "stream_options" in without else {"stream_options": {"include_usage": True}}
     if call.tools:
         wire["tools"] = [
             {
@@ -118,9 +127,19 @@ def _wire(call: ModelCall, model: str) -> dict[str, Any]:
             for tool in call.tools
         ]
     if call.answer_schema is not None:
-        schema = {"name": "answer", "schema": strict_schema(call.answer_schema), "strict": True}
-        wire["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return wire
+        schema = strict_schema(call.answer_schema)
+        if "response_format" in without:
+            instructions = f"{instructions}\n\n{_in_words(schema)}".strip()
+        else:
+            answer = {"name": "answer", "schema": schema, "strict": True}
+            wire["response_format"] = {"type": "json_schema", "json_schema": answer}
+    system = [{"role": "system", "content": instructions}] if instructions else []
+    return wire | {"messages": system + [item for message in call.messages for item in _messages(message)]}
+
+
+def _in_words(schema: dict[str, Any]) -> str:
+    words = _IN_WORDS.read_text(encoding="utf-8").strip()
+    return words.format(schema=json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
 
 
 def _messages(message: Message) -> list[dict[str, Any]]:
@@ -146,71 +165,3 @@ def _messages(message: Message) -> list[dict[str, Any]]:
         for reply in message.replies
     ]
     return [*replies, {"role": "user", "content": message.text}] if message.text or not replies else replies
-
-
-def _read(completion: dict[str, Any]) -> Reading:
-    tokens = _tokens(completion.get("usage"))
-    choices = completion.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    message = choice.get("message") or {}
-    stop = _STOPS.get(choice.get("finish_reason") or "")
-    if stop is None:
-        raise BadReplyError(f"it was cut short (finish reason {choice.get('finish_reason')!r})", tokens)
-    text = message.get("content") or ""
-    if message.get("refusal"):
-        return Reading(message["refusal"], (), "refused", tokens)
-    wished = [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
-    if stop in {"max_tokens", "refused"} or not (wished or stop == "tool_use"):
-        return Reading(text, (), stop, tokens)
-    if not wished:
-        raise BadReplyError("it announced a tool call and made none", tokens)
-    # Some servers finish a whole tool call with `stop`; only `length` says that it was cut.
-    calls = tuple(_call(call, tokens) for call in wished)
-    return Reading(text, calls, "tool_use", tokens)
-
-
-def _call(call: dict[str, Any], tokens: Tokens) -> Any:
-    function = call.get("function") or {}
-    return tool_call(str(call.get("id")), str(function.get("name")), function.get("arguments"), tokens)
-
-
-def _tokens(usage: Any) -> Tokens:
-    details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
-    return Tokens(
-        whole_count(usage, "prompt_tokens"),
-        whole_count(usage, "completion_tokens"),
-        whole_count(details, "cached_tokens"),
-        whole_count(details, "cache_write_tokens"),
-    )
-
-
-async def _collect(stream: Any, emitter: Emitter) -> dict[str, Any]:
-    """The whole completion of a stream, in the shape it has without one."""
-    text = ""
-    refusal = ""
-    calls: dict[int, dict[str, Any]] = {}
-    finish = None
-    usage: dict[str, Any] = {}
-    async for chunk in stream:
-        if chunk.usage is not None:
-            usage = chunk.usage.model_dump()
-        if not chunk.choices:
-            continue
-        finish = chunk.choices[0].finish_reason or finish
-        delta = chunk.choices[0].delta
-        refusal += delta.refusal or ""
-        for part in delta.tool_calls or ():
-            _add_call(calls, part)
-        if delta.content:
-            text += delta.content
-            await emitter.emit(delta.content)
-    message = {"content": text, "refusal": refusal, "tool_calls": list(calls.values())}
-    return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
-
-
-def _add_call(calls: dict[int, dict[str, Any]], part: Any) -> None:
-    call = calls.setdefault(part.index, {"id": "", "function": {"name": "", "arguments": ""}})
-    call["id"] = part.id or call["id"]
-    if part.function is not None:
-        call["function"]["name"] += part.function.name or ""
-        call["function"]["arguments"] += part.function.arguments or ""

@@ -21,12 +21,13 @@ def connect(api_key: str, base_url: str | None) -> tuple[Any, openai.AsyncOpenAI
 
 
 async def post(client: openai.AsyncOpenAI, path: str, wire: dict[str, Any]) -> bytes:
-    """The body of the reply to a request, as it came.
+    """The body of the reply to a request to that path below the client's address, as it came.
 
     The SDK's typed methods walk through every field of request and reply, which doubles the CPU time of a
     call, and what comes back is checked by us anyway.
     """
     import httpx2  # noqa: PLC0415 - the SDK brought it
 
-    response = await client.post(path, body=wire, cast_to=httpx2.Response)
+    # Given a path alone the SDK puts the address together from its pieces each time, which takes a third of its work.
+    response = await client.post(f"{client.base_url}{path}", body=wire, cast_to=httpx2.Response)
     return response.content

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bot.models.calling import Calling, Emitter, Limits
 from bot.models.connection import Connection
@@ -14,9 +14,6 @@ from bot.models.reading import BadReplyError, Reading, Tokens, WireError, json_o
 from bot.models.strict_schema import strict_schema
 from handoff.contracts import Tier
 from specialists.turns.dialogue import Message, ModelCall, Turn
-
-if TYPE_CHECKING:
-    pass
 
 _WHO = "OpenAI"
 
@@ -67,7 +64,7 @@ class OpenAIResponsesModel:
         _, client = await self._connection.open()
         wire = _wire(call, self.tiers[call.tier])
         if call.on_text is None:
-            return _read(json_object(await post(client, "/responses", wire)))
+            return _read(json_object(await post(client, "responses", wire)))
         async with await client.responses.create(stream=True, **wire) as stream:
             return _read(await _collect(stream, emitter))
 

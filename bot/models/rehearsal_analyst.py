@@ -6,9 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.models.rehearsal_brief import Brief, File
+from bot.models.rehearsal_brief import SUM, WORKED_OUT, Brief, File
 from bot.models.rehearsal_moves import Move, choice, fitted, give_up, hand_in, what_failed
-from bot.models.rehearsal_profile import Column, Table, best_fitting, category, measures, read_profile, time_column
+from bot.models.rehearsal_profile import (
+    Column,
+    Table,
+    best_fitting,
+    category,
+    is_timed,
+    measures,
+    read_profile,
+    time_column,
+)
 from bot.models.rehearsal_sql import Question, Rows, in_words, questions, read_rows, statements, unit_of
 from specialists.turns.dialogue import ToolCall, ToolReply, ToolSpec
 
@@ -16,8 +25,10 @@ History = Sequence[tuple[ToolCall, ToolReply]]
 
 _COUNTS = re.compile(r"\b(how many|number of|counts?)\b", re.IGNORECASE)
 _ALL = re.compile(r"\b(all|both|each|every)\b", re.IGNORECASE)
-_COURSE = re.compile(
-    r"\b(over time|trends?|course|develop\w*|month\w*|week\w*|dail?y|quarter\w*|year\w*|when)\b", re.IGNORECASE
+_OVERVIEW = re.compile(
+    r"\b(summar\w+|overview|describe|profile|explain|look at|"
+    r"what('s| is| does)? (in|this|these|it|the (file|data)))\b",
+    re.IGNORECASE,
 )
 _MOST_FILES = 4
 _MOST_MEASURES = 3
@@ -26,6 +37,9 @@ _MOST_MEASURES = 3
 def next_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -> Move:
     """What the analyst does after what it has seen so far."""
     text = " ".join([brief.objective, *brief.answers])
+    attached = any(file.is_table for file in brief.files)
+    if "calculate" in tools and not attached and (found := SUM.search(brief.objective)):
+        return _calculated(found[0], history)
     files = _files(brief)
     if isinstance(files, Move):
         return files
@@ -54,6 +68,17 @@ def next_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -> 
     return chart or _report(tables, asked, replies, history, text)
 
 
+def _calculated(sum_: str, history: History) -> Move:
+    """Plain arithmetic, worked out by the tool."""
+    replies = [reply for call, reply in history if call.name == "calculate"]
+    if not replies:
+        return Move((("calculate", {"code": sum_.replace("\u00d7", "*").replace("\u00f7", "/")}),))
+    if replies[-1].failed:
+        return give_up("confidence_too_low", f"It could not be worked out. {what_failed(replies)}")
+    said = f"{' '.join(sum_.split())} = {replies[-1].text.strip()}"
+    return hand_in(said, said, confidence=95)
+
+
 def _files(brief: Brief) -> list[File] | Move:
     """The tables that the task is about, or the question which."""
     tables = [file for file in brief.files if file.is_table]
@@ -63,9 +88,7 @@ def _files(brief: Brief) -> list[File] | Move:
         named = [file for file in tables if file.is_named_in(text)]
         if named:
             return named[:_MOST_FILES]
-    if len(tables) == 1 or any(
-        re.search(r"\b(all|both|each|every)\b", answer, re.IGNORECASE) for answer in brief.answers
-    ):
+    if len(tables) == 1 or any(_ALL.search(answer) for answer in brief.answers):
         return tables[:_MOST_FILES]
     if brief.answers:
         return tables[:1]
@@ -80,6 +103,8 @@ def _measures(table: Table, text: str, brief: Brief) -> list[Column] | Move:
         fitting = best_fitting(numbers, said)
         if fitting:
             return fitting[:_MOST_MEASURES]
+    if _OVERVIEW.search(text) and not brief.answers:
+        return numbers[:_MOST_MEASURES]
     if len(numbers) < 2 or _COUNTS.search(text):
         return [] if _COUNTS.search(text) else numbers
     if brief.answers:
@@ -106,7 +131,7 @@ def _chart(
     ]
     if not drawable:
         return None
-    question = max(drawable, key=lambda each: each.over_time) if _COURSE.search(text) else drawable[0]
+    question = max(drawable, key=lambda each: each.over_time) if is_timed(text) else drawable[0]
     kind = ("line", "bar") if question.over_time else ("bar", "column")
     wishes: dict[str, Any] = {
         "sql": question.sql,
@@ -129,6 +154,11 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def _about(table: Table) -> str:
+    names = ", ".join(column.name for column in table.columns)
+    return f"{table.file} has {table.rows:,} rows and {len(table.columns)} columns: {names}."
+
+
 def _rows(question: Question, replies: Mapping[str, ToolReply]) -> Rows | None:
     reply = replies.get(question.sql)
     return read_rows(reply.text) if reply is not None and not reply.failed else None
@@ -142,7 +172,7 @@ def _report(
     text: str,
 ) -> Move:
     blocks: list[str] = []
-    said: list[str] = []
+    said = [_about(table) for table in tables] if _OVERVIEW.search(text) else []
     for question in asked:
         rows = _rows(question, replies)
         if rows is None:
@@ -155,7 +185,7 @@ def _report(
         return give_up("confidence_too_low", f"The queries brought nothing. {failed}".strip())
     source = ", ".join(dict.fromkeys(table.file for table in tables))
     counted = "; ".join(f"{table.rows:,} rows of {table.file}" for table in tables)
-    method = f"Worked out with SQL from {counted}; the figures in the tables are those of the queries."
+    method = f"{WORKED_OUT} {counted}; the queries follow from the request's words, and all figures from them."
     trouble = f"\n\nWhat did not work: {failed}" if failed else ""
     head = "\n".join(f"- {statement}" for statement in said)
     doubtful = bool(failed) or any("Parse report:" in reply.text for _, reply in history)

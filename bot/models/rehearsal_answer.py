@@ -53,9 +53,14 @@ def _parts(results: str) -> list[_Part]:
     heads = list(_RESULT.finditer(results))
     ends = [head.start() for head in heads[1:]] + [len(results)]
     return [
-        _Part(head["title"], head["who"], int(head["confidence"]), _ASIDE.sub("", results[head.end() : end]).strip())
+        _Part(head["title"], head["who"], int(head["confidence"]), _raised(_ASIDE.sub("", results[head.end() : end])))
         for head, end in zip(heads, ends[: len(heads)], strict=True)
     ]
+
+
+def _raised(content: str) -> str:
+    """A content with its headings at the levels that they had before they were put below those of the message."""
+    return re.sub(r"^##(?=#+ )", "", content.strip(), flags=re.MULTILINE)
 
 
 def _ordered(parts: list[_Part], strategy: str) -> list[_Part]:

@@ -13,6 +13,18 @@ TABLES = {".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".parquet", 
 EARLIER_ANSWER = "The earlier answer in this thread:"
 """The line under which the planner hands an earlier answer on to a specialist."""
 
+HELP = "Say what the rehearsal can do"
+"""The task of the writer where somebody only says hello."""
+
+IN_FULL = "Answer this request in full sentences:"
+"""What the planner puts before a request that is too short to be a task."""
+
+SUM = re.compile(r"(?<![\w.-])\(*-?\d[\d.]*(?:\s*\)*\s*[-+*/\u00d7\u00f7]\s*\(*\s*-?\d[\d.]*\)*)+(?![\w-])")
+"""Plain arithmetic, such as `17 * 23`."""
+
+WORKED_OUT = "Worked out with SQL from"
+"""How the analyst's line on its method begins."""
+
 WHOLE_REQUEST = "The whole request, for context:"
 UNAVAILABLE = "(not available:"
 """How the note of a step that brought no result begins."""
@@ -71,7 +83,8 @@ class Brief:
     @property
     def objective(self) -> str:
         """The task without what is only there for context."""
-        return self.task.partition(WHOLE_REQUEST)[0].partition(EARLIER_ANSWER)[0].strip() or self.task
+        own = self.task.partition(WHOLE_REQUEST)[0].partition(EARLIER_ANSWER)[0].strip()
+        return own.removeprefix(IN_FULL).strip() or self.task
 
 
 def sections(text: str, headings: tuple[str, ...]) -> dict[str, str]:

@@ -8,6 +8,9 @@ from typing import Any
 
 from bot.models.rehearsal_brief import (
     EARLIER_ANSWER,
+    HELP,
+    IN_FULL,
+    SUM,
     WHOLE_REQUEST,
     File,
     read_files,
@@ -54,6 +57,12 @@ _SKILLS = {
 _BEYOND = re.compile(
     r"(please\s+)?(?P<verb>book|reserve|buy|phone|pay|hire)\s+(a|an|the|me|us|our|my|for)\b", re.IGNORECASE
 )
+_HELP = re.compile(
+    r"\W*(hi|hello|hey|hallo|help|good (morning|afternoon|evening)|what (can|do) you do|who are you|"
+    r"how does this work)\b[^?]{0,30}\W*",
+    re.IGNORECASE,
+)
+NO_WORDS = "put it into words: this is the rehearsal, no language model (ANTHROPIC_API_KEY and OPENAI_API_KEY give one)"
 _DONE = {
     "analyst": "States the figures asked for, taken from the file, with rows and period.",
     "researcher": "Every statement has the address it comes from.",
@@ -72,8 +81,15 @@ class _Asked:
     request: str
     crew: dict[str, str]
     files: tuple[File, ...]
+    lost: bool
+    """Whether a file could not be had."""
     earlier: str
     clauses: tuple[str, ...]
+
+    @property
+    def tables(self) -> list[File]:
+        """Those of its files that may be tables."""
+        return [file for file in self.files if file.is_table]
 
     def clauses_of(self, role: str) -> list[str]:
         """The clauses about a skill, with those that follow them and are about none."""
@@ -93,9 +109,18 @@ def make_plan(text: str) -> dict[str, Any]:
     if not asked.clauses:
         return {"goal": shortened(", ".join(missing), 30), "subtasks": [], "missing": missing}
     people = _people(asked.crew)
-    roles = [role for role in _roles(asked) if role in people]
+    wanted = _roles(asked)
+    missing += _unread(asked)
+    if not wanted:
+        return {"goal": shortened(asked.request, 30), "subtasks": [], "missing": missing}
+    roles = [role for role in wanted if role in people]
     if not roles:
         roles = [next(iter(people))] if people else []
+    if roles == ["writer"] and not asked.earlier:
+        if _HELP.fullmatch(asked.request):
+            asked = replace(asked, request=HELP)
+        else:
+            missing.append(NO_WORDS)
     if not roles:
         name = next(iter(asked.crew), "specialist")
         subtasks = [_subtask("task", name, asked, asked.request, (), "")]
@@ -125,6 +150,14 @@ def _covered(asked: _Asked) -> tuple[_Asked, list[str]]:
     return replace(asked, request=", ".join(rest), clauses=rest), [shortened(part, 12) for part in named]
 
 
+def _unread(asked: _Asked) -> list[str]:
+    """What the request brings with it and nobody can read, after "nobody in the crew can"."""
+    if asked.earlier:
+        return []
+    strange = [f"read {file.name}, which is no table by its name" for file in asked.files if not file.is_table]
+    return strange or (["do this without the file"] if asked.lost and not asked.files else [])
+
+
 def _read(text: str) -> _Asked:
     parts = sections(text, (*HEADINGS, _REPAIR))
     request = parts.get("Request", "") or text.strip()
@@ -134,6 +167,7 @@ def _read(text: str) -> _Asked:
         request=request,
         crew=crew,
         files=read_files(parts.get("Files", "")),
+        lost="Files that could not be read" in parts,
         earlier=parts.get("Earlier in this thread", ""),
         clauses=tuple(clauses) or (request,),
     )
@@ -153,10 +187,14 @@ def _people(crew: dict[str, str]) -> dict[str, str]:
 
 
 def _roles(asked: _Asked) -> list[str]:
-    """The skills that a request needs, in the order of the work."""
+    """The skills that a request needs, in the order of the work; none where it is about a file that nobody can read."""
     wanted = {role for role in _ROLES if asked.clauses_of(role)}
-    tables = [file for file in asked.files if file.is_table]
+    tables = asked.tables
     named = any(file.is_named_in(asked.request) for file in tables)
+    if _HELP.fullmatch(asked.request) and not tables:
+        return ["writer"]
+    if SUM.search(asked.request) and not tables:
+        return ["analyst"]
     if tables and not asked.earlier:
         # Who attaches a table wants something from it, unless the request is about the web alone.
         if named or wanted != {"researcher"}:
@@ -165,6 +203,8 @@ def _roles(asked: _Asked) -> list[str]:
         wanted.discard("analyst")
     if "researcher" in wanted and "analyst" in wanted and not _is_about_the_web(asked):
         wanted.discard("researcher")
+    if not wanted and not tables and _unread(asked):
+        return []
     if not wanted:
         wanted = (
             {"researcher"}
@@ -195,7 +235,7 @@ def _subtasks(asked: _Asked, roles: list[str], people: dict[str, str]) -> list[d
 
 def _analyses(asked: _Asked, specialist: str) -> list[dict[str, Any]]:
     """One analysis, or one for each file where several clauses each name one of their own."""
-    tables = [file for file in asked.files if file.is_table]
+    tables = asked.tables
     by_file = {
         file.name: [clause for clause in asked.clauses if file.is_named_in(clause)]
         for file in tables
@@ -240,7 +280,7 @@ def _subtask(
     if asked.earlier and role in {"writer", "reviewer", ""} and not after:
         intent += f"\n\n{EARLIER_ANSWER}\n{_last_answer(asked.earlier)}"
     if len(intent.split()) < 4:
-        intent = f"Answer this request in full sentences: {intent}"
+        intent = f"{IN_FULL} {intent}"
     title = shortened(re.sub(r"\s+", " ", objective), _TITLE_WORDS) or "Answer the request"
     return {
         "id": name,

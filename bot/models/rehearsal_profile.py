@@ -17,17 +17,28 @@ _VALUES = re.compile(r"(?:^|, )([^,()]+) \([\d,]+\)")
 _NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*)$")
 _TIME_NAMES = {"date", "month", "week", "quarter", "year", "day", "period", "time"}
 _NO_MEASURE = _TIME_NAMES | {"id", "nr", "no", "number", "zip", "code", "index", "phone", "key", "lat", "lon"}
+_PEOPLE = {"name", "person", "employee", "customer", "client", "user", "owner", "rep", "seller", "member", "player"}
+_TIMED = re.compile(
+    r"\b(over time|trends?|course|develop\w*|month\w*|week\w*|dail?y|days?|quarter\w*|year\w*|annual\w*|when)\b",
+    re.IGNORECASE,
+)
+_GROUPED = re.compile(
+    r"\b(?:by|per|each|which|what|every|pro|je|nach|par|por|"
+    r"(?:top|bottom|best|worst|largest|smallest)(?: \d+)?)\s+(\w+)",
+    re.IGNORECASE,
+)
 _NAMED = 2
 _ALIKE: tuple[frozenset[str], ...] = tuple(
     frozenset(stem(word) for word in group.split())
     for group in (
-        "sales revenue turnover income proceeds",
-        "cost costs expense expenses spend spending",
-        "units quantity qty volume pieces sold",
-        "customers clients accounts users subscribers",
-        "profit margin earnings",
+        "sales revenue turnover income proceeds umsatz",
+        "cost costs expense expenses spend spending kosten",
+        "units quantity qty volume pieces sold menge anzahl",
+        "customers clients accounts users subscribers kunde kunden",
+        "products articles goods produkt produkte artikel",
+        "profit margin earnings gewinn",
         "staff headcount employees people",
-        "region area territory country",
+        "region area territory country land",
         "plan tier package",
     )
 )
@@ -158,15 +169,39 @@ def categories(table: Table) -> list[Column]:
     return sorted((column for column in few if _groups(column, table.rows)), key=_distinct)
 
 
-def category(table: Table, text: str) -> list[Column]:
-    """Columns to group by, at most two: those that a text names, or a value of; else the one with the fewest values."""
+def is_timed(text: str) -> bool:
+    """Whether a text asks for the course of time."""
+    return bool(_TIMED.search(text))
+
+
+def values_in(column: Column, text: str) -> list[str]:
+    """The values of a column that a text names."""
+    if column.is_number or column.is_time:
+        return []
+    names = [value for value in column.values if len(value) > 1 and not value.endswith("…")]
+    return [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)]
+
+
+def named_category(table: Table, text: str) -> list[Column]:
+    """Columns to group by, at most two, that a text names, or some values of."""
     few = categories(table)
-    asked = " ".join(re.findall(r"\b(?:by|per|each|which|what|every)\s+(\w+)", text, re.IGNORECASE))
-    said = {word.casefold() for word in re.findall(r"[\w-]+", text)}
-    named = best_fitting(few, asked)
-    named += [column for column in few if any(value.casefold() in said for value in column.values)]
-    named += [column for column in few if fit(column, text) == _NAMED]
-    return list(dict.fromkeys(named))[:2] or best_fitting(few, text)[:1] or few[:1]
+    texts = [column for column in table.columns if not (column.is_time or column.is_number) and column.distinct > 1]
+    wide = list(dict.fromkeys([*few, *texts]))
+    asked = " ".join(_GROUPED.findall(text))
+    named = best_fitting(wide, asked)
+    if re.search(r"\bwho\b", text, re.IGNORECASE):
+        named += [column for column in wide if _PEOPLE & set(words(column.name))][:1]
+    named += [column for column in few if len(values_in(column, text)) > 1]
+    # "The basic plan" names one value, and is no question about all plans.
+    named += [column for column in wide if fit(column, text) == _NAMED and len(values_in(column, text)) != 1]
+    if not named and not is_timed(text):
+        named = [column for column in few if values_in(column, text)] or best_fitting(few, text)[:1]
+    return list(dict.fromkeys(named))[:2]
+
+
+def category(table: Table, text: str) -> list[Column]:
+    """The same; where a text names none, nor the course of time, the column with the fewest values."""
+    return named_category(table, text) or ([] if is_timed(text) else categories(table)[:1])
 
 
 def _groups(column: Column, rows: int) -> bool:

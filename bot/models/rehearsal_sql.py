@@ -7,11 +7,18 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from bot.models.rehearsal_brief import words
-from bot.models.rehearsal_profile import Column, Table, categories
+from bot.models.rehearsal_profile import Column, Table, categories, is_timed, named_category
+from bot.models.rehearsal_where import Where, where
 
 _RATES = {"rate", "ratio", "percent", "pct", "share", "price", "score", "age", "temperature", "rating", "margin"}
 _CHANGE = re.compile(
     r"\b(why|rise|rose|risen|fall|fell|drop\w*|grew|grow\w*|chang\w+|increas\w+|decreas\w+|declin\w+|driv\w+)\b",
+    re.IGNORECASE,
+)
+_WHICH = re.compile(r"^\W*(which|what|who)\b", re.IGNORECASE)
+_EXTREME = re.compile(r"\b(most|least|highest|lowest|largest|smallest|best|worst|biggest|peak)\b", re.IGNORECASE)
+_FEW = re.compile(
+    r"\b(?:top|first|best|largest|biggest|highest|(?P<low>bottom|last|worst|smallest|lowest))\s+(?P<number>\d{1,2})\b",
     re.IGNORECASE,
 )
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -19,6 +26,7 @@ _UNITS = {"eur": "EUR", "usd": "USD", "chf": "CHF", "gbp": "GBP", "pct": "%", "p
 _MOST = 25
 _MOST_PERIODS = 100
 _MOST_CAUSES = 3
+_TIED = 3
 _MONTHS, _YEARS = 62, 1830
 
 
@@ -26,7 +34,7 @@ _MONTHS, _YEARS = 62, 1830
 class Question:
     """One query: what it shows, its SQL, and which columns of its rows are labels and figures.
 
-    `over_time` says that rows are in order of time.
+    `over_time`: the rows are in order of time; `upward`: the lowest comes first. `most` rows are shown at most.
     """
 
     title: str
@@ -34,6 +42,8 @@ class Question:
     label: str
     figure: str
     over_time: bool = False
+    upward: bool = False
+    most: int = _MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,33 +65,38 @@ class _Figure:
 def questions(
     table: Table, chosen: list[Column], groups: list[Column], when: Column | None, text: str
 ) -> list[Question]:
-    """The queries that answer a task: by each category, over time, and what changed between the ends."""
+    """The queries that answer a task: by what it names, over time, and what changed between the ends.
+
+    Where it names nothing, the whole comes first, then the nearest category and the course of time.
+    """
     figures = _figures(chosen, text)
     picked = [f"{figure.sql()} AS {figure.name}" for figure in figures]
     if chosen:
         picked.append("count(*) AS row_count")
     what = " and ".join(in_words(figure.name) for figure in figures)
     first = figures[0].name
-    asked = [
-        Question(
-            f"{what} by {group.name}",
-            _select([group.sql, *picked], table, f"GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {_MOST}"),
-            group.name,
-            first,
-        )
-        for group in groups
-    ]
-    if when is not None:
-        period, unit = _period(when, text)
-        end = f"WHERE {when.sql} IS NOT NULL GROUP BY 1 ORDER BY 1 LIMIT {_MOST_PERIODS}"
-        sql = _select([f"{period} AS {unit}", *picked], table, end)
-        asked.append(Question(f"{what} by {unit}", sql, unit, first, over_time=True))
-        if asks_why(text):
-            causes = list(dict.fromkeys([*groups, *categories(table)]))[:_MOST_CAUSES]
-            asked += [_change(table, group, period, unit, figures[0]) for group in causes]
-    if asks_why(text):  # what changed comes before what there is
-        asked.sort(key=lambda question: not question.over_time and question.figure != "change")
-    return asked or [Question(what, _select(picked, table), first, first)]
+    rows = where(table, groups, when, text)
+    at = f", {rows.words}" if rows.words else ""
+    named, why = named_category(table, text), asks_why(text)
+    alone = not named and not is_timed(text) and not why
+    asked = [Question(f"{what}{at}", _select(picked, table, rows.clause()), first, first)] if alone or at else []
+    order, most = _order(text)
+    for group in groups:
+        sql = _select([group.sql, *picked], table, f"{rows.clause()}GROUP BY 1 ORDER BY 2 {order}, 1 LIMIT {most}")
+        asked.append(Question(f"{what} by {group.name}{at}", sql, group.name, first, False, order == "ASC", most))
+    if when is None or (rows.of_time and not is_timed(text)) or not (alone or why or is_timed(text) or not groups):
+        return asked
+    period, unit = _period(when, text)
+    end = f"{rows.clause(f'{when.sql} IS NOT NULL')}GROUP BY 1 ORDER BY 1 LIMIT {_MOST_PERIODS}"
+    sql = _select([f"{period} AS {unit}", *picked], table, end)
+    asked.append(Question(f"{what} by {unit}{at}", sql, unit, first, over_time=True))
+    if not why:
+        return asked
+    causes = named or list(dict.fromkeys([*groups, *categories(table)]))[:_MOST_CAUSES]
+    asked += [_change(table, group, period, unit, figures[0], rows) for group in causes]
+    # What changed comes before what there is; and where somebody asks which, that comes first.
+    ranks = {"change": 0 if named and _WHICH.search(text) else 2}
+    return sorted(asked, key=lambda question: ranks.get(question.figure, 1 if question.over_time else 3))
 
 
 def unit_of(figure: str) -> str:
@@ -99,6 +114,14 @@ def in_words(figure: str, *, bare: bool = False) -> str:
 def asks_why(text: str) -> bool:
     """Whether a task is about a change."""
     return bool(_CHANGE.search(text))
+
+
+def _order(text: str) -> tuple[str, int]:
+    """How groups are put in order, and how many are shown: those at the top, unless the lowest few are asked for."""
+    few = _FEW.search(text)
+    if few is None:
+        return "DESC", _MOST
+    return "ASC" if few["low"] else "DESC", max(1, min(_MOST, int(few["number"])))
 
 
 def _select(columns: list[str], table: Table, end: str = "") -> str:
@@ -127,7 +150,7 @@ def _period(when: Column, text: str) -> tuple[str, str]:
     return f"CAST(date_trunc('{unit}', {when.sql}) AS DATE)", unit
 
 
-def _change(table: Table, group: Column, period: str, unit: str, figure: _Figure) -> Question:
+def _change(table: Table, group: Column, period: str, unit: str, figure: _Figure, rows: Where) -> Question:
     first, last = (figure.sql(f"{period} = ({_select([f'{end}({period})'], table)})") for end in ("min", "max"))
     columns = [
         group.sql,
@@ -138,7 +161,7 @@ def _change(table: Table, group: Column, period: str, unit: str, figure: _Figure
     what = in_words(figure.name)
     return Question(
         f"change of {what} from the first to the last {unit}, by {group.name}",
-        _select(columns, table, f"GROUP BY 1 ORDER BY abs(change) DESC, 1 LIMIT {_MOST}"),
+        _select(columns, table, f"{rows.clause()}GROUP BY 1 ORDER BY abs(change) DESC, 1 LIMIT {_MOST}"),
         group.name,
         "change",
     )
@@ -185,17 +208,20 @@ def statements(question: Question, rows: Rows, text: str) -> list[str]:
     if not known:
         return []
     what = in_words(question.figure)
-    if len(rows.columns) == 2 or len(known) == 1:
-        return [f"{what[:1].upper()}{what[1:]}: {known[0][1]}."]
+    if question.label == question.figure:
+        at = question.title.partition(", ")[2]
+        return [f"{what[:1].upper()}{what[1:]}{f', {at}' if at else ' of all rows'}: {known[0][1]}."]
     if question.figure == "change":
         return [_changed_most(known, question)]
-    said = (
-        _over_time(known, what, question.label)
-        if question.over_time
-        else _by_group(known, what, question.label, sum(value for *_, value in figures if value is not None))
-    )
-    mentioned = {word.casefold() for word in re.findall(r"[\w-]+", text)}
-    return said + [f"{label}: {what} {cell}." for label, cell, _ in known if label.casefold() in mentioned]
+    if question.over_time:
+        said = _over_time(known, what, question.label)
+        return said[::-1] if _EXTREME.search(text) else said
+    named = [
+        f"{label}: {what} {cell}."
+        for label, cell, _ in known
+        if re.search(rf"(?<!\w){re.escape(label)}(?!\w)", text, re.IGNORECASE)
+    ]
+    return named + _by_group(known, what, question, sum(value for *_, value in figures if value is not None))
 
 
 def _over_time(known: list[tuple[str, str, Decimal]], what: str, unit: str) -> list[str]:
@@ -204,6 +230,8 @@ def _over_time(known: list[tuple[str, str, Decimal]], what: str, unit: str) -> l
     (start, start_cell, first), (end, end_cell, last) = known[0], known[-1]
     share = f" ({(last - first) / abs(first) * 100:+.1f} %)" if first else ""
     word = "rose" if last > first else "fell" if last < first else "stayed the same"
+    if len(known) == 1:
+        return [f"{what[:1].upper()}{what[1:]} in {start}: {start_cell}."]
     high = max(known, key=lambda each: each[2])
     low = min(known, key=lambda each: each[2])
     return [
@@ -212,14 +240,27 @@ def _over_time(known: list[tuple[str, str, Decimal]], what: str, unit: str) -> l
     ]
 
 
-def _by_group(known: list[tuple[str, str, Decimal]], what: str, label: str, whole: Decimal | int) -> list[str]:
+def _by_group(known: list[tuple[str, str, Decimal]], what: str, question: Question, whole: Decimal | int) -> list[str]:
+    """The ends of a list; of one that was cut off, the end that it begins with."""
     high = max(known, key=lambda each: each[2])
     low = min(known, key=lambda each: each[2])
-    share = f", {high[2] / whole * 100:.1f} % of all shown" if what.startswith("total") and whole > 0 <= low[2] else ""
-    return [
-        f"{high[0]} has the largest {what} by {label}: {high[1]}{share}.",
-        f"{low[0]} has the smallest: {low[1]}.",
-    ]
+    added = what.startswith(("total", "number")) and whole > 0 <= low[2]
+    share = f", {high[2] / whole * 100:.1f} % of all shown" if added and len(known) > 1 else ""
+    largest = f"{_who(known, high)} the largest {what} by {question.label}: {high[1]}{share}."
+    if high[2] == low[2]:
+        return [largest]
+    smallest = f"{_who(known, low)} the smallest"
+    if question.upward:
+        return [f"{smallest} {what} by {question.label}: {low[1]}."]
+    return [largest] if len(known) >= question.most else [largest, f"{smallest}: {low[1]}."]
+
+
+def _who(known: list[tuple[str, str, Decimal]], end: tuple[str, str, Decimal]) -> str:
+    """Those with that figure, with their verb."""
+    names = [label for label, _, value in known if value == end[2]]
+    if len(names) > _TIED:
+        return f"{len(names)} have"
+    return f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'}"
 
 
 def _changed_most(known: list[tuple[str, str, Decimal]], question: Question) -> str:

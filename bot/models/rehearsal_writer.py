@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from bot.models.rehearsal_brief import EARLIER_ANSWER, UNAVAILABLE, WHOLE_REQUEST, Brief, sentences, shortened, urls
+from bot.models.rehearsal_brief import EARLIER_ANSWER, HELP, UNAVAILABLE, WORKED_OUT, Brief, sentences, shortened, urls
 from bot.models.rehearsal_moves import Move, choice, fitted, hand_in, what_failed
 from specialists.turns.dialogue import ToolCall, ToolReply, ToolSpec
 
@@ -15,6 +16,10 @@ _VERB = re.compile(
     r"((that|this|it|them|all of it)\s+)?((up\s+)?(as|into)\s+)?((a|an|the)\s+)?",
     re.IGNORECASE,
 )
+_SUMMARY = re.compile(
+    r"\W*(please )?summari[sz]e( this| that| it| the)?( file| data| table| thread)?\W*", re.IGNORECASE
+)
+_HELP = Path(__file__).with_name("rehearsal_help.md")
 _FORM = re.compile(
     r"\s+(as|in|into)\s+((a|an|the)\s+)?((slack|word)\s+)?(document|docx|canvas|word|report)\W*$", re.IGNORECASE
 )
@@ -22,6 +27,8 @@ _FORM = re.compile(
 
 def next_move(brief: Brief, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]) -> Move:
     """What the writer does after what it has seen so far."""
+    if brief.objective == HELP:
+        return hand_in("What the rehearsal can do.", _HELP.read_text(encoding="utf-8").strip(), confidence=90)
     title = _title(brief)
     note = _compose(brief, title)
     published = [reply for call, reply in history if call.name == "publish_document"]
@@ -42,12 +49,14 @@ def next_move(brief: Brief, history: Sequence[tuple[ToolCall, ToolReply]], tools
     material = _material(brief)
     lead = _lead(material)
     summary = f"“{title}”, {len(note.split())} words. {' '.join(lead[:1])}".strip()
-    return hand_in(summary, note + trouble, confidence=75 if material and not failed else 30 if failed else 60)
+    return hand_in(summary, note + trouble, confidence=30 if failed else 75 if material else 60)
 
 
 def _title(brief: Brief) -> str:
     """What the task calls the text: its words after the verb, up to the first clause's end."""
     first = re.split(r"[.;\n,]", brief.objective.strip(), maxsplit=1)[0]
+    if _SUMMARY.fullmatch(first):
+        return "Summary"
     found = re.search(r"\b(write|draft|compose|prepare|make|create|publish)\b.*", first, re.IGNORECASE)
     bare = _FORM.sub("", _VERB.sub("", found[0] if found else first)).strip(" ?!:") or "Note"
     return bare[:1].upper() + shortened(bare, 10)[1:]
@@ -70,7 +79,7 @@ def _lead(material: Sequence[tuple[str, str]]) -> list[str]:
 def _prose(text: str) -> list[str]:
     """The sentences that say something: quotations count, addresses and headings do not."""
     plain = "\n".join(line.lstrip("> ") for line in text.splitlines())
-    return [each for each in sentences(plain) if not each.startswith("http") and len(each.split()) > 3]
+    return [each for each in sentences(plain) if not each.startswith(("http", WORKED_OUT)) and len(each.split()) > 3]
 
 
 def _compose(brief: Brief, title: str) -> str:
@@ -78,8 +87,7 @@ def _compose(brief: Brief, title: str) -> str:
     missing = [source for source, text in brief.notes if text.startswith(UNAVAILABLE)]
     blocks = [f"# {title}"]
     if not material:
-        asked = brief.objective.partition(WHOLE_REQUEST)[0].strip()
-        blocks.append(f"Asked for: {asked}")
+        blocks.append(f"Asked for: {brief.objective}")
         blocks.append("There is no material from earlier steps, and a rehearsal adds no words of its own.")
     lead = _lead(material)
     if lead:

@@ -17,7 +17,7 @@ from handoff.packs import Pack, Piece, pack
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 90.0
-MAX_TOKENS = 2048
+MAX_TOKENS = 4096
 REASON = 300
 """Characters of a reason that are kept."""
 SOURCE = 300

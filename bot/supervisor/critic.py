@@ -11,12 +11,13 @@ from bot.supervisor.replies import closed, json_object
 from bot.supervisor.synthesizer import describe as material
 from handoff.effects import ReviewAnswer
 from handoff.events import AnswerReviewed
+from handoff.headings import nested
 from handoff.job import Ask
 from handoff.packs import Pack
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 90.0
-MAX_TOKENS = 1024
+MAX_TOKENS = 4096
 MOST = 5
 FAULT = 300
 """Characters of a fault that are kept."""
@@ -72,4 +73,4 @@ def _flat(text: str) -> str:
 
 def describe(ask: Ask) -> Pack:
     """What the critic sees: what the synthesizer saw, and what it wrote."""
-    return material(ask, below=f"\n\n# Answer to review\n{ask.draft or ''}")
+    return material(ask, below=f"\n\n# Answer to review\n{nested(ask.draft or '')}")

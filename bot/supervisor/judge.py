@@ -10,13 +10,14 @@ from bot.supervisor.prompts import call_of
 from bot.supervisor.replies import closed, json_object
 from handoff.effects import JudgeResult
 from handoff.events import ResultJudged
+from handoff.headings import nested
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, beginnings
 from handoff.work import Candidate, Work
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 60.0
-MAX_TOKENS = 1024
+MAX_TOKENS = 4096
 MAX_FAULTS = 5
 HEADING = "# Result to judge"
 
@@ -76,16 +77,16 @@ def describe(ask: Ask, work: Work, candidate: Candidate) -> Pack:
         parts.append(f"Criterion: {work.subtask.done_when}")
     parts += [f"Doubt: {doubt}" for doubt in candidate.doubts]
     parts += [f"It says it lacks: {gap}" for gap in result.gaps]
-    text = f"\n## Summary\n{result.summary}\n\n## Content\n{result.content}"
+    text = f"\n## Summary\n{nested(result.summary)}\n\n## Content\n{nested(result.content)}"
     pieces = [Piece("the result", beginnings(text), weight=2)]
     if result.findings:
         said = "\n".join(
             f"- {one.message} (source: {one.source or 'none'}; sure: {one.confidence})" for one in result.findings
         )
-        pieces.append(Piece("its findings", (f"\n## Findings\n{said}", ""), weight=1))
+        pieces.append(Piece("its findings", (f"\n## Findings\n{nested(said)}", ""), weight=1))
     if result.evidence:
         said = "\n".join(result.evidence)
-        pieces.append(Piece("what its tools said", (f"\n## What its tools said\n{said}", "")))
+        pieces.append(Piece("what its tools said", (f"\n## What its tools said\n{nested(said)}", "")))
     return packed(ask, work, HEADING, parts, pieces)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from handoff.headings import nested
 from handoff.job import Ask
 from handoff.levels import below
 from handoff.packs import Pack, Piece, pack
@@ -22,5 +23,5 @@ def packed(ask: Ask, work: Work, heading: str, about: Sequence[str], pieces: Seq
     whole = [f"The request it is a part of: {' '.join(view.request.text.split())[:LONGEST]}"]
     if view.plan is not None:
         whole.append(f"The plan: {view.plan.goal}")
-    head = Piece("the brief, the request and the plan", ("\n".join([heading, *about, *whole]),))
+    head = Piece("the brief, the request and the plan", ("\n".join([heading, *map(nested, about), *whole]),))
     return pack([head, *pieces], view.terms.context.balanced)

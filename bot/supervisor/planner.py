@@ -11,6 +11,7 @@ from bot.supervisor.prompts import call_of
 from handoff.contracts import Artifact, Context, Member, Note, Usage
 from handoff.effects import MakePlan
 from handoff.events import PlanProposed, PlanRejected, RequestFailed
+from handoff.headings import nested
 from handoff.job import Ask, Job
 from handoff.packs import Pack, Piece, pack
 from handoff.planning.making import Allowance
@@ -18,7 +19,7 @@ from handoff.planning.plan_check import MAX_SUBTASKS, check, read_plan
 from specialists.turns.dialogue import Model, ModelError, Withheld
 
 DEADLINE = 120.0
-MAX_TOKENS = 4096
+MAX_TOKENS = 8192
 EARLIER = 1_200
 """Characters of each earlier answer in the thread that the planner is shown."""
 SHORT = 200
@@ -94,7 +95,7 @@ def describe(job: Job, ask: Ask, members: Sequence[Member], context: int, notes:
     `notes` is what a crew inside the crew is given with its subtask: it sees them in the place of the thread.
     Of a long thread what is oldest goes first; the request, the specialists and the files always stay.
     """
-    parts = ["# Request", ask.request.text.strip(), "", "# Specialists"]
+    parts = ["# Request", nested(ask.request.text), "", "# Specialists"]
     parts += [f"- {member.name}: {member.line}" for member in members]
     if files := _files(job, ask):
         parts += ["", "# Files", *(f"- {file.name} ({file.media_type}, {file.size} bytes)" for file in files)]
@@ -110,14 +111,15 @@ def describe(job: Job, ask: Ask, members: Sequence[Member], context: int, notes:
 
 
 def _note(note: Note) -> Piece:
-    forms = (note.text, note.text[:EARLIER], note.text[:SHORT])
+    text = nested(note.text)
+    forms = (text, text[:EARLIER], text[:SHORT])
     texts = dict.fromkeys(f"\n# Known: {note.source}\n{form}" for form in forms)
     return Piece(note.source, tuple(texts))
 
 
 def _earlier(ask: Ask, weight: int) -> Piece:
     end = ask.answer or (f"(no answer: {ask.failure.reason})" if ask.failure else "(no answer yet)")
-    asked = ask.request.text.strip()
+    asked, end = nested(ask.request.text), nested(end)
     whole = f"## Asked: {asked}\n{end[:EARLIER]}"
     short = f"## Asked: {asked[:SHORT]}\n{end[:SHORT]}"
     return Piece(f"asked before: {asked[:40]}", (whole, short, "") if len(short) < len(whole) else (whole, ""), weight)

@@ -26,7 +26,7 @@ from specialists.turns.dialogue import Model
 
 MEMBERS = 2
 """Of a crew inside the crew that a subtask takes, as a rule of thumb."""
-SHOWN = 70
+SHOWN = 120
 """Characters of what one specialist can do, where the crew is told to people."""
 
 
@@ -211,6 +211,7 @@ def _told(members: tuple[Member, ...]) -> str:
     """Each specialist and what it can do, in a few words."""
     told = []
     for member in members:
-        can = member.description.partition(" Cannot ")[0].rstrip(".")
-        told.append(f"{member.name} ({can[:SHOWN] + '…' if len(can) > SHOWN else can})")
+        can = member.description.partition(". ")[0].rstrip(".")
+        short = can if len(can) <= SHOWN else can[:SHOWN].rpartition(" ")[0] + "…"
+        told.append(f"{member.name} ({short[:1].lower()}{short[1:]})")
     return ", ".join(told)

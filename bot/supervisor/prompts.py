@@ -27,7 +27,10 @@ def call_of(
     on_text: Callable[[str], Awaitable[None]] | None = None,
     last: bool = False,
 ) -> ModelCall:
-    """The call of a role, which is told `text`. `appendix` goes on its prompt; the others are those of `ModelCall`."""
+    """The call of a role, which is told `text`. `appendix` goes on its prompt; the others are those of `ModelCall`.
+
+    `max_tokens` is for more than the reply: where a model thinks first, all providers count that in.
+    """
     return ModelCall(
         purpose=role,
         system=prompt(role) + appendix,

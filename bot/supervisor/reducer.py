@@ -13,7 +13,7 @@ from handoff.packs import Pack, Piece, pack
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 120.0
-LEAST_TOKENS = 512
+LEAST_TOKENS = 4096
 WORDS_PER_TOKEN = 0.6
 
 

@@ -10,12 +10,13 @@ from bot.supervisor.prompts import call_of
 from bot.supervisor.replies import closed, json_object
 from handoff.effects import RefineBrief
 from handoff.events import BriefRefined
+from handoff.headings import nested
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, beginnings
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 60.0
-MAX_TOKENS = 1024
+MAX_TOKENS = 4096
 LONGEST = 6_000
 """Characters of a new brief; a longer one is not taken."""
 HEADING = "# Brief to rewrite"
@@ -54,4 +55,4 @@ def describe(effect: RefineBrief, ask: Ask) -> Pack:
     if work.subtask.done_when:
         parts.append(f"Criterion: {work.subtask.done_when}")
     parts.append(f"For: {work.specialist}" + (f" ({member.description})" if member else ""))
-    return packed(ask, work, HEADING, parts, [Piece("the error", beginnings(f"Error: {effect.error}"))])
+    return packed(ask, work, HEADING, parts, [Piece("the error", beginnings(f"Error: {nested(effect.error)}"))])

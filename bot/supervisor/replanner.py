@@ -7,17 +7,18 @@ from typing import Any
 
 from bot.supervisor.prompts import call_of
 from bot.supervisor.replies import closed
-from handoff.changes.revising import touchable
 from handoff.contracts import Member
 from handoff.events import PlanRevised
+from handoff.headings import nested
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, pack
 from handoff.planning.revision import MAX_ADDED, read_revision
+from handoff.planning.upsets import touchable
 from handoff.work import SETTLED, Upset, Work
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 60.0
-MAX_TOKENS = 3072
+MAX_TOKENS = 6144
 HEADING = "# Plan under way"
 SUMMARY = 600
 """Characters of each result that the planner is shown."""
@@ -83,9 +84,9 @@ def describe(ask: Ask, upset: Upset, members: Iterable[Member]) -> Pack:
     Of results that are too long, the summary is cut.
     """
     free = touchable(ask, upset)
-    fixed = [HEADING, f"Asked: {ask.request.text.strip()}", f"Goal: {ask.plan.goal if ask.plan else ''}", ""]
+    fixed = [HEADING, f"Asked: {nested(ask.request.text)}", f"Goal: {ask.plan.goal if ask.plan else ''}", ""]
     said = "failed" if upset.cause == "failure" else "found"
-    fixed += ["# News", f"{upset.subtask} {said}: {upset.words}", "", "# Done or under way"]
+    fixed += ["# News", f"{upset.subtask} {said}: {nested(upset.words)}", "", "# Done or under way"]
     pieces = [Piece("the request", ("\n".join(fixed),))]
     live = [work for work in ask.own if not work.dropped]
     pieces += [_there(work) for work in live if work.subtask.id not in free]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from handoff.replies import json_in
+from handoff.replies import json_in, sound
 
 
 def json_object(text: str) -> dict[str, Any]:
     """The JSON object in a reply; empty where there is none."""
     try:
         value = json.loads(json_in(text))
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter: a reply nested a thousand levels deep
         return {}
-    return value if isinstance(value, dict) else {}
+    return sound(value) if isinstance(value, dict) else {}
 
 
 def closed(properties: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from handoff.work import Work
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 90.0
-MAX_TOKENS = 1024
+MAX_TOKENS = 4096
 REASON = 400
 
 

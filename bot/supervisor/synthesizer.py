@@ -15,6 +15,7 @@ from handoff.answering.material import line, whole
 from handoff.answering.reducing import Stage
 from handoff.contracts import Severity, Usage
 from handoff.events import AnswerWritten
+from handoff.headings import nested
 from handoff.job import Ask
 from handoff.packs import Pack, Piece, pack
 from handoff.work import Work
@@ -97,7 +98,7 @@ def describe(ask: Ask, *, ids: bool = False, below: str = "") -> Pack:
     plan = ask.plan
     if plan is None:
         raise ValueError("an answer cannot be written before there is a plan")
-    head = ["# Request", ask.request.text.strip(), "", "# Plan", f"{plan.goal} (strategy: {plan.strategy})"]
+    head = ["# Request", nested(ask.request.text), "", "# Plan", f"{plan.goal} (strategy: {plan.strategy})"]
     head += ["", "# Results"]
     at, lost = stage(ask), contents(ask)[1]
     results = _condensed(ask, at) if at.rounds else _whole(ask, ids=ids)
@@ -115,9 +116,9 @@ def _rest(ask: Ask, at: Stage) -> list[str]:
     rest: list[str] = []
     if conflicts := told(ask):
         rest += ["# Contradictions", "Show each with both sides, their sources and how sure the judgement is."]
-        rest += [*(f"- {disputes.line(conflict)}" for conflict in conflicts), ""]
+        rest += [*(f"- {nested(disputes.line(conflict))}" for conflict in conflicts), ""]
     if ask.gaps:
-        rest += ["# Gaps", *(f"- {gap}" for gap in ask.gaps), ""]
+        rest += ["# Gaps", *(f"- {nested(gap)}" for gap in ask.gaps), ""]
     if left_out := (*at.left_out, *ask.let_go)[:LEFT_OUT]:
         rest += ["# Left out for length", *(f"- {each}" for each in left_out), ""]
     if ask.plan is not None and ask.plan.instruction:
@@ -131,7 +132,7 @@ def repair(ask: Ask, faults: Sequence[str]) -> str:
         return ""
     lines = [f"- {fault}" for fault in faults]
     heading = "# Write it again with these mended, where the results bear them out"
-    return "\n\n" + "\n".join(["# Your last answer", ask.draft or "", "", heading, *lines])
+    return "\n\n" + "\n".join(["# Your last answer", nested(ask.draft or ""), "", heading, *lines])
 
 
 def _whole(ask: Ask, *, ids: bool) -> list[Piece]:
@@ -151,7 +152,7 @@ def _whole(ask: Ask, *, ids: bool) -> list[Piece]:
 def _condensed(ask: Ask, at: Stage) -> list[Piece]:
     """The notes in the place of the results; a source or file that they do not name stands below them."""
     pieces = [
-        Piece(note.source, (f"## {note.source}\n{note.text}", f"## {note.source}\n(left out for length)"))
+        Piece(note.source, (f"## {note.source}\n{nested(note.text)}", f"## {note.source}\n(left out for length)"))
         for note in at.notes
     ]
     pieces += [piece for work in ask.own if (piece := _findings(work)) is not None]
@@ -165,7 +166,7 @@ def _findings(work: Work) -> Piece | None:
         return None
     gravest = sorted(work.result.findings, key=lambda one: (-_GRAVITY.index(one.severity), -one.confidence))
     heading = f"## Findings: {work.subtask.title}"
-    told = [line(one) for one in gravest]
+    told = [nested(line(one)) for one in gravest]
     whole_list = "\n".join([heading, *told])
     few = "\n".join([heading, *(each[:LINE] for each in told[:GRAVEST]), "(and more)"])
     forms = (whole_list, few) if len(few) < len(whole_list) else (whole_list,)
@@ -176,7 +177,7 @@ def _result(work: Work, content: str, *, ids: bool) -> list[str]:
     result = work.result
     confidence = result.confidence if result else 0
     named = f"[{work.subtask.id}] " if ids else ""
-    lines = [f"## {named}{work.subtask.title} ({work.specialist}, confidence {confidence})", content]
+    lines = [f"## {named}{work.subtask.title} ({work.specialist}, confidence {confidence})", nested(content)]
     for small in _small_print(work):
         lines += ["", small]
     return lines
@@ -188,7 +189,7 @@ def _small_print(work: Work) -> list[str]:
         return []
     lines = []
     if sources := list(dict.fromkeys(finding.source for finding in result.findings if finding.source)):
-        lines.append("Sources: " + "; ".join(sources))
+        lines.append(nested("Sources: " + "; ".join(sources)))
     if result.artifacts:
         lines.append("Files: " + ", ".join(artifact.name for artifact in result.artifacts))
     return lines

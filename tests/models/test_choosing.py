@@ -65,6 +65,7 @@ MODELS = {
         ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "LEADHAND_MODEL": "openai"}, OpenAIResponsesModel, ""),
         ({"ANTHROPIC_API_KEY": "k", "LEADHAND_MODEL": " Rehearsal "}, RehearsalModel, "rehearsal (no language model)"),
         ({}, RehearsalModel, "rehearsal (no language model)"),
+        ({"ANTHROPIC_API_KEY": " ", "OPENAI_API_KEY": ""}, RehearsalModel, "rehearsal (no language model)"),
     ],
 )
 async def test_the_first_that_is_there(env: dict[str, str], kind: type, label: str) -> None:

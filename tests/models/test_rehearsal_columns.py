@@ -55,6 +55,11 @@ def test_measures_are_chosen_by_the_words(task: str, names: list[str]) -> None:
         ("which plan is best", ["Plan name"]),
         ("revenue in the north", ["region"]),
         ("revenue", ["Plan name"]),
+        ("revenue per month", []),
+        ("which month had the most revenue", []),
+        ("revenue of Basic per month", []),
+        ("revenue in the north by plan", ["Plan name"]),
+        ("compare Basic and Pro", ["Plan name"]),
     ],
 )
 def test_categories_are_chosen_by_the_words(task: str, names: list[str]) -> None:
@@ -78,9 +83,80 @@ def test_rows_are_read_and_told_exactly() -> None:
     assert rows is not None
     assert rows.as_markdown().splitlines()[2] == "| North | 30 | 3 |"
     assert statements(question, rows, "in the south?") == [
+        "South: total units 10.",
         "North has the largest total units by region: 30, 66.7 % of all shown.",
         "South has the smallest: 10.",
-        "South: total units 10.",
     ]
     assert read_rows("a | b\n1 | 2 | 3") is None
     assert read_rows("") is None
+
+
+def asked(text: str) -> list[Question]:
+    """The queries for a task about the table."""
+    return questions(TABLE, best_fitting(measures(TABLE), text), category(TABLE, text), time_column(TABLE, text), text)
+
+
+@pytest.mark.parametrize(
+    ("task", "titles"),
+    [
+        ("revenue by region", ["total revenue in EUR by region"]),
+        ("revenue per month", ["total revenue in EUR by month"]),
+        ("revenue", ["total revenue in EUR", "total revenue in EUR by Plan name", "total revenue in EUR by month"]),
+        ("how many rows by region", ["number of rows by region"]),
+        (
+            "revenue by region in March 2026",
+            [
+                "total revenue in EUR, in March 2026",
+                "total revenue in EUR by region, in March 2026",
+            ],
+        ),
+        (
+            "revenue of Basic by region in Q3 2025",
+            [
+                "total revenue in EUR, in Q3 2025, where Plan name is Basic",
+                "total revenue in EUR by region, in Q3 2025, where Plan name is Basic",
+            ],
+        ),
+        ("revenue by region since March 2026", ["total revenue in EUR by region"]),
+    ],
+)
+def test_what_is_asked_for_is_shown_and_nothing_else(task: str, titles: list[str]) -> None:
+    assert [question.title for question in asked(task)] == titles
+
+
+@pytest.mark.parametrize(
+    ("task", "condition"),
+    [
+        (
+            "revenue by region in March 2026",
+            "month >= DATE '2026-03-01' AND month < DATE '2026-03-01' + INTERVAL 1 MONTH",
+        ),
+        ("revenue by region in Q3 2025", "month >= DATE '2025-07-01' AND month < DATE '2025-07-01' + INTERVAL 3 MONTH"),
+        ("revenue by region in 2025", "month >= DATE '2025-01-01' AND month < DATE '2025-01-01' + INTERVAL 12 MONTH"),
+        ("revenue of the basic plan per month", "\"Plan name\" = 'Basic'"),
+    ],
+)
+def test_a_period_or_a_value_that_is_named_narrows_the_rows(task: str, condition: str) -> None:
+    assert all(condition in question.sql for question in asked(task))
+
+
+def test_the_first_and_the_last_few_are_as_many_as_asked_for() -> None:
+    (top,), (bottom,) = asked("top 2 regions by revenue"), asked("bottom 2 regions by revenue")
+    assert top.sql.endswith("ORDER BY 2 DESC, 1 LIMIT 2")
+    assert bottom.sql.endswith("ORDER BY 2 ASC, 1 LIMIT 2")
+    rows = read_rows("region | total_revenue_eur | row_count\nNorth | 10 | 3\nSouth | 30 | 2\n(2 rows)")
+    assert rows is not None
+    assert statements(top, rows, "") == [
+        "South has the largest total revenue in EUR by region: 30, 75.0 % of all shown."
+    ]
+    assert statements(bottom, rows, "") == ["North has the smallest total revenue in EUR by region: 10."]
+
+
+def test_counts_and_ties_are_told_by_group() -> None:
+    (question,) = asked("how many rows by region")
+    rows = read_rows("region | number_of_rows\nNorth | 3\nEast | 2\nSouth | 2\n(3 rows)")
+    assert rows is not None
+    assert statements(question, rows, "") == [
+        "North has the largest number of rows by region: 3, 42.9 % of all shown.",
+        "East and South have the smallest: 2.",
+    ]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot.models.rehearsal import RehearsalModel
+from bot.models.rehearsal_planner import NO_WORDS
 from handoff.contracts import Plan, Subtask
 from specialists.turns.dialogue import Message, ModelCall
 
@@ -40,6 +41,8 @@ async def planned(request: str, *files: str, crew: str = CREW, earlier: str = ""
         ("what does https://example.com/pricing promise?", [], "researcher"),
         ("draft a welcome note for new colleagues", [], "writer"),
         ("proofread this: The the cat sat.", [], "reviewer"),
+        ("what is 17 * 23?", [], "analyst"),
+        ("What can you do?", [], "writer"),
         ("why did churn rise in sales.csv, and draft a one-page note to the board", [SALES], "analyst writer"),
         (
             "why did churn rise in sales.csv, what do the vendors' pages promise about support, and draft the note",
@@ -99,8 +102,10 @@ async def test_a_follow_up_hands_the_earlier_answer_on() -> None:
     ("request_text", "who", "missing"),
     [
         ("book a table for two", "", ("book a table for two",)),
-        ("draft a welcome note, and buy a cake for the team", "writer", ("buy a cake for the team",)),
-        ("draft a note about the book on our shelf", "writer", ()),
+        ("draft a welcome note, and buy a cake for the team", "writer", ("buy a cake for the team", NO_WORDS)),
+        ("draft a note about the book on our shelf", "writer", (NO_WORDS,)),
+        ("translate 'good morning' into French", "writer", (NO_WORDS,)),
+        ("hello!", "writer", ()),
     ],
 )
 async def test_what_nobody_can_do_is_named_and_not_planned(
@@ -112,6 +117,36 @@ async def test_what_nobody_can_do_is_named_and_not_planned(
     assert [subtask.specialist for subtask in plan.subtasks] == who.split()
     assert plan.missing == missing
     assert not any("cake" in subtask.intent for subtask in plan.subtasks)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "files", "who", "missing"),
+    [
+        (
+            "what is the total revenue?",
+            ["- notes.txt (text/plain, 9 bytes)"],
+            "",
+            ("read notes.txt, which is no table",),
+        ),
+        ("total revenue by month", [], "", ("do this without the file",)),
+        (
+            "look up the price of tea",
+            ["- a.png (image/png, 9 bytes)"],
+            "researcher",
+            ("read a.png, which is no table",),
+        ),
+        ("what is the total?", [SALES, "- b.pdf (application/pdf, 9 bytes)"], "analyst", ("read b.pdf, which is no",)),
+    ],
+)
+async def test_a_file_that_nobody_can_read_is_named(
+    request_text: str, files: list[str], who: str, missing: tuple[str, ...]
+) -> None:
+    parts = [f"# Request\n{request_text}", CREW, "# Files that could not be read\n- x.csv is too large."]
+    text = "\n\n".join([*parts, *(["\n".join(["# Files", *files])] if files else [])])
+    call = ModelCall(purpose="planner", system="", messages=(Message(role="user", text=text),))
+    plan = Plan.model_validate_json((await RehearsalModel().reply(call)).text)
+    assert [subtask.specialist for subtask in plan.subtasks] == who.split()
+    assert [found.startswith(said) for found, said in zip(plan.missing, missing, strict=True)] == [True]
 
 
 async def test_a_plan_is_the_same_every_time() -> None:

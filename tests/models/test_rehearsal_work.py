@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.models.rehearsal import RehearsalModel
+from bot.models.rehearsal_brief import HELP
 from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result
 from specialists.registry import load_crew
 from specialists.runner import run
@@ -110,6 +111,27 @@ async def test_the_analyst_asks_which_file_and_goes_on_with_the_answer(tmp_path:
     outcome, _ = await work("analyst", "Total revenue by plan", tmp_path, context=[note], old=old, new=new)
     assert isinstance(outcome, Result)
     assert {finding.source for finding in outcome.findings} == {"new.csv"}
+
+
+async def test_the_analyst_tells_what_a_file_holds_without_asking_back(tmp_path: Path) -> None:
+    outcome, _ = await work("analyst", "What is in this file?", tmp_path, orders=ORDERS)
+    assert isinstance(outcome, Result)
+    assert "- orders.csv has 36 rows and 5 columns: day, region, plan, revenue, units." in outcome.content
+    assert "- Total revenue of all rows: 1242." in outcome.content
+
+
+async def test_plain_arithmetic_is_worked_out_by_the_tool(tmp_path: Path) -> None:
+    outcome, log = await work("analyst", "What is (17 + 3) * 23?", tmp_path)
+    assert isinstance(outcome, Result)
+    assert outcome.content == "(17 + 3) * 23 = 460"
+    assert len(log.outcomes) == 1
+
+
+async def test_a_greeting_is_told_what_works_without_a_language_model(tmp_path: Path) -> None:
+    outcome, _ = await work("writer", HELP, tmp_path)
+    assert isinstance(outcome, Result)
+    assert "without a language model" in outcome.content
+    assert "ANTHROPIC_API_KEY" in outcome.content
 
 
 @pytest.mark.parametrize("data", [b"", b"\x89PNG\r\n\x1a\n" + bytes(50)])

@@ -22,7 +22,7 @@ class Reply:
     """What a brain says. `cut_arguments` replaces the JSON of the first tool call (to cut it short).
 
     `stop` None stands for a reply without a stop reason. `cached` of the prompt tokens came from the cache.
-    `pause` is seconds between two events of a stream.
+    `pause` is seconds between two events of a stream. `raw` goes out as it is: a whole reply, or a stream's events.
     """
 
     text: str = ""
@@ -33,6 +33,7 @@ class Reply:
     cut_arguments: str | None = None
     piece: int = PIECE
     pause: float = 0.0
+    raw: dict[str, Any] | tuple[dict[str, Any], ...] | None = None
 
     def arguments(self) -> list[str]:
         """The JSON text of each call's arguments, as it goes over the wire."""
@@ -56,11 +57,15 @@ class Reply:
 
 def whole(request: WireRequest, reply: Reply) -> dict[str, Any]:
     """The reply as one JSON object."""
+    if isinstance(reply.raw, dict):
+        return reply.raw
     return {"anthropic": _anthropic, "responses": _responses, "chat": _chat}[request.api](request, reply)
 
 
 def stream(request: WireRequest, reply: Reply) -> Iterator[bytes]:
     """The reply as server-sent events."""
+    if isinstance(reply.raw, tuple):
+        return iter([*(_event(event) for event in reply.raw), b"data: [DONE]\n\n"])
     return {
         "anthropic": _anthropic_events,
         "responses": _responses_events,
