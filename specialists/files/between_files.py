@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from specialists.files.frontmatter import Page
+from specialists.files.frontmatter import Page, meant
 from specialists.turns import finish
 
 
@@ -49,12 +48,6 @@ def tool_names(page: Page) -> list[str] | None:
     if isinstance(value, list) and all(isinstance(name, str) for name in value):
         return list(value)
     return None
-
-
-def meant(word: str, known: Iterable[str]) -> str:
-    """The name that a wrong one is nearest to, as a question; empty where there is none."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def _check_fallback(name: str, page: Page, fallbacks: Mapping[str, object]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from specialists.files.between_files import tool_names
 from specialists.files.frontmatter import Page
 
 LINE_LIMIT = 240
@@ -23,14 +24,13 @@ def read(page: Page, description: str) -> tuple[str, tuple[str, ...]]:
     """
     can, cannot = _items(page, "can"), _items(page, "cannot")
     if can:
-        spelled = ", ".join(can) + "."
-        spelled = f"Can {spelled}"
+        spelled = f"Can {', '.join(can)}."
         description = f"{description} {spelled}" if description else spelled
     for item in sorted({one.casefold() for one in can} & {one.casefold() for one in cannot}):
         page.fault(f"it says that it can and that it cannot {item}; take one out", key="cannot")
     if cannot and _SAID_ALREADY.search(description):
         page.fault("the description says what it cannot do, and so does cannot; say it in one place", key="cannot")
-    for tool in page.values.get("tools") or ():
+    for tool in tool_names(page) or ():
         if tool in cannot:
             page.fault(f"it cannot {tool}, and has that tool; take one out", key="cannot")
     if cannot and len(description) + sum(len(one) + 2 for one in cannot) > LINE_LIMIT:

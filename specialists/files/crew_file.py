@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ import yaml
 from handoff.contracts import Tier
 from handoff.planning.making import MOST, Allowance
 from handoff.planning.routing import Files, Rule
-from specialists.files.frontmatter import Fault, Page
+from specialists.files.frontmatter import Fault, Page, meant, trouble
 from specialists.files.patterns import BadPattern, compiled, ways
 from specialists.toolkits.tool import Tool
 from specialists.turns import finish
@@ -70,9 +69,11 @@ def read(folder: Path, specialists: Iterable[str], tools: Mapping[str, Tool] = _
         return file
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or "it cannot be read"
-        text = f"the file is not valid YAML: {problem}; put patterns in single quotes"
+        text = f"the file is not valid YAML: {trouble(error, 'put patterns in single quotes')}"
         file.faults.append(Fault(file.path, mark.line + 1 if mark else 1, text))
+        return file
+    except RecursionError:
+        file.faults.append(Fault(file.path, 1, "the file is nested too deep"))
         return file
     if root is not None:
         _read(file, root, tuple(specialists), tools)
@@ -197,9 +198,8 @@ def _lent(file: CrewFile, node: yaml.Node, tools: Mapping[str, Tool]) -> tuple[s
         if name in finish.NAMES:
             file.fault(one, f"every specialist has {name}; take it out of tools")
         elif name and name not in tools:
-            near = difflib.get_close_matches(name, tools, n=1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            file.fault(one, f"unknown tool {name}{meant}; the tools are {', '.join(sorted(tools)) or 'none'}")
+            there = ", ".join(sorted(tools)) or "none"
+            file.fault(one, f"unknown tool {name}{meant(name, tools)}; the tools are {there}")
         elif name and tools[name].access != "read":
             file.fault(one, f"the tool {name} writes, and a specialist made for a job only reads; take it out")
         elif name in names:
@@ -225,9 +225,8 @@ def _specialists(file: CrewFile, node: yaml.Node, key: str, known: tuple[str, ..
     for one in nodes:
         name = _text(file, one, key)
         if name and name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            file.fault(one, f"there is no specialist {name}{meant}; there are {', '.join(sorted(known))}")
+            there = ", ".join(sorted(known))
+            file.fault(one, f"there is no specialist {name}{meant(name, known)}; there are {there}")
         elif name in names:
             file.fault(one, f"{key} names {name} twice; keep one")
         elif name:
@@ -258,9 +257,7 @@ def _mapping(file: CrewFile, node: yaml.Node, keys: tuple[str, ...], what: str) 
     for key_node, value in node.value:
         key = str(key_node.value)
         if key not in keys:
-            near = difflib.get_close_matches(key, keys, n=1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            file.fault(key_node, f"unknown key {key}{meant}; the keys are {', '.join(keys)}")
+            file.fault(key_node, f"unknown key {key}{meant(key, keys)}; the keys are {', '.join(keys)}")
         elif key in found:
             file.fault(key_node, f"the key {key} stands there twice; keep one")
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,12 @@ class Page:
         self.faults.append(Fault(self.path, line or self.lines.get(key, 1), text))
 
 
+def meant(word: str, known: Iterable[str]) -> str:
+    """The name that a wrong one is nearest to, as a question; empty where there is none."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
 def read(path: Path) -> Page:
     """Read a file. What is wrong with it is in `faults`; `values` and `body` hold what could be read."""
     page = Page(path)
@@ -65,7 +73,12 @@ def read(path: Path) -> Page:
 
 
 def _read_keys(page: Page, text: str) -> None:
-    loader = yaml.SafeLoader(text)
+    try:
+        loader = yaml.SafeLoader(text)
+    except yaml.YAMLError as error:
+        _no_yaml(page, error)
+        return
+    line = 2
     try:
         node = loader.get_single_node()
         if node is None:
@@ -81,9 +94,24 @@ def _read_keys(page: Page, text: str) -> None:
             page.values[key] = loader.construct_object(value_node, deep=True)
             page.lines[key] = line
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or "it cannot be read"
-        line = mark.line + 2 if mark else 2
-        page.fault(f"the front matter is not valid YAML: {problem}; put texts with a colon in quotes", line=line)
+        _no_yaml(page, error)
+    except ValueError as error:  # what looks like a date, and is none
+        page.fault(f"the value cannot be read ({str(error)[:60]}); put it in quotes", line=line)
+    except RecursionError:
+        page.fault("the front matter is nested too deep", line=line)
     finally:
         loader.dispose()
+
+
+def _no_yaml(page: Page, error: yaml.YAMLError) -> None:
+    mark = getattr(error, "problem_mark", None)
+    line = mark.line + 2 if mark else 2
+    page.fault(f"the front matter is not valid YAML: {trouble(error)}", line=line)
+
+
+def trouble(error: yaml.YAMLError, remedy: str = "put texts with a colon in quotes") -> str:
+    """What is wrong and what to do."""
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"the character U+{error.character:04X} may not stand in it; take it out"
+    problem = getattr(error, "problem", None) or "it cannot be read"
+    return f"{problem}; {'write spaces in its place' if repr(chr(9)) in problem else remedy}"

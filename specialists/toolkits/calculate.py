@@ -1,8 +1,10 @@
-"""Arithmetic and small programs, in a sandboxed Python (Monty) that reaches no file, network or clock of ours."""
+"""Arithmetic and small programs, in a sandboxed Python (Monty) that reaches no file and no network."""
 
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
+import re
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,6 +19,9 @@ _DEADLINE = 2.5
 _MEMORY = 64 * 1024 * 1024
 _PRINTED = 20_000
 _SHOWN = 4_000
+_LONG_FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
+_DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
+_DUSTY = 15
 
 
 class Calculate(BaseModel):
@@ -66,11 +71,31 @@ async def calculate(arguments: Calculate, _workbench: Workbench) -> ToolOutcome:
 
 def _told(value: Any, printed: str) -> str:
     try:
-        last = "" if value is None else str(value) if isinstance(value, str) else repr(value)
+        last = "" if value is None else str(value) if isinstance(value, str | dt.date | dt.time) else repr(value)
     except ValueError:  # Python refuses to write integers of more than 4,300 digits
         last = f"an integer of about {value.bit_length() * 30103 // 100000 + 1:,} digits"
-    parts = [_cut(printed.rstrip()), _cut(last)]
+    parts = [_cut(_readable(printed.rstrip())), _cut(_readable(last))]
     return "\n".join(part for part in parts if part) or "No value: end with an expression, or print."
+
+
+def _readable(text: str) -> str:
+    """The numbers without the dust of binary fractions, which would be copied: 110.00000000000001 is 110.0."""
+    return _LONG_FLOAT.sub(lambda found: _without_dust(found[0]), _DECIMAL.sub(r"\1", text))
+
+
+def _without_dust(number: str) -> str:
+    if _digits(number) < _DUSTY:
+        return number
+    for digits, most in ((15, 13), (13, 10)):  # what a rounding leaves, and what it leaves after many additions
+        short = repr(float(f"{float(number):.{digits}g}"))
+        if _digits(short) <= most:
+            return short
+    return number
+
+
+def _digits(number: str) -> int:
+    """How many digits matter."""
+    return len(number.partition("e")[0].replace(".", "").strip("-0"))
 
 
 def _mended(error: str, printed: str) -> str:

@@ -53,7 +53,7 @@ async def publish_document(arguments: PublishArguments, workbench: Workbench) ->
 
 async def _canvas(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
     # A picture in a canvas is loaded from its address by whoever looks: it stays a link.
-    text = _PICTURE.sub("[", arguments.markdown.strip()) + "\n"
+    text = _PICTURE.sub("[", _without_title(arguments.markdown.strip(), arguments.title)) + "\n"
     artifact = await workbench.keep(
         file_name(arguments.title, ".md"),
         text.encode("utf-8", "replace"),
@@ -62,6 +62,12 @@ async def _canvas(arguments: PublishArguments, workbench: Workbench) -> ToolOutc
         publish_as="canvas",
     )
     return _kept(artifact, "a canvas")
+
+
+def _without_title(text: str, title: str) -> str:
+    """The text without a first heading that repeats the title, which stands above it anyway."""
+    first, _, rest = text.partition("\n")
+    return rest.lstrip() if rest.strip() and first.lstrip("#").strip() == title.strip() and first[:1] == "#" else text
 
 
 async def _docx(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:

@@ -12,7 +12,7 @@ from docx.enum.style import WD_STYLE_TYPE
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml import OxmlElement, parse_xml
 from docx.oxml.ns import nsdecls, qn
-from docx.shared import Inches, Pt, RGBColor
+from docx.shared import Inches, Length, Pt, RGBColor
 from docx.text.paragraph import Paragraph
 from docx.text.run import Run
 
@@ -27,6 +27,9 @@ INDENT = 0.3
 """Inches that a level of a list or a quote is set in."""
 
 _HANGING = 0.24
+_LETTERS_ACROSS, _WIDEST, _LONGEST_WORD, _MARGINS = 84, 44, 30, 3
+"""Letters of the usual size that a line, a column, and a word in one have room for; and a cell's margins in letters."""
+
 _MONOSPACE = "Consolas"
 _INK, _BLUE, _GREY = RGBColor(0x1F, 0x2A, 0x37), RGBColor(0x05, 0x63, 0xC1), RGBColor(0x57, 0x60, 0x6A)
 _HEADING_SIZES = {1: 17, 2: 14, 3: 12, 4: 11, 5: 11, 6: 11}
@@ -96,6 +99,29 @@ def light_lines(table: Any) -> None:
     lines = "".join(f'<w:{side} w:val="single" w:sz="4" w:space="0" w:color="C4C9D1"/>' for side in sides)
     borders = parse_xml(f"<w:tblBorders {nsdecls('w')}>{lines}</w:tblBorders>")
     element(table).tblPr.insert_element_before(borders, "w:shd", "w:tblLayout", "w:tblCellMar", "w:tblLook")
+
+
+def share_out(table: Any, written: list[list[str]], width: Length) -> Length | None:
+    """Give each column of a table width by what is written in it, as equal ones would break words and numbers.
+
+    Returns:
+        The size that the text must have for its longest words to fit; None where the usual one does.
+    """
+    words, wishes = [], []
+    for column in zip(*written, strict=True):
+        longest = max(len(word) for text in column for word in text.split() or [""])
+        words.append(min(longest, _LONGEST_WORD) + _MARGINS)
+        wishes.append(max(words[-1], min(max(map(len, column)) + _MARGINS, _WIDEST)))
+    room = _LETTERS_ACROSS - sum(words)
+    extra = sum(wishes) - sum(words)
+    share = max(0.0, min(1.0, room / extra)) if extra else 0.0
+    letters = [word + share * (wish - word) for word, wish in zip(words, wishes, strict=True)]
+    table.autofit = False
+    for place, part in zip(table.columns, letters, strict=True):
+        place.width = Length(int(width * part / sum(letters)))
+        for cell in place.cells:
+            cell.width = place.width
+    return None if room >= 0 else Pt(max(7, 11 * _LETTERS_ACROSS // sum(words)))
 
 
 def repeat_as_header(row: Any) -> None:

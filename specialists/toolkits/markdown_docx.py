@@ -22,6 +22,7 @@ from specialists.toolkits import docx_parts as parts
 
 PAGE_WIDTH, PAGE_HEIGHT = Inches(6.5), Inches(8)
 _LINKABLE = re.compile(r"(https?|mailto):", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://[^\s<>\"]+[^\s<>\".,;:!?'\]]", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _ALIGNMENTS = {"right": WD_ALIGN_PARAGRAPH.RIGHT, "center": WD_ALIGN_PARAGRAPH.CENTER}
 
@@ -166,6 +167,8 @@ class _Writer:
         table = place.into.add_table(rows=len(rows), cols=len(rows[0].children))
         table.style = "Table Grid"
         parts.light_lines(table)
+        written = [[_plain(cell) for cell in row.children] for row in rows]
+        small = parts.share_out(table, written, PAGE_WIDTH)
         for number, (row, cells) in enumerate(zip(table.rows, rows, strict=True)):
             if number == 0:
                 parts.repeat_as_header(row)
@@ -175,6 +178,9 @@ class _Writer:
                 side = str(content.attrs.get("style", "")).partition("text-align:")[2]
                 paragraph.alignment = _ALIGNMENTS.get(side)
                 self._inline(content, paragraph, _Look(bold=number == 0))
+                linked = [run for link in paragraph.hyperlinks for run in link.runs]
+                for run in [*paragraph.runs, *linked] if small else ():
+                    run.font.size = small
                 if number == 0:
                     parts.shade_cell(cell, "E5E7EB")
         place.into.add_paragraph().paragraph_format.space_after = Pt(4)
@@ -203,7 +209,19 @@ class _Writer:
                 case "hardbreak":
                     _text(paragraph, "\n", look)
                 case _:
-                    _text(paragraph, node.content, look)
+                    self._bare(node.content, paragraph, look)
+
+    def _bare(self, text: str, paragraph: Paragraph, look: _Look) -> None:
+        """Text with the addresses that stand in it bare, as sources often do, made links."""
+        end = 0
+        for found in _ADDRESS.finditer(text) if look.link is None else ():
+            address = found[0]
+            if address.endswith(")") and address.count(")") > address.count("("):
+                address = address[:-1]  # the bracket is that of the sentence
+            _text(paragraph, text[end : found.start()], look)
+            _text(paragraph, address, replace(look, link=parts.add_link(paragraph, address)))
+            end = found.start() + len(address)
+        _text(paragraph, text[end:], look)
 
     def _link(self, node: SyntaxTreeNode, paragraph: Paragraph, look: _Look) -> None:
         address = str(node.attrs.get("href", ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import re
 from dataclasses import dataclass
 
@@ -21,6 +22,10 @@ _PLAIN = (
 
 # Characters that are not seen, or turn the order of what is seen: zero-width, bidi controls, tags.
 _UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+_CHARSET = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_HEAD = 4096
+# Python has these for other ends. The first two take minutes for what a page may hold.
+_NO_CHARSETS = {"punycode", "idna", "unicode-escape", "raw-unicode-escape", "undefined"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -57,16 +62,34 @@ def clean(text: str) -> str:
 def _from_html(page: Download) -> PageText:
     import trafilatura  # noqa: PLC0415  # most of a second to import, so only a fetch pays for it
 
-    html = _decoded(page) if page.charset else page.body  # without a charset, it finds out by itself
+    html = _decoded(page) if page.charset else _said_inside(page.body)
     text = trafilatura.extract(html, url=page.url, output_format="markdown", include_links=True, include_comments=False)
     about = trafilatura.extract_metadata(html, default_url=page.url)
     title = " ".join((about.title or "").split()) if about else ""
     return PageText(clean(title)[:300], clean(text or trafilatura.html2txt(html)))
 
 
+def _said_inside(body: bytes) -> str | bytes:
+    """The page as text by its own word on its charset, or as UTF-8; left as it is for the extractor to guess."""
+    said = _CHARSET.search(body[:_HEAD])
+    with contextlib.suppress(LookupError, UnicodeDecodeError):
+        name = _codec(said[1].decode("ascii")) if said else "utf-8"
+        # As browsers do: pages that say Latin-1 mean Windows-1252, and UTF-16 cannot be said in ASCII.
+        name = {"iso8859-1": "cp1252", "ascii": "cp1252"}.get(name, "utf-8" if name.startswith("utf-16") else name)
+        return body.decode(name, errors="replace" if said else "strict")
+    return body
+
+
+def _codec(charset: str) -> str:
+    """Python's name for a charset. Raises `LookupError` for one that no page is written in."""
+    name = codecs.lookup(charset).name
+    if name in _NO_CHARSETS:
+        raise LookupError(f"{charset} is no charset of pages")
+    return name
+
+
 def _decoded(page: Download) -> str:
     try:
-        charset = codecs.lookup(page.charset or "utf-8").name
-        return page.body.decode(charset, errors="replace")
+        return page.body.decode(_codec(page.charset or "utf-8"), errors="replace")
     except LookupError:  # an unknown charset, or one that is no text encoding at all
         return page.body.decode("utf-8", errors="replace")

@@ -90,8 +90,7 @@ async def _ddgs(query: str, count: int, settings: SearchSettings) -> list[Any]:
         except DDGSException as error:
             if str(error) == "No results found.":
                 return []
-            text = f"The search engines did not answer ({type(error).__name__}). Try again or use other words."
-            raise SearchFailed(text) from error
+            raise SearchFailed("The search engines did not answer. Try again or use other words.") from error
 
     try:
         return await in_thread(ask, settings.timeout)

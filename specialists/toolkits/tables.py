@@ -15,7 +15,8 @@ from specialists.toolkits.child import run_child
 from specialists.toolkits.tabular.cells import shown, typed
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
-_EXTENSIONS = {".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".xls", ".ods"} | {".parquet", ".pq"}
+_PARQUET = {".parquet", ".pq"}
+_EXTENSIONS = {".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".xls", ".ods"} | _PARQUET
 _EXTENSIONS |= {".json", ".jsonl", ".ndjson"}
 _RESERVED = (
     "all analyse analyze and any array as asc between by case cast check collate column constraint create cross "
@@ -33,7 +34,8 @@ _FAILURES = {
     "time": "That took longer than 20 s and was stopped. Filter or aggregate earlier.",
     "cpu": "That took too much processor time (10 s to read, 5 s to query) and was stopped. "
     "Attach fewer rows or columns; filter or aggregate earlier, avoid cross joins.",
-    "crash": "Reading that ran out of memory or broke the reader. Try fewer rows or columns, or save the file as CSV.",
+    "crash": "Reading that ran out of memory or broke the reader. Try fewer rows or columns (in a workbook, "
+    "delete stray cells far from the table), or save it as CSV.",
     "too_much": "That gave more than can be passed on. Select fewer columns, or LIMIT the rows.",
 }
 
@@ -123,7 +125,7 @@ async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> Rows
     types = answer["types"]
     rows = tuple(tuple(typed(cell, kind) for cell, kind in zip(row, types, strict=True)) for row in answer["rows"])
     gaps = tuple(answer["faults"]) + tuple(f"Not read: {line}" for line in answer["refused"])
-    sources = tuple(dict.fromkeys(artifact.name for artifact in wanted))
+    sources = tuple(dict.fromkeys(answer["read"]))
     return Rows(tuple(answer["columns"]), tuple(types), rows, answer["total"], gaps, sources)
 
 
@@ -173,9 +175,10 @@ async def _ask(
         path = await workbench.path(artifact)
         size = path.stat().st_size
         if size > _LARGEST:
+            smaller = "" if path.suffix.lower() in _PARQUET else ", or save it as Parquet"
             raise QueryFailed(
                 f"{artifact.name} has {size / 2**20:.0f} MB; the limit is {_LARGEST // 2**20} MB. "
-                "Attach fewer rows or columns, or save it as Parquet."
+                f"Attach fewer rows or columns{smaller}."
             )
         files.append({"path": str(path), "name": artifact.name, "table": name})
     request = {"files": files, "taken": list(tables), "sql": sql, "most": most}

@@ -66,6 +66,11 @@ FAULTS = {
     "unknown key": ("rule: []", "1: unknown key rule (did you mean rules?)"),
     "key twice": ("critic: no\ncritic: no", "2: the key critic stands there twice"),
     "bad yaml": ("rules: [", "1: the file is not valid YAML"),
+    "nested": ("rules: " + "[" * 600 + "]" * 600, "1: the file is nested too deep"),
+    "a tab": (
+        "rules:\n\t- x",
+        "2: the file is not valid YAML: found character '\\t' that cannot start any token; write",
+    ),
     "no list": ("rules: x", "1: rules must be a list"),
     "no rule": ("rules:\n- x", "2: a rule is not a list of `key: value` lines"),
     "no name": ("rules:\n- {to: a, when: [x]}", "2: the rule has no name"),

@@ -70,8 +70,21 @@ async def test_charsets_are_read_and_unseen_characters_dropped() -> None:
     assert "Käse" in (await read("Käse".encode("latin-1"), "text/plain; charset=iso-8859-1")).text
     assert "Käse" in (await read("Käse", "text/plain; charset=no-such")).text
     assert "base64" in (await read("base64", "text/plain; charset=base64")).text
+    head, body = "<meta charset=iso-8859-1><title>Café</title>", "Déjà vu, voilà. " * 30
+    page = f"<html><head>{head}</head><body><p>{body}</p></body></html>"
+    told = await read(page.encode("latin-1"), "text/html")
+    assert "Title: Café" in told.text
+    assert "Déjà vu, voilà." in told.text
     hidden = "a\u200bb\u202ec\U000e0041d\x00e"
     assert "abcde" in (await read(hidden, "text/plain")).text
+
+
+async def test_a_charset_that_takes_minutes_to_read_is_none() -> None:
+    slow = b"a" * 200_000 + b"-" + b"zz9" * 200_000
+    start = time.monotonic()
+    assert (await read(slow, "text/plain; charset=punycode")).text
+    assert (await read(b"<html><meta charset=punycode><p>" + slow, "text/html")).text
+    assert time.monotonic() - start < 8
 
 
 @pytest.mark.parametrize(

@@ -96,10 +96,12 @@ def test_more_series_than_colours_are_cut_to_the_largest() -> None:
     [
         (12000, 50000, "12,000"),
         (1_200_000, 3_000_000, "1.2M"),
+        (-1_200_000, 3_000_000, "\N{MINUS SIGN}1.2M"),
         (0, 3_000_000, "0"),
         (2.5e9, 3e9, "2.5B"),
         (-0.25, 1, "\N{MINUS SIGN}0.25"),
         (0.00002, 0.00005, "2e-05"),
+        (2e300, 4e300, "2e+300"),
     ],
 )
 def test_ticks_read_well(value: float, largest: float, text: str) -> None:
@@ -114,10 +116,24 @@ def test_ticks_read_well(value: float, largest: float, text: str) -> None:
         (42, 50, "", "42"),
         (-0.126, 1, "", "\N{MINUS SIGN}0.13"),
         (0.0034, 0.05, "", "0.0034"),
+        (12.345, 10_000_000, "", "12.3"),
+        (500_000, 10_000_000, "", "0.5M"),
+        (0, 10_000_000, "", "0"),
     ],
 )
 def test_labels_read_well(value: float, largest: float, unit: str, text: str) -> None:
     assert wording.label(value, largest, unit) == text
+
+
+@pytest.mark.parametrize(("part", "text"), [(0, "0%"), (1, "<1%"), (333, "33%"), (999, ">99%"), (1000, "100%")])
+def test_a_part_is_nothing_or_all_only_where_it_is(part: float, text: str) -> None:
+    assert wording.share(part, 1000) == text
+
+
+def test_a_series_that_a_larger_one_leaves_flat_is_told() -> None:
+    data = chart("line", "x v w", (1, 1e6, 5), (2, 2e6, 6), y="v w")
+    assert data.notes == ("too small to be seen on this scale: w",)
+    assert not chart("line", "x v w", (1, 1e6, 5e4), (2, 2e6, 0), y="v w").notes
 
 
 def test_dates_say_their_year_once() -> None:
@@ -125,6 +141,7 @@ def test_dates_say_their_year_once() -> None:
     assert wording.date_labels(dates) == ["Dec\n2025", "Jan\n2026", "Feb"]
     assert wording.date_labels([dates[0], dates[0].replace(day=5)]) == ["1 Dec\n2025", "5 Dec"]
     assert wording.date_labels([dates[1], dates[1].replace(year=2027)]) == ["2026", "2027"]
+    assert wording.date_labels(dates[1:2]) == ["Jan\n2026"]
 
 
 def test_text_that_no_font_has_goes_or_is_told() -> None:

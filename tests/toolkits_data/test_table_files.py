@@ -118,7 +118,7 @@ async def test_each_sheet_of_a_workbook_is_a_table(
         profile(workbench, "Book.xlsx"), ask(workbench, "SELECT sum(cost) AS cost FROM book_q1_2026")
     )
     assert "table book_q1_2026: 2 rows, 2 columns (1 line above the header skipped: Quarterly report)" in told.text
-    assert "table book_notes: 1 rows" in told.text
+    assert "table book_notes: 1 row," in told.text
     assert answer.text == "cost\n30.5\n(1 row)"
 
 
@@ -144,7 +144,7 @@ async def test_the_parse_report_goes_into_text_and_gaps(bench: Bench) -> None:
     assert "a.csv: 1 row with fewer cells than the header (line 3): filled up empty" in told.gaps
     assert any("1 row with more cells than the header (line 4)" in gap for gap in told.gaps)
     assert any("renamed to amount_2" in gap for gap in told.gaps)
-    assert any("column amount: 1 values are not whole numbers like the rest ('abc')" in gap for gap in told.gaps)
+    assert any("column amount: 1 value not whole numbers like the rest ('abc')" in gap for gap in told.gaps)
     assert all(gap in told.text and gap in answer.text for gap in told.gaps)
 
 

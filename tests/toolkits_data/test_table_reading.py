@@ -89,9 +89,7 @@ def test_a_column_with_exceptions_stays_text_and_names_them(tmp_path: Path) -> N
     kind, rows, table = column(tmp_path, "2026-01-01", "2026-02-30", "2026-03-01", "soon")
     assert kind == "VARCHAR"
     assert rows == ["2026-01-01", "2026-02-30", "2026-03-01", "soon"]
-    assert table.faults == [
-        "column x: 2 values are not dates like the rest ('2026-02-30', 'soon'), so it was kept as text"
-    ]
+    assert table.faults == ["column x: 2 values not dates like the rest ('2026-02-30', 'soon'), so it was kept as text"]
 
 
 def test_an_exception_far_behind_the_sample_is_found(tmp_path: Path) -> None:
@@ -99,7 +97,7 @@ def test_an_exception_far_behind_the_sample_is_found(tmp_path: Path) -> None:
     cells[29_999] = "ca. 12"
     kind, rows, table = column(tmp_path, *cells)
     assert (kind, len(rows)) == ("VARCHAR", 30_001)
-    assert "1 values are not whole numbers like the rest ('ca. 12')" in table.faults[0]
+    assert "1 value not whole numbers like the rest ('ca. 12')" in table.faults[0]
 
 
 def test_dots_between_thousands_in_a_file_with_decimal_commas(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ MOST_BARS = 30
 MOST_SLICES = 6
 MOST_SERIES = 8
 _SMALLEST_SLICE = 0.02
-_LABELS_ACROSS = 110
+_UNSEEN = 0.005
+_LETTERS_ACROSS = 100
 _LONGEST_ACROSS = 40
 _WRAPPED_AT = 14
 _MONTH = re.compile(r"(\d{4})-(\d{2})")
@@ -146,13 +147,21 @@ def _limited(data: ChartData) -> ChartData:
         data = _top(data)
         longest = max(len(x) for x in data.x)
         if data.kind == "bar" and (
-            len(data.x) * min(longest, _WRAPPED_AT) > _LABELS_ACROSS or longest > _LONGEST_ACROSS
+            len(data.x) * (min(longest, _WRAPPED_AT) + 1) > _LETTERS_ACROSS or longest > _LONGEST_ACROSS
         ):
             data = replace(data, kind="barh")
+    data = replace(data, notes=(*data.notes, *_unseen(data)))
     holes = sum(1 for each in data.series for value in each.values if value is None)
     if holes and len(data.series) * len(data.x) > holes:
         data = replace(data, notes=(*data.notes, f"{holes} missing value{'' if holes == 1 else 's'}"))
     return data
+
+
+def _unseen(data: ChartData) -> list[str]:
+    """The series that a far larger one beside them leaves flat."""
+    heights = [max((abs(value) for value in each.values if value is not None), default=0.0) for each in data.series]
+    flat = [each.name for each, height in zip(data.series, heights, strict=True) if 0 < height < _UNSEEN * max(heights)]
+    return [f"too small to be seen on this scale: {', '.join(flat)}"] if flat else []
 
 
 def _top(data: ChartData) -> ChartData:

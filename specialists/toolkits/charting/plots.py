@@ -19,13 +19,17 @@ from specialists.toolkits.charting.data import ChartData
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6F4E37", "#4D4D4D")
 _MOST_LABELLED = 16
 _MOST_LABELLED_FLAT = 32
+_MOST_IN_TWO_LINES = 10
 _MOST_TICKS = 24
 _MOST_DIRECT = 6
 _FEW_DATES = 12
-_LETTERS_ACROSS = 125
+_LETTERS_ACROSS = 100
+_NARROWEST = 14
 _POINTS_MARKED = 40
 _BARS = 0.8
-_GAP = 0.055
+_LINE_GAP = 0.055
+_SLICE_GAP = 0.135
+_RING = 1.15
 
 
 def draw(axes: Axes, data: ChartData, unit: str) -> None:
@@ -50,9 +54,10 @@ def _bars(axes: Axes, data: ChartData, unit: str) -> None:
         )
         if every:
             texts = ["" if math.isnan(value) else wording.label(value, largest, unit) for value in values]
-            axes.bar_label(bars, texts, padding=2.5, fontsize=8 if len(data.x) <= _MOST_LABELLED else 7)
+            small = len(data.x) * count > _MOST_LABELLED
+            axes.bar_label(bars, texts, padding=2.5, fontsize=6 if small and count > 1 else 7 if small else 8)
     labels: Any = _category_labels(data, flat=flat)
-    ticks = list(range(len(labels))) if flat else _ticks(labels)
+    ticks = list(range(len(labels))) if flat or data.x_kind == "text" else _ticks(labels)
     if data.x_kind == "date":  # told anew for those that stay, as one of them has to carry the year
         labels = dict(zip(ticks, wording.date_labels([data.x[index] for index in ticks]), strict=True))
     if flat:
@@ -64,9 +69,11 @@ def _bars(axes: Axes, data: ChartData, unit: str) -> None:
         side = 1.1 if len(data.x) == 1 else 0.6  # a single bar is not a wall
         axes.set_xlim(-side, len(data.x) - 1 + side)
         axes.tick_params(axis="x", length=0)
-    _value_axis(axes, largest, flat=flat)
+    _value_axis(axes, data, flat=flat)
     axes.grid(visible=False, axis="y" if flat else "x")
     (axes.axvline if flat else axes.axhline)(0, color="#8d8d90", linewidth=0.9)
+    if not largest:
+        (axes.set_xlim if flat else axes.set_ylim)(0, 1)  # nothing but zeros
     room = 0.1 if every else 0.05
     axes.margins(x=room if flat else None, y=None if flat else room)
 
@@ -88,8 +95,7 @@ def _lines(axes: Axes, data: ChartData, _unit: str) -> None:
             clip_on=False,
             label="_" if direct else wording.titled(series.name),
         )
-    largest = _largest(data)
-    _value_axis(axes, largest, flat=False)
+    _value_axis(axes, data, flat=False)
     low, high = _range(data)
     if low >= 0 and low < 0.4 * high:
         axes.set_ylim(bottom=0)  # a line may start elsewhere, but not when zero is that near
@@ -114,7 +120,7 @@ def _name_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
         if there:
             ends.append((there[-1], number))
     ends.sort()
-    heights = _apart([(value - low) / (high - low or 1.0) for value, _ in ends])
+    heights = _apart([(value - low) / (high - low or 1.0) for value, _ in ends], _LINE_GAP)
     style: dict[str, Any] = {"fontsize": 8.5, "fontweight": "bold", "va": "center", "ha": "left"}
     for (_, number), height in zip(ends, heights, strict=True):
         name = wording.wrapped(wording.titled(data.series[number].name), 22, 1)
@@ -122,17 +128,17 @@ def _name_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
     axes.set_xlim(right=max(places))
 
 
-def _apart(heights: list[float]) -> list[float]:
-    """Ascending heights (0 to 1), moved so that neighbours keep a line's distance and all stay inside."""
+def _apart(heights: list[float], gap: float) -> list[float]:
+    """Ascending heights (0 to 1), moved so that neighbours keep the gap and all stay inside."""
     moved: list[float] = []
     for height in heights:
-        moved.append(max(height, moved[-1] + _GAP) if moved else height)
+        moved.append(max(height, moved[-1] + gap) if moved else height)
     over = moved[-1] - 1 if moved else 0.0
     if over > 0:
         top = 1.0
         for index in range(len(moved) - 1, -1, -1):
             moved[index] = min(moved[index], top)
-            top = moved[index] - _GAP
+            top = moved[index] - gap
     return moved
 
 
@@ -151,7 +157,7 @@ def _scatter(axes: Axes, data: ChartData, _unit: str) -> None:
             linewidths=0.4,
             label=wording.titled(series.name),
         )
-    _value_axis(axes, _largest(data), flat=False)
+    _value_axis(axes, data, flat=False)
 
 
 def _pie(axes: Axes, data: ChartData, unit: str) -> None:
@@ -161,22 +167,43 @@ def _pie(axes: Axes, data: ChartData, unit: str) -> None:
     if str(data.x[-1]).startswith("Other ("):
         colours[-1] = "#b5b5b8"
     names = [
-        f"{wording.wrapped(str(name), 26, 2)}\n{wording.label(value, max(values), '')} ({value / whole:.0%})"
+        f"{wording.wrapped(str(name), 26, 1)}\n{wording.label(value, max(values), '')} ({wording.share(value, whole)})"
         for name, value in zip(data.x, values, strict=True)
     ]
     axes.pie(
         values,
-        labels=names,
         colors=colours,
         startangle=90,
         counterclock=False,
-        labeldistance=1.12,
-        textprops={"fontsize": 8.5},
         wedgeprops={"width": 0.42, "edgecolor": "white", "linewidth": 1.5},
     )
+    _name_slices(axes, values, names)
     centre = wording.label(whole, whole, unit) + (f" {unit}" if unit and unit != "%" else "")
     axes.text(0, 0, f"{centre}\nin all", ha="center", va="center", fontsize=10, fontweight="bold")
     axes.set_aspect("equal")
+
+
+def _name_slices(axes: Axes, values: list[float], names: list[str]) -> None:
+    """The names right and left of the ring, each beside its slice, and moved apart where slices are thin."""
+    whole, before = sum(values), 0.0
+    sides: dict[int, list[tuple[float, float, str]]] = {1: [], -1: []}
+    for value, name in zip(values, names, strict=True):
+        angle = 2 * math.pi * (before + value / 2) / whole  # clockwise from the top
+        before += value
+        sides[1 if angle <= math.pi else -1].append((math.cos(angle), math.sin(angle), name))
+    for side, slices in sides.items():
+        slices.sort()
+        heights = _apart([(height / _RING + 1) / 2 for height, _, _ in slices], _SLICE_GAP)
+        for (up, across, name), height in zip(slices, heights, strict=True):
+            place = (1.24 * side, (2 * height - 1) * _RING)
+            axes.plot(
+                [1.02 * across, 1.1 * across, 1.2 * side],
+                [1.02 * up, 1.1 * up, place[1]],
+                color="#b5b5b8",
+                linewidth=0.8,
+            )
+            axes.text(*place, name, ha="left" if side > 0 else "right", va="center", fontsize=8.5)
+    axes.set_ylim(-1.25, 1.25)
 
 
 def _places(axes: Axes, data: ChartData) -> list[float]:
@@ -204,7 +231,7 @@ def _places(axes: Axes, data: ChartData) -> list[float]:
 def _ticks(labels: list[str]) -> list[int]:
     """The indexes of the labels that find room side by side."""
     longest = max(len(line) for label in labels for line in label.split("\n"))
-    step = max(math.ceil(len(labels) / _MOST_TICKS), math.ceil(len(labels) * (longest + 1) / _LETTERS_ACROSS))
+    step = max(math.ceil(len(labels) / _MOST_TICKS), math.ceil(len(labels) * (longest + 3) / _LETTERS_ACROSS))
     return list(range(0, len(labels), step))
 
 
@@ -225,16 +252,20 @@ def _category_labels(data: ChartData, *, flat: bool) -> list[str]:
         return wording.date_labels(data.x)
     if data.x_kind == "number":
         return [f"{x:.15g}" for x in data.x]
-    # As wide as the place that each has: about 110 letters fit across.
-    width = 34 if flat else max(8, min(24, 110 // max(min(len(data.x), _MOST_TICKS), 1)))
-    return [
-        wording.wrapped(x, width, 2 if flat and len(data.x) <= _MOST_LABELLED else 1 if flat else 3) for x in data.x
-    ]
+    # As wide as the place that each has; where that is too narrow to read, some of them are left out.
+    width = 40 if flat else max(_NARROWEST, min(24, _LETTERS_ACROSS // max(len(data.x), 1) - 1))
+    lines = (2 if len(data.x) <= _MOST_IN_TWO_LINES else 1) if flat else 3
+    labels = [wording.wrapped(x, width, lines) for x in data.x]
+    if len(set(labels)) == len(set(data.x)):
+        return labels
+    return [wording.wrapped(wording.without_middle(x, lines * (width - 2)), width, lines) for x in data.x]
 
 
-def _value_axis(axes: Axes, largest: float, *, flat: bool) -> None:
-    axis = axes.xaxis if flat else axes.yaxis
-    axis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))
+def _value_axis(axes: Axes, data: ChartData, *, flat: bool) -> None:
+    axis, largest = axes.xaxis if flat else axes.yaxis, _largest(data)
+    # Of what is counted there are no halves.
+    whole = all(value is None or value.is_integer() for series in data.series for value in series.values)
+    axis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10], integer=whole))
     axis.set_major_formatter(FuncFormatter(lambda value, _: wording.tick(value, largest)))
 
 

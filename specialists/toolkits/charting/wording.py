@@ -13,11 +13,12 @@ _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
 
 def tick(value: float, largest: float) -> str:
     """A number on an axis whose largest is `largest`: 12,000 or 1.2M, never 1.2e6."""
+    if largest >= 1000 * _STEPS[0][0] or largest < 1e-4:
+        return f"{value:.3g}"
     for size, letter in _STEPS:
         if largest >= size:
-            return f"{value / size:,.2f}".rstrip("0").rstrip(".") + (letter if value else "")
-    if largest < 1e-4:
-        return f"{value:.3g}"
+            text = f"{value / size:,.2f}".rstrip("0").rstrip(".").replace("-", "\N{MINUS SIGN}")
+            return text + letter if value else "0"
     text = f"{value:,.6f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text.replace("-", "\N{MINUS SIGN}")
 
@@ -26,18 +27,28 @@ def label(value: float, largest: float, unit: str) -> str:
     """A number beside a bar or point: three or four digits that matter, with a percent sign where it is one."""
     ending = "%" if unit == "%" else ""
     if largest >= _STEPS[-1][0]:
-        return tick(value, largest) + ending
+        near = next(size for size, _ in _STEPS if largest >= size) / 100
+        return tick(value, largest) + ending if not value or abs(value) >= near else label(value, abs(value), unit)
     digits = 0 if largest >= 1000 or float(value).is_integer() else 1 if largest >= 10 else 2
     if largest < 0.1:
         return f"{value:.3g}" + ending
     return f"{value:,.{digits}f}".replace("-", "\N{MINUS SIGN}") + ending
 
 
+def share(value: float, whole: float) -> str:
+    """A part in percent, which is 0% or 100% only where it is nothing or all."""
+    if 0 < value < 0.005 * whole:
+        return "<1%"
+    if 0.995 * whole < value < whole:
+        return ">99%"
+    return f"{value / whole:.0%}"
+
+
 def date_labels(dates: Sequence[dt.datetime]) -> list[str]:
     """One label per date: what changes from one to the next, the year where it begins."""
     monthly = all(date.day == 1 and not (date.hour or date.minute) for date in dates)
     yearly = monthly and all(date.month == 1 for date in dates) and len({date.year for date in dates}) == len(dates)
-    if yearly:
+    if yearly and len(dates) > 1:
         return [f"{date.year}" for date in dates]
     with_time = any(date.hour or date.minute for date in dates)
     day = f"{'%b' if monthly else '%-d %b'}{' %H:%M' if with_time else ''}"
@@ -54,6 +65,12 @@ def wrapped(text: str, width: int, most_lines: int) -> str:
     if len(lines) > most_lines:
         lines = [*lines[: most_lines - 1], lines[most_lines - 1][: width - 1].rstrip() + "…"]
     return "\n".join(lines)
+
+
+def without_middle(text: str, length: int) -> str:
+    """The text in `length` characters, begin and end: what tells names apart may stand at either."""
+    text = " ".join(text.split())
+    return text if len(text) <= length else f"{text[: length // 2].rstrip()}…{text[-(length // 2 - 1) :].lstrip()}"
 
 
 def titled(name: str) -> str:

@@ -2,7 +2,8 @@
 
 In: `{"files": [{"path", "name", "table"}], "taken": [...], "sql": str | null, "most": int}`.
 Out: `{"error"}`, or a query's answer (see `query`) or `{"text"}` for a profile, each with
-`faults` (what looked wrong) and `refused` (files that could not be read).
+`read` (the names of the files it is from), `faults` (what looked wrong in them) and `refused` (files that could not
+be read).
 """
 
 from __future__ import annotations
@@ -68,8 +69,10 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"error": " ".join([str(refusal), *refused])}
     except duckdb.OutOfMemoryException:
         return {"error": MEMORY}
-    faults = [f"{table.file}: {fault}" for table in tables for fault in table.faults]
-    return answer | {"faults": faults, "refused": refused}
+    used = answer.pop("used", None)
+    read = [table for table in tables if used is None or table.name.casefold() in used]
+    faults = [f"{table.title}: {fault}" for table in read for fault in table.faults]
+    return answer | {"read": [table.file for table in read], "faults": faults, "refused": refused}
 
 
 def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[Table], list[str]]:
@@ -90,10 +93,10 @@ def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list
             wanted = [file["table"] + _ending(sheet.title, len(sheets)) for sheet in sheets]
             others = ({*request["taken"]} - {file["table"]}) | {table.name for table in tables}
             for sheet, name in zip(sheets, unlike(wanted, others), strict=True):
-                tables.append(Table(name, file["name"] + (f" [{sheet.title}]" if len(sheets) > 1 else "")))
+                tables.append(Table(name, file["name"], sheet.title if len(sheets) > 1 else ""))
                 load_sheet(connection, tables[-1], sheet, Path("rows.csv"))
         except Refusal as refusal:
-            tables = [table for table in tables if not table.file.startswith(file["name"])]
+            tables = [table for table in tables if table.file != file["name"]]
             refused.append(f"{file['name']} {refusal}.")
     return tables, refused
 

@@ -28,12 +28,26 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 @dataclass(slots=True)
 class Table:
-    """A table as loaded. `facts` and `faults` as in `Sheet`."""
+    """A table as loaded, from a file or a sheet of it. `facts` and `faults` as in `Sheet`."""
 
     name: str
     file: str
+    sheet: str = ""
     facts: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """What people know it by."""
+        return f"{self.file} [{self.sheet}]" if self.sheet else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class _Habits:
+    """How a file writes: decimals with a comma, cells apart with a semicolon (as where the comma has another use)."""
+
+    commas: bool
+    semicolons: bool
 
 
 def opened() -> DuckDBPyConnection:
@@ -86,9 +100,9 @@ def load_sheet(connection: DuckDBPyConnection, table: Table, sheet: Sheet, scrat
         [str(scratch)],
     )
     scratch.unlink()
-    commas = kinds.writes_decimal_commas(samples)
+    habits = _Habits(kinds.writes_decimal_commas(samples), sheet.separator == ";")
     picked = [
-        f"{_typed(connection, table, name, column, sample, commas=commas)} AS {quoted(name)}"
+        f"{_typed(connection, table, name, column, sample, habits)} AS {quoted(name)}"
         for name, column, sample in zip(sheet.names, plain, samples, strict=True)
     ]
     connection.execute(f"CREATE TABLE {quoted(table.name)} AS SELECT {', '.join(picked)} FROM raw_rows")  # noqa: S608 - quoted
@@ -118,15 +132,15 @@ def _sample(rows: list[list[str]], index: int) -> list[str]:
 
 
 def _typed(
-    connection: DuckDBPyConnection, table: Table, name: str, column: str, sample: list[str], *, commas: bool
+    connection: DuckDBPyConnection, table: Table, name: str, column: str, sample: list[str], habits: _Habits
 ) -> str:
     """The expression for a column. A kind counts only where it holds for every row."""
     text = f"nullif({column}, '')"
-    tried = kinds.candidates(sample, commas=commas) if sample else []
-    symbol = kinds.symbol_of(sample) if tried else ""
+    tried = kinds.candidates(sample, commas=habits.commas) if sample else []
+    dress = kinds.dress_of(sample) if tried else kinds.Dress()
     fitting, misfits = [], {}
     for kind in tried:
-        expression = _conversion(kind, column, symbol)
+        expression = _conversion(kind, column, dress)
         misfits[kind.name] = _misfits(connection, column, expression)
         if not misfits[kind.name][0]:
             fitting.append((kind, expression))
@@ -138,14 +152,17 @@ def _typed(
             table.faults.append(_unfit(name, nearest, *misfits[nearest.name]))
         return text
     kind, expression = fitting[0]
-    _tell(table, name, [kind for kind, _ in fitting], symbol, misfits[kind.name][1])
+    _tell(table, name, [kind for kind, _ in fitting], dress, misfits[kind.name][1])
+    either = kinds.either_way(kind, [dress.off(value) for value in sample])
+    if either and habits.semicolons and not habits.commas:
+        table.faults.append(f"column {name}: {either}")
     return expression
 
 
-def _conversion(kind: kinds.Kind, column: str, symbol: str) -> str:
+def _conversion(kind: kinds.Kind, column: str, dress: kinds.Dress) -> str:
     value = f"trim({column})"
-    if symbol:
-        value = f"trim(replace(replace({value}, '{symbol}', ''), chr(160), ''))"
+    if kind.name in kinds.NUMERIC:
+        value = dress.sql(value)
     fits = f"regexp_full_match({value}, '{kind.pattern}')"
     return f"CASE WHEN {fits} THEN {kind.sql.format(x=value)} END"
 
@@ -169,16 +186,17 @@ def _misfits(connection: DuckDBPyConnection, column: str, expression: str) -> tu
 
 def _unfit(name: str, kind: kinds.Kind, bad: int, _empty: int, examples: list[str]) -> str:
     shown = ", ".join(f"'{example}'" for example in examples)
-    return f"column {name}: {bad:,} values are not {kind.words} like the rest ({shown}), so it was kept as text"
+    values = f"{bad:,} value" + ("" if bad == 1 else "s")
+    return f"column {name}: {values} not {kind.words} like the rest ({shown}), so it was kept as text"
 
 
-def _tell(table: Table, name: str, fitting: list[kinds.Kind], symbol: str, empty: int) -> None:
+def _tell(table: Table, name: str, fitting: list[kinds.Kind], dress: kinds.Dress, empty: int) -> None:
     kind = fitting[0]
     if kind.name in kinds.TWINS and kinds.TWINS[kind.name] in {other.name for other in fitting}:
         table.faults.append(f"column {name}: day and month cannot be told apart; {kind.fact}")
     elif kind.fact:
         table.facts.append(f"{name}: {kind.fact}")
-    if symbol:
-        table.facts.append(f"{name}: {symbol} removed")
+    if kind.name in kinds.NUMERIC:
+        table.facts.extend(f"{name}: {fact}" for fact in dress.facts)
     if empty:
         table.facts.append(f"{name}: {empty:,} cells such as 'n/a' read as empty")

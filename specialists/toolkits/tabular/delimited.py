@@ -29,9 +29,13 @@ def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
     try:
         rows, lines = _rows(text, separator, notes, quoted=True)
     except csv.Error:
-        rows, lines = _rows(text, separator, [], quoted=False)
+        try:
+            rows, lines = _rows(text, separator, [], quoted=False)
+        except csv.Error:
+            raise Refusal("has a cell of more than a million letters; cut it, and attach the table again") from None
         notes = ["a quotation mark is opened and never closed: quotation marks were read as plain characters"]
     sheet = sheet_of(rows, lines)
+    sheet.separator = separator
     sheet.faults[:0] = notes
     if "\ufffd" in text:
         sheet.faults.append(f"{text.count(chr(0xFFFD)):,} characters could not be decoded as {encoding}")

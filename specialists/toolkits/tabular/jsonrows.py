@@ -8,9 +8,11 @@ from typing import Any
 from specialists.toolkits.tabular.sheet import MOST_COLUMNS, Refusal, Sheet, sheet_of, unlike
 from specialists.toolkits.tabular.sniff import text_of
 
+_MOST_LISTS = 20
+
 
 def json_sheets(data: bytes) -> list[Sheet]:
-    """The one sheet of the file.
+    """The sheets of the file: one, or one for each list of objects where an object holds several and nothing else.
 
     Raises:
         Refusal: it is no JSON, or nothing in it is a list of rows.
@@ -20,7 +22,10 @@ def json_sheets(data: bytes) -> list[Sheet]:
         raise Refusal("is empty")
     notes: list[str] = []
     try:
-        items = _items(json.loads(text), notes)
+        value = json.loads(text)
+        if _is_several(value):
+            return [_sheet(rows, title) for title, rows in value.items()]
+        items = _items(value, notes)
     except RecursionError:
         raise Refusal("is nested too deep to be a table; attach a flat list of objects") from None
     except ValueError as error:
@@ -30,6 +35,15 @@ def json_sheets(data: bytes) -> list[Sheet]:
     sheet = _sheet(items)
     (sheet.faults if any("left out" in note for note in notes) else sheet.facts).extend(notes)
     return [sheet]
+
+
+def _is_several(value: Any) -> bool:
+    """Whether it is several lists of objects, by name, as an export of a database is."""
+    return (
+        isinstance(value, dict)
+        and 1 < len(value) <= _MOST_LISTS
+        and all(isinstance(rows, list) and rows and isinstance(rows[0], dict) for rows in value.values())
+    )
 
 
 def _items(value: Any, facts: list[str]) -> list[Any]:
@@ -66,7 +80,7 @@ def _per_line(text: str, whole: str, notes: list[str]) -> list[Any]:
     return items
 
 
-def _sheet(items: list[Any]) -> Sheet:
+def _sheet(items: list[Any], title: str = "") -> Sheet:
     if all(isinstance(item, list) for item in items) and any(items):
         rows = [[_text(cell) for cell in item] for item in items if item]
         return sheet_of(rows, list(range(1, len(rows) + 1)))
@@ -81,7 +95,7 @@ def _sheet(items: list[Any]) -> Sheet:
         return Sheet(names=["value"], rows=[[_text(item)] for item in items])
     kept = list(keys)[:MOST_COLUMNS]
     rows = [[_text(item.get(key)) for key in kept] for item in items if isinstance(item, dict)]
-    sheet = Sheet(names=unlike([" ".join(key.split()) or "column" for key in kept]), rows=rows)
+    sheet = Sheet(names=unlike([" ".join(key.split()) or "column" for key in kept]), rows=rows, title=title)
     if odd:
         sheet.faults.append(f"{odd} of {len(items)} entries are no objects and were left out")
     if len(keys) > len(kept):
@@ -94,4 +108,6 @@ def _text(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
+    if type(value) in {int, float}:  # most of what is no text; json.dumps takes seconds for a large file
+        return repr(value)
     return json.dumps(value, ensure_ascii=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from specialists.toolkits.tabular.cells import plain, shown
@@ -23,11 +24,12 @@ def profile(connection: DuckDBPyConnection, table: Table) -> str:
     columns = connection.execute(f"DESCRIBE {quoted(table.name)}").fetchall()
     total = _one(connection, f"SELECT count(*) FROM {quoted(table.name)}")[0]  # noqa: S608 - quoted
     facts = f" ({'; '.join(table.facts)})" if table.facts else ""
-    lines = [f"{table.file} is table {table.name}: {total:,} rows, {len(columns)} columns{facts}"]
+    size = f"{_count(total, 'row')}, {_count(len(columns), 'column')}"
+    lines = [f"{table.title} is table {table.name}: {size}{facts}"]
     lines += [_line(connection, table.name, name, kind, total) for name, kind, *_ in columns[:_MOST_COLUMNS]]
     if len(columns) > _MOST_COLUMNS:
         rest = ", ".join(name for name, *_ in columns[_MOST_COLUMNS:])
-        lines.append(f"- and {len(columns) - _MOST_COLUMNS} more: {rest[:1000]}")
+        lines.append(f"- and {len(columns) - _MOST_COLUMNS} more: {textwrap.shorten(rest, 1000, placeholder=' ...')}")
     elif total:
         lines.append(f"First rows ({' | '.join(name for name, *_ in columns)}):")
         rows = connection.execute(f"SELECT * FROM {quoted(table.name)} LIMIT {_SAMPLES}").fetchall()  # noqa: S608
@@ -64,6 +66,10 @@ def _values(connection: DuckDBPyConnection, column: str, source: str, distinct: 
     ).fetchall()
     top = ", ".join(f"{_short(value)} ({times:,})" for value, times in rows)
     return f"{distinct:,} distinct: {top}" + (" ..." if distinct > _TOP else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _one(connection: DuckDBPyConnection, sql: str) -> tuple[Any, ...]:

@@ -43,7 +43,18 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
         "types": [kind for _, kind in columns],
         "rows": [[plain(cell) for cell in row] for row in rows],
         "total": total if total < _COUNTED else None,
+        "used": _used(connection, sql),
     }
+
+
+def _used(connection: DuckDBPyConnection, sql: str) -> list[str] | None:
+    """The tables that a query reads, in lower case; None where DuckDB does not say, as for PIVOT."""
+    import duckdb  # noqa: PLC0415
+
+    try:
+        return sorted(name.casefold() for name in connection.get_table_names(sql))
+    except duckdb.Error:
+        return None
 
 
 def _said(connection: DuckDBPyConnection, error: Exception) -> str:
@@ -59,7 +70,8 @@ def _said(connection: DuckDBPyConnection, error: Exception) -> str:
 
 def _tables(connection: DuckDBPyConnection) -> str:
     rows = connection.execute(
-        "SELECT table_name, string_agg(column_name || ' ' || data_type, ', ' ORDER BY column_index)[:600] "
+        "SELECT table_name, string_agg(CASE WHEN regexp_full_match(column_name, '[A-Za-z_]\\w*') THEN column_name "
+        "ELSE '\"' || column_name || '\"' END || ' ' || data_type, ', ' ORDER BY column_index)[:600] "
         "FROM duckdb_columns() WHERE NOT internal GROUP BY 1 ORDER BY 1 LIMIT 10"
     ).fetchall()
     return "Tables: " + ("; ".join(f"{table}({columns})" for table, columns in rows) or "none")

@@ -14,7 +14,9 @@ _LINES_NAMED = 5
 _HEAD = 50
 _ENGLISH_YEARS = re.compile(r"(19|20)\d\d")
 _NUMBER_OR_DATE = re.compile(r"[-+]?[€$£¥]?\s?\d[\d.,:/\-\s]*[%€]?([eE][-+]?\d+)?(T[\d:.Z+\-]+)?")
-_TOTALS = {"total", "totals", "sum", "grand total", "summe", "gesamt", "gesamtsumme", "insgesamt"}
+_TOTALS = {"total", "totals", "subtotal", "sum", "grand total", "summe", "zwischensumme", "gesamt", "gesamtsumme"}
+_TOTALS |= {"insgesamt", "gesamtergebnis", "totale", "totaal", "total general"}
+_TITLES = 8
 
 
 class Refusal(Exception):
@@ -26,11 +28,13 @@ class Sheet:
     """One table of a file. Every row has as many cells as there are names; an empty cell is "".
 
     `facts` are worth knowing; `faults` are what looks wrong and belongs in the answer's gaps.
+    `separator` stood between the cells, where one did.
     """
 
     names: list[str]
     rows: list[Row]
     title: str = ""
+    separator: str = ""
     facts: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -38,12 +42,16 @@ class Sheet:
 def sheet_of(rows: list[Row], lines: list[int]) -> Sheet:
     """A sheet from raw rows (no blank ones) and the line number of each: finds the header, evens out the rest."""
     start = _first_row_of_table(rows)
+    header, body, body_lines = rows[start], rows[start + 1 :], lines[start + 1 :]
+    titles = rows[:start]
     facts: list[str] = []
     faults: list[str] = []
-    if start:
-        above = " / ".join(" ".join(cell for cell in row if cell) for row in rows[:start])
-        facts.append(f"{_count(start, 'line')} above the header skipped: {above[:120]}")
-    header, body, body_lines = rows[start], rows[start + 1 :], lines[start + 1 :]
+    if titles and _groups(titles[-1], header):
+        header = _under(titles.pop(), header)
+        facts.append("two rows of headers made one")
+    if titles:
+        above = " / ".join(" ".join(cell for cell in row if cell) for row in titles)
+        facts.append(f"{_count(len(titles), 'line')} above the header skipped: {above[:120]}")
     if _is_data(header, body[:_HEAD]):
         body, body_lines = rows[start:], lines[start:]
         header = []
@@ -53,7 +61,7 @@ def sheet_of(rows: list[Row], lines: list[int]) -> Sheet:
     sheet = Sheet(names=names, rows=body, facts=facts, faults=faults)
     _drop_repeated_headers(sheet, header, body_lines)
     _even_out(sheet, body_lines)
-    _look_at_the_end(sheet)
+    _look_for_totals(sheet, body_lines)
     return sheet
 
 
@@ -63,7 +71,35 @@ def _first_row_of_table(rows: list[Row]) -> int:
     usual = Counter(filled).most_common(1)[0][0]
     if usual == 1:
         return 0
-    return next((index for index, cells in enumerate(filled) if cells > 1 and cells * 2 >= usual), 0)
+    first = next((index for index, cells in enumerate(filled) if cells > 1 and cells * 2 >= usual), 0)
+    for index in range(first + 1, min(first + _TITLES, len(filled))):
+        if filled[index] > max(filled[first:index]) and _heads_numbers(rows[index], rows[index + 1 : index + _HEAD]):
+            return index
+    return first
+
+
+def _heads_numbers(row: Row, body: list[Row]) -> bool:
+    """Whether a row is all words and stands above numbers, as only a header does."""
+    words = [index for index, cell in enumerate(row) if cell.strip()]
+    if any(_NUMBER_OR_DATE.fullmatch(row[index].strip()) for index in words):
+        return False
+    return any(_mostly_numbers(body, index) for index in words)
+
+
+def _groups(above: Row, header: Row) -> bool:
+    """Whether the row above a header names groups of its columns: alone, the header is not told apart."""
+    names = [cell.strip().casefold() for cell in header]
+    return len(set(names)) < len(names) and sum(1 for cell in above if cell.strip()) > 1
+
+
+def _under(above: Row, header: Row) -> Row:
+    """The header with the group of each column before its name. A group goes on until the next begins."""
+    joined, group = [], ""
+    for index, name in enumerate(header):
+        own = "".join(above[index : index + 1]).strip()
+        group = own or group
+        joined.append(f"{group} {name.strip()}".strip() if name.strip() else own)
+    return joined
 
 
 def _is_data(header: Row, body: list[Row]) -> bool:
@@ -154,11 +190,32 @@ def _even_out(sheet: Sheet, lines: list[int]) -> None:
         )
 
 
-def _look_at_the_end(sheet: Sheet) -> None:
+def _look_for_totals(sheet: Sheet, lines: list[int]) -> None:
     if not sheet.rows:
         sheet.faults.append("header only: there are no rows")
-    elif any(cell.strip().casefold().rstrip(":") in _TOTALS for cell in sheet.rows[-1]):
+        return
+    last = sheet.rows[-1]
+    at = [line for line, row in zip(lines[:-1], sheet.rows, strict=False) if _is_total(_first_cell(row))]
+    if not at and any(_is_total(cell) for cell in last):
         sheet.faults.append("the last row looks like a total and is counted as data: leave it out of sums")
+    elif at:
+        at += lines[-1:] if any(_is_total(cell) for cell in last) else []
+        rows, them = ("1 row that looks like a total is", "it")
+        if len(at) > 1:
+            rows, them = (f"{len(at):,} rows that look like totals are", "them")
+        sheet.faults.append(f"{rows} counted as data (line {_listed(at)}): leave {them} out of sums")
+    alone = [cell for cell in last if cell.strip()]
+    if len(sheet.names) > 2 and len(sheet.rows) > 2 and len(alone) == 1 and not _is_total(alone[0]):
+        note = alone[0].strip()[:40]
+        sheet.faults.append(f"the last row has one cell only ('{note}'): it may be a note, and is counted as data")
+
+
+def _first_cell(row: Row) -> str:
+    return next((cell for cell in row if cell), "")
+
+
+def _is_total(cell: str) -> bool:
+    return cell.strip().casefold().rstrip(":") in _TOTALS
 
 
 def _listed(things: list[int] | list[str]) -> str:

@@ -10,6 +10,7 @@ import io
 from typing import Any
 
 from specialists.toolkits.tabular.sheet import Refusal, Sheet, sheet_of
+from specialists.toolkits.tabular.unreckoned import unreckoned
 
 _MOST_SHEETS = 20
 
@@ -20,16 +21,21 @@ def workbook_sheets(data: bytes) -> list[Sheet]:
     Raises:
         Refusal: the workbook is broken, or empty.
     """
-    from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - for workbooks alone
+    from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum  # noqa: PLC0415 - for workbooks alone
 
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = [_sheet(book, name) for name in book.sheet_names[:_MOST_SHEETS]]
+        hidden = {sheet.name for sheet in book.sheets_metadata if sheet.visible != SheetVisibleEnum.Visible}
     except (CalamineError, ValueError, OSError) as error:
         raise Refusal(f"is a broken workbook ({str(error)[:120]}); save it again as .xlsx and attach that") from None
     filled = [sheet for sheet in sheets if sheet is not None]
     if not filled:
         raise Refusal("is a workbook without any filled sheet")
+    lacking = unreckoned(data)
+    for sheet in filled:
+        sheet.facts += ["a hidden sheet"] if sheet.title in hidden else []
+        sheet.faults += [lacking[sheet.title]] if sheet.title in lacking else []
     if len(book.sheet_names) > _MOST_SHEETS:
         filled[0].faults.append(f"{len(book.sheet_names)} sheets: only the first {_MOST_SHEETS} were read")
     return filled
@@ -37,7 +43,10 @@ def workbook_sheets(data: bytes) -> list[Sheet]:
 
 def _sheet(book: Any, name: str) -> Sheet | None:
     rows, lines = [], []
-    for index, cells in enumerate(book.get_sheet_by_name(name).to_python(skip_empty_area=False)):
+    page = book.get_sheet_by_name(name)
+    table = page.to_python(skip_empty_area=False)
+    merged = _fill_merged(table, page.merged_cell_ranges or [])
+    for index, cells in enumerate(table):
         row = [_text(cell) for cell in cells]
         if any(row):
             rows.append(row)
@@ -47,7 +56,23 @@ def _sheet(book: Any, name: str) -> Sheet | None:
     first = min(next(index for index, cell in enumerate(row) if cell) for row in rows)
     sheet = sheet_of([row[first:] for row in rows], lines)
     sheet.title = name
+    if merged:
+        sheet.facts.append("text of merged cells stands in each of their rows")
     return sheet
+
+
+def _fill_merged(table: list[list[Any]], ranges: list[tuple[tuple[int, int], tuple[int, int]]]) -> bool:
+    """Give each row that a merged cell spans its text: the others hold nothing, and would belong to no group.
+
+    A number is left where it is, as it would be counted once per row; so is what spans columns, such as a title.
+    """
+    filled = False
+    for (top, left), (bottom, right) in ranges:
+        if left == right and bottom < len(table) and left < len(table[top]) and isinstance(table[top][left], str):
+            for row in table[top + 1 : bottom + 1]:
+                row[left] = table[top][left]
+            filled = True
+    return filled
 
 
 def _text(cell: Any) -> str:
