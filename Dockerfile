@@ -3,7 +3,9 @@
 #
 #   docker build --tag leadhand .
 #   docker run --rm --env-file .env leadhand check
-#   docker run --rm --env-file .env leadhand
+#   docker run --rm --env-file .env --volume leadhand:/var/lib/leadhand leadhand
+#
+# The volume keeps the jobs where .env names no REDIS_URL.
 FROM python:3.13-slim AS build
 WORKDIR /src
 COPY requirements.lock ./

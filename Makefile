@@ -4,7 +4,8 @@
 #   make chaos  three instances at work while everything around them fails: SEED=n MINUTES=m, by default a random
 #               seed, which is printed, and ten minutes
 #   make mutants  takes the guards of "once" away, one at a time, and shows that the tests notice each
-# The rest: make check (lint, types, arrows), make bench, make lock, make clean.
+# The rest: make install (the command alone, .venv/bin/leadhand), make check (lint, types, arrows), make bench, make lock,
+# make clean.
 
 # The first Python that runs and is new enough; a name on the PATH alone may be a shim for nothing.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -18,10 +19,13 @@ UV     := $(BIN)/uv --quiet --no-progress
 # tests start many.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: try test check bench chaos mutants lock clean
+.PHONY: try install test check bench chaos mutants lock clean
 
 try: $(VENV)/.ready
 	@$(BIN)/leadhand try
+
+install: $(VENV)/.ready
+	@echo "The command is $(BIN)/leadhand"
 
 # One worker more than there are cores, four at most: tests that wait for a process or a deadline leave a core to others.
 # Python is asked how many cores there are, since not every system has nproc.

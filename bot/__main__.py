@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 VERSION = "0.1.0"
 
+ENDS = "Exit code with --ask: 0 answered, 3 answered in part, 1 not. `leadhand run --help` lists the settings."
 DESCRIPTION = "A self-hosted Slack bot: a thread becomes a job that a supervisor plans and specialists do side by side."
 
 
@@ -29,13 +30,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run_stoppable(options: argparse.Namespace) -> int:
-    """Run a command. SIGTERM ends it as Ctrl-C does, from the first import on."""
+    """Run a command. SIGTERM and a closed terminal end it as Ctrl-C does, from the first import on."""
     import signal  # noqa: PLC0415 - not needed for --help
 
     # To be stopped is what `run` is there for, at its start as well.
     stopped = 0 if options.command == "run" else 130
-    # Until there is a loop that hears it. No KeyboardInterrupt: Python ends by a signal where that went through exec().
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(stopped))
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(name) is not signal.SIG_IGN:
+            # Until there is a loop that hears it. No KeyboardInterrupt: Python ends by a signal where that went
+            # through exec().
+            signal.signal(name, lambda *_: sys.exit(stopped))
     try:
         return _run(options)
     except KeyboardInterrupt:
@@ -46,6 +50,7 @@ def _run(options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415 - not needed for --help
     import logging  # noqa: PLC0415 - the same
 
+    from bot.command_line.console import OutputLost  # noqa: PLC0415 - the same
     from bot.operation import logs  # noqa: PLC0415 - the same
     from bot.settings import SettingsError, read_settings  # noqa: PLC0415 - the same
     from handoff.store.interface import StoreError  # noqa: PLC0415 - the same
@@ -55,7 +60,7 @@ def _run(options: argparse.Namespace) -> int:
         settings = read_settings()
         logs.configure(settings.log, verbose=options.verbose, level=level, secrets=settings.secrets)
         return asyncio.run(_stoppable(_command(options, settings)(options, settings)))
-    except (SettingsError, StoreError) as error:
+    except (SettingsError, StoreError, OutputLost) as error:
         print(f"leadhand: {error}", file=sys.stderr)
         return 1
     except asyncio.CancelledError:
@@ -63,12 +68,14 @@ def _run(options: argparse.Namespace) -> int:
 
 
 async def _stoppable(work: Coroutine[Any, Any, int]) -> int:
-    """Make SIGTERM end the work as Ctrl-C does: what it started is stopped, not left behind."""
+    """Make SIGTERM and a closed terminal end the work as Ctrl-C does: what it started is stopped, not left behind."""
     import asyncio  # noqa: PLC0415 - not needed for --help
-    import signal  # noqa: PLC0415 - the same
+
+    from bot.leaving import hear  # noqa: PLC0415 - the same
 
     task = asyncio.ensure_future(work)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    # Once: the kernel and the shell both tell of a closed terminal, and cleaning up must not be cut off.
+    hear(lambda: task.cancelling() or task.cancel(), ctrl_c=False)
     return await task
 
 
@@ -96,18 +103,26 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="leadhand", description=DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"leadhand {VERSION}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Command)
-    _add_try(commands.add_parser("try", help="a Slack on your own machine with the bot in it; no account, no key"))
+    text = "a Slack on your own machine with the bot in it; no account, no key"
+    _add_try(commands.add_parser("try", help=text, description=text, epilog=ENDS))
     for name, text in (
         ("run", "the bot on real Slack; settings come from the environment"),
         ("check", "prove tokens, scopes, Redis and models before anything runs"),
     ):
-        command = commands.add_parser(name, help=text, formatter_class=_Raw)
+        command = commands.add_parser(name, help=text, description=text, formatter_class=_Raw)
         command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
     return parser
 
 
 class _Command(argparse.ArgumentParser):
     """A command's own parser. Settings are imported for its help alone, if it lists them."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse what is unknown here, with this command's usage and not that of all."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options, unknown
 
     def format_help(self) -> str:
         """The help, with the settings below for a command that keeps their lines."""
@@ -132,7 +147,7 @@ def _add_try(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--timeout", metavar="SECONDS", type=_seconds, default=900, help="with --ask: give up after; default 900"
     )
-    command.add_argument("--port", type=_port, default=3900, help="the page's port; default 3900, 0 for any free one")
+    command.add_argument("--port", type=_port, help="the page's port, 0 for any; default 3900, or any if that is taken")
     command.add_argument("--no-browser", action="store_true", help="do not open the page")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 

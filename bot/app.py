@@ -14,15 +14,18 @@ from bot.desk import JobDesk
 from bot.instance import Instance, end
 from bot.limits.limits import Limits
 from bot.models.choosing import ChosenModel
+from bot.operation.fitness import LOOKS as LOOKS_AT_STORE
+from bot.operation.fitness import Fitness
 from bot.operation.logs import about
 from bot.operation.metered import MeteredPerformer
 from bot.operation.metrics import Metrics
 from bot.owning.owner import Performer
 from bot.performing.performer import Shell
+from bot.scheduler import every
 from bot.settings import Settings, SettingsError
+from bot.slack.background import Background
 from bot.slack.budget import Budget
-from bot.slack.client import close_client, make_client
-from bot.slack.connection import Bolt, bot_user, make_bolt
+from bot.slack.connection import Bolt, make_bolt, proven_client
 from bot.slack.listeners import register
 from bot.slack.lookup import LOOKS
 from bot.slack.outbox import Outbox
@@ -58,18 +61,19 @@ async def open_store(settings: Settings) -> AsyncIterator[RedisStore]:
         url = await start_embedded(settings.data)
     store = await RedisStore.connect(url)
     try:
-        for fault in await store.check():
-            log.warning("the store: %s", fault)
-        yield store
+        fitness = Fitness(store)
+        await fitness.look()
+        with every(LOOKS_AT_STORE, fitness.look):
+            yield store
     finally:
         await store.close()
 
 
 def open_crew(settings: Settings) -> Crew:
     """The crew of the settings, with its tools. Raises SettingsError naming every fault, by file and line."""
-    folder = CREWS / settings.crew
-    if not folder.is_dir():
-        folder = Path(settings.crew)
+    folder, path = CREWS / settings.crew, Path(settings.crew).expanduser()
+    if not folder.is_dir() and (path.is_dir() or len(path.parts) > 1):
+        folder = path
     try:
         return load_crew(folder, all_tools(search_settings(settings)))
     except CrewError as error:
@@ -111,17 +115,13 @@ async def running(
     """A bot at work on `store`. Leaving lets go of its jobs, so that another instance can go on.
 
     `crew` is the one of the settings unless given; `looks` are those of `Outbox`; `metrics` count what happens.
-    Raises SettingsError if the crew cannot be read.
+    Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
     crew = crew or open_crew(settings)
-    client = make_client(settings.bot_token, settings.slack_api_url)
     try:
-        me = await bot_user(client)
-    except (NotConnected, asyncio.CancelledError) as error:
-        await close_client(client)
-        if isinstance(error, NotConnected):
-            raise SettingsError(str(error)) from None
-        raise
+        client, me = await proven_client(settings.bot_token, settings.slack_api_url)
+    except NotConnected as error:
+        raise SettingsError(str(error)) from None
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=me, looks=looks)
     thread = Thread(client, outbox, store, model_label=model.label)
@@ -130,20 +130,24 @@ async def running(
     if metrics is not None:
         performer, outbox.calls.seen = MeteredPerformer(performer, metrics), metrics.slack_called
     instance = Instance(store, performer, slots=settings.slots, lease=settings.lease)
-    desk = JobDesk(store, instance, limits, admins=settings.admins)
-    background = register(bolt, desk)
+    background = register(bolt, JobDesk(store, instance, limits, admins=settings.admins))
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     warming = asyncio.create_task(model.warm())
+    app = App(bolt, instance, store, model, thread, work)
     try:
-        yield App(bolt, instance, store, model, thread, work)
+        yield app
     finally:
         warming.cancel()
         await asyncio.gather(warming, return_exceptions=True)
-        try:
-            await instance.stop()
-            await end(work)
-            left = instance.time_left()
-            await asyncio.gather(background.drain(left), thread.close(left), limits.close(left))
-        finally:
-            await model.close()
+        await _end(app, background, limits)
+
+
+async def _end(app: App, background: Background, limits: Limits) -> None:
+    try:
+        await app.instance.stop()
+        await end(app.work)
+        left = app.instance.time_left()
+        await asyncio.gather(background.drain(left), app.thread.close(left), limits.close(left))
+    finally:
+        await app.model.close()

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections import deque
+from collections import OrderedDict, deque
 
 from bot.leaving import ENDS_IN
 from bot.owning.lease import steady
@@ -52,7 +52,7 @@ class Instance:
         self._stopping = False
         self._told: float | None = None
         self._wake = asyncio.Event()
-        self._hints: deque[JobKey] = deque(maxlen=slots)
+        self._hints: OrderedDict[JobKey, None] = OrderedDict()
 
     @property
     def owned(self) -> int:
@@ -70,7 +70,9 @@ class Instance:
         if owner is not None:
             owner.nudge()
         else:
-            self._hints.append(key)
+            self._hints[key] = None  # one mention is heard of several times: each way to here may be the fastest
+            if len(self._hints) > self._slots:
+                self._hints.popitem(last=False)
         self._wake.set()
 
     async def run(self) -> None:
@@ -113,7 +115,7 @@ class Instance:
             await self._settle_up()
             if await self._is_full():
                 return False
-            hint = self._hints.popleft() if self._hints else None
+            hint = self._hints.popitem(last=False)[0] if self._hints else None
             since = steady()
             claim = await self._store.claim(self.name, lease=self._lease, schema=SCHEMA, prefer=hint)
             if claim is not None and self._stopping:
@@ -125,7 +127,8 @@ class Instance:
         if claim is None:
             return False
         owner = Owner(claim, self._store, self._performer, lease=self._lease, since=since, bounds=self._bounds)
-        self._owners[claim.key] = owner
+        self._owners[claim.key] = owner  # which looks into the inbox first of all, whatever is still to be heard of it
+        self._hints.pop(claim.key, None)
         task = asyncio.create_task(self._own(claim.key, owner))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

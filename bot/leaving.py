@@ -25,18 +25,27 @@ class Told:
         self._event = asyncio.Event()
 
     def listen(self) -> None:
-        """Hear SIGTERM and SIGINT from now on."""
-        loop = asyncio.get_running_loop()
-        for name in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(name, self._event.set)
+        """Hear SIGTERM, Ctrl-C and the closing of the terminal from now on."""
+        hear(self._event.set)
 
     async def wait(self) -> None:
         """Return once we are."""
         await self._event.wait()
 
 
+def hear(told: Callable[[], object], *, ctrl_c: bool = True) -> None:
+    """Call it at SIGTERM, at Ctrl-C (unless that is left to asyncio), and at SIGHUP: the terminal was closed.
+
+    Not at a SIGHUP that we were started to ignore, as by nohup.
+    """
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGHUP, *([signal.SIGINT] if ctrl_c else ())):
+        if name != signal.SIGHUP or signal.getsignal(name) is not signal.SIG_IGN:
+            loop.add_signal_handler(name, told)
+
+
 async def until_told() -> None:
-    """Return on SIGTERM or SIGINT."""
+    """Return when we are told to stop."""
     told = Told()
     told.listen()
     await told.wait()

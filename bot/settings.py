@@ -95,7 +95,7 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_MODEL_FAST": "the model of the tier `fast`",
     "LEADHAND_MODEL_BALANCED": "the model of the tier `balanced`",
     "LEADHAND_MODEL_DEEP": "the model of the tier `deep`",
-    "LEADHAND_DATA": "the folder of the embedded server and the local workspace",
+    "LEADHAND_DATA": "the folder of the embedded server and the local workspace; default ~/.local/share/leadhand",
     "LEADHAND_CREW": "the crew: a folder of specialists/crews, or a path; default general",
     "LEADHAND_DEADLINE": "minutes of work after which a request is answered with what is there; default 30",
     "LEADHAND_SUBTASK_DEADLINE": "seconds for all attempts at one subtask; default 300",
@@ -127,6 +127,7 @@ NAMES: Mapping[str, str] = {
 def read_settings(env: Mapping[str, str] | None = None) -> Settings:
     """The settings of an environment (this process's by default). Raises SettingsError for a bad value."""
     env = dict(os.environ if env is None else env)
+    _check_addresses(env)
     return Settings(
         env=env,
         bot_token=env.get("SLACK_BOT_TOKEN", ""),
@@ -136,10 +137,10 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         redis_url=env.get("REDIS_URL", ""),
         data=Path(env.get("LEADHAND_DATA", "") or Settings.data).expanduser(),
         crew=env.get("LEADHAND_CREW", "") or Settings.crew,
-        port=int(_number(env, "LEADHAND_PORT", Settings.port, low=0, high=65535)),
-        slots=int(_number(env, "LEADHAND_SLOTS", Settings.slots, low=1, high=1000)),
+        port=_whole(env, "LEADHAND_PORT", Settings.port, low=0, high=65535),
+        slots=_whole(env, "LEADHAND_SLOTS", Settings.slots, low=1, high=1000),
         lease=_number(env, "LEADHAND_LEASE", Settings.lease, low=1, high=600),
-        slack_unlimited=env.get("LEADHAND_SLACK_UNLIMITED", "") == "1",
+        slack_unlimited=bool(_whole(env, "LEADHAND_SLACK_UNLIMITED", 0, low=0, high=1)),
         admins=frozenset(name.strip() for name in env.get("LEADHAND_ADMINS", "").split(",") if name.strip()),
         log=_form(env.get("LEADHAND_LOG", "") or Settings.log),
         operation=_operation(env.get("LEADHAND_OPERATION", "").strip()),
@@ -165,7 +166,7 @@ def _terms(env: Mapping[str, str]) -> Terms:
     return Terms(
         job_seconds=60 * _number(env, "LEADHAND_DEADLINE", TERMS.job_seconds / 60, low=0.01, high=100_000),
         subtask_seconds=_number(env, "LEADHAND_SUBTASK_DEADLINE", TERMS.subtask_seconds, low=1, high=86_400),
-        confidence=int(_number(env, "LEADHAND_CONFIDENCE", TERMS.confidence, low=0, high=100)),
+        confidence=_whole(env, "LEADHAND_CONFIDENCE", TERMS.confidence, low=0, high=100),
         context=_context(env.get("LEADHAND_CONTEXT", "")),
     )
 
@@ -198,7 +199,7 @@ def _rules(env: Mapping[str, str]) -> Rules:
     return Rules(
         breakers=breakers == "on",
         rates=_limit(env, "LEADHAND_RATES", read_rates),
-        at_once=int(_number(env, "LEADHAND_AT_ONCE", 0, low=1, high=10_000)),
+        at_once=_whole(env, "LEADHAND_AT_ONCE", 0, low=1, high=10_000),
         budgets={scope: budget for scope, budget in budgets.items() if budget is not None},
     )
 
@@ -230,6 +231,26 @@ def _operation(text: str) -> Address | None:
     if not host or port is None or parts.netloc != text or "@" in text:
         raise SettingsError(f"LEADHAND_OPERATION is {text!r}; it takes host:port, such as 0.0.0.0:9464, or off.")
     return Address(host, port)
+
+
+def _check_addresses(env: Mapping[str, str]) -> None:
+    """Raises SettingsError for one without a scheme or a host: what uses it would only say that nobody answers."""
+    for name in ("SLACK_API_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"):
+        text = env.get(name, "").strip()
+        try:
+            parts = urlsplit(text)
+            fit = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        except ValueError:
+            fit = False
+        if text and not fit:
+            raise SettingsError(f"{name} is no address; it takes one that begins with https:// or http://.")
+
+
+def _whole(env: Mapping[str, str], name: str, default: int, *, low: int, high: int) -> int:
+    number = _number(env, name, default, low=low, high=high)
+    if number != int(number):
+        raise SettingsError(f"{name} is {number:g}; it takes a whole number.")
+    return int(number)
 
 
 def _number(env: Mapping[str, str], name: str, default: float, *, low: float, high: float) -> float:

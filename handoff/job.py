@@ -107,10 +107,15 @@ class Ask:
         return tuple(work for work in self.own if work.state in {"error", "skipped"} and not work.dropped)
 
     @property
+    def out_of_reach(self) -> tuple[str, ...]:
+        """What no work could bring, in words: files that could not be had, and what nobody in the crew can do."""
+        missing = self.plan.missing if self.plan else ()
+        return (*self.file_faults, *(f"nobody in the crew can {part}" for part in missing))
+
+    @property
     def gaps(self) -> tuple[str, ...]:
         """What the answer lacks, each in words fit for people."""
-        lines = [f"nobody in the crew can {part}" for part in (self.plan.missing if self.plan else ())]
-        lines += [f"{work.subtask.title}: {work.reason}" for work in self.missing]
+        lines = [f"{work.subtask.title}: {work.reason}" for work in self.missing]
         lines += [gap for work in self.own if work.result is not None for gap in self._gaps_of(work, work.result)]
         if self.let_go:
             lines.append(f"{len(self.let_go)} passages of long results could not be read or kept in full")
@@ -119,7 +124,7 @@ class Ask:
             lines.append(f"{len(self.unjudged)} more statements may contradict each other, unjudged: {claims}")
         if not self.within:  # it is named once, on the outermost level
             lines += [f"{PLEASE_CHECK}: {what}" for what in self.unknown]
-        return (*self.file_faults, *dict.fromkeys(lines))
+        return tuple(dict.fromkeys((*self.out_of_reach, *lines)))
 
     def _gaps_of(self, work: Work, result: Result) -> list[str]:
         """Those of one result, by its title where there are several."""

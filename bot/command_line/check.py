@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -11,13 +12,16 @@ from dataclasses import dataclass
 import yaml
 
 from bot.app import manifest_path, open_crew
+from bot.command_line.console import say
 from bot.models.choosing import ModelSettingsError, choose_model, probe
+from bot.models.rehearsal import RehearsalModel
 from bot.settings import Settings, SettingsError
 from bot.slack.client import close_client, make_client
 from bot.slack.proof import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
 from handoff.store.interface import StoreError
 
 WARNING = "Warning: "
+NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
 MIB = 1024 * 1024
 
 
@@ -42,11 +46,15 @@ class Verdict:
 async def check(options: argparse.Namespace, settings: Settings) -> int:
     """Check everything and print a line each. Returns 0 if the bot can run, 1 otherwise."""
     del options
-    wrong = 0
+    wrong = risky = 0
     async for verdict in verdicts(settings):
         wrong += bool(verdict.fault)
-        print(verdict, flush=True)  # noqa: T201 - a command prints
-    print("Everything is in order." if not wrong else f"{wrong} to mend.")  # noqa: T201 - the same
+        risky += bool(verdict.risk and not verdict.fault)
+        say(str(verdict))
+    if wrong:
+        say(f"{wrong} to mend.")
+    else:
+        say("It can run, but should not stay so: see what is marked `warn`." if risky else "Everything is in order.")
     return 1 if wrong else 0
 
 
@@ -106,7 +114,8 @@ def _port_fault(port: int) -> str:
         with socket.create_server(("", port)):
             return ""
     except OSError as error:
-        return f"port {port} cannot be had ({error.strerror}): end what has it, or choose another with LEADHAND_PORT"
+        why = os.strerror(error.errno) if error.errno else error
+        return f"port {port} cannot be had ({why}): end what has it, or choose another with LEADHAND_PORT"
 
 
 async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
@@ -163,7 +172,8 @@ async def _models(settings: Settings) -> AsyncIterator[Verdict]:
         yield Verdict("model", fault=str(error))
         return
     try:
-        yield Verdict("model", model.label)
+        found = isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL")
+        yield Verdict("model", model.label, risk=NO_MODEL if found else "")
         for tier, fault in (await probe(model)).items():
             name = model.tiers[tier]
             yield Verdict(f"model, tier {tier}", f"{name} answers", f"{name}: {fault}" if fault else "")

@@ -7,11 +7,13 @@ import asyncio
 import itertools
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bot.app import App
+from bot.command_line import console
+from bot.command_line.console import say
 from bot.settings import SettingsError
 from bot.shown.trace import trace_json
 from bot.workspace.server import Workspace
@@ -21,6 +23,7 @@ from handoff.contracts import Place
 from handoff.job import Ask, Job
 from handoff.opening import open_log
 from handoff.store.interface import JobKey
+from handoff.work import Question
 
 CHANNEL = "#general"
 PEOPLE = ("ana", "ben", "cleo")
@@ -40,10 +43,10 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
     written = await _write_files(app, key, options.out) if code != FAILED else []
     if options.json:
         head = await app.store.head(key)
-        print(json.dumps(trace_json(await app.store.log(key), head), indent=2))  # noqa: T201
+        say(json.dumps(trace_json(await app.store.log(key), head), indent=2))
     else:
         for path in written:
-            print(f"wrote {path}")  # noqa: T201
+            say(f"wrote {path}")
     if reason:
         print(f"leadhand: {reason}", file=sys.stderr)  # noqa: T201
     return code
@@ -59,8 +62,9 @@ async def _watch(app: App, key: JobKey, screen: _Screen, patience: float) -> tup
                 if ask is not None and ask.over:
                     screen.show(final=True)
                     return _verdict(ask)
-                if ask is not None and _asks(ask) and not await _answered(ask, screen):
-                    return FAILED, "the job asks a question, and there is nobody here to answer it (see above)"
+                asked = _open_question(ask, screen.answered) if ask is not None else None
+                if asked is not None and not await screen.answer(*asked):
+                    return FAILED, f"the job asks, and there is nobody here to answer: {asked[1].message}"
                 await screen.change()
     except TimeoutError:
         return FAILED, f"no answer within {patience:g} s"
@@ -79,34 +83,20 @@ async def read_job(app: App, key: JobKey) -> Job | None:
 def _verdict(ask: Ask) -> tuple[int, str]:
     if ask.state != "completed":
         failure = ask.failure
-        return FAILED, f"{failure.step}: {failure.reason}" if failure else ask.state
+        return FAILED, "; ".join([f"{failure.step}: {failure.reason}" if failure else ask.state, *ask.out_of_reach])
     if ask.gaps:
         return IN_PART, "answered in part; missing: " + "; ".join(ask.gaps)
     return ANSWERED, ""
 
 
-def _asks(ask: Ask) -> bool:
-    """Whether it waits for an answer to a question that the thread shows by now."""
-    asked = (
-        messages.question(ask.id, work.subtask.id, work.question.number)
-        for work in ask.work.values()
-        if work.question is not None
-    )
-    return ask.state == "input_required" and any(key in ask.posted for key in asked)
-
-
-async def _answered(ask: Ask, screen: _Screen) -> bool:
-    """Put the open question to whoever sits at the terminal, if somebody does."""
-    screen.show()
-    if not sys.stdin.isatty():
-        return False
-    question = next(work.question for work in ask.work.values() if work.question is not None)
-    text = (await asyncio.to_thread(input, "your answer> ")).strip()
-    if text.isdigit() and 0 < int(text) <= len(question.options):
-        text = question.options[int(text) - 1]
-    await screen.reply(text)
-    await screen.change()
-    return True
+def _open_question(ask: Ask, answered: Container[str]) -> tuple[str, Question] | None:
+    """The first question that the thread shows by now and that is not answered yet, with its key."""
+    for work in ask.work.values():
+        if ask.state == "input_required" and work.question is not None:
+            key = messages.question(ask.id, work.subtask.id, work.question.number)
+            if key in ask.posted and key not in answered:
+                return key, work.question
+    return None
 
 
 async def _write_files(app: App, key: JobKey, folder: Path) -> list[Path]:
@@ -144,6 +134,7 @@ class _Screen:
         self._quiet = quiet
         self._rows: dict[str, str] = {}
         self._shown: set[str] = set()
+        self.answered: set[str] = set()
         self.channel = workspace.channel_id(CHANNEL)
         self._names = {workspace.person(name).id: name for name in PEOPLE} | {workspace.bot_user_id: "leadhand"}
 
@@ -160,9 +151,9 @@ class _Screen:
 
     def _plan(self, message: Mapping[str, Any], rows: Sequence[tuple[str, str, str]], *, final: bool) -> None:
         for name, status, line in rows:
-            if status != "pending" and self._rows.get(name) != status:
+            if self._rows.get(name) != status:
                 self._rows[name] = status
-                print(f"    {line}", flush=True)  # noqa: T201
+                say(f"    {line}")
         if final and message["ts"] not in self._shown:
             self._shown.add(message["ts"])
 
@@ -170,11 +161,19 @@ class _Screen:
         who = self._names.get(str(message.get("user", "")), "leadhand")
         text = render(message, self._names)
         if text:
-            print(f"\n{who}:\n{text}\n", flush=True)  # noqa: T201
+            say(f"\n{who}:\n{text}\n")
 
-    async def reply(self, text: str) -> None:
-        """Say something in the thread, as the person who asked."""
+    async def answer(self, key: str, question: Question) -> bool:
+        """Put a question to whoever sits at the terminal, and reply in the thread; False where nobody does."""
+        self.show()
+        text = await console.ask("your answer> ") if console.is_manned() and not self._quiet else None
+        if text is None:
+            return False
+        if text.isdecimal() and 0 < int(text) <= len(question.options):
+            text = question.options[int(text) - 1]
+        self.answered.add(key)
         await self._workspace.person("ana").say(self.channel, text, thread_ts=self._ts)
+        return True
 
     async def change(self) -> None:
         """Return when it is time for another look."""

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import dataclasses
+import errno
 import fcntl
 import logging
+import math
 import os
-import sys
 import tempfile
 import webbrowser
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from bot.app import App, manifest_path, open_store, running
+from bot.command_line.console import say
 from bot.command_line.one_job import do_one_job
 from bot.command_line.serve import connected
 from bot.leaving import until_told
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
+from bot.models.rehearsal import RehearsalModel
 from bot.operation import logs
 from bot.settings import Settings, SettingsError
+from bot.slack.files import LARGEST
 from bot.workspace.server import Workspace
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
+PORT = 3900
 PACE = "0.4"
 """Seconds a call of the rehearsal model takes here, so that people can see the plan move."""
 
@@ -46,16 +52,25 @@ async def _page(options: argparse.Namespace, settings: Settings) -> int:
     async with _workspace(settings.data / "workspace", options.port) as workspace, _bot(settings, workspace) as app:
         workspace.notice(f"Answers come from: {app.model.label}")
         say(f"Model:     {app.model.label}")
+        if isinstance(app.model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL"):
+            say("           for a real one set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama, and start again")
         say(f"Page:      {workspace.page_url}")
         say(f"Try this:  attach {SAMPLE}")
         say("           and write: @leadhand why did churn rise? draft a short note to the board")
         say("Ctrl-C stops all of it; the threads are kept.")
         if not options.no_browser:
-            with contextlib.suppress(webbrowser.Error):
-                webbrowser.open(workspace.page_url)
+            asyncio.get_running_loop().run_in_executor(None, _open_page, workspace.page_url)  # some take seconds
         await until_told()
         say("\nStopping ...")
     return 0
+
+
+def _open_page(url: str) -> None:
+    """Open it in a browser with a window, if there is one: one that runs in a terminal would take ours away."""
+    with contextlib.suppress(webbrowser.Error):
+        browser = webbrowser.get()
+        if type(browser) is not webbrowser.GenericBrowser:  # its subclasses have windows
+            browser.open(url)
 
 
 async def _one_job(options: argparse.Namespace, settings: Settings) -> int:
@@ -68,18 +83,30 @@ async def _one_job(options: argparse.Namespace, settings: Settings) -> int:
 
 
 @contextlib.asynccontextmanager
-async def _workspace(data: Path | None, port: int) -> AsyncIterator[Workspace]:
+async def _workspace(data: Path | None, port: int | None) -> AsyncIterator[Workspace]:
+    """`port` None: the usual one, or any where another program has that."""
     try:
-        workspace = await Workspace.start(manifest_path(), data=data, port=port)
+        workspace = await _started(data, PORT if port is None else port, fixed=port is not None)
     except OSError as error:
+        why = os.strerror(error.errno) if error.errno else error
         raise SettingsError(
-            f"The page's port {port} cannot be used ({error.strerror or error}); is it running already? "
+            f"The page's port {PORT if port is None else port} cannot be used ({why}). "
             "Choose another with --port, or --port 0 for any."
         ) from None
     try:
         yield workspace
     finally:
         await workspace.stop()
+
+
+async def _started(data: Path | None, port: int, *, fixed: bool) -> Workspace:
+    """Raises OSError where the port cannot be had, and was asked for or is not just taken."""
+    try:
+        return await Workspace.start(manifest_path(), data=data, port=port)
+    except OSError as error:
+        if fixed or error.errno != errno.EADDRINUSE:
+            raise
+    return await Workspace.start(manifest_path(), data=data, port=0)
 
 
 @contextlib.asynccontextmanager
@@ -126,8 +153,12 @@ def _readable(path: Path) -> Path:
     try:
         with path.open("rb") as stream:
             stream.read(1)
+        size = path.stat().st_size
     except OSError as error:
         raise SettingsError(f"--file {path}: {error.strerror}.") from None
+    if size > LARGEST:
+        megabytes, most = math.ceil(size / 1024 / 1024), LARGEST // 1024 // 1024
+        raise SettingsError(f"--file {path}: it is too large ({megabytes:,} MB); at most {most} MB are read.")
     return path
 
 
@@ -175,8 +206,3 @@ def _log_to(path: Path, settings: Settings) -> Iterator[None]:
     finally:
         root.handlers = before
         handler.close()
-
-
-def say(text: str) -> None:
-    """One line to the terminal, at once."""
-    print(text, file=sys.stdout, flush=True)  # noqa: T201

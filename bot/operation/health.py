@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -106,7 +107,7 @@ async def _listen(runner: web.AppRunner, address: Address) -> int:
             await web.TCPSite(runner, address.host, port).start()
         except OSError as error:
             if port == ports[-1]:
-                why = error.strerror or type(error).__name__
+                why = os.strerror(error.errno) if error.errno else type(error).__name__
                 raise SettingsError(
                     f"LEADHAND_OPERATION: {address} cannot be had ({why}). Choose another host:port, or off."
                 ) from None

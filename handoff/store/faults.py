@@ -64,6 +64,8 @@ def _explain_rest(error: Exception, text: str, where: str) -> StoreError:
         return StoreError(f"{where} is a cluster that is down ({text}). Bring its missing nodes back.")
     if "unknown command 'SENTINEL'" in text:
         return StoreError(f"{where} is no Sentinel. Give the Sentinels' hosts in REDIS_URL, or use redis://.")
+    if "DB index is out of range" in text:
+        return StoreError(f"{where} has no database of that number. REDIS_URL ends with it; /0 is always there.")
     if text.startswith("MISCONF"):
         return StoreError(f"{where} cannot write to its disk. Free some space there; its log says more.")
     if isinstance(error, exceptions.RedisClusterException) and "not enabled" in text:

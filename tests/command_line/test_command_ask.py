@@ -3,10 +3,12 @@
 import asyncio
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
+from bot.slack.files import LARGEST
 from tests.command_line.command import Ended, environment, leadhand, leadhand_inside, processes_in, words
 from tests.providers.faults import Fault
 from tests.providers.server import ProviderServer
@@ -43,7 +45,7 @@ def test_the_answer_has_the_figures_and_its_context_line(answered: tuple[Ended, 
     for figure in ("15", "35", "55"):  # North and South together, by month
         assert f"| {figure} |" in out, out
     (context,) = [line for line in out.splitlines() if line.startswith("rehearsal (no language model)")]
-    assert context.endswith(" s")
+    assert re.search(r" s · job J\w{10}$", context)
 
 
 def test_made_files_are_on_disk_and_named(answered: tuple[Ended, Path]) -> None:
@@ -95,7 +97,7 @@ def test_a_question_that_nobody_is_there_to_answer(data: Path, table: Path, tmp_
     assert ended.code == 1
     assert "Which of the files do you mean?" in ended.out
     assert "[ sales.csv ]  [ costs.csv ]" in ended.out
-    assert ended.err == "leadhand: the job asks a question, and there is nobody here to answer it (see above)\n"
+    assert ended.err.startswith("leadhand: the job asks, and there is nobody here to answer: Which of the files")
 
 
 def test_an_empty_request_is_told_what_to_write(data: Path) -> None:
@@ -126,6 +128,17 @@ def test_a_file_that_cannot_be_attached(data: Path, capsys: pytest.CaptureFixtur
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(f"leadhand: --file {path}: ")
     assert fault in ended.err
+
+
+def test_a_file_that_is_too_large_is_not_even_read(
+    data: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    huge = tmp_path / "huge.csv"
+    with huge.open("wb") as stream:
+        stream.truncate(2 * LARGEST + 1)
+    ended = leadhand_inside("try", "--ask", "Profile it.", "--file", huge, env=environment(data), capture=capsys)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == f"leadhand: --file {huge}: it is too large (65 MB); at most 32 MB are read.\n"
 
 
 def test_files_without_a_request_and_places_where_nothing_can_be_written(

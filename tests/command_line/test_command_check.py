@@ -141,6 +141,17 @@ async def test_redis(checked: Checked, tmp_path: Path) -> None:
     assert "nothing on disk, noeviction" in forgets.note
 
 
+async def test_a_database_that_is_not_there(checked: Checked, redis_url: str) -> None:
+    assert "has no database of that number" in (await checked(REDIS_URL=f"{redis_url}/99"))["Redis"].fault
+
+
+async def test_a_rehearsal_that_nobody_asked_for(checked: Checked) -> None:
+    assert (await checked())["model"].risk == ""
+    model = (await checked(LEADHAND_MODEL=""))["model"]
+    assert (model.note, model.fault) == ("rehearsal (no language model)", "")
+    assert "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama" in model.risk
+
+
 async def test_the_memory_of_redis(checked: Checked, tmp_path: Path) -> None:
     found = await checked()
     assert "16 partitions" in found["Redis"].note

@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 
+from bot.command_line.try_out import _started
 from handoff.store.embedded import is_running
 from tests.command_line.command import PATIENCE, Running, environment, leadhand, processes_in
 
@@ -81,7 +82,7 @@ async def test_stopping_loses_nothing_and_leaves_nothing(tmp_path: Path) -> None
         replies = await page.until(ts, "rehearsal (no language model)")
         assert len([reply for reply in replies if "rehearsal (no language model)" in str(reply)]) == 1
         assert len([reply for reply in replies if "'type': 'plan'" in str(reply)]) == 1
-    assert await second.stop(signal.SIGTERM) == 0
+    assert await second.stop(signal.SIGHUP) == 0, "as where the terminal is closed"
     assert processes_in(tmp_path) == []
 
 
@@ -92,9 +93,20 @@ async def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     ended = await asyncio.to_thread(leadhand, "try", "--port", port, "--no-browser", env=env)
     server.close()
     assert ended.code == 1
-    assert f"port {port} cannot be used" in ended.err
+    assert f"port {port} cannot be used (Address already in use)" in ended.err
     assert "--port" in ended.err
     assert processes_in(tmp_path) == []
+
+
+async def test_the_usual_port_gives_way_where_it_is_taken() -> None:
+    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    workspace = await _started(None, port, fixed=False)
+    try:
+        assert f":{port}/" not in workspace.page_url
+    finally:
+        await workspace.stop()
+        server.close()
 
 
 async def test_a_data_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:

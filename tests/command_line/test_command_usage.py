@@ -63,7 +63,8 @@ def test_no_command_shows_the_help(tmp_path: Path) -> None:
 def test_wrong_usage_is_shown_the_right_one(tmp_path: Path, arguments: list[str], fault: str) -> None:
     ended = leadhand(*arguments, env=environment(tmp_path / "data"))
     assert ended.code == 2
-    assert ended.err.startswith("usage: leadhand")
+    own = f" {arguments[0]}" if arguments[0] in {"try", "run", "check"} else ""
+    assert ended.err.startswith(f"usage: leadhand{own} [-h]")
     assert fault in ended.err
     assert ended.out == ""
     assert not (tmp_path / "data").exists()
@@ -76,7 +77,12 @@ def test_wrong_usage_is_shown_the_right_one(tmp_path: Path, arguments: list[str]
         ("LEADHAND_PORT", "http", "LEADHAND_PORT is 'http'; it takes a number from 0 to 65535"),
         ("LEADHAND_SLOTS", "0", "LEADHAND_SLOTS is 0; it takes a number from 1 to 1000"),
         ("LEADHAND_LEASE", "nan", "LEADHAND_LEASE is nan; it takes a number from 1 to 600"),
-        ("LEADHAND_CREW", "nobody", "nobody"),
+        ("LEADHAND_PORT", "3.7", "LEADHAND_PORT is 3.7; it takes a whole number"),
+        ("LEADHAND_SLACK_UNLIMITED", "yes", "LEADHAND_SLACK_UNLIMITED is 'yes'; it takes a number from 0 to 1"),
+        ("SLACK_API_URL", "127.0.0.1:3900/api/", "SLACK_API_URL is no address; it takes one that begins with https://"),
+        ("OPENAI_BASE_URL", "localhost:8000/v1", "OPENAI_BASE_URL is no address"),
+        ("ANTHROPIC_BASE_URL", "http://[", "ANTHROPIC_BASE_URL is no address"),
+        ("LEADHAND_CREW", "nobody", "nobody:1: there is no such folder; there are: general"),
         ("LEADHAND_REHEARSAL_PACE", "slow", "LEADHAND_REHEARSAL_PACE is 'slow'; it takes seconds"),
     ],
 )

@@ -1,0 +1,64 @@
+"""The terminal a command runs in: what it prints, and what whoever sits there types."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+LONGEST = 4096
+"""Bytes that a terminal hands over at most for a line."""
+
+
+class OutputLost(Exception):
+    """What we print cannot be written any more. The text says why."""
+
+
+def say(text: str, *, end: str = "\n") -> None:
+    """Print it at once. Raises OutputLost where that cannot be: a closed pipe or terminal, a full disk."""
+    try:
+        print(text, end=end, flush=True)  # noqa: T201 - the one place where commands print
+    except OSError as error:
+        _drop_the_rest()
+        raise OutputLost(f"the output cannot be written ({error.strerror}).") from None
+
+
+def _drop_the_rest() -> None:
+    """What is still in the buffer would fail again when Python ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def is_manned() -> bool:
+    """Whether somebody may be there to type."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+async def ask(prompt: str) -> str | None:
+    """A line that is not empty, as it was typed; None where the input was closed (Ctrl-D).
+
+    No thread waits for it: one that reads cannot be told to stop, and Ctrl-C would have to wait for a line.
+    Raises OutputLost.
+    """
+    text = ""
+    while not text:
+        say(prompt, end="")
+        line = await _line(sys.stdin.fileno())
+        if not line:
+            say("")
+            return None
+        text = line.strip()
+    return text
+
+
+async def _line(terminal: int) -> str:
+    loop, typed = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(terminal, typed.set)
+    try:
+        await typed.wait()
+        return os.read(terminal, LONGEST).decode(errors="replace")
+    except OSError:  # the terminal is gone
+        return ""
+    finally:
+        loop.remove_reader(terminal)
