@@ -16,7 +16,7 @@ def main() -> int:
     parser.add_argument("--manifest", type=Path, required=True, help="the app's manifest (YAML or JSON)")
     parser.add_argument("--data", type=Path, help="folder that keeps everything (default: in memory)")
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: a free one)")
-    parser.add_argument("--request-url", help="post events to this URL, signed (default: Socket Mode)")
+    parser.add_argument("--request-url", help="post events and the rest to this URL, signed (default: Socket Mode)")
     parser.add_argument("--no-rate-limits", action="store_true", help="let calls come as fast as they like")
     options = parser.parse_args()
     try:
@@ -35,12 +35,16 @@ async def _serve(options: argparse.Namespace) -> None:
         rate_limits=not options.no_rate_limits,
         request_url=options.request_url,
     )
+    told = {
+        "SLACK_API_URL": workspace.api_url,
+        "SLACK_BOT_TOKEN": workspace.bot_token,
+        **({} if options.request_url else {"SLACK_APP_TOKEN": workspace.app_token}),
+        "SLACK_SIGNING_SECRET": workspace.signing_secret,
+    }
     lines = [
-        f"Page:                  {workspace.page_url}",
-        f"SLACK_API_URL:         {workspace.api_url}",
-        f"SLACK_BOT_TOKEN:       {workspace.bot_token}",
-        f"SLACK_APP_TOKEN:       {workspace.app_token}",
-        f"SLACK_SIGNING_SECRET:  {workspace.signing_secret}",
+        f"Page:  {workspace.page_url}",
+        "Start your app with:",
+        *(f"export {name}={value}" for name, value in told.items()),
         "Ctrl-C stops it.",
     ]
     sys.stdout.write("\n".join(lines) + "\n")

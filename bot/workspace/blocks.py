@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bot.workspace.elements import (
@@ -167,8 +167,7 @@ def check_message_blocks(blocks: Any, *, rest: str = "") -> list[dict[str, Any]]
         _unique(blocks, complaints)
     if complaints:
         raise Refusal("invalid_blocks", *complaints)
-    kinds = [block["type"] for block in blocks]
-    if kinds.count("table") > 1:
+    if sum(block["type"] == "table" for block, _ in _all(blocks)) > 1:
         raise Refusal("only_one_table_allowed")
     check_size(blocks, rest)
     return _with_ids(blocks)
@@ -180,7 +179,8 @@ def check_size(blocks: list[dict[str, Any]], rest: str) -> None:
     Raises:
         Refusal: `msg_too_long`.
     """
-    cards = sum(len(block.get("tasks") or ()) if block["type"] == "plan" else 1 for block in blocks if is_task(block))
+    tasks = [block for block, _ in _all(blocks) if is_task(block)]
+    cards = sum(len(block.get("tasks") or ()) if block["type"] == "plan" else 1 for block in tasks)
     if cards:
         size = len(json.dumps(blocks, ensure_ascii=False).encode()) + len(rest.encode())
         if cards > MOST_CARDS or size > MOST_CARD_BYTES:
@@ -216,6 +216,7 @@ def check_view(view: Any) -> dict[str, Any]:
             view, "/view", complaints
         )
     if not complaints:
+        _contents(view["blocks"], complaints, "/view/blocks")
         _unique(view["blocks"], complaints, "/view/blocks")
     if complaints:
         raise Refusal("invalid_arguments", *complaints)
@@ -223,32 +224,44 @@ def check_view(view: Any) -> dict[str, Any]:
 
 
 def _whole(blocks: list[dict[str, Any]], complaints: Complaints) -> None:
-    kinds = {block["type"] for block in blocks}
-    if {"plan", "task_card"} <= kinds:
+    found = [block for block, _ in _all(blocks)]
+    if {"plan", "task_card"} <= {block["type"] for block in found}:
         complain(complaints, "plan and task_card cannot share a message", "/blocks")
-    if sum(len(block["text"]) for block in blocks if block["type"] == "markdown") > MOST_MARKDOWN:
+    if sum(len(block["text"]) for block in found if block["type"] == "markdown") > MOST_MARKDOWN:
         complain(
             complaints, f"all markdown blocks together must be less than {MOST_MARKDOWN + 1} characters", "/blocks"
         )
-    for index, block in enumerate(blocks):
+    _contents(blocks, complaints, "/blocks")
+
+
+def _contents(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str) -> None:
+    """What a block must have one of, which no list of its keys can say."""
+    for block, place in _all(blocks, pointer):
         if block["type"] == "section" and "text" not in block and "fields" not in block:
-            complain(complaints, "missing required field: text or fields", f"/blocks/{index}")
+            complain(complaints, "missing required field: text or fields", place)
         if block["type"] == "image" and ("image_url" in block) == ("slack_file" in block):
-            complain(complaints, "exactly one of image_url and slack_file is required", f"/blocks/{index}")
+            complain(complaints, "exactly one of image_url and slack_file is required", place)
+
+
+def _all(blocks: list[dict[str, Any]], pointer: str = "/blocks") -> Iterator[tuple[dict[str, Any], str]]:
+    """Every block with its place, those within containers too."""
+    for index, block in enumerate(blocks):
+        yield block, f"{pointer}/{index}"
+        yield from _all(block.get("child_blocks") or [], f"{pointer}/{index}/child_blocks")
 
 
 def _unique(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str = "/blocks") -> None:
     seen: set[str] = set()
-    for index, block in enumerate(blocks):
+    for block, place in _all(blocks, pointer):
         block_id = block.get("block_id")
         if block_id in seen:
-            complain(complaints, f"block_id already exists: {block_id}", f"{pointer}/{index}/block_id")
+            complain(complaints, f"block_id already exists: {block_id}", f"{place}/block_id")
         if block_id:
             seen.add(block_id)
         ids = [each.get("action_id") for each in block.get("elements") or [] if isinstance(each, dict)]
         named = [each for each in ids if each]
         for action_id in sorted({each for each in named if named.count(each) > 1}):
-            complain(complaints, f"action_id already exists: {action_id}", f"{pointer}/{index}/elements")
+            complain(complaints, f"action_id already exists: {action_id}", f"{place}/elements")
 
 
 def _with_ids(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -259,6 +272,12 @@ def _with_id(block: dict[str, Any]) -> dict[str, Any]:
     block = {**block, "block_id": block.get("block_id") or secrets.token_urlsafe(4)}
     if block["type"] in ("actions", "context_actions"):
         block["elements"] = [_with_action(element) for element in block["elements"]]
+    if block["type"] == "carousel":
+        block["elements"] = _with_ids(block["elements"])
+    if block["type"] == "card" and "actions" in block:
+        block["actions"] = [_with_action(element) for element in block["actions"]]
+    if "child_blocks" in block:
+        block["child_blocks"] = _with_ids(block["child_blocks"])
     for key in ("accessory", "element"):
         if key in block and block[key]["type"] != "image":
             block[key] = _with_action(block[key])

@@ -80,7 +80,7 @@ class Delivery:
         self._state.changes.wake()
 
     def _failed(self, name: str, body: dict[str, Any], attempt: int, ack: Ack) -> None:
-        if attempt >= len(RETRY_DELAYS):
+        if ack.final or attempt >= len(RETRY_DELAYS):
             self._state.record.drop("event", body["event_id"])
             log.warning("%s %s was not acknowledged %d times and is given up", name, body["event_id"], attempt + 1)
             return

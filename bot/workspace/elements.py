@@ -17,9 +17,18 @@ from bot.workspace.schema import (
     typed,
 )
 
-URL = string(3000, least=1)
+SCHEMES = frozenset({"http", "https", "mailto", "slack", "tel"})
 ACTION_ID = string(255, least=1)
 MOST_OPTIONS = 100
+
+
+def _url(value: Any, pointer: str, complaints: Complaints) -> None:
+    string(3000, least=1)(value, pointer, complaints)
+    if isinstance(value, str) and value and value.partition(":")[0].lower() not in SCHEMES:
+        complain(complaints, "must be a valid URL", pointer)
+
+
+URL: Check = _url
 
 
 def plain(most: int) -> Check:
@@ -37,8 +46,13 @@ def text(most: int) -> Check:
     return by_type(lambda: table)
 
 
-OPTION = fields({"text": text(75), "value": string(150, least=1)}, {"description": text(75), "url": URL})
+VALUE = string(150, least=1)
+# Only boxes and radio buttons have room for markup, and only an overflow menu leads elsewhere.
+OPTION = fields({"text": plain(75), "value": VALUE}, {"description": plain(75)})
+CHOICE = fields({"text": text(75), "value": VALUE}, {"description": text(75)})
+LINKING_OPTION = fields({"text": plain(75), "value": VALUE}, {"description": plain(75), "url": URL})
 OPTIONS = items(OPTION, MOST_OPTIONS)
+SUGGESTED = items(OPTION, MOST_OPTIONS, least=0)
 OPTION_GROUPS = items(fields({"label": plain(75), "options": OPTIONS}), MOST_OPTIONS)
 CONFIRM = fields(
     {"title": plain(100), "text": text(300), "confirm": plain(30), "deny": plain(30)},
@@ -85,14 +99,14 @@ BUTTON = typed(
     },
 )
 IMAGE = typed({"alt_text": string(2000)}, {"image_url": URL, "slack_file": SLACK_FILE})
-OVERFLOW = typed({"options": items(OPTION, 5)}, {"action_id": ACTION_ID, "confirm": CONFIRM})
+OVERFLOW = typed({"options": items(LINKING_OPTION, 5)}, {"action_id": ACTION_ID, "confirm": CONFIRM})
 STATIC = {"options": OPTIONS, "option_groups": OPTION_GROUPS}
 
 INTERACTIVE: dict[str, Check] = {
     "button": BUTTON,
     "overflow": OVERFLOW,
-    "checkboxes": typed({"options": items(OPTION, 10)}, {**INPUT, "initial_options": items(OPTION, 10)}),
-    "radio_buttons": typed({"options": items(OPTION, 10)}, {**INPUT, "initial_option": OPTION}),
+    "checkboxes": typed({"options": items(CHOICE, 10)}, {**INPUT, "initial_options": items(CHOICE, 10)}),
+    "radio_buttons": typed({"options": items(CHOICE, 10)}, {**INPUT, "initial_option": CHOICE}),
     "datepicker": typed({}, {**PLACED, "initial_date": string()}),
     "timepicker": typed({}, {**PLACED, "initial_time": string(), "timezone": string()}),
     "datetimepicker": typed({}, {**INPUT, "initial_date_time": number}),

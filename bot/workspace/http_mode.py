@@ -5,22 +5,27 @@ import hmac
 import json
 import secrets
 import time
+from collections.abc import Container
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin
 
 import aiohttp
 
 from bot.workspace.transport import Ack, PayloadKind, Retry
 
 OK = 200
+TAKEN = range(200, 300)
 REASONS = {"timeout": "http_timeout", "connection_failed": "connection_failed"}
 
 
 class HttpMode:
-    """Posts payloads the way Slack does, after the URL proved itself once (`url_verification`)."""
+    """Posts payloads the way Slack does, after the URL proved itself once (`url_verification`).
 
-    def __init__(self, url: str, signing_secret: str, token: str, ack_seconds: float) -> None:
-        self._url = url
+    `paths` are the manifest's `request_paths`: what does not go to `url` goes to another path of the same host.
+    """
+
+    def __init__(self, url: str, signing_secret: str, token: str, ack_seconds: float, paths: dict[str, str]) -> None:
+        self._url, self._paths = url, paths
         self._secret = signing_secret.encode()
         self._token = token
         self._timeout = aiohttp.ClientTimeout(total=ack_seconds)
@@ -28,7 +33,7 @@ class HttpMode:
         self._verified = False
 
     async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
-        """Post a payload; acknowledged means answered with 200 in time."""
+        """Post a payload; acknowledged means answered in time: with 200, or for an event with any 2xx."""
         if kind == "events_api" and not self._verified:
             self._verified = await self.verify()
             if not self._verified:
@@ -42,13 +47,15 @@ class HttpMode:
         else:
             form = {"payload": json.dumps(payload)} if kind == "interactive" else payload
             body, content_type = urlencode(form), "application/x-www-form-urlencoded"
-        return await self._post(body, {**headers, "Content-Type": content_type})
+        path = self._paths.get(str(payload["command"]) if kind == "slash_commands" else kind, "")
+        good = TAKEN if kind == "events_api" else (OK,)
+        return await self._post(body, {**headers, "Content-Type": content_type}, urljoin(self._url, path), good)
 
     async def verify(self) -> bool:
         """Send the challenge that Slack sends when a request URL is saved."""
         challenge = secrets.token_hex(24)
         body = {"token": self._token, "challenge": challenge, "type": "url_verification"}
-        ack = await self._post(json.dumps(body), {"Content-Type": "application/json"})
+        ack = await self._post(json.dumps(body), {"Content-Type": "application/json"}, self._url)
         answer = ack.body or {}
         return ack.ok and challenge in (answer.get("challenge"), answer.get("text"))
 
@@ -57,22 +64,22 @@ class HttpMode:
         if self._session:
             await self._session.close()
 
-    async def _post(self, body: str, headers: dict[str, str]) -> Ack:
+    async def _post(self, body: str, headers: dict[str, str], url: str, good: Container[int] = (OK,)) -> Ack:
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=self._timeout)
         stamp = str(int(time.time()))  # the app compares it with its own clock, not with ours
         signed = hmac.new(self._secret, f"v0:{stamp}:{body}".encode(), hashlib.sha256).hexdigest()
         signing = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={signed}"}
         try:
-            sending = self._session.post(self._url, data=body.encode(), headers={**headers, **signing})
+            sending = self._session.post(url, data=body.encode(), headers={**headers, **signing})
             async with sending as response:
                 text = await response.text()
         except TimeoutError:
             return Ack(ok=False, failure="timeout")
         except aiohttp.ClientError:
             return Ack(ok=False, failure="connection_failed")
-        if response.status != OK:
-            return Ack(ok=False, failure="http_error")
+        if response.status not in good:
+            return Ack(ok=False, failure="http_error", final=response.headers.get("X-Slack-No-Retry") == "1")
         return Ack(ok=True, body=_parse(text, response.content_type))
 
 

@@ -33,6 +33,7 @@ def value_of(element: Json, value: Any) -> Json:
         element: The element as the app sent it.
         value: What was put in: text, a date, an option's value, a list of
             them, None for nothing; or already Slack's own shape, with `type`.
+            For an external menu whole options, which only the app knows.
 
     Raises:
         ValueError: The element has no such option.
@@ -40,6 +41,9 @@ def value_of(element: Json, value: Any) -> Json:
     kind = element["type"]
     if isinstance(value, dict) and value.get("type") == kind:
         return value
+    if "external" in kind:
+        given = value if isinstance(value, list) else [value]
+        element = {**element, "options": [each for each in given if isinstance(each, dict)]}
     if kind in ONE_OPTION:
         return {"type": kind, "selected_option": None if value is None else option(element, value)}
     if kind in MANY_OPTIONS:

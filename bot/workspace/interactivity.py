@@ -5,6 +5,7 @@ from typing import Any
 
 from bot.workspace.blocks import check_view
 from bot.workspace.changes import Change
+from bot.workspace.elements import OPTION_GROUPS, SUGGESTED
 from bot.workspace.inputs import initial_value, inputs_of, is_empty, is_input, pressed, value_of
 from bot.workspace.manifest import Command, Shortcut
 from bot.workspace.messages import Messages
@@ -81,6 +82,27 @@ class Interactivity:
         put_in = {**(place.inputs or {}), **put_in}
         payload |= self._of_message(user_id, place, put_in) if place.message else _of_view(place)
         await self._send(user_id, "interactive", payload, "That did not work")
+
+    async def suggest(self, user_id: str, place: Place, block_id: str, element: Json, query: str) -> list[Json]:
+        """Ask the app for the options of an external menu.
+
+        Returns:
+            Options, or groups of them, as the app gave them.
+
+        Raises:
+            ActionFailed: The app did not answer, or with what Slack cannot use.
+        """
+        payload = {**self._base("block_suggestion", user_id), "block_id": block_id, "value": query}
+        payload["action_id"] = element["action_id"]
+        payload |= self._of_message(user_id, place, {}) if place.message else _of_view(place)
+        ack = await self._send(user_id, "interactive", payload, "The options did not come")
+        answer = ack.body or {}
+        complaints: list[str] = []
+        check, key = (OPTION_GROUPS, "option_groups") if "option_groups" in answer else (SUGGESTED, "options")
+        check(answer.get(key), f"/{key}", complaints)
+        if complaints:
+            raise self._failed(user_id, f"The app answered options that Slack refuses: {complaints}")
+        return list(answer[key])
 
     async def shortcut(
         self, user_id: str, shortcut: Shortcut, channel: Channel | None, message: Message | None

@@ -76,7 +76,7 @@ class Live:
             "team": {"id": who.team_id, "name": who.team_name},
             "bot": {"user_id": who.bot_user_id, "name": state.bot.name},
             "people": people,
-            "channels": [_channel(channel) for channel in sorted(mine, key=lambda each: (each.kind, each.name))],
+            "channels": [_channel(channel, me) for channel in sorted(mine, key=lambda each: (each.kind, each.name))],
             "commands": commands,
             "shortcuts": shortcuts,
             "notice": self._world.notice,
@@ -115,11 +115,13 @@ class Live:
                 return
 
 
-def _channel(channel: Channel) -> dict[str, Any]:
+def _channel(channel: Channel, me: User) -> dict[str, Any]:
+    by_others = (each.ts for each in reversed(channel.messages.values()) if each.data.get("user") != me.id)
     return {
         "id": channel.id,
         "name": channel.name,
         "is_im": channel.kind == "im",
         "members": channel.members,
         "topic": channel.topic,
+        "latest": next(by_others, ""),
     }

@@ -28,7 +28,10 @@ class Local:
             "history": self._history,
             "thread": self._thread,
             "say": self._say,
+            "edit": self._edit,
+            "delete": self._delete,
             "action": self._action,
+            "suggest": self._suggest,
             "command": self._command,
             "shortcut": self._shortcut,
             "submit": self._submit,
@@ -116,6 +119,14 @@ class Local:
         ts = person.post(body["channel"], str(body.get("text") or ""), body.get("thread_ts"), files)
         return {"ts": ts}
 
+    async def _edit(self, person: Person, body: Body) -> Body:
+        await person.edit(body["channel"], body["ts"], str(body["text"]))
+        return {}
+
+    async def _delete(self, person: Person, body: Body) -> Body:
+        await person.delete(body["channel"], body["ts"])
+        return {}
+
     async def _action(self, person: Person, body: Body) -> Body:
         action = body["action"]
         value = _chosen(action)
@@ -125,6 +136,10 @@ class Local:
             where = {"block_id": body.get("block_id"), "inputs": body.get("values")}
             await person.click(body["channel"], body["ts"], action["action_id"], value, **where)
         return {}
+
+    async def _suggest(self, person: Person, body: Body) -> Body:
+        where = {key: body[key] for key in ("channel", "ts", "view_id") if key in body}
+        return {"options": await person.suggestions(body["action_id"], str(body["value"]), **where)}
 
     async def _command(self, person: Person, body: Body) -> Body:
         command, _, text = str(body["text"]).strip().partition(" ")
@@ -174,10 +189,6 @@ def _no(text: str, status: int = 200) -> web.Response:
 
 def _chosen(action: Body) -> Any:
     """What was chosen, out of the shapes an action comes in."""
-    if action.get("selected_option"):
-        return action["selected_option"].get("value")
-    if "selected_options" in action:
-        return [option["value"] for option in action["selected_options"]]
     for key, value in action.items():
         if key.startswith("selected_") or key in ("value", "rich_text_value", "files"):
             return value

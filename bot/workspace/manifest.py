@@ -1,8 +1,10 @@
 """What the workspace takes from an app's manifest: names, commands, shortcuts, scopes, events."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -45,6 +47,8 @@ class Manifest:
     messages_read_only: bool
     interactivity: bool
     socket_mode: bool
+    request_paths: dict[str, str]
+    """Where payloads go that do not go where events go: the path by command, or by `interactive`."""
 
     def command(self, name: str) -> Command | None:
         """Return the command of that name, slash included."""
@@ -68,7 +72,12 @@ def read_manifest(path: Path) -> Manifest:
         raise ValueError(f"{path} is not valid YAML: {error}") from error
     if not isinstance(raw, dict) or not isinstance(raw.get("display_information"), dict):
         raise ValueError(f"{path} is not an app manifest: display_information is missing")  # noqa: TRY004  # the file is wrong, not a type
-    return _parse(raw)
+    if "assistant_view" in (raw.get("features") or {}):
+        raise ValueError(f"{path} has features.assistant_view, which Slack no longer gives new apps: use agent_view")
+    try:
+        return _parse(raw)
+    except (KeyError, TypeError, AttributeError) as error:  # a list where a mapping belongs, a command without a name
+        raise ValueError(f"{path} is not an app manifest: {type(error).__name__}: {error}") from error
 
 
 def _parse(raw: dict[str, Any]) -> Manifest:
@@ -77,7 +86,7 @@ def _parse(raw: dict[str, Any]) -> Manifest:
     settings = raw.get("settings") or {}
     scopes = (raw.get("oauth_config") or {}).get("scopes") or {}
     home = features.get("app_home") or {}
-    agent = features.get("agent_view") or features.get("assistant_view") or {}
+    agent = features.get("agent_view") or {}
     name = str(about.get("name") or "app")
     bot = features.get("bot_user") or {}
     granted = frozenset([*(scopes.get("bot") or ()), *(scopes.get("bot_optional") or ())])
@@ -97,7 +106,16 @@ def _parse(raw: dict[str, Any]) -> Manifest:
         messages_read_only=bool(home.get("messages_tab_read_only_enabled", False)),
         interactivity=bool((settings.get("interactivity") or {}).get("is_enabled", False)),
         socket_mode=bool(settings.get("socket_mode_enabled", False)),
+        request_paths=_request_paths(features.get("slash_commands") or (), settings),
     )
+
+
+def _request_paths(commands: Sequence[dict[str, Any]], settings: dict[str, Any]) -> dict[str, str]:
+    addresses = {str(each["command"]): each.get("url") for each in commands}
+    addresses["interactive"] = (settings.get("interactivity") or {}).get("request_url")
+    paths = {name: urlsplit(str(address)).path for name, address in addresses.items() if address}
+    events = urlsplit(str((settings.get("event_subscriptions") or {}).get("request_url") or "")).path
+    return {name: path for name, path in paths.items() if events and path != events}
 
 
 def _command(raw: dict[str, Any]) -> Command:

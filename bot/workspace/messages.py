@@ -35,8 +35,7 @@ class Messages:
             "text": text,
             "team": self._state.identity.team_id,
         }
-        if text:
-            data["blocks"] = [as_rich_text(text, secrets.token_hex(3))]
+        data |= {"blocks": _typed_blocks(text)} if text else {}
         if files:
             data |= {"files": files, "upload": False, "display_as_bot": False, "subtype": "file_share"}
         message = self._file(channel, Message(data), thread_ts)
@@ -62,13 +61,18 @@ class Messages:
         return message
 
     def ephemeral(self, channel: Channel, user_id: str, content: Json, thread_ts: str | None) -> Message:
-        """Show one person a message that nobody else sees and nothing keeps."""
+        """Show one person a message that nobody else sees and nothing keeps.
+
+        In a thread that has no reply yet Slack takes it and never shows it.
+        """
         data = {**self.bot_fields(), "ts": self._state.clock.next_ts(), **content, "is_ephemeral": True}
         data["channel"] = channel.id
         if thread_ts:
             data["thread_ts"] = thread_ts
         message = Message(data)
         self.offer(message)
+        if thread_ts and not channel.replies.get(thread_ts):
+            return message
         self.ephemerals[user_id][message.ts] = message
         self.tell_ephemeral(user_id, message)
         return message
@@ -101,6 +105,10 @@ class Messages:
         self.offer(message)
         self._state.save_message(channel, message)
         self._changed(channel, message, before)
+
+    def rewrite(self, channel: Channel, message: Message, text: str) -> None:
+        """Replace what a person typed (already in Slack's form)."""
+        self.edit(channel, message, {"text": text, "blocks": _typed_blocks(text) if text else None})
 
     def delete(self, channel: Channel, message: Message) -> None:
         """Delete a message. A root with replies leaves a tombstone."""
@@ -224,6 +232,10 @@ class Messages:
             event: Json = {"type": kind, "user": user_id, "reaction": name, "item": item}
             event |= {"item_user": message.data.get("user"), "event_ts": self._state.clock.next_ts()}
             self._delivery.emit(kind, event)
+
+
+def _typed_blocks(text: str) -> list[Json]:
+    return [as_rich_text(text, secrets.token_hex(3))]
 
 
 def interactive_elements(blocks: list[Json]) -> Iterator[tuple[Json, Json]]:

@@ -91,10 +91,12 @@ class Person:
         """Change one's own message.
 
         Raises:
-            ActionFailed: It is somebody else's.
+            ActionFailed: It is somebody else's, or nothing would be left of it.
         """
         place, message = self._own(channel, ts)
-        self._world.messages.edit(place, message, {"text": typed(self._state, text), "blocks": None})
+        if not text.strip() and not message.data.get("files"):
+            raise ActionFailed("There is nothing left of the message: delete it instead.")
+        self._world.messages.rewrite(place, message, typed(self._state, text))
 
     async def delete(self, channel: str, ts: str) -> None:
         """Delete one's own message.
@@ -146,6 +148,30 @@ class Person:
                 await self._world.interactivity.press(self.id, where, found, element, value)
                 return
         raise ActionFailed(f"The message has nothing called {action_id!r} (any more).")
+
+    async def suggestions(  # where an element is takes as many words as a press on it
+        self, action_id: str, query: str, *, channel: str = "", ts: str = "", view_id: str = ""
+    ) -> list[Json]:
+        """Type into an external menu of a message, or of a modal or the home tab.
+
+        Returns:
+            The options, or groups of them, that the app offers.
+
+        Raises:
+            ActionFailed: There is no such element, or the app did not answer.
+        """
+        if view_id:
+            view = self._view(view_id)
+            where = Place(view=view)
+            found = [(block["block_id"], element) for block, element in interactive_elements(view["blocks"])]
+        else:
+            place = self.channel(channel)
+            message = self._world.messages.ephemerals[self.id].get(ts) or self._message(place, ts)
+            where, found = Place(place, message), self._offered(message, action_id)
+        for block_id, element in found:
+            if element["action_id"] == action_id and "external" in element["type"]:
+                return await self._world.interactivity.suggest(self.id, where, block_id, element, query)
+        raise ActionFailed(f"There is no external menu called {action_id!r} (any more).")
 
     async def click_in_view(self, view_id: str, action_id: str, value: Any = None) -> None:
         """Press or choose within a modal or the home tab.

@@ -30,6 +30,7 @@ def add_routes(app: web.Application, world: World, guard: Guard, live: Live, loc
     if world.sockets:
         app.router.add_get("/link/", world.sockets.connect)
     app.router.add_get("/", site.page)
+    app.router.add_get(r"/archives/{channel:\w+}/p{digits:\d{7,}}", site.permalink)
     if PAGE.is_dir():
         app.router.add_static("/page", PAGE)
     app.router.add_get("/local/live", live.connect)
@@ -54,6 +55,12 @@ class Site:
         response = web.FileResponse(index)
         self._guard.let_in(response)
         return response
+
+    async def permalink(self, request: web.Request) -> web.StreamResponse:
+        """Where `chat.getPermalink` leads: to the page, with the message's thread open."""
+        channel, digits = request.match_info["channel"], request.match_info["digits"]
+        ts = request.query.get("thread_ts", f"{digits[:-6]}.{digits[-6:]}")
+        return web.Response(status=302, headers={"Location": f"/#/{channel}/{quote(ts)}"})
 
     async def upload(self, request: web.Request) -> web.Response:
         """The bytes of an upload, raw or as a form."""

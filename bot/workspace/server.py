@@ -31,8 +31,9 @@ a direct message with the bot for each person. With `data` everything is kept
 in that folder and is there again at the next start; without, it is forgotten.
 
 What differs from Slack: arguments that a method does not know are refused, not
-ignored; an event that finds no Socket Mode connection waits for one; private
-channels, user tokens, OAuth and link unfurling are left out.
+ignored; an event that finds no Socket Mode connection waits for one; any name
+will do for a reaction; private channels, user tokens, OAuth and link unfurling
+are left out, and so is every method that `web_api/table.py` does not list.
 """
 
 import asyncio
@@ -100,7 +101,8 @@ class Workspace:
             data: Folder that keeps everything; None keeps it in memory.
             port: 0 takes a free one, with `data` that of the last run if it can.
             rate_limits: Whether Slack's rate limits hold.
-            request_url: Where to post events and interactions (HTTP mode); None is Socket Mode.
+            request_url: Where to post events (HTTP mode); None is Socket Mode. What the manifest
+                sends to another path than events goes to that path of the same host.
             retry_scale: Shortens the waits between attempts to deliver an event (60 s, 300 s).
             ack_seconds: How long the app has to acknowledge.
 
@@ -114,7 +116,9 @@ class Workspace:
         if request_url is None:
             transport = SocketMode(who.app_id, ack_seconds)
         else:
-            transport = HttpMode(request_url, who.signing_secret, who.verification_token, ack_seconds)
+            transport = HttpMode(
+                request_url, who.signing_secret, who.verification_token, ack_seconds, state.app.request_paths
+            )
         world = _wire(state, transport, rate_limits=rate_limits, retry_scale=retry_scale)
         workspace = cls(world, transport, secrets.token_urlsafe(24))
         await workspace._listen(port)

@@ -79,10 +79,23 @@ def _rich(value: Any) -> str:
     if isinstance(value, list):
         return "".join(_rich(part) for part in value)
     if isinstance(value, Mapping):
-        if value.get("type") == "user":
-            return f"<@{value.get('user_id', '')}>"
-        return _rich(value.get("elements", value.get("text", "")))
+        kind = str(value.get("type"))
+        if kind in _WRITTEN:
+            return _WRITTEN[kind](value)
+        parts = value.get("elements", value.get("text", ""))
+        return "\n".join(_rich(part) for part in parts) if kind == "rich_text" else _rich(parts)
     return ""
+
+
+_WRITTEN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "user": lambda part: f"<@{part.get('user_id', '')}>",
+    "channel": lambda part: f"<#{part.get('channel_id', '')}>",
+    "broadcast": lambda part: f"@{part.get('range', '')}",
+    "emoji": lambda part: f":{part.get('name', '')}:",
+    "link": lambda part: str(part.get("text") or part.get("url", "")),
+    "rich_text_quote": lambda part: "> " + _rich(part.get("elements")).replace("\n", "\n> "),
+}
+"""How what stands for something else reads within rich text."""
 
 
 _SHOWN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {

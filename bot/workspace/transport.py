@@ -16,11 +16,15 @@ class Retry:
 
 @dataclass(frozen=True)
 class Ack:
-    """The app's answer to a payload: the body it answered with, or why there is none in time."""
+    """The app's answer to a payload: the body it answered with, or why there is none in time.
+
+    `final`: the app asked not to be told again.
+    """
 
     ok: bool
     body: dict[str, Any] | None = None
     failure: str = ""
+    final: bool = False
 
 
 class Transport(Protocol):

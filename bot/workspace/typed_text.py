@@ -1,13 +1,18 @@
 """What people type, turned into what Slack stores: mentions, links, escapes."""
 
 import re
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from bot.workspace.state import State
 
+Part = dict[str, Any]
+
 KEPT = re.compile(r"<(?:@[UW]\w+|#C\w+(?:\|[^>]*)?|![^>]+)>")
 URL = re.compile(r"https?://[^\s<>|]+[^\s<>|.,;:!?)\]'\"]")
-MENTION = re.compile(r"<@([UW]\w+)>")
+FENCE = re.compile(r"```\n?(.+?)\n?```\n?", re.DOTALL)
+QUOTE = "&gt;"
 SPECIAL = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -27,19 +32,77 @@ def typed(state: State, text: str) -> str:
     return "".join([*parts, _escaped(text[at:])])
 
 
-def as_rich_text(text: str, block_id: str) -> dict[str, Any]:
-    """The rich_text block that Slack adds to what a person typed."""
-    elements: list[dict[str, Any]] = []
+def as_rich_text(text: str, block_id: str) -> Part:
+    """The rich_text block that Slack makes of what a person typed (`text` as `typed` returns it)."""
+    elements: list[Part] = []
     at = 0
-    for found in MENTION.finditer(text):
+    for fence in FENCE.finditer(text):
+        elements += _paragraphs(text[at : fence.start()])
+        code = {"type": "text", "text": _unescaped(fence[1])}
+        elements.append({"type": "rich_text_preformatted", "elements": [code]})
+        at = fence.end()
+    elements += _paragraphs(text[at:])
+    return {"type": "rich_text", "block_id": block_id, "elements": elements}
+
+
+def _paragraphs(text: str) -> Iterator[Part]:
+    for quoted, lines in groupby(text.split("\n"), lambda line: line.startswith(QUOTE)):
+        joined = "\n".join(line.removeprefix(QUOTE).removeprefix(" ") if quoted else line for line in lines)
+        if joined.strip():
+            kind = "rich_text_quote" if quoted else "rich_text_section"
+            yield {"type": kind, "elements": list(_inline(joined.strip("\n"), {}))}
+
+
+def _styled(sign: str, name: str) -> str:
+    """A style opens and closes where no letter or digit touches it from outside."""
+    return rf"(?<![\w{sign}]){sign}(?P<{name}>[^\s{sign}](?:[^{sign}\n]*[^\s{sign}])?){sign}(?![\w{sign}])"
+
+
+TOKEN = re.compile(
+    "|".join(
+        [
+            r"`(?P<code>[^`\n]+)`",
+            r"<(?P<bracket>[^<>\n]+)>",
+            r"(?<![\w:]):(?P<emoji>[+-]1|100|(?=[0-9_'+-]*[a-z])[a-z0-9_'+-]+):(?!\w)",
+            _styled(r"\*", "bold"),
+            _styled("_", "italic"),
+            _styled("~", "strike"),
+        ]
+    )
+)
+
+
+def _inline(text: str, style: dict[str, bool]) -> Iterator[Part]:
+    styled = {"style": style} if style else {}
+    at = 0
+    for found in TOKEN.finditer(text):
         if found.start() > at:
-            elements.append({"type": "text", "text": _unescaped(text[at : found.start()])})
-        elements.append({"type": "user", "user_id": found.group(1)})
+            yield {"type": "text", "text": _unescaped(text[at : found.start()]), **styled}
+        kind, inner = str(found.lastgroup), found[str(found.lastgroup)]
+        if kind == "code":
+            yield {"type": "text", "text": _unescaped(inner), "style": {**style, "code": True}}
+        elif kind == "emoji":
+            yield {"type": "emoji", "name": inner, **styled}
+        elif kind == "bracket":
+            yield {**_bracket(inner), **styled}
+        else:
+            yield from _inline(inner, {**style, kind: True})
         at = found.end()
     if at < len(text):
-        elements.append({"type": "text", "text": _unescaped(text[at:])})
-    section = {"type": "rich_text_section", "elements": elements}
-    return {"type": "rich_text", "block_id": block_id, "elements": [section]}
+        yield {"type": "text", "text": _unescaped(text[at:]), **styled}
+
+
+def _bracket(content: str) -> Part:
+    target, _, label = content.partition("|")
+    if target.startswith("@"):
+        return {"type": "user", "user_id": target[1:]}
+    if target.startswith("#"):
+        return {"type": "channel", "channel_id": target[1:]}
+    if target in ("!here", "!channel", "!everyone"):
+        return {"type": "broadcast", "range": target[1:]}
+    if target.startswith("!"):
+        return {"type": "text", "text": _unescaped(label or f"<{content}>")}
+    return {"type": "link", "url": _unescaped(target), **({"text": _unescaped(label)} if label else {})}
 
 
 def _escaped(text: str) -> str:

@@ -98,7 +98,8 @@ async def _examine(run: Run, visit: Visit, placed: dict[str, list[str]]) -> Foun
 def _told_away(run: Run, visit: Visit) -> bool:
     """Whether the person was told that their request could not be taken."""
     person = run.workspace.person(visit.errand.person)
-    return any(each.get("thread_ts") == visit.root for each in person.ephemerals(visit.channel))
+    heard = person.ephemerals(visit.channel)  # of the thread, or (where it has no reply yet) of the channel since then
+    return any(each.get("thread_ts", visit.root) == visit.root and each["ts"] > visit.root for each in heard)
 
 
 def _log(found: Found) -> Iterator[Violation]:

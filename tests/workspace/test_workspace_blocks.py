@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.workspace.messages import interactive_elements
 from bot.workspace.server import Workspace
 
 TEXT = {"type": "mrkdwn", "text": "hello"}
@@ -22,6 +23,15 @@ def section(**more: Any) -> Any:
 
 def long(length: int) -> Any:
     return {"type": "mrkdwn", "text": "x" * length}
+
+
+def box(*blocks: Any) -> Any:
+    return {"type": "container", "title": PLAIN, "child_blocks": list(blocks)}
+
+
+def menu(kind: str, **option: Any) -> Any:
+    choice = {"text": PLAIN, "value": "1", **option}
+    return {"type": "actions", "elements": [{"type": kind, "action_id": "m", "options": [choice]}]}
 
 
 GOOD = [
@@ -68,7 +78,9 @@ GOOD = [
         }
     ],
     [{"type": "carousel", "elements": [{"type": "card", "title": TEXT, "actions": [BUTTON]}]}],
-    [{"type": "container", "title": PLAIN, "child_blocks": [section()]}],
+    [box(section())],
+    [menu("checkboxes", text=TEXT, description=TEXT)],
+    [menu("overflow", url="https://x.example")],
     [section()] * 50,
 ]
 BAD = [
@@ -102,10 +114,14 @@ BAD = [
         [{"type": "actions", "elements": [{"type": "static_select", "action_id": "s", "options": options(101)}]}],
         "no more than 100 items",
     ),
-    (
-        [{"type": "container", "title": PLAIN, "child_blocks": [section(text=long(3001))]}],
-        "[json-pointer:/blocks/0/child_blocks/0/text/text]",
-    ),
+    ([box(section(text=long(3001)))], "[json-pointer:/blocks/0/child_blocks/0/text/text]"),
+    ([box({"type": "section"})], "missing required field: text or fields [json-pointer:/blocks/0/child_blocks/0]"),
+    ([CARD, box({"type": "plan", "title": "Plan", "tasks": [CARD]})], "plan and task_card cannot share a message"),
+    ([box(section(block_id="a")), section(block_id="a")], "block_id already exists: a"),
+    ([menu("static_select", text=TEXT)], "unsupported type: mrkdwn"),
+    ([menu("static_select", url="https://x.example")], "invalid additional property: url"),
+    ([section(accessory={**BUTTON, "url": "javascript:alert(1)"})], "must be a valid URL"),
+    ([{"type": "image", "alt_text": "x", "image_url": "/relative.png"}], "must be a valid URL"),
 ]
 
 
@@ -147,15 +163,24 @@ async def test_cards_have_a_size_as_a_whole(
     await refused("msg_too_long", client.chat_postMessage(channel=channel, text="x", blocks=[{**plan, "tasks": wordy}]))
 
 
+async def test_a_button_within_a_frame_can_be_pressed(workspace: Workspace, client: AsyncWebClient) -> None:
+    """What stands in a container or a card gets its ids like any other."""
+    button = {"type": "button", "text": PLAIN}
+    card = {"type": "card", "title": TEXT, "actions": [button]}
+    blocks = [box(section(accessory=button)), card, {"type": "carousel", "elements": [card]}]
+    answer = await client.chat_postMessage(channel=workspace.channel_id("#general"), text="x", blocks=blocks)
+    found = list(interactive_elements(answer["message"]["blocks"]))
+    assert len({(block["block_id"], element["action_id"]) for block, element in found}) == 3
+
+
 async def test_one_table_a_message_and_a_list_of_blocks(
     workspace: Workspace, client: AsyncWebClient, refused: Callable[..., Awaitable[dict[str, Any]]]
 ) -> None:
     channel = workspace.channel_id("#general")
     table = {"type": "table", "rows": [[{"type": "raw_text", "text": "a"}]]}
     await refused("only_one_table_allowed", client.chat_postMessage(channel=channel, text="x", blocks=[table, table]))
-    await refused(
-        "invalid_blocks_format", client.chat_postMessage(channel=channel, text="x", blocks='{"type": "section"}')
-    )
+    for wrong in ('{"type": "section"}', "no JSON", "[" * 20_000 + "]" * 20_000):
+        await refused("invalid_blocks_format", client.chat_postMessage(channel=channel, text="x", blocks=wrong))
 
 
 async def test_new_text_alone_replaces_blocks_and_an_empty_list_removes_them(

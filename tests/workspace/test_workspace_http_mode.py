@@ -1,5 +1,6 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,12 +20,16 @@ class Served:
         self.url = ""
         self.requests: list[web.Request] = []
         self.refuse = 0
+        self.empty = False
+        self.headers: dict[str, str] = {}
 
     async def handle(self, request: web.Request) -> Any:
         self.requests.append(request)
         if self.refuse:
             self.refuse -= 1
-            return web.Response(status=503)
+            return web.Response(status=503, headers=self.headers)
+        if self.empty:
+            return web.Response(status=204)
         return await self.bolt.server().handle_post_requests(request)
 
 
@@ -32,7 +37,8 @@ class Served:
 async def served() -> AsyncIterator[Any]:
     served = Served()
     app = web.Application()
-    app.router.add_post("/slack/events", served.handle)
+    for path in ("/slack/events", "/slack/commands", "/slack/buttons"):
+        app.router.add_post(path, served.handle)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -76,6 +82,26 @@ async def test_events_commands_and_presses_come_signed(
     assert ana.ephemerals("#general")[0]["text"] == "got a & b"
 
 
+async def test_what_the_manifest_sends_elsewhere_goes_there(
+    start: Callable[..., Awaitable[Workspace]], served: Served, manifest_with: Callable[..., Path]
+) -> None:
+    def addressed(raw: Any) -> None:
+        host = "https://app.example"
+        raw["features"]["slash_commands"][0]["url"] = f"{host}/slack/commands"
+        raw["settings"]["interactivity"]["request_url"] = f"{host}/slack/buttons"
+        raw["settings"]["event_subscriptions"]["request_url"] = f"{host}/slack/events"
+
+    workspace = await start(manifest=manifest_with(addressed), request_url=served.url)
+    served.empty = True
+    ana = workspace.person("ana")
+    for act in (ana.command("#general", "/testhand"), ana.shortcut("new_job")):
+        with pytest.raises(ActionFailed):  # 204 will not do for these
+            await act
+    await ana.say("@testhand", "hi")
+    await workspace.until(lambda: len(served.requests) >= 3)
+    assert [each.path for each in served.requests[:3]] == ["/slack/commands", "/slack/buttons", "/slack/events"]
+
+
 async def test_a_wrong_secret_is_turned_away_by_bolt(
     start: Callable[..., Awaitable[Workspace]], served: Served
 ) -> None:
@@ -106,6 +132,32 @@ async def test_a_failed_delivery_comes_again_and_says_why(
     assert last.headers["X-Slack-Retry-Num"] == "2"
     assert last.headers["X-Slack-Retry-Reason"] == "http_error"
     assert served.requests[0].headers.get("X-Slack-Retry-Num") is None
+
+
+async def test_any_2xx_takes_an_event_and_an_app_may_ask_not_to_be_told_again(
+    start: Callable[..., Awaitable[Workspace]], served: Served
+) -> None:
+    workspace = await start(request_url=served.url, retry_scale=0)
+    served.bolt = bolt_for(workspace)
+    seen: list[Any] = []
+
+    @served.bolt.event("message")
+    async def message(event: Any) -> None:
+        seen.append(event["text"])
+
+    ana = workspace.person("ana")
+    await ana.say("@testhand", "verifies the URL")
+    await workspace.until(lambda: seen)
+    for setting in ({"empty": True}, {"empty": False, "refuse": 9, "headers": {"X-Slack-No-Retry": "1"}}):
+        vars(served).update(setting)
+        before = len(served.requests)
+        for count in range(1, 4):
+            await ana.say("@testhand", "once")
+            await workspace.until(lambda count=count, before=before: len(served.requests) >= before + count)
+        assert len(served.requests) == before + 3
+    assert not any("X-Slack-Retry-Num" in each.headers for each in served.requests)
+    with pytest.raises(ActionFailed, match="dispatch_failed"):
+        await ana.command("#general", "/testhand")
 
 
 async def test_an_unverified_url_gets_no_events(start: Callable[..., Awaitable[Workspace]]) -> None:

@@ -282,6 +282,9 @@ async def test_views_are_updated_pushed_and_checked(
     crowd = {**FORM, "blocks": [{"type": "divider"}] * 101}
     answer = await refused("invalid_arguments", client.views_update(view_id=view["id"], view=crowd))
     assert "no more than 100 items" in answer["response_metadata"]["messages"][0]
+    empty = {**FORM, "blocks": [{"type": "section"}]}
+    answer = await refused("invalid_arguments", client.views_update(view_id=view["id"], view=empty))
+    assert "text or fields [json-pointer:/view/blocks/0]" in answer["response_metadata"]["messages"][0]
     await ana.submit(view["id"], {"text": "x"})
     assert [each["callback_id"] for each in ana.views()] == ["form", "second"]
     await ana.submit(ana.views()[1]["id"], {"text": "x"})
@@ -310,3 +313,37 @@ async def test_without_interactivity_in_the_manifest_nothing_can_be_pressed(
     ts = (await client_of(workspace).chat_postMessage(channel=channel, text="?", blocks=BUTTONS))["ts"]
     with pytest.raises(ActionFailed, match="does not enable interactivity"):
         await workspace.person("ana").click("#general", ts, "pick_1")
+
+
+async def test_an_external_menu_asks_the_app_for_its_options(
+    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]
+) -> None:
+    chosen: list[Any] = []
+    answers: dict[str, Any] = {
+        "l": {"options": [{"text": PLAIN, "value": "lisbon"}]},
+        "wrong": {"options": [{"text": {"type": "mrkdwn", "text": "*no*"}, "value": "x"}]},
+    }
+
+    def register(app: AsyncApp) -> None:
+        @app.options("city")
+        async def options(ack: Any, body: Any) -> None:
+            await ack(**answers[body["value"]])
+
+        @app.action("city")
+        async def pick(ack: Any, action: Any) -> None:
+            await ack()
+            chosen.append(action["selected_option"]["value"])
+
+    app = await listen(workspace, register)
+    menu = {"type": "external_select", "action_id": "city", "placeholder": PLAIN}
+    blocks = [{"type": "actions", "elements": [menu]}]
+    general = workspace.channel_id("#general")
+    ts = (await app.client.chat_postMessage(channel=general, text="Where?", blocks=blocks))["ts"]
+    ana = workspace.person("ana")
+    [option] = await ana.suggestions("city", "l", channel="#general", ts=ts)
+    await ana.click("#general", ts, "city", option)
+    await workspace.until(lambda: chosen == ["lisbon"])
+    with pytest.raises(ActionFailed, match="options that Slack refuses"):
+        await ana.suggestions("city", "wrong", channel="#general", ts=ts)
+    with pytest.raises(ActionFailed, match="no option 'lima'"):
+        await ana.click("#general", ts, "city", "lima")

@@ -100,6 +100,7 @@ async def test_what_is_too_long_or_empty_is_refused(
     await client.chat_postMessage(channel=general, markdown_text="x" * 12_000)
     await refused("msg_too_long", client.chat_postMessage(channel=general, markdown_text="x" * 12_001))
     await refused("no_text", client.chat_postMessage(channel=general, text=""))
+    await refused("no_text", client.chat_postMessage(channel=general, text=" \n"))
     await refused("markdown_text_conflict", client.chat_postMessage(channel=general, text="a", markdown_text="b"))
     await refused("invalid_metadata_format", client.chat_postMessage(channel=general, text="x", metadata={"a": 1}))
     huge = {"event_type": "x", "event_payload": {"x": "y" * 17_000}}
@@ -215,6 +216,17 @@ async def test_ephemeral_messages_are_for_one_person(
     await refused(
         "user_not_in_channel", client.chat_postEphemeral(channel=ana.dm, user=workspace.person("ben").id, text="x")
     )
+
+
+async def test_a_thread_without_replies_shows_no_ephemeral_message(
+    workspace: Workspace, client: AsyncWebClient, general: str
+) -> None:
+    ana = workspace.person("ana")
+    ts = await ana.say("#general", "a root")
+    await client.chat_postEphemeral(channel=general, user=ana.id, thread_ts=ts, text="unseen")
+    await client.chat_postMessage(channel=general, thread_ts=ts, text="a reply")
+    await client.chat_postEphemeral(channel=general, user=ana.id, thread_ts=ts, text="seen")
+    assert [each["text"] for each in ana.ephemerals("#general")] == ["seen"]
 
 
 async def test_a_message_to_a_person_goes_to_the_dm(workspace: Workspace, client: AsyncWebClient) -> None:

@@ -5,9 +5,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.workspace.manifest import read_manifest
 from bot.workspace.server import Workspace
 
 MANIFEST = Path(__file__).parent / "manifest.yml"
@@ -105,8 +107,8 @@ async def test_it_starts_alone_and_stops_on_a_signal() -> None:
     )
     lines = {}
     while b"Ctrl-C" not in (line := await asyncio.wait_for(process.stdout.readline(), 20)):
-        name, _, value = line.decode().strip().partition(":")
-        lines[name] = value.strip()
+        name, _, value = line.decode().strip().removeprefix("export ").partition("=")
+        lines[name] = value
     client = AsyncWebClient(lines["SLACK_BOT_TOKEN"], base_url=lines["SLACK_API_URL"])
     assert (await client.auth_test())["ok"]
     process.terminate()
@@ -129,3 +131,16 @@ async def test_a_manifest_that_cannot_be_used_is_one_line(tmp_path: Path) -> Non
     assert process.returncode == 1
     assert errors.decode().count("\n") == 1
     assert "is not an app manifest" in errors.decode()
+
+
+def test_what_is_wrong_with_a_manifest_is_said(manifest_with: Callable[..., Path]) -> None:
+    def legacy(raw: Any) -> None:
+        raw["features"]["assistant_view"] = raw["features"].pop("agent_view")
+
+    def nameless(raw: Any) -> None:
+        del raw["features"]["slash_commands"][0]["command"]
+
+    with pytest.raises(ValueError, match="use agent_view"):
+        read_manifest(manifest_with(legacy))
+    with pytest.raises(ValueError, match="KeyError: 'command'"):
+        read_manifest(manifest_with(nameless))

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bot.workspace.terminal import plan_rows, render
+from bot.workspace.typed_text import as_rich_text
 
 NAMES = {"U1": "ana"}
 TASK = {"task_id": "t1", "title": "Count", "status": "in_progress", "details": "analyst"}
@@ -28,6 +29,10 @@ def shown(*blocks: dict[str, Any], **message: Any) -> str:
         (
             {"type": "rich_text", "elements": [{"elements": [{"type": "user", "user_id": "U1"}, {"text": " hi"}]}]},
             "@ana hi",
+        ),
+        (
+            as_rich_text("*See* <https://x.example> :eyes: <!here>\n&gt; one\n&gt; two\n```\ncode\n```", "b"),
+            "See https://x.example :eyes: @here\n> one\n> two\ncode",
         ),
         ({"type": "section", "text": {"text": "<https://x.example|here>"}}, "here (https://x.example)"),
         ({"type": "no_such_block"}, "the fallback"),

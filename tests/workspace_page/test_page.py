@@ -287,7 +287,6 @@ async def test_the_plan_moves_while_people_watch(workspace: Workspace, page: Pag
     rows = page.get_by_test_id("plan-row")
     await expect(rows).to_have_count(2)
     await expect(rows.nth(0)).to_have_attribute("data-status", "in_progress")
-    await expect(page.get_by_test_id("plan")).to_contain_text("0 of 2 done")
     await rows.nth(1).locator("summary").click()  # the reader folds a row up; it stays so
     spinner = await rows.nth(0).locator("svg").element_handle()
     blocks = plan(("Read more", "in_progress"), ("Write", "in_progress"))
@@ -298,7 +297,6 @@ async def test_the_plan_moves_while_people_watch(workspace: Workspace, page: Pag
     blocks = plan(("Read more", "complete"), ("Write", "error"))
     await client.chat_update(channel=channel, ts=posted["ts"], text="Plan", blocks=blocks)
     await expect(page.get_by_test_id("plan")).to_have_attribute("data-status", "error")
-    await expect(page.get_by_test_id("plan")).to_contain_text("1 of 2 done")
 
 
 async def test_streamed_text_grows_behind_a_caret(workspace: Workspace, page: Page, client: AsyncWebClient) -> None:
@@ -482,3 +480,4 @@ async def test_everything_is_within_reach_of_the_keyboard(workspace: Workspace, 
     await expect(page.get_by_test_id("thread-composer")).to_be_focused()
     await page.keyboard.press("Escape")
     await expect(page.get_by_test_id("thread")).to_be_hidden()
+    await expect(page.get_by_test_id("message").nth(0)).to_be_focused()

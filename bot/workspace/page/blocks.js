@@ -62,15 +62,18 @@ function input(block, id, place) {
   const inForm = !block.dispatch_action;
   const node = element(block.element ?? {}, id, place, inForm);
   const label = bare(block.label);
-  node?.setAttribute?.("aria-label", label);
+  const [hint, fault] = [`hint-${id}`, `fault-${id}`];
+  const named = node?.querySelector?.(":scope > input, :scope > select") ?? node; // a control may be made of several
+  named?.setAttribute?.("aria-label", label);
+  named?.setAttribute?.("aria-describedby", block.hint ? `${hint} ${fault}` : fault);
   const optional = block.optional ? el("span", { class: "muted" }, " (optional)") : null;
   return el(
     "div",
     { class: "input-block", data: { required: block.optional ? null : "", label } },
     el("div", { class: "input-label" }, plain(block.label), optional),
     node,
-    block.hint ? el("div", { class: "hint" }, plain(block.hint)) : null,
-    el("div", { class: "input-error", role: "alert", data: { errorFor: id } }),
+    block.hint ? el("div", { class: "hint", id: hint }, plain(block.hint)) : null,
+    el("div", { class: "input-error", role: "alert", id: fault, data: { errorFor: id } }),
   );
 }
 

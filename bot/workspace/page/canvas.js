@@ -1,5 +1,5 @@
 // Reading a file of the workspace in place: canvases and Markdown as pages, other text as it is.
-import { note } from "./dialogs.js";
+import { note, settle } from "./dialogs.js";
 import { el } from "./dom.js";
 import { icon } from "./icons.js";
 import { markdown } from "./markdown.js";
@@ -33,6 +33,7 @@ function show(title, address, page, cut) {
   const close = () => {
     dialog.close();
     dialog.remove();
+    settle();
   };
   const dialog = el(
     "dialog",

@@ -7,6 +7,8 @@ import { post } from "./live.js";
 import { MessageList } from "./message_list.js";
 import { avatar, badge } from "./people.js";
 import { changed, channelOf, channelTitle, nameOf, rootsOf, state } from "./state.js";
+import { sidebarButton } from "./sidebar.js";
+import { firstNew } from "./unread.js";
 import { drawHome } from "./views.js";
 import { prompts, welcome } from "./welcome.js";
 
@@ -48,7 +50,7 @@ export function drawChannel() {
   if (atHome) return drawHome(pane.home);
   const messages = rootsOf(channel.id);
   const complete = state.loaded.has(channel.id);
-  pane.list.show(messages, complete ? [welcome(channel, messages.length === 0, pane.composer)] : []);
+  pane.list.show(messages, complete ? [welcome(channel, messages.length === 0, pane.composer)] : [], firstNew(channel.id));
   morphChildren(pane.prompts, [channel.is_im ? prompts(channel.id, "") : null]);
 }
 
@@ -57,7 +59,7 @@ function drawHead(channel) {
     ? [avatar(state.workspace.bot.user_id, "small"), el("h2", {}, channelTitle(channel)), badge("APP")]
     : [icon("hash"), el("h2", {}, channel.name), channel.topic ? el("span", { class: "topic" }, channel.topic) : null];
   const side = channel.is_im ? null : membersButton(channel);
-  morphChildren(document.getElementById("channel-head"), [el("div", { class: "title" }, title), side, channel.is_im ? tabs() : null]);
+  morphChildren(document.getElementById("channel-head"), [sidebarButton(), el("div", { class: "title" }, title), side, channel.is_im ? tabs() : null]);
 }
 
 function tabs() {

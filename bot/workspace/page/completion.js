@@ -1,7 +1,9 @@
-// Completion while typing: @ people, # channels, / commands, : emoji.
+// Completion while typing: @ people, # channels, / commands and shortcuts, : emoji.
+import { note } from "./dialogs.js";
 import { el } from "./dom.js";
 import { emoji, pickable } from "./emoji.js";
 import { icon } from "./icons.js";
+import { post } from "./live.js";
 import { avatar, badge } from "./people.js";
 import { state } from "./state.js";
 
@@ -36,9 +38,18 @@ function channels(word) {
 
 function commands(word, inThread) {
   const why = inThread ? "Commands do not work in threads" : null;
-  return state.workspace.commands
+  const shortcuts = state.workspace.shortcuts
+    .filter((entry) => entry.type === "global" && begins(word, entry.name))
+    .map((entry) => ({ text: "", run: () => useShortcut(entry), face: icon("bolt", 18), label: entry.name, detail: el("span", { class: "muted" }, entry.description || state.workspace.bot.name) }));
+  const typed = state.workspace.commands
     .filter((entry) => entry.command.slice(1).startsWith(word))
     .map((entry) => ({ text: `${entry.command} `, face: icon("bolt", 18), label: `${entry.command} ${entry.usage_hint ?? ""}`, detail: el("span", { class: "muted" }, why ?? entry.description ?? "") }));
+  return [...typed, ...shortcuts];
+}
+
+async function useShortcut(shortcut) {
+  const answer = await post("shortcut", { callback_id: shortcut.callback_id });
+  if (!answer.ok) note(`${shortcut.name} did not reach the app: ${answer.error}`, "error");
 }
 
 function emojis(word) {
@@ -107,6 +118,7 @@ export class Completion {
     this.area.dispatchEvent(new Event("input", { bubbles: true }));
     this.close();
     this.area.focus();
+    items[index].run?.();
   }
 
   #draw() {

@@ -2,6 +2,7 @@
 import { Completion } from "./completion.js";
 import { note } from "./dialogs.js";
 import { el } from "./dom.js";
+import { editLast } from "./editing.js";
 import { outgoing } from "./entities.js";
 import { fileAddress, sizeOf } from "./files.js";
 import { icon } from "./icons.js";
@@ -147,6 +148,8 @@ export class Composer {
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       this.send();
+    } else if (event.key === "ArrowUp" && !this.area.value && editLast(this.channel, this.thread)) {
+      event.preventDefault();
     } else if ((event.ctrlKey || event.metaKey) && { b: 1, i: 1 }[event.key]) {
       event.preventDefault();
       const sign = event.key === "b" ? "*" : "_";

@@ -22,6 +22,12 @@ export function note(text, kind = "info") {
   setTimeout(() => entry.remove(), kind === "error" ? NOTE_MS * 2 : NOTE_MS);
 }
 
+/** Where what had the focus before is gone or hidden by now, the person goes on writing. */
+export function settle() {
+  if (document.activeElement && document.activeElement !== document.body) return;
+  document.querySelector("dialog[open] :is(input, textarea, button), #thread-pane:not([hidden]) textarea, #channel-pane textarea")?.focus();
+}
+
 /** Asks what a Slack `confirm` object asks. Resolves to whether the person agreed. */
 export function confirmed(confirm) {
   if (!confirm) return Promise.resolve(true);
@@ -29,6 +35,7 @@ export function confirmed(confirm) {
     const end = (agreed) => {
       dialog.close();
       dialog.remove();
+      settle();
       resolve(agreed);
     };
     const style = confirm.style === "danger" ? "danger" : "primary";
@@ -54,6 +61,7 @@ export function enlarge(address, name) {
   const close = () => {
     dialog.close();
     dialog.remove();
+    settle();
   };
   const dialog = el(
     "dialog",
@@ -95,6 +103,7 @@ export function popover(anchor, content, onkeydown = () => {}) {
     if (event.newState !== "closed") return;
     frame.remove();
     if (document.activeElement === document.body) anchor.focus();
+    settle();
   };
   frame.showPopover();
   place(frame, anchor.getBoundingClientRect());

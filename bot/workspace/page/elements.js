@@ -44,7 +44,7 @@ export function element(spec, blockId, place, inForm = false) {
     case "image":
       return smallImage(spec);
     default: {
-      const node = control(spec, blockId, (changed) => !inForm && act(place, blockId, spec, changed.read(), changed));
+      const node = control(spec, blockId, (changed) => !inForm && act(place, blockId, spec, changed.read(), changed), place);
       return node ?? el("span", { class: "raw-inline" }, `[${spec.type}]`);
     }
   }

@@ -17,6 +17,26 @@ export function outgoing(text) {
   return replaceNames(replaceNames(text, "@", names), "#", places);
 }
 
+/** The other way round: what Slack keeps, as a person would type it. */
+export function incoming(text) {
+  const typed = text.replace(/<([^<>\n]+)>/g, (whole, content) => {
+    const [target, label] = content.split("|");
+    if (target.startsWith("@")) return `@${handleOf(target.slice(1))}`;
+    if (target.startsWith("#")) return `#${channelOf(target.slice(1))?.name ?? label ?? target.slice(1)}`;
+    if (/^!(here|channel|everyone)$/.test(target)) return `@${target.slice(1)}`;
+    return target.startsWith("!") ? whole : target;
+  });
+  return unescape(typed);
+}
+
+/** The place on this page (a location.hash) that a permalink of this workspace leads to, or null. */
+export function placeOfLink(address) {
+  const url = new URL(address, location.origin);
+  const found = /^\/archives\/(\w+)\/p(\d+)(\d{6})$/.exec(url.pathname);
+  if (url.origin !== location.origin || !found) return null;
+  return `#/${found[1]}/${url.searchParams.get("thread_ts") ?? `${found[2]}.${found[3]}`}`;
+}
+
 function replaceNames(text, sign, names) {
   const ordered = [...names.keys()].sort((one, other) => other.length - one.length);
   const escaped = ordered.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));

@@ -4,6 +4,7 @@ import { svg } from "./dom.js";
 const PATHS = {
   hash: "M8 3 6 17M14 3l-2 14M3.5 7.5h13M3 12.5h13",
   chat: "M3.5 4.5h13v9H9l-3.5 3v-3h-2z",
+  menu: "M3.5 5.5h13M3.5 10h13M3.5 14.5h13",
   smile: "M10 17a7 7 0 1 0 0-14 7 7 0 0 0 0 14ZM7.4 8v.6M12.6 8v.6M6.8 11.4a3.6 3.6 0 0 0 6.4 0",
   more: "M5 10h.01M10 10h.01M15 10h.01",
   plus: "M10 4v12M4 10h12",

@@ -1,17 +1,18 @@
 // The elements that hold a value until it is read: texts, selects, choices, dates, files.
 // A control's value has the shape of Slack's `state.values`.
 import { el } from "./dom.js";
+import { external } from "./external.js";
 import { icon } from "./icons.js";
 import { upload } from "./live.js";
 import { bare, plain } from "./mrkdwn.js";
 import { channelTitle, nameOf, state } from "./state.js";
 import { note } from "./dialogs.js";
 
-/** The control of a stateful element, or null where the type is none. `changed(node)` runs on a new value. */
-export function control(element, blockId, changed) {
+/** The control of a stateful element, or null where the type is none. `changed(node)` runs on a new value. `place`: as for blocks. */
+export function control(element, blockId, changed, place) {
   const build = BUILDERS[element.type];
   if (!build) return null;
-  const [node, read] = build(element, () => changed(node));
+  const [node, read] = build(element, () => changed(node), { ...place, block_id: blockId });
   // What the person entered stays while the same control is drawn again, as in Slack.
   const { initial_value: _v, initial_option: _o, initial_options: _os, ...lasting } = element;
   node.whole = JSON.stringify([blockId, lasting]);
@@ -130,7 +131,7 @@ function several(kind, key, initial) {
   };
 }
 
-function chip(name, removed) {
+export function chip(name, removed) {
   return el("span", { class: "chip" }, name, el("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: removed }, icon("close", 12)));
 }
 
@@ -182,12 +183,12 @@ const BUILDERS = {
   datetimepicker: moment,
   rich_text_input: richInput,
   static_select: select("option", "selected_option", "initial_option"),
-  external_select: select("option", "selected_option", "initial_option"),
+  external_select: external("selected_option", "initial_option", false),
   users_select: select("person", "selected_user", "initial_user"),
   conversations_select: select("channel", "selected_conversation", "initial_conversation"),
   channels_select: select("channel", "selected_channel", "initial_channel"),
   multi_static_select: several("option", "selected_options", "initial_options"),
-  multi_external_select: several("option", "selected_options", "initial_options"),
+  multi_external_select: external("selected_options", "initial_options", true),
   multi_users_select: several("person", "selected_users", "initial_users"),
   multi_conversations_select: several("channel", "selected_conversations", "initial_conversations"),
   multi_channels_select: several("channel", "selected_channels", "initial_channels"),

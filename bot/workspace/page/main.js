@@ -3,10 +3,12 @@ import { channelComposer, drawChannel, forgetPanes } from "./channel_pane.js";
 import { fileOfLink, read } from "./canvas.js";
 import { takeDrops } from "./composer.js";
 import { note } from "./dialogs.js";
+import { placeOfLink } from "./entities.js";
 import { connect, post } from "./live.js";
-import { drawSidebar } from "./sidebar.js";
+import { closeSidebar, drawSidebar } from "./sidebar.js";
 import { changed, channelOf, forget, onChange, remove, state, threadKey, upsert } from "./state.js";
 import { closeThread, drawThread, forgetThreads, threadComposer } from "./thread_pane.js";
+import { count, recall, see } from "./unread.js";
 import { closeAllViews, closeView, openView, pushView, showErrors, updateView } from "./views.js";
 
 const REMEMBERED = "workspace-act-as"; // per tab, so that two tabs can be two people
@@ -14,8 +16,7 @@ const REMEMBERED = "workspace-act-as"; // per tab, so that two tabs can be two p
 const events = {
   hello,
   message: ({ channel, message }) => {
-    const fresh = upsert(channel, message);
-    if (fresh && channel !== state.channel && message.user !== state.me) countUnread(channel);
+    if (upsert(channel, message)) count(channel, message);
   },
   deleted: ({ channel, ts }) => remove(channel, ts),
   ephemeral: ({ channel, thread_ts: thread, message }) => upsert(channel, { ...message, thread_ts: thread || message.thread_ts, ephemeral: true }),
@@ -55,10 +56,7 @@ function hello({ workspace, me }) {
     state.channel = general?.id ?? "";
     state.thread = "";
   }
-}
-
-function countUnread(channel) {
-  state.unread.set(channel, (state.unread.get(channel) ?? 0) + 1);
+  recall();
 }
 
 function setSession(channel, thread, session) {
@@ -134,10 +132,11 @@ async function receive(channel, pending, me) {
 function draw() {
   document.getElementById("offline").hidden = state.connected || !state.ready;
   if (!state.ready) return;
-  state.unread.delete(state.channel);
+  see();
   const notice = document.getElementById("notice");
   notice.textContent = state.workspace.notice ?? "";
   notice.hidden = !notice.textContent;
+  document.getElementById("app").classList.toggle("with-sidebar", state.sidebar);
   drawSidebar(actAs);
   drawChannel();
   drawThread();
@@ -156,6 +155,7 @@ function route() {
 
 function actAs(user) {
   if (user === state.me) return;
+  state.sidebar = false;
   state.channel = channelOf(state.channel)?.is_im ? "" : state.channel;
   state.thread = state.channel ? state.thread : "";
   start(user);
@@ -181,16 +181,22 @@ onChange(draw);
 window.addEventListener("hashchange", route);
 window.addEventListener("keydown", (event) => {
   const free = !document.querySelector("dialog[open], :popover-open");
-  if (event.key === "Escape" && !event.defaultPrevented && free && document.getElementById("thread-pane").contains(document.activeElement)) closeThread();
+  if (event.key !== "Escape" || event.defaultPrevented || !free) return;
+  if (state.sidebar) closeSidebar();
+  else if (document.getElementById("thread-pane").contains(document.activeElement)) closeThread();
 });
-// Links to files of this workspace, a canvas say, are read in place.
+// Links to messages and files of this workspace, a canvas say, are followed in place.
 window.addEventListener("click", (event) => {
   const target = event.target.closest?.("a[target=_blank]");
   const file = target ? fileOfLink(target.href) : null;
-  if (!file) return;
+  const place = target ? placeOfLink(target.href) : null;
+  if (!file && !place) return;
   event.preventDefault();
-  read(file, target.textContent);
+  if (file) read(file, target.textContent);
+  else location.hash = place;
 });
+// Where the sidebar lies over the page, a click beside it closes it, and so does Escape.
+document.getElementById("app").addEventListener("click", (event) => state.sidebar && !event.target.closest("#sidebar, .sidebar-button") && closeSidebar());
 // A file dropped beside the panes would replace the page.
 for (const name of ["dragover", "drop"]) window.addEventListener(name, (event) => event.preventDefault());
 takeDrops(document.getElementById("channel-pane"), channelComposer);

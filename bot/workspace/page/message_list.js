@@ -1,5 +1,6 @@
 // A scrolling list of messages that redraws only what changed and stays at its end while new ones come.
 import { el, morph } from "./dom.js";
+import { isEdited } from "./editing.js";
 import { icon } from "./icons.js";
 import { messageRow } from "./messages.js";
 import { state, threadKey } from "./state.js";
@@ -23,8 +24,8 @@ export class MessageList {
     new ResizeObserver(() => this.stuck && this.#jump()).observe(this.inner);
   }
 
-  /** Draws the messages (oldest first) between what stands before and after them. */
-  show(messages, before = [], after = []) {
+  /** Draws the messages (oldest first) below what stands before them, with a line above the one called `fresh`. */
+  show(messages, before = [], fresh = "") {
     const nodes = [...before];
     let previous = null;
     const seen = new Set();
@@ -32,13 +33,14 @@ export class MessageList {
       seen.add(message.ts);
       const newDay = !previous || dayOf(previous.ts) !== dayOf(message.ts);
       if (newDay && !this.inThread) nodes.push(this.#divider(dayOf(message.ts)));
+      if (message.ts === fresh) nodes.push(this.#divider("New", "new"));
       const afterRoot = this.inThread && previous === messages[0];
       if (afterRoot) nodes.push(this.#divider(`${messages.length - 1} ${messages.length === 2 ? "reply" : "replies"}`, "replies"));
-      nodes.push(this.#row(message, !newDay && !afterRoot && follows(previous, message)));
+      nodes.push(this.#row(message, !newDay && !afterRoot && message.ts !== fresh && follows(previous, message)));
       previous = message;
     }
     for (const ts of this.rows.keys()) if (!seen.has(ts)) this.rows.delete(ts);
-    this.#arrange([...nodes, ...after]);
+    this.#arrange(nodes);
     const last = this.inner.querySelector(".message:last-of-type");
     for (const { node } of this.rows.values()) node.tabIndex = node === last ? 0 : -1;
     if (this.stuck) this.#jump();
@@ -53,7 +55,7 @@ export class MessageList {
   #row(message, compact) {
     const session = state.sessions.get(threadKey(this.channel, message.ts));
     const known = this.rows.get(message.ts);
-    const stamp = [message, compact, session];
+    const stamp = [message, compact, session, isEdited(this.channel, message.ts)];
     if (known && known.stamp.every((part, index) => part === stamp[index])) return known.node;
     const next = messageRow(message, { channel: this.channel, compact, inThread: this.inThread });
     const node = known?.node.isConnected ? morph(known.node, next) : next;

@@ -2,6 +2,7 @@
 import { blocks } from "./blocks.js";
 import { el, link } from "./dom.js";
 import { openMenu, note } from "./dialogs.js";
+import { editor, isEdited, isMine, remove, startEditing } from "./editing.js";
 import { emoji } from "./emoji.js";
 import { fileCard } from "./files.js";
 import { icon } from "./icons.js";
@@ -32,7 +33,7 @@ export function messageRow(message, { channel, compact = false, inThread = false
       "div",
       { class: "message-main" },
       compact ? null : el("div", { class: "message-head" }, el("span", { class: "author" }, name), bot ? badge("APP") : null, time(message)),
-      el("div", { class: "message-body" }, body(message, channel)),
+      el("div", { class: "message-body" }, isEdited(channel, message.ts) ? editor(channel, message) : body(message, channel)),
       message.files?.length ? el("div", { class: "files" }, message.files.map(fileCard)) : null,
       reactions(message, channel),
       inThread || isReply(message) ? null : threadLine(channel, message),
@@ -46,6 +47,7 @@ function time(message) {
 }
 
 function body(message, channel) {
+  if (message.subtype === "tombstone") return [el("span", { class: "muted" }, message.text)];
   const place = { channel, ts: message.ts };
   const streamed = message.streaming || (!message.blocks?.length && message.chunks?.length);
   const parts = streamed ? stream(message, place) : written(message, place);
@@ -147,8 +149,13 @@ function more(anchor, message, channel) {
     testid: "shortcut",
     run: () => runShortcut(shortcut, message, channel),
   }));
-  const copy = { label: "Copy text", icon: "copy", testid: "copy-text", run: () => copyText(message) };
-  openMenu(anchor, "More actions", [...shortcuts, copy]);
+  const text = { label: "Copy text", icon: "copy", testid: "copy-text", run: () => copy(message.markdown_text || message.text || "") };
+  const address = { label: "Copy link", icon: "link", testid: "copy-link", run: () => copy(linkTo(message, channel)) };
+  const own = [
+    { label: "Edit message", icon: "pencil", testid: "edit", run: () => startEditing(channel, message) },
+    { label: "Delete message…", icon: "trash", testid: "delete", run: () => remove(channel, message) },
+  ];
+  openMenu(anchor, "More actions", [...shortcuts, text, address, ...(isMine(message) ? own : [])]);
 }
 
 async function runShortcut(shortcut, message, channel) {
@@ -156,9 +163,14 @@ async function runShortcut(shortcut, message, channel) {
   if (!answer.ok) note(`${shortcut.name} did not reach the app: ${answer.error}`, "error");
 }
 
-async function copyText(message) {
+function linkTo(message, channel) {
+  const reply = isReply(message) ? `?thread_ts=${message.thread_ts}&cid=${channel}` : "";
+  return `${location.origin}/archives/${channel}/p${message.ts.replace(".", "")}${reply}`;
+}
+
+async function copy(text) {
   try {
-    await navigator.clipboard.writeText(message.markdown_text || message.text || "");
+    await navigator.clipboard.writeText(text);
     note("Copied.");
   } catch {
     note("The browser did not allow copying.", "error");

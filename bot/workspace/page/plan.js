@@ -11,7 +11,6 @@ const known = (status) => (STATES[status] ? status : "pending");
 
 /** A plan with its tasks: the objects of a `plan` block or of a stream's `task_update` chunks. */
 export function plan(title, tasks) {
-  const done = tasks.filter((task) => known(task.status) === "complete").length;
   const settled = tasks.length > 0 && tasks.every((task) => ["complete", "error"].includes(known(task.status)));
   const overall = tasks.some((task) => known(task.status) === "in_progress")
     ? "in_progress"
@@ -28,7 +27,6 @@ export function plan(title, tasks) {
       { class: "plan-head" },
       statusIcon(overall),
       el("strong", {}, title?.text ?? title ?? "Plan"),
-      tasks.length ? el("span", { class: "plan-count" }, `${done} of ${tasks.length} done`) : null,
     ),
     el("ol", { class: "plan-rows" }, tasks.map(row)),
   );

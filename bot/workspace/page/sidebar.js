@@ -19,10 +19,11 @@ export function drawSidebar(actAs) {
 
 function entry(channel) {
   const current = channel.id === state.channel;
-  const unread = current ? 0 : (state.unread.get(channel.id) ?? 0);
+  const unread = current ? null : state.unread.get(channel.id);
   const open = () => {
     state.channel = channel.id;
     state.thread = "";
+    state.sidebar = false;
     changed();
   };
   const props = {
@@ -33,7 +34,23 @@ function entry(channel) {
     onclick: open,
   };
   const face = channel.is_im ? avatar(state.workspace.bot.user_id, "tiny") : icon("hash", 16);
-  return el("li", {}, el("button", props, face, el("span", { class: "channel-name" }, channelTitle(channel)), unread ? badge(String(unread), "count") : null));
+  return el("li", {}, el("button", props, face, el("span", { class: "channel-name" }, channelTitle(channel)), unread ? el("span", { class: "visually-hidden" }, "unread") : null, unread?.mentions ? badge(String(unread.mentions), "count") : null));
+}
+
+export function closeSidebar() {
+  state.sidebar = false;
+  changed();
+  document.querySelector(".sidebar-button")?.focus();
+}
+
+/** Opens the sidebar where there is no room to show it beside the rest. */
+export function sidebarButton() {
+  const open = () => {
+    state.sidebar = true;
+    changed();
+    setTimeout(() => document.querySelector("#sidebar [aria-current]")?.focus(), 50);
+  };
+  return el("button", { type: "button", class: "quiet sidebar-button", "aria-label": "Channels", "aria-expanded": String(state.sidebar), data: { testid: "sidebar-button" }, onclick: open }, icon("menu"));
 }
 
 function drawPerson(actAs) {

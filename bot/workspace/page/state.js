@@ -14,7 +14,10 @@ export const state = {
   sessions: new Map(), // channel/thread -> {status, title}
   statuses: new Map(), // channel/thread -> {status, loading_messages}
   prompts: new Map(), // channel or channel/thread -> [{title, message}]
-  unread: new Map(), // channel -> count
+  unread: new Map(), // channel -> {mentions, after}, after being the ts that was read last
+  fresh: { channel: "", after: "" }, // the channel on screen, and after which ts its messages were new
+  editing: null, // {channel, ts} of the message that is being changed
+  sidebar: false, // whether it is open where there is no room for it
   home: null,
 };
 
@@ -112,6 +115,8 @@ export function messageOf(channel, ts) {
 export function forget() {
   for (const part of ["messages", "loaded", "sessions", "statuses", "prompts", "unread"]) state[part].clear();
   state.home = null;
+  state.editing = null;
+  state.fresh = { channel: "", after: "" };
 }
 
 /** Whether work goes on in a thread's session, so that it can be stopped. An "active" one is at rest. */

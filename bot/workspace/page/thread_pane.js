@@ -41,8 +41,11 @@ export function drawThread() {
   const pane = document.getElementById("thread-pane");
   const channel = channelOf(state.channel);
   const shown = Boolean(state.thread && channel);
+  const held = !shown && pane.contains(document.activeElement);
   pane.hidden = !shown;
   document.getElementById("app").classList.toggle("with-thread", shown);
+  // Whoever was in the thread goes on at its root.
+  if (held) document.querySelector(`#channel-body .message[data-ts="${pane.dataset.ts}"]`)?.focus();
   if (!shown) return;
   const session = state.sessions.get(threadKey(channel.id, state.thread));
   pane.dataset.ts = state.thread;

@@ -1,6 +1,6 @@
 // Views that the app opens: modals, one on top of another, and its App Home.
 import { blocks } from "./blocks.js";
-import { note } from "./dialogs.js";
+import { note, settle } from "./dialogs.js";
 import { el, morph, morphChildren } from "./dom.js";
 import { icon } from "./icons.js";
 import { collect, isEmpty } from "./inputs.js";
@@ -64,6 +64,7 @@ function show() {
     frame?.close(); // gives the focus back to where it was
     frame?.remove();
     frame = null;
+    settle();
     return;
   }
   if (!frame) {

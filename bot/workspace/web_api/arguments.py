@@ -11,6 +11,8 @@ from bot.workspace.web_api.call import ArgumentKind, Method
 EVERYWHERE = frozenset({"token", "team_id"})
 TRUE = frozenset({"1", "true", "True"})
 FALSE = frozenset({"0", "false", "False", ""})
+NOT_JSON = {"blocks": "invalid_blocks_format", "metadata": "invalid_metadata_format"}
+"""What Slack calls an argument that is not even JSON, where it has a word of its own."""
 
 
 async def read_arguments(request: web.Request) -> dict[str, Any]:
@@ -26,7 +28,7 @@ async def read_arguments(request: web.Request) -> dict[str, Any]:
     if kind == "application/json":
         try:
             body = json.loads(await request.text())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:  # the latter for what is nested too deep
             raise Refusal("invalid_json") from error
         if not isinstance(body, dict):
             raise Refusal("json_not_object")
@@ -47,7 +49,7 @@ def check_arguments(method: Method, raw: dict[str, Any]) -> dict[str, Any]:
     for they are mistakes.
 
     Raises:
-        Refusal: `invalid_arguments`, which names them.
+        Refusal: `invalid_arguments`, which names them, or one of `NOT_JSON`.
     """
     complaints: list[str] = []
     args: dict[str, Any] = {}
@@ -61,6 +63,8 @@ def check_arguments(method: Method, raw: dict[str, Any]) -> dict[str, Any]:
         try:
             args[name] = _value(kind, value)
         except ValueError as error:
+            if name in NOT_JSON:
+                raise Refusal(NOT_JSON[name]) from error
             complaints.append(f"[ERROR] {error} [json-pointer:/{name}]")
     complaints += [f"[ERROR] missing required field: {name}" for name in method.required if name not in args]
     if complaints:
@@ -90,7 +94,7 @@ def _json(value: Any) -> Any:
         return value
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError("must be valid JSON") from None
 
 

@@ -143,7 +143,7 @@ def _content(call: Call, most_text: int) -> Json:
     if call.method != "chat.update":
         content = {key: value for key, value in content.items() if value is not None}
         content.setdefault("text", "")
-    if not any(content.get(key) for key in ("text", "blocks", "attachments")):
+    if not (content.get("text") or "").strip() and not content.get("blocks") and not content.get("attachments"):
         raise Refusal("no_text")
     return content
 
