@@ -11,8 +11,8 @@ from typing import get_args
 from handoff.contracts import SUPERVISOR, Tier
 from handoff.planning.making import NAME
 from specialists.files import capabilities
-from specialists.files.between_files import meant, tool_names
-from specialists.files.frontmatter import Page
+from specialists.files.between_files import tool_names
+from specialists.files.frontmatter import Page, meant
 from specialists.toolkits.tool import Tool
 from specialists.turns import briefing, finish
 from specialists.turns.dialogue import ToolSpec

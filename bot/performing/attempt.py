@@ -188,7 +188,7 @@ class _Log:
             raise asyncio.CancelledError
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
-        """Keep a tool's reply: at once where it wrote or made files, else while the model is already told of it."""
+        """Keep a tool's reply, and with it the turn that asked for it, before the model is told of it."""
         if not reply.failed:
             self._evidence.append(reply.text)
         self._sources += outcome.sources
@@ -199,12 +199,7 @@ class _Log:
             gaps=outcome.gaps,
             sources=outcome.sources,
         )
-        wrote = any(intent.call == reply.call_id for intent in _work(self._effect, self._owner).intents)
-        if wrote or outcome.artifacts:
-            await self._owner.report(event)
-        else:
-            self._owner.note(event)
-            await self._owner.hold()  # the next turn is begun without waiting for the commit
+        await self._owner.report(event)
 
 
 def _failed(effect: RunSubtask, owner: Owner, kind: ev.FailureKind, message: str, **more: Any) -> ev.AttemptFailed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from bot.limits.limits import Limits
 from bot.limits.rules import payer_of
@@ -176,22 +177,26 @@ def _broken(effect: Effect, reason: str, *, at: float) -> ev.Event:
     """What a bug leads to: the step fails, or (a message that cannot be drawn) the job goes on without it."""
     if isinstance(effect, Post):
         return ev.Posted(at=at, request=effect.request, key=effect.key, ts="", fault=reason)
-    if isinstance(effect, RunSubtask):
-        of = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
-        return ev.AttemptFailed.model_validate({"at": at, **of, "kind": "tool", "message": reason})
-    if isinstance(effect, JudgeResult):
-        of = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
-        faults = (*effect.faults, *effect.doubts, f"it could not be checked ({reason})")
-        return ev.ResultJudged.model_validate({"at": at, **of, "verdict": "best_effort", "faults": faults})
-    if isinstance(effect, RefineBrief):
-        of = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
-        return ev.BriefRefined.model_validate({"at": at, **of, "fault": reason})
+    if isinstance(effect, RunSubtask | JudgeResult | RefineBrief):
+        return _attempt_broken(effect, reason, at=at)
     if isinstance(effect, RevisePlan):
-        about = {"request": effect.request, "within": effect.within, "subtask": effect.subtask}
-        return ev.PlanRevised.model_validate({"at": at, **about, "faults": (f"The planner broke ({reason}).",)})
+        faults = (f"The planner broke ({reason}).",)
+        return ev.PlanRevised(
+            at=at, request=effect.request, within=effect.within, subtask=effect.subtask, faults=faults
+        )
     if isinstance(effect, FetchAttachments):
         return ev.AttachmentsFetched(at=at, request=effect.request, faults=(f"The attached files: {reason}",))
     step = "planning" if isinstance(effect, MakePlan) else "writing the answer"
     return ev.RequestFailed(
         at=at, request=effect.request, step=step, reason=reason, advice="Mention me again to try once more."
     )
+
+
+def _attempt_broken(effect: RunSubtask | JudgeResult | RefineBrief, reason: str, *, at: float) -> ev.Event:
+    of: dict[str, Any] = {"at": at, "request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
+    if isinstance(effect, RunSubtask):
+        return ev.AttemptFailed(**of, kind="tool", message=reason)
+    if isinstance(effect, RefineBrief):
+        return ev.BriefRefined(**of, fault=reason)
+    faults = (*effect.faults, *effect.doubts, f"it could not be checked ({reason})")
+    return ev.ResultJudged(**of, verdict="best_effort", faults=faults)

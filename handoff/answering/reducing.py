@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from handoff.comparing.claims import sentences, words
 from handoff.comparing.quantities import quantities
 from handoff.contracts import Note
+from handoff.headings import nested
 from handoff.packs import fits, tokens
 
 MATERIAL = 0.75
@@ -150,7 +151,7 @@ def uncondensed(request: str, part: Part) -> tuple[tuple[Note, ...], tuple[str, 
 
 def render(part: Part) -> str:
     """A part as the model reads it: `## source` and the text of each note."""
-    return "\n\n".join(f"## {note.source}\n{note.text.strip()}" for note in part.notes)
+    return "\n\n".join(f"## {note.source}\n{nested(note.text)}" for note in part.notes)
 
 
 def _sources(part: Part) -> str:

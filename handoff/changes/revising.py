@@ -30,7 +30,7 @@ def revised(ask: Ask, event: ev.PlanRevised) -> Ask:
     upset = next((one for one in ask.revising if (one.within, one.subtask) == (event.within, event.subtask)), None)
     if upset is None or ask.failure is not None or ask.answer is not None:
         return ask
-    free, matters = touchable(ask, upset), upsets.matters(ask, upset)
+    free, matters = upsets.touchable(ask, upset), upsets.matters(ask, upset)
     ask = upsets.without(replace(ask, usage=ask.usage + event.usage), upset)
     ask = packed(charged_around(ask, event.within, event.usage), event.at, event.subtask, event.pack)
     if not matters:
@@ -44,13 +44,6 @@ def revised(ask: Ask, event: ev.PlanRevised) -> Ask:
         view = _changed(view, event, plan)
     ask = _next_rung(put_back(ask, view), upset, event)
     return settle(ask, event.at, event.within)
-
-
-def touchable(ask: Ask, upset: Upset) -> frozenset[str]:
-    """The ids of what a revision may change: what has not started, and what failed and is to be planned anew."""
-    free = {work.subtask.id for work in upsets.waiting(ask, upset.within)}
-    failed = ask.work.get(upset.subtask) if upset.cause == "failure" else None
-    return frozenset(free | {failed.subtask.id} if failed is not None and failed.state == "pending" else free)
 
 
 def _refused(ask: Ask, event: ev.PlanRevised, old: Plan, plan: Plan, free: frozenset[str]) -> tuple[str, ...]:

@@ -12,8 +12,7 @@ from typing import Any
 
 from handoff import doubts, inner, messages
 from handoff import events as ev
-from handoff.answering import answer
-from handoff.changes import climbing, planned, revising
+from handoff.changes import answered, climbing, planned, revising
 from handoff.changes.settling import attempt_over, charged, charged_around, charged_so_far, failed, packed, with_work
 from handoff.contracts import Note, Usage
 from handoff.doubts import Checked, Checkpoint, Doubt
@@ -199,10 +198,10 @@ CHANGES: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "ResultJudged": climbing.judged,
     "BriefRefined": climbing.refined,
     "DeadlineReached": climbing.deadline,
-    "ConflictsJudged": _on_its_level(answer.conflicts_judged),
-    "MaterialReduced": _on_its_level(answer.material_reduced),
-    "AnswerReviewed": _on_its_level(answer.answer_reviewed),
-    "AnswerWritten": _on_its_level(answer.answer_written),
+    "ConflictsJudged": _on_its_level(answered.conflicts_judged),
+    "MaterialReduced": _on_its_level(answered.material_reduced),
+    "AnswerReviewed": _on_its_level(answered.answer_reviewed),
+    "AnswerWritten": _on_its_level(answered.answer_written),
     "RequestFailed": _request_failed,
     "Posted": _posted,
     "FeedbackGiven": lambda ask, _: ask,

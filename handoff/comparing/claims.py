@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from handoff.comparing.dates import Date, dates
 from handoff.comparing.quantities import Quantity, quantities, without_numbers
-from handoff.comparing.sections import sections
+from handoff.comparing.sections import FENCED, sections
 from handoff.comparing.vocabulary import DIRECTIONS, GENERIC, PREPOSITIONS, STOP, meant
 
 LONGEST = 400
@@ -39,7 +39,7 @@ _VALUED_DATE = re.compile(
 )
 _BEFORE_A_NUMBER = re.compile(r"\b(?:after|before|under|over|within|between|per)\s{2,}", re.IGNORECASE)
 """Numbers are blanked out by then."""
-_COPULA = re.compile(r"^(?P<subject>.+?)\b(?:is|was|are|were)\b|^(?P<label>[^:]{2,60}):", re.IGNORECASE)
+_COPULA = re.compile(r"^.+?\b(?:is|was|are|were)\b|^[^:]{2,60}:", re.IGNORECASE)
 _BEST = re.compile(
     r"^(?P<value>.+?) (?:is|was|are|were) the (?:\w+est|best|worst|most \w+|least \w+|only|main|leading)\b.+",
     re.IGNORECASE,
@@ -59,7 +59,6 @@ _NO_SUBJECT = re.compile(
 )
 _MARKS = re.compile(r"^\s*(?:[-*+•]\s+|\d+[.)]\s+|>\s*)|[*_`]{1,3}|\[\d+\]")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^)]*\)")
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _WORD = re.compile(r"[A-Za-zÀ-ÿ0-9][A-Za-zÀ-ÿ0-9.&'\u2019/_-]*[A-Za-zÀ-ÿ0-9]|[A-Za-zÀ-ÿ0-9]")
 _SHORTENED = re.compile(r"\b(e\.g|i\.e|approx|vs|Inc|Ltd|Co|Corp|No|Mr|Mrs|Dr|St|U\.S)\.", re.IGNORECASE)
 
@@ -105,7 +104,7 @@ def claims(text: str) -> tuple[Claim, ...]:
 def sentences(text: str) -> list[str]:
     """The sentences of a Markdown text, without its marks."""
     lines = []
-    for line in _LINK.sub(r"\1", _FENCED.sub("\n", text)).splitlines():
+    for line in _LINK.sub(r"\1", FENCED.sub("\n", text)).splitlines():
         if line.lstrip().startswith(("#", "|")):
             continue
         lines.append(_MARKS.sub("", line).strip())
@@ -134,7 +133,7 @@ def words(text: str) -> frozenset[str]:
 
 
 def _claim(clause: str, under: str = "") -> Claim | None:
-    if _NO_CLAIM.search(clause if clause.endswith("?") else without_numbers(clause)):  # "in May" is no guess
+    if _NO_CLAIM.search(without_numbers(clause)):  # "in May" is no guess
         return None
     plain = _NO_NEGATION.sub(" ", clause)
     bare = _BEFORE_A_NUMBER.sub(" ", _NEGATION.sub(" ", without_numbers(plain)))

@@ -148,38 +148,29 @@ def contradiction(one: Claim, other: Claim) -> Kind | None:
     scoped = [claim.dates for claim in (one, other) if not claim.dated]
     if len(scoped) == 2 and not _dates_fit(one, other):
         return None
-    if one.quantities and other.quantities:
-        if _numbers_differ(one, other):
-            return "number" if one.negated == other.negated else None
-        return "polarity" if _opposite(one, other) else None
+    alike = one.negated == other.negated  # "not 4 %" says nothing against 6 %
+    if one.quantities and other.quantities and _numbers_differ(one, other):
+        return "number" if alike else None
     if one.dated and other.dated:
         differ = len(one.dates) == len(other.dates) == 1 and not same_date(one.dates[0], other.dates[0])
-        return "date" if differ and one.negated == other.negated else None
+        return "date" if differ and alike else None
     if one.value and other.value:
         apart = not one.value <= other.value and not other.value <= one.value
-        return "name" if apart and one.negated == other.negated else None
-    if bool(one.quantities) != bool(other.quantities):
-        return None
+        return "name" if apart and alike else None
     return "polarity" if _opposite(one, other) else None
 
 
 def _same_subject(one: Claim, other: Claim) -> bool:
+    """Whether both are about one thing: of two words or more that they share, one may say a word more."""
     shared = one.subject & other.subject
-    if not shared:
-        return False
-    ours, theirs = one.subject - shared, other.subject - shared
-    extra = ours | theirs
-    if not extra:
-        return True
+    extra = one.subject ^ other.subject
     if any(is_qualifier(word) for word in extra) or extra & (one.scope | other.scope):
         return False
-    if ours and theirs:
-        return False
-    return len(extra) <= (2 if len(shared) >= 4 else 1 if len(shared) >= 2 else 0)
+    return not extra or (len(extra) == 1 and len(shared) >= 2)
 
 
 def _dates_fit(one: Claim, other: Claim) -> bool:
-    """Whether both speak of the same time. One that names none speaks of any, unless the other is a single day."""
+    """Whether both speak of the same time. One that names none speaks of any, if the subject is more than a word."""
     if not one.dates and not other.dates:
         return True
     if not one.dates or not other.dates:

@@ -18,9 +18,7 @@ _DATES = (
     re.compile(rf"\b(?P<m>{_MONTH}) (?P<d>{_DAY})(?!\d)(?:,? (?P<y>{_YEAR}))?"),
     re.compile(rf"\b(?P<q>[QH][1-4])[ /]?(?:of )?(?P<y>{_YEAR})?\b"),
     re.compile(rf"\b(?P<m>{_MONTH})(?:,? (?P<y>{_YEAR}))"),
-    re.compile(
-        rf"\b(?P<m>(?!May\b){_MONTH}|(?<=in )May\b|(?<=of )May\b|(?<=since )May\b|(?<=until )May\b|(?<=\()May\b)"
-    ),
+    re.compile(rf"\b(?P<m>(?!May\b){_MONTH}|(?:(?<=[Ii]n )|(?<=of )|(?<=[Ss]ince )|(?<=[Uu]ntil )|(?<=\())May\b)"),
     re.compile(rf"(?<![\w.,$€£/-])(?P<y>{_YEAR})(?![\w%]|[.,]\d|-\d| ?(?:%|percent|dollars|USD|EUR))"),
 )
 

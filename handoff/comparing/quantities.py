@@ -188,15 +188,14 @@ def _quantity(match: re.Match[str], before: str) -> Quantity | None:
     value, step = _value(match)
     value, step = value * factor, step * factor
     slack = step / 2
-    words = before.rstrip("$€£") if match["currency"] else before
-    if _ABOUT.search(words):
+    if _ABOUT.search(before):
         slack = max(slack, abs(value) * _HEDGE)
     low, high = value - slack, value + slack
-    if _LEAST.search(words):
+    if _LEAST.search(before):
         high = math.inf
-    elif _MOST.search(words):
+    elif _MOST.search(before):
         low = -math.inf
-    return Quantity(low, high, kind, _role(words), match.start(), _end(match, kind))
+    return Quantity(low, high, kind, _role(before), match.start(), _end(match, kind))
 
 
 def _role(before: str) -> str:

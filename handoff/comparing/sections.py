@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from handoff.comparing.quantities import quantities
 
+FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+"""A block of code."""
 LABEL = 60
 """Characters of a line that may be the label of what follows it."""
 
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 _MARKS = re.compile(r"[*_`#]+")
 _BOLD = re.compile(r"\*\*[^*]+\*\*:?")
@@ -24,7 +25,7 @@ def sections(text: str) -> Iterator[tuple[str, str]]:
     """
     heading, label, columns = "", "", list[str]()
     listed = gap = False
-    for raw in _FENCED.sub("\n", text).splitlines():
+    for raw in FENCED.sub("\n", text).splitlines():
         line = raw.strip()
         if line.startswith("|"):
             cells = [_plain(cell) for cell in line.strip("|").split("|")]

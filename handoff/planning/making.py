@@ -167,17 +167,6 @@ def _rights(one: Made, allowed: Allowance) -> list[str]:
     return found
 
 
-def tiers_of(plan: Plan, members: Mapping[str, Member]) -> list[str]:
-    """Subtasks that ask for a tier that their specialist may not work on: a plan raises it no more than a wish does."""
-    return [
-        f"Subtask {subtask.id!r} asks for the tier {subtask.tier}; {subtask.specialist} may have: {', '.join(tiers)}."
-        for subtask in plan.subtasks
-        if subtask.tier is not None
-        and (tiers := members[subtask.specialist].tiers if subtask.specialist in members else ())
-        and subtask.tier not in tiers
-    ]
-
-
 def reasons_of(plan: Plan) -> tuple[str, ...]:
     """What is told of each made specialist in the trace: what it may use, and what it is needed for."""
     return tuple(

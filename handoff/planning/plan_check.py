@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from pydantic import ValidationError
 
@@ -70,16 +71,16 @@ def check(
     faults = making.faults_of(plan, members, allowed)
     people = {**members, **making.members_of(plan, allowed)} if allowed else members
     faults += [*_naming(plan), *_people(plan, people), *_titles(plan), *_dependencies(plan), *_missing(plan)]
-    faults += making.tiers_of(plan, people)
+    faults += _tiers(plan, people)
     judged = [*making.wording_of(plan), *_wording(plan)]
     if not faults:
-        depth = _depth(plan)
-        if depth == 0 and plan.subtasks:
-            faults.append(f"The dependencies form a cycle among {_cycle(plan)}; remove one `after`.")
-        elif depth > MAX_DEPTH:
-            faults.append(f"The plan is {depth} steps deep; at most {MAX_DEPTH} are allowed.")
+        layers, cycle = _layers(plan)
+        if cycle:
+            faults.append(f"The dependencies form a cycle among {', '.join(sorted(cycle))}; remove one `after`.")
+        elif len(layers) > MAX_DEPTH:
+            faults.append(f"The plan is {len(layers)} steps deep; at most {MAX_DEPTH} are allowed.")
         else:
-            judged += [*shared_decisions.faults_of(plan), *_chains(plan)]
+            judged += [*shared_decisions.faults_of(plan), *_chains(plan, layers)]
     return _capped([*faults, *judged]) if faults or not mended else ()
 
 
@@ -96,6 +97,17 @@ def _people(plan: Plan, members: Mapping[str, Member]) -> list[str]:
         "A part that none of them can do is left out and named in `missing`."
         for subtask in plan.subtasks
         if subtask.specialist not in members
+    ]
+
+
+def _tiers(plan: Plan, members: Mapping[str, Member]) -> list[str]:
+    """Subtasks that ask for a tier that their specialist may not work on: a plan raises it no more than a wish does."""
+    return [
+        f"Subtask {subtask.id!r} asks for the tier {subtask.tier}; {subtask.specialist} may have: {', '.join(tiers)}."
+        for subtask in plan.subtasks
+        if subtask.tier is not None
+        and (tiers := members[subtask.specialist].tiers if subtask.specialist in members else ())
+        and subtask.tier not in tiers
     ]
 
 
@@ -134,11 +146,11 @@ def _missing(plan: Plan) -> list[str]:
     ]
 
 
-def _chains(plan: Plan) -> list[str]:
+def _chains(plan: Plan, layers: Sequence[Sequence[Subtask]]) -> list[str]:
     """One specialist's work cut in slices: each waits for the one before alone, and nothing else needs that."""
     needed = Counter(other for subtask in plan.subtasks for other in subtask.after)
     ways: dict[str, tuple[str, ...]] = {}
-    for subtask in _in_order(plan):
+    for subtask in chain.from_iterable(layers):
         way: tuple[str, ...] = ()
         if len(subtask.after) == 1 and needed[subtask.after[0]] == 1:
             before = subtask.after[0]
@@ -151,36 +163,16 @@ def _chains(plan: Plan) -> list[str]:
     ]
 
 
-def _in_order(plan: Plan) -> list[Subtask]:
-    """The subtasks, each behind all that it waits for. The plan must have no cycle."""
-    left, ordered = list(plan.subtasks), list[Subtask]()
-    while left:
-        done = {subtask.id for subtask in ordered}
-        ordered += [subtask for subtask in left if done.issuperset(subtask.after)]
-        left = [subtask for subtask in left if not done.issuperset(subtask.after)]
-    return ordered
-
-
-def _layers(plan: Plan) -> tuple[int, set[str]]:
-    """How many layers could be peeled off, and the ids left over, which lie on or behind a cycle."""
-    left = {subtask.id: set(subtask.after) for subtask in plan.subtasks}
-    layers = 0
-    while ready := [name for name, after in left.items() if not after]:
-        layers += 1
-        for name in ready:
-            del left[name]
-        for after in left.values():
-            after.difference_update(ready)
-    return layers, set(left)
-
-
-def _depth(plan: Plan) -> int:
-    layers, left = _layers(plan)
-    return 0 if left else layers
-
-
-def _cycle(plan: Plan) -> str:
-    return ", ".join(sorted(_layers(plan)[1]))
+def _layers(plan: Plan) -> tuple[list[list[Subtask]], list[str]]:
+    """The subtasks in layers, each behind all that it waits for; and the ids left over, on or behind a cycle."""
+    layers: list[list[Subtask]] = []
+    done: set[str] = set()
+    left = list(plan.subtasks)
+    while ready := [subtask for subtask in left if done.issuperset(subtask.after)]:
+        layers.append(ready)
+        done.update(subtask.id for subtask in ready)
+        left = [subtask for subtask in left if subtask.id not in done]
+    return layers, [subtask.id for subtask in left]
 
 
 def _capped(faults: list[str]) -> tuple[str, ...]:

@@ -11,11 +11,11 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from handoff.changes.revising import touchable
 from handoff.contracts import Change, Plan, Subtask
 from handoff.job import Ask
 from handoff.levels import AGAIN, SLASH, room_left
 from handoff.planning import plan_check
+from handoff.planning.upsets import touchable
 from handoff.replies import json_in
 from handoff.work import SETTLED, Upset
 

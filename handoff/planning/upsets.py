@@ -31,6 +31,13 @@ def waiting(ask: Ask, within: str) -> tuple[Work, ...]:
     return tuple(work for work in inside(ask, within) if work.state == "pending" and work.attempt == 0)
 
 
+def touchable(ask: Ask, upset: Upset) -> frozenset[str]:
+    """The ids of what a revision may change: what has not started, and what failed and is to be planned anew."""
+    free = {work.subtask.id for work in waiting(ask, upset.within)}
+    failed = ask.work.get(upset.subtask) if upset.cause == "failure" else None
+    return frozenset(free | {failed.subtask.id} if failed is not None and failed.state == "pending" else free)
+
+
 def why_not(ask: Ask, within: str) -> str:
     """Why the planner is not asked because of a finding; empty where it is."""
     if not may_ask(ask):

@@ -7,12 +7,12 @@ inside the given texts are moved two levels down, so that none can pose as one o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from handoff.contracts import Artifact, Handoff
+from handoff.headings import nested
 
 TASK = "# Task"
 DONE_WHEN = "# Done when"
@@ -20,7 +20,6 @@ EARLIER = "# From earlier steps"
 FILES = "# Files"
 
 _FOLDER = Path(__file__).parent
-_HEADING = re.compile(r"^(\s{0,3})(#{1,6})(?=\s|$)", re.MULTILINE)
 
 
 def render(handoff: Handoff, done_when: str = "") -> str:
@@ -34,11 +33,11 @@ def render(handoff: Handoff, done_when: str = "") -> str:
         `# Task`, `# Done when`, `# From earlier steps` with `## <source>` and its text for each
         note, and `# Files` with `- name (media type, N bytes) — about` for each file.
     """
-    parts = [f"{TASK}\n{_nested(handoff.intent)}"]
+    parts = [f"{TASK}\n{nested(handoff.intent)}"]
     if done_when.strip():
-        parts.append(f"{DONE_WHEN}\n{_nested(done_when)}")
+        parts.append(f"{DONE_WHEN}\n{nested(done_when)}")
     if handoff.context:
-        notes = (f"## {_one_line(note.source)}\n{_nested(note.text)}" for note in handoff.context)
+        notes = (f"## {_one_line(note.source)}\n{nested(note.text)}" for note in handoff.context)
         parts.append("\n".join((EARLIER, *notes)))
     if handoff.artifacts:
         parts.append("\n".join((FILES, *file_lines(handoff.artifacts))))
@@ -61,7 +60,7 @@ def system(prompt: str) -> str:
 
 def made(name: str, brief: str) -> str:
     """The prompt of a specialist made for a job: a fixed frame around the planner's brief, which cannot close it."""
-    return _text("made.md").format(name=name, brief=_nested(brief))
+    return _text("made.md").format(name=name, brief=nested(brief))
 
 
 def note(name: str, **values: str) -> str:
@@ -72,10 +71,6 @@ def note(name: str, **values: str) -> str:
 @cache
 def _text(path: str) -> str:
     return (_FOLDER / path).read_text(encoding="utf-8").strip()
-
-
-def _nested(text: str) -> str:
-    return _HEADING.sub(lambda found: found[1] + "#" * min(6, len(found[2]) + 2), text.strip())
 
 
 def _one_line(text: str) -> str:

@@ -114,6 +114,7 @@ def test_a_handoff_carries_direct_dependencies_and_nothing_else() -> None:
     assert [(note.source, note.text) for note in effect.handoff.context] == [("Part b", "all of b")]
     assert effect.handoff.to_agent == "analyst"
     assert effect.handoff.return_to == "supervisor"
+    assert effect.handoff is effect.handoff, "it is put together once"
 
 
 def test_one_subtask_needs_no_synthesis() -> None:

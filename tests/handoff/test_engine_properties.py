@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.changes.revising import touchable
 from handoff.contracts import Change, Escalation, Finding, Member, Place, Plan, Request, Result, Subtask, Usage
 from handoff.doubts import OPTIONS
 from handoff.effects import (
@@ -26,7 +25,7 @@ from handoff.engine import apply, fold, outstanding
 from handoff.job import ENDED, Job
 from handoff.levels import below
 from handoff.planning.revision import Revision, read_revision
-from handoff.planning.upsets import current
+from handoff.planning.upsets import current, touchable
 from handoff.policy import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
 from handoff.work import Work
 

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from bot.supervisor.prompts import prompt
 from handoff import events as ev
-from handoff.changes.revising import touchable
 from handoff.contracts import Escalation, Member, Result
 from handoff.effects import RevisePlan, RunSubtask, WriteAnswer
 from handoff.engine import apply, fold
 from handoff.job import Ask, Job
 from handoff.planning.revision import MAX_ADDED, Revision, read_revision
-from handoff.planning.upsets import current, upset_by
+from handoff.planning.upsets import current, touchable, upset_by
 from handoff.policy import MAX_REVISIONS
 from handoff.work import Work
 from tests.handoff.test_engine import R, ask, asked, effects, failed, job, planned, returned, running, started, subtask

@@ -151,12 +151,12 @@ async def test_only_its_owner_sets_a_job_aside_and_that_ends_the_claim(kit: Kit)
 
 async def test_a_job_set_aside_is_reinstated_once(kit: Kit) -> None:
     await kit.claimed()
-    assert not await kit.store.reinstate(JOB, "{}", dedupe=["too early"])
+    assert not await kit.store.reinstate(JOB, "{}")
     claim = await taken_over(kit)
     assert await kit.store.set_aside(claim, "{}", schema=1)
     assert await lost(kit) == 1
-    assert await kit.store.reinstate(JOB, '{"released":1}', dedupe=["release 1"])
-    assert not await kit.store.reinstate(JOB, '{"released":2}', dedupe=["release 2"])
+    assert await kit.store.reinstate(JOB, '{"released":1}')
+    assert not await kit.store.reinstate(JOB, '{"released":2}')
     head = await kit.store.head(JOB)
     assert head is not None
     assert (head.aside, head.lost) == (False, 0)

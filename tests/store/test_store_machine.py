@@ -234,11 +234,11 @@ class Machine(RuleBasedStateMachine):
             self.schemas[key] = max(self.schemas[key], schema)
             self.aside.add(key)
 
-    @rule(key=st.sampled_from(JOBS), event=st.integers(0, 5))
-    def reinstate(self, key: JobKey, event: int) -> None:
+    @rule(key=st.sampled_from(JOBS))
+    def reinstate(self, key: JobKey) -> None:
         payload = self.text()
         self.touched.add(key)
-        if self.both("reinstate", key, payload, dedupe=[f"e{event}"]):
+        if self.both("reinstate", key, payload):
             assert key in self.aside
             self.aside.discard(key)
             self.lost[key] = 0

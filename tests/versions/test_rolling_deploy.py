@@ -23,7 +23,7 @@ from tests.providers.wire import WireRequest
 from tests.system.brains import escalation, plan, provider, result, subtask
 from tests.system.scene import Json, Scene, Talk, eventually, scene_on, shown
 from tests.versions.next_release import NEXT as NEXT_SCHEMA
-from tests.versions.next_release import NextForm
+from tests.versions.next_release import dump_next
 from tests.versions.releases import NEXT, PRESENT, Fleet, Release
 
 MANY = 300
@@ -157,12 +157,7 @@ async def board(url: str, folder: Path) -> AsyncIterator[Board]:
 
 async def fill(board: Board) -> None:
     """Many jobs of the next schema that are due: they ended, and somebody has to look at them once more."""
-    form, store, at = NextForm(ev._adapter), board.scene.store, time.time()
-
-    def line(event: ev.Event) -> str:
-        return form.dump_json(event, exclude_defaults=True, exclude={"v"}).decode()[:-1] + (
-            f',"type":"{event.type}","v":{NEXT_SCHEMA}}}'
-        )
+    store, at = board.scene.store, time.time()
 
     for number in range(MANY):
         place = Place(team=board.scene.workspace.team_id, channel="C0", thread_ts=f"{number}.0")
@@ -172,9 +167,9 @@ async def fill(board: Board) -> None:
             ev.Posted(at=at, request=request.id, key=f"{request.id}:answer", ts="1.0"),
         ]
         key = JobKey(place.team, place.job_id)
-        assert await store.ingest(key, line(log[0]), dedupe=[])
+        assert await store.ingest(key, dump_next(log[0]), dedupe=[])
         claim = await _claimed(store, key)
-        assert await store.commit(claim, "fill", 0, [*map(line, log)], taken=[1], schema=NEXT_SCHEMA) is Commit.OK
+        assert await store.commit(claim, "fill", 0, [*map(dump_next, log)], taken=[1], schema=NEXT_SCHEMA) is Commit.OK
         assert await store.release(claim, due=await store.now())
 
 
