@@ -8,6 +8,7 @@ since the epoch, durations are seconds, costs are US dollars.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -321,7 +322,13 @@ class Place(Contract):
     @property
     def job_id(self) -> str:
         """The job's id, which follows from the place alone: J and ten letters and digits."""
-        digest = hashlib.sha256(f"{self.team}/{self.channel}/{self.thread_ts}".encode()).digest()
-        alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-        number = int.from_bytes(digest[:7], "big")
-        return "J" + "".join(alphabet[(number >> shift) & 31] for shift in range(0, 50, 5))
+        return _job_id(self.team, self.channel, self.thread_ts)
+
+
+@lru_cache(maxsize=1024)
+def _job_id(team: str, channel: str, thread_ts: str) -> str:
+    """Worked out once for a job that is at work: every commit, post and log line names it."""
+    digest = hashlib.sha256(f"{team}/{channel}/{thread_ts}".encode()).digest()
+    alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+    number = int.from_bytes(digest[:7], "big")
+    return "J" + "".join(alphabet[(number >> shift) & 31] for shift in range(0, 50, 5))

@@ -6,10 +6,15 @@ what is new, and cancels what it runs that is no longer outstanding.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from handoff.answering.reducing import Part
 from handoff.contracts import Handoff, Packed, Tier
+
+Brief = Callable[[], tuple[Handoff, Packed]]
+"""What a subtask is given, and how much of its budget that takes. Made when it is asked for: the same work is named
+after each event until it ends, and begun once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +35,17 @@ class MakePlan:
     faults: tuple[str, ...] = ()
     within: str = ""
     attempt: int = 0
-    handoff: Handoff | None = field(default=None, compare=False)
-    pack: Packed = field(default=Packed(), compare=False)
+    brief: Brief | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def handoff(self) -> Handoff | None:
+        """What the subtask is given that it is about; None for a request."""
+        return self.brief()[0] if self.brief is not None else None
+
+    @property
+    def pack(self) -> Packed:
+        """How much of its budget that takes."""
+        return self.brief()[1] if self.brief is not None else Packed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +70,18 @@ class RunSubtask:
     attempt: int
     specialist: str = field(compare=False)
     tier: Tier = field(compare=False)
-    handoff: Handoff = field(compare=False)
+    brief: Brief = field(compare=False, repr=False)
     done_when: str = field(default="", compare=False)
-    pack: Packed = field(default=Packed(), compare=False)
+
+    @property
+    def handoff(self) -> Handoff:
+        """What the specialist is given."""
+        return self.brief()[0]
+
+    @property
+    def pack(self) -> Packed:
+        """How much of its budget that takes."""
+        return self.brief()[1]
 
 
 @dataclass(frozen=True, slots=True)

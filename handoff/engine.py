@@ -11,6 +11,7 @@ attempt that was given up) changes nothing: it stays in the log as a fact.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache, partial
 
 from handoff import events as ev
 from handoff import messages
@@ -19,6 +20,7 @@ from handoff.briefs import handoff_for
 from handoff.changes.settling import seconds_left, with_work
 from handoff.changes.table import CHANGES, cancelled
 from handoff.effects import (
+    Brief,
     Effect,
     FetchAttachments,
     HandUp,
@@ -212,7 +214,7 @@ def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
 def _subtasks(job: Job, ask: Ask, now: float, within: str = "") -> tuple[list[Effect], float | None]:
     effects: list[Effect] = []
     due: float | None = None
-    ready = _ready(below(ask, within))
+    ready = {work.subtask.id for work in _ready(below(ask, within))}
     for work in inside(ask, within):
         name = work.subtask.id
         if work.state == "input_required" and work.question is not None:
@@ -223,7 +225,7 @@ def _subtasks(job: Job, ask: Ask, now: float, within: str = "") -> tuple[list[Ef
         if is_open(work):
             found, later = _inside(job, ask, work, now)
             effects += found
-        elif (work.state == "in_progress" or work in ready) and not upsets.holds(ask, work):
+        elif (work.state == "in_progress" or name in ready) and not upsets.holds(ask, work):
             effect, later = _attempt(job, ask, work, now)
             effects += [effect] if effect is not None else []
         due = min((each for each in (due, later) if each is not None), default=None)
@@ -240,8 +242,7 @@ def _inside(job: Job, ask: Ask, work: Work, now: float) -> tuple[list[Effect], f
         return [ReachDeadline(ask.id, name)], None
     if view.plan is None:
         faults = view.rejections[-1] if view.rejections else ()
-        handoff, pack = handoff_for(job, ask, work)
-        return [MakePlan(ask.id, faults, name, work.attempt, handoff, pack)], view.deadline
+        return [MakePlan(ask.id, faults, name, work.attempt, _brief(job, ask, work))], view.deadline
     effects, due = _subtasks(job, ask, now, name)
     if all(one.state in SETTLED for one in view.own):
         steps, due = answer.steps(view, now)
@@ -261,17 +262,20 @@ def _attempt(job: Job, ask: Ask, work: Work, now: float) -> tuple[Effect | None,
     if work.state == "pending" and work.not_before > now:
         return None, work.not_before
     number = work.attempt if work.state == "in_progress" else work.attempt + 1
-    handoff, pack = handoff_for(job, ask, work)
     member = member_of(ask, work)
     if member is not None and member.crew is not None:
-        return MakePlan(ask.id, (), name, number, handoff, pack), None
+        return MakePlan(ask.id, (), name, number, _brief(job, ask, work)), None
     ends: float | None = None
     if work.state == "in_progress" and not work.intents:  # what is in doubt is for people to end
         ends = max(work.attempt_started, work.resumed) + seconds_left(ask, work) + BEYOND
         if ends <= now:
             return ReachDeadline(ask.id, name), None
     tier = work.tier or "balanced"
-    return RunSubtask(ask.id, name, number, work.specialist, tier, handoff, work.subtask.done_when, pack), ends
+    return RunSubtask(ask.id, name, number, work.specialist, tier, _brief(job, ask, work), work.subtask.done_when), ends
+
+
+def _brief(job: Job, ask: Ask, work: Work) -> Brief:
+    return cache(partial(handoff_for, job, ask, work))
 
 
 def _ready(ask: Ask) -> list[Work]:

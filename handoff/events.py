@@ -435,7 +435,7 @@ _adapter: TypeAdapter[Event] = TypeAdapter(Event)
 
 def dump(event: Event) -> str:
     """The event as one line of JSON, defaults left out but for its type; its last two names are `type` and `v`."""
-    line = _adapter.dump_json(event, exclude_defaults=True, exclude={"v"}).decode()
+    line = event.model_dump_json(exclude_defaults=True, exclude={"v"})
     return f'{line[:-1]},"type":"{event.type}","v":{SCHEMA}}}'
 
 

@@ -13,6 +13,8 @@ from handoff.contracts import Packed
 
 FULL = 0.8
 """The share of a budget from which on things are let go: counting tokens by characters is no exact art."""
+LEAST = 1_000
+"""Characters of the shortest beginning that stands for a long text."""
 _PLAIN = 4.0
 _OTHER = 1.5
 """Characters a token, in ASCII and in other scripts, on the safe side."""
@@ -43,10 +45,10 @@ class Pack:
         return "\n".join(text for text in self.texts if text)
 
 
-def beginnings(text: str, least: int = 1_000) -> tuple[str, ...]:
-    """A long text as the forms of a piece: the whole and ever shorter beginnings, down to `least` characters."""
+def beginnings(text: str) -> tuple[str, ...]:
+    """A long text as the forms of a piece: the whole and ever shorter beginnings, down to `LEAST` characters."""
     forms, length = [text], len(text)
-    while (length := length // 2) >= least:
+    while (length := length // 2) >= LEAST:
         forms.append(f"{text[:length]}\n(… cut here)")
     return tuple(forms)
 

@@ -19,6 +19,8 @@ from handoff.upcasters import NewerEvent
 
 log = logging.getLogger(__name__)
 
+SOON = 0.02
+"""Seconds until what was only noted is committed: what comes by then, or is reported, goes into the same write."""
 AWAY = 60.0
 """Seconds without an event, before a job was claimed, from which on nobody is taken to have worked on it."""
 
@@ -39,6 +41,10 @@ class Committer:
         self._store = store
         self._wake = wake
         self._reports: list[_Report] = []
+        self._soon: asyncio.TimerHandle | None = None
+        self._ripe = False
+        self._shown: dict[str, str] = {}
+        """What we wrote of the job's head: most of it stays as it is."""
         self._operations = itertools.count(1)
         self._closed = False
         self._last_at = 0.0
@@ -58,9 +64,10 @@ class Committer:
         await done
 
     def note(self, *events: ev.Event) -> None:
-        """Commit them soon, before any that is reported later."""
+        """Commit them within `SOON` seconds, before any that is reported later."""
         self._reports.append(_Report(events))
-        self._wake()
+        if self._soon is None:
+            self._soon = asyncio.get_running_loop().call_later(SOON, self._ripen)
 
     async def load(self) -> None:
         """Fold the log.
@@ -103,9 +110,15 @@ class Committer:
             events.append(self._taken_over())  # not first only where there was no log yet
         await self._commit(events, taken=[entry.seq for entry in entries], progress=False)
 
-    async def commit_reports(self) -> None:
-        """Commit all that was reported by now. Raises Fenced or StoreError."""
-        while self._reports:
+    async def commit_reports(self, *, noted: bool = False) -> None:
+        """Commit all that was reported, and what is reported meanwhile. Raises Fenced or StoreError.
+
+        What was only noted goes with it, or by itself when its time has come, or where `noted` says so.
+        """
+        noted = noted or self._ripe
+        while self._reports and (noted or any(report.done is not None for report in self._reports)):
+            noted = False
+            self._cancel_soon()
             reports, self._reports = self._reports, []
             try:
                 await self._commit([event for report in reports for event in report.events])
@@ -116,6 +129,16 @@ class Committer:
                 if report.done is not None and not report.done.done():
                     report.done.set_result(None)
 
+    def _ripen(self) -> None:
+        self._ripe = True
+        self._wake()
+
+    def _cancel_soon(self) -> None:
+        self._ripe = False
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
+
     async def _commit(
         self, events: list[ev.Event], *, taken: Sequence[int] = (), progress: bool = True, folded: bool = False
     ) -> None:
@@ -125,16 +148,16 @@ class Committer:
             after = apply(after, event)
         if after is None:
             return
-        fields = projection(after)
+        shown = projection(after)
         if folded:
-            fields[FOLDED] = str(self._claim.lost)
+            shown[FOLDED] = str(self._claim.lost)
         outcome = await self._store.commit(
             self._claim,
             self._operation(),
             before.seq if before else 0,
             [ev.dump(event) for event in events],
             taken=taken,
-            fields=fields,
+            fields=dict(shown.items() - self._shown.items()),
             schema=ev.SCHEMA,
             ends=after.current is None,
             progress=progress,
@@ -142,13 +165,14 @@ class Committer:
         if outcome in {Commit.FENCED, Commit.CONFLICT}:
             raise Fenced
         self.job = after
+        self._shown |= shown
 
     def _operation(self) -> str:
         return f"{self._claim.owner}:{self._claim.epoch}:{next(self._operations)}"
 
     async def leave_to_newer(self, schema: int) -> None:
         """Commit what was reported; from then on only an instance that knows this schema may claim the job."""
-        await self.commit_reports()
+        await self.commit_reports(noted=True)
         head = await self._store.head(self._claim.key)
         seq = head.seq if head else 0
         await self._store.commit(self._claim, self._operation(), seq, [], schema=schema, progress=False)
@@ -157,6 +181,7 @@ class Committer:
     def close(self) -> None:
         """Commit nothing any more; who waits for it is cancelled."""
         self._closed = True
+        self._cancel_soon()
         _cancel(self._reports)
 
 

@@ -239,7 +239,7 @@ class Owner:
         if self._inbox and self._leaves is None:
             self._inbox = False
             await self._committer.take_inbox()
-        await self._committer.commit_reports()
+        await self._committer.commit_reports(noted=self._leaves is not None or not self._running)
         if self.job is None:
             return None, None
         if self._leaves is not None:
@@ -247,11 +247,12 @@ class Owner:
         effects, due = outstanding(self.job, self.now())
         self._running.match(effects)
         self._show(self.job)  # after the work was started: what people see must not hold it up
-        if self._committer.waiting or self._inbox:
-            return 0.0, due
         wait = None if due is None else max(0.0, due - self.now())
-        if not self._running and (wait is None or wait > HOLD):
-            return None, due
+        if not self._running:  # else whatever comes in wakes us
+            if self._committer.waiting or self._inbox:
+                return 0.0, due
+            if wait is None or wait > HOLD:
+                return None, due
         return FOREVER if wait is None else wait, due
 
     def _last_posts(self, until: float) -> tuple[float | None, float | None]:

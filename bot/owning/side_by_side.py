@@ -7,37 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from bot.owning.lease import steady
-from handoff.effects import (
-    Effect,
-    FetchAttachments,
-    HandUp,
-    JudgeConflicts,
-    JudgeResult,
-    MakePlan,
-    Post,
-    ReachDeadline,
-    ReduceMaterial,
-    RefineBrief,
-    ReviewAnswer,
-    RevisePlan,
-    RunSubtask,
-    WriteAnswer,
-)
-
-STEPS: dict[type[Effect], str] = {
-    FetchAttachments: "reading the attached files",
-    MakePlan: "planning",
-    RevisePlan: "revising the plan",
-    JudgeResult: "judging a result",
-    RefineBrief: "rewriting a brief",
-    ReachDeadline: "ending what is late",
-    JudgeConflicts: "judging contradictions",
-    ReduceMaterial: "condensing the results",
-    WriteAnswer: "writing the answer",
-    ReviewAnswer: "reviewing the answer",
-    HandUp: "handing up what a crew made",
-    Post: "posting a message",
-}
+from handoff.effects import Effect, Post, RunSubtask
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +71,12 @@ class SideBySide:
                 task.cancel()
 
     def stuck(self) -> str:
-        """What has gone on for longer than it ever should, in words; empty where nothing has."""
+        """What has gone on for longer than it ever should, as logs name it; empty where nothing has."""
         now = steady()
         for effect, since in self._since.items():
             if now - since > self._bounds.of(effect):
-                name = f"subtask {effect.subtask}" if isinstance(effect, RunSubtask) else STEPS[type(effect)]
-                return f"{name} (for {now - since:.0f} s)"
+                of = f" {effect.subtask}" if isinstance(effect, RunSubtask) else ""
+                return f"{type(effect).__name__}{of} (for {now - since:.0f} s)"
         return ""
 
     async def drop(self) -> None:

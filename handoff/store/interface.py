@@ -201,10 +201,10 @@ class Store(Protocol):
         log cannot be read. The head's schema rises to `schema` at least. What comes in meanwhile waits in its inbox.
         """
 
-    async def reinstate(self, key: JobKey, payload: str, *, dedupe: Sequence[str] = ()) -> bool:
+    async def reinstate(self, key: JobKey, payload: str) -> bool:
         """Put an event in the inbox of a job that is set aside, and make it due with no lost owners.
 
-        False, with nothing changed, if it is not set aside or a `dedupe` id was seen.
+        False, with nothing changed, if it is not set aside.
         """
 
     async def log(self, key: JobKey, *, after: int = 0) -> list[Entry]:

@@ -68,9 +68,9 @@ class MemoryStore:
         """See `Store.signal`."""
         return self._receive(key, payload, dedupe, "exists") is not None
 
-    async def reinstate(self, key: JobKey, payload: str, *, dedupe: Sequence[str] = ()) -> bool:
+    async def reinstate(self, key: JobKey, payload: str) -> bool:
         """See `Store.reinstate`."""
-        return self._receive(key, payload, dedupe, "aside") is not None
+        return self._receive(key, payload, (), "aside") is not None
 
     def _receive(
         self, key: JobKey, payload: str, dedupe: Sequence[str], where: Literal["any", "exists", "aside"]
@@ -168,9 +168,7 @@ class MemoryStore:
         job.log += payloads
         for seq in taken:
             job.inbox.pop(seq, None)
-        now = self._clock()
-        kept = {**job.head.fields, **fields}
-        lost = 0 if progress else job.head.lost
+        now, kept, lost = self._clock(), {**job.head.fields, **fields}, 0 if progress else job.head.lost
         job.head = replace(job.head, seq=len(job.log), schema=schema, updated=now, lost=lost, fields=kept)
         job.operations[operation] = now
         while len(job.operations) > bounds.OPERATIONS_KEPT:

@@ -119,9 +119,9 @@ class RedisStore:
         """See `Store.signal`. Raises PayloadTooLarge as `ingest` does."""
         return await self._arrivals.receive(key, payload, dedupe, "exists")
 
-    async def reinstate(self, key: JobKey, payload: str, *, dedupe: Sequence[str] = ()) -> bool:
+    async def reinstate(self, key: JobKey, payload: str) -> bool:
         """See `Store.reinstate`. Done even where 1000 events wait to be taken."""
-        return await self._arrivals.receive(key, payload, dedupe, "aside")
+        return await self._arrivals.receive(key, payload, (), "aside")
 
     # Who works ------------------------------------------------------------------------------------------
 

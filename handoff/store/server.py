@@ -176,7 +176,7 @@ class Server:
 
     async def faults(self) -> list[Fault]:
         """What is wrong with the server, or with any primary of a cluster."""
-        save = await self._setting("save")
+        save = await self._save()
         if isinstance(self._client, RedisCluster):
             found = await self._guard(lambda: self._client.execute_command("INFO", target_nodes="primaries"))
             infos = list(found.values()) if "redis_version" not in found else [found]
@@ -207,19 +207,19 @@ class Server:
         where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
         info = await self._guard(lambda: self._client.execute_command("INFO", **where))
         words = replicas.describe(int(info.get("connected_slaves", 0)), self.replicas)
-        return ", ".join(filter(None, (describe(info, await self._setting("save")), words)))
+        return ", ".join(filter(None, (describe(info, await self._save()), words)))
 
-    async def _setting(self, name: str) -> str | None:
-        """A setting, or None where the server does not tell (hosted ones forbid CONFIG)."""
+    async def _save(self) -> str | None:
+        """The setting `save`, or None where the server does not tell (hosted ones forbid CONFIG)."""
         where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
         try:
-            reply = await self._guard(lambda: self._client.execute_command("CONFIG GET", name, **where))
+            reply = await self._guard(lambda: self._client.execute_command("CONFIG GET", "save", **where))
         except StoreError as error:
             if isinstance(error.__cause__, RedisError) and "CONFIG" in str(error).upper():
                 return None
             raise
         pairs = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
-        return {_text(key): _text(value) for key, value in pairs.items()}.get(name)
+        return {_text(key): _text(value) for key, value in pairs.items()}.get("save")
 
     async def close(self) -> None:
         """Close all connections."""

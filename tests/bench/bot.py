@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.app import open_store, running
-from bot.command_line.serve import connected
+from bot.command_line.serve import connected, keep_what_is_loaded
 from bot.leaving import until_told
 from bot.models.choosing import choose_model
 from bot.settings import read_settings
@@ -31,6 +31,7 @@ async def main() -> None:
         running(settings, store, model, crew) as app,
         connected(app.bolt, settings),
     ):
+        keep_what_is_loaded()
         print("ready", flush=True)
         await until_told()
 

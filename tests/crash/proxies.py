@@ -179,7 +179,7 @@ def watched_slack(passages: Passages) -> Iterator[None]:
             await send(self, message)
 
     with (
-        patch("bot.app.make_client", functools.partial(watched_client, passages)),
+        patch("bot.slack.connection.make_client", functools.partial(watched_client, passages)),
         patch.object(SocketModeClient, "send_message", watched),
     ):
         yield

@@ -62,9 +62,7 @@ async def test_a_kill_in_the_first_layer_repeats_only_what_was_in_flight(server_
         await killed.wait()
         before = Counter(purposes(server))
         held.let_go.set()
-        async with bot_in(
-            scene.workspace, server_url, prefix="lh", model=connect("chat", server), crew=crew, lease=1.0
-        ):
+        async with bot_in(scene.workspace, server_url, prefix="lh", model=connect("chat", server), crew=crew):
             job = await talk.over()
         after = Counter(purposes(server)) - before
         returned = Counter(event.subtask for event in await talk.of(ev.ToolReturned))

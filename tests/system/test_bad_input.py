@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from bot.slack import notices
 from bot.slack.files import LARGEST
 from bot.workspace.people import Attached
 from handoff import events as ev
@@ -53,18 +54,33 @@ async def test_files_without_a_word(scene: Scene) -> None:
     one_message(talk, parts=("I got your files, but no request",))
 
 
-async def test_another_bot_that_mentions_us_is_left_alone(scene: Scene) -> None:
+async def test_another_bot_that_mentions_us_is_told_why_that_does_nothing_and_then_left_alone(scene: Scene) -> None:
     world = scene.workspace._world
-    channel, ts = scene.workspace.channel_id("#general"), "1700000000.000100"
-    event = {"type": "app_mention", "channel": channel, "ts": ts, "event_ts": ts, "user": "UOTHERBOT", "bot_id": "B1"}
-    async with scene.bot():
+    channel = scene.workspace.channel_id("#general")
+
+    async def mentioned(ts: str) -> None:
+        event = {"type": "app_mention", "channel": channel, "ts": ts, "event_ts": ts, "bot_id": "B1"}
+        said = {"subtype": "bot_message", "text": f"<@{scene.workspace.bot_user_id}> do something"}
         assert world.sockets is not None
-        body = world.delivery._callback({**event, "text": f"<@{scene.workspace.bot_user_id}> do something"})
-        ack = await world.sockets.send("events_api", body, None)
+        assert (await world.sockets.send("events_api", world.delivery._callback({**event, **said}), None)).ok
+
+    async with played(scene) as server:
+        talk = await scene.ask("Draft a short note about tea")
+        await talk.over()
+        calls = len(server.requests)
+        ts = (await talk.of(ev.Posted))[0].ts
+        await mentioned(ts)
+        told = scene.thread("#general", ts)
+        await told.over()
+        await mentioned("1700000000.000100")
         await scene.barrier()
-    assert ack.ok
-    assert await scene.store.head(scene.thread("#general", ts).key) is None
-    assert not [call for call in scene.workspace.calls("chat.postMessage") if call.args.get("thread_ts") == ts]
+    (added,) = await told.of(ev.RequestAdded)
+    assert added.refusal == notices.PEOPLE_ONLY
+    assert added.request.user == "B1"
+    posted = [call.args["text"] for call in scene.workspace.calls("chat.postMessage")]
+    assert posted.count(notices.PEOPLE_ONLY) == 1, "or two bots would talk on and on"
+    assert await scene.store.head(scene.thread("#general", "1700000000.000100").key) is None
+    assert len(server.requests) == calls
 
 
 async def answered_in_part_or_not(talk: Talk, job: Job, file: str) -> str:
@@ -131,6 +147,7 @@ async def test_a_channel_that_the_bot_is_removed_from(scene: Scene) -> None:
     (told,) = scene.workspace.messages(scene.person().dm)
     assert "I am no longer in that channel" in told["text"]
     assert job.id in told["text"]
+    assert "Short note about tea" in shown(told), "what was made is not lost"
 
 
 async def test_an_archived_channel(scene: Scene) -> None:

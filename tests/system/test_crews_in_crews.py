@@ -338,7 +338,7 @@ async def test_an_owner_that_is_killed_inside_repeats_only_what_was_in_flight(
         await killed.wait()
         gate.open()
         model = connect("chat", server)
-        async with bot_in(scene.workspace, server_url, prefix="lh", model=model, crew=crew, lease=1.0):
+        async with bot_in(scene.workspace, server_url, prefix="lh", model=model, crew=crew):
             job = await talk.over()
         log = await talk.events()
         await store.close()

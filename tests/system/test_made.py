@@ -47,7 +47,6 @@ PART = subtask("units", "unitsmith", intent="Give 12 km and 3 kg in Norwegian mi
 SUM = tool_call("calculate", code="12 / 10")
 FACTOR = "12 km are 1.2 mil."
 DONE = result("Done.", 90)
-LEASE = 1.0
 
 
 def crew_of(folder: Path, crew_file: str = MAKE) -> Crew:
@@ -225,7 +224,7 @@ async def test_another_instance_takes_it_over_with_nothing_but_the_log(redis_url
     crew = crew_of(crew_folder(tmp_path))
     async with scene_on(redis_url) as made, provider(**words) as server:
         lone = replace(made, store=await RedisStore.connect(redis_url), prefix="lh")
-        settings = {"LEADHAND_CREW": str(crew_folder(tmp_path)), "LEADHAND_LEASE": str(LEASE)}
+        settings = {"LEADHAND_CREW": str(crew_folder(tmp_path)), "LEADHAND_LEASE": "1"}
         async with bot_process(
             lone.workspace, lone.url, tmp_path, OPENAI_BASE_URL=server.openai_url, **settings
         ) as bot:
@@ -235,7 +234,7 @@ async def test_another_instance_takes_it_over_with_nothing_but_the_log(redis_url
             bot.process.kill()
             await bot.process.wait()
         gate.open()
-        async with bot_in(lone.workspace, lone.url, prefix="lh", model=connect("chat", server), crew=crew, lease=LEASE):
+        async with bot_in(lone.workspace, lone.url, prefix="lh", model=connect("chat", server), crew=crew):
             job = await talk.over()
         assert await talk.of(ev.TakenOver)
         await lone.store.close()

@@ -11,6 +11,7 @@ from handoff.effects import Effect, MakePlan
 from handoff.job import Job
 from handoff.store.interface import Claim, Commit, JobKey
 from handoff.store.memory import MemoryStore
+from tests.system.scene import eventually
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
 KEY = JobKey(PLACE.team, PLACE.job_id)
@@ -25,9 +26,11 @@ class Store(MemoryStore):
         self.late = 0.0
         super().__init__(clock=lambda: 1000.0 + self.late)
         self.commits: list[list[str]] = []
+        self.fields: list[dict[str, str]] = []
 
     async def commit(self, claim: Claim, operation: str, expected: int, payloads: Any, **more: Any) -> Commit:
         self.commits.append([ev.load(payload).type for payload in payloads])
+        self.fields.append(more.get("fields") or {})
         return await super().commit(claim, operation, expected, payloads, **more)
 
 
@@ -52,6 +55,26 @@ class Planning:
 
     async def left(self, owner: Owner) -> None:
         del owner
+
+
+class Noting(Planning):
+    """Once the card is there, notes one thing after the other, and ends when both are kept."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store = store
+
+    async def plan(self, owner: Owner) -> ev.Event | None:
+        async def kept(name: str, times: int) -> bool:
+            return sum(commit.count(name) for commit in self._store.commits) == times
+
+        await eventually(lambda: kept("Posted", 1))
+        owner.note(FAULT)
+        for _ in range(20):
+            await asyncio.sleep(0)  # time enough for a commit to this store
+        owner.note(FAULT)
+        await eventually(lambda: kept("PlanRejected", 2))
+        return END
 
 
 class Surprised(Planning):
@@ -103,6 +126,26 @@ async def test_a_noted_event_goes_with_the_next_report_and_before_it() -> None:
     await asyncio.wait_for(owner.work(), 5)
     together = next(commit for commit in store.commits if "PlanRejected" in commit)
     assert [name for name in together if name != "Posted"] == ["PlanRejected", "RequestFailed"]
+
+
+async def test_what_is_noted_within_a_moment_shares_a_write_and_is_kept_though_nothing_is_reported() -> None:
+    store = Store()
+    owner = await owned(store, Noting(store))
+    await asyncio.wait_for(owner.work(), 5)
+    assert ["PlanRejected", "PlanRejected"] in store.commits
+
+
+async def test_of_the_head_only_what_changed_is_written() -> None:
+    store = Store()
+    owner = await owned(store, Planning())
+    await asyncio.wait_for(owner.work(), 5)
+    first, *later = store.fields
+    assert {"state", "channel", "thread_ts", "title", "user"} <= first.keys()
+    assert later
+    assert all(fields.keys() <= {"state", "step"} for fields in later)
+    head = await store.head(KEY)
+    assert head is not None
+    assert (head.fields["state"], head.fields["channel"]) == ("failed", "C1")
 
 
 async def test_people_are_shown_the_last_state() -> None:

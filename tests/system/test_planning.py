@@ -83,7 +83,7 @@ async def test_a_request_that_nobody_covers_is_said_so(scene: Scene) -> None:
     assert purposes(server) == ["planner"], "nobody was set to work"
     assert job.latest.state == "failed"
     assert "nobody in the crew can book a flight; or reserve a hotel" in talk.said()
-    assert "analyst (Profiles and queries attached tables" in talk.said()
+    assert "analyst (profiles and queries attached tables" in talk.said()
     assert job.latest.usage.calls == 1
 
 

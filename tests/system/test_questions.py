@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bot.slack import notices
 from handoff import events as ev
 from handoff.job import Job
 from tests.providers.rendering import Reply
@@ -78,6 +79,17 @@ async def test_a_sibling_goes_on_while_a_question_is_open_and_a_plain_reply_resu
     assert len(talk.cards()) == 1
 
 
+async def test_a_file_with_an_answer_is_not_taken_and_its_person_is_told(scene: Scene) -> None:
+    async with played(scene, planner=lambda _: plan(subtask("place", "writer")), writer=ask_first):
+        talk = await scene.ask("Where shall we meet?")
+        await talk.question()
+        await talk.say("Oslo", files=[NORTH])
+        told = await talk.seen(lambda: scene.person().ephemerals(talk.channel))
+        await talk.over()
+    assert [message["text"] for message in told] == [notices.WORDS_ONLY]
+    assert "Chosen: Oslo" in talk.said()
+
+
 def reacted(scene: Scene, talk: Talk, ts: str) -> list[str]:
     """The reactions to a reply."""
     thread = scene.workspace.thread(talk.channel, talk.ts)
@@ -99,7 +111,7 @@ async def test_the_reply_of_somebody_else_is_no_answer(scene: Scene) -> None:
         await talk.say("Oslo")
         await talk.over()
 
-    assert [message["text"] for message in told] == ["Only who asked for this job may do that."]
+    assert [message["text"] for message in told] == [notices.NOT_ASKED]
     assert "Chosen: Oslo" in talk.said()
     assert [event.user for event in await talk.of(ev.QuestionAnswered)] == [scene.person().id]
 

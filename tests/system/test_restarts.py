@@ -124,7 +124,7 @@ async def test_a_bot_that_is_killed_is_taken_over_when_its_lease_ends(scene: Sce
         killed.kill()
         await killed.wait()
         gate.open()
-        async with bot_in(scene.workspace, server_url, prefix="lh", model=connect("chat", server), lease=1.0):
+        async with bot_in(scene.workspace, server_url, prefix="lh", model=connect("chat", server)):
             await talk.over()
         await scene.store.close()
 

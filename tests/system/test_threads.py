@@ -107,6 +107,22 @@ async def test_people_who_talk_among_themselves_are_left_alone(scene: Scene) -> 
     assert not [m for m in scene.workspace.messages("#general") if m["user"] == bot and m["thread_ts"] != talk.ts]
 
 
+async def test_a_job_cannot_begin_where_the_bot_is_not(scene: Scene) -> None:
+    ana = scene.person("ana")
+    ts = await scene.person("ben").say("#sales", "Draft a short note about tea")
+    await ana.kick("#sales")
+    async with scene.bot():
+        await ana.shortcut("start_job", "#sales", ts)
+        (view,) = await scene.workspace.until(ana.views)
+        assert not await ana.submit(view["id"], {"text": "Draft a short note about tea"})
+        talk = scene.thread("#sales", ts)
+        assert await scene.store.head(talk.key) is None, "nothing is done that nobody could be shown"
+        await ana.invite("#sales")
+        assert await ana.submit(view["id"], {"text": "Draft a short note about tea"})
+        await talk.over()
+    assert "tea" in shown(talk.words()[0])
+
+
 async def test_a_job_from_somebody_elses_message(scene: Scene) -> None:
     ana, ben = scene.person("ana"), scene.person("ben")
     ts = await ben.say("#general", "Churn went up again, see the table.", files=[SAMPLE])

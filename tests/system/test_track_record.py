@@ -8,11 +8,12 @@ import pytest
 
 from bot.performing.track_record import TrackRecord
 from handoff import events as ev
-from handoff.contracts import Handoff, Result, Usage
+from handoff.contracts import Handoff, Packed, Result, Usage
 from handoff.effects import RunSubtask
 from handoff.planning.estimates import NO_PAST
 
-EFFECT = RunSubtask("1.0", "a", 1, "writer", "fast", Handoff(to_agent="writer", intent="Write one sentence."))
+HANDOFF = Handoff(to_agent="writer", intent="Write one sentence.")
+EFFECT = RunSubtask("1.0", "a", 1, "writer", "fast", lambda: (HANDOFF, Packed()))
 
 
 def ended(usage: Usage) -> ev.Event:

@@ -24,6 +24,8 @@ class Claims:
     def __init__(self, calls: Calls, fenced: Fenced) -> None:
         self._calls = calls
         self._fenced = fenced
+        self._sets = [(kind, part) for part in calls.keys.parts() for kind in range(len(PLACES))]
+        self._names = [f"{part}:{PLACES[kind]}" for kind, part in self._sets]
 
     async def claim(self, owner: str, *, lease: float, schema: int, prefer: JobKey | None) -> Claim | None:
         """See `Store.claim`."""
@@ -33,14 +35,9 @@ class Claims:
             claim = await self._claim_in(part, token, lease, schema, bounds.member(prefer))
             if claim is not None:
                 return claim
-        now, scores = await self._peek()
-        parts = self._calls.keys.parts()
-        ready = [
-            (kind, score, part)
-            for kind, limit in enumerate((now, float(schema), now))  # leases, what was put by, what is due
-            for part, score in zip(parts, scores[kind :: len(PLACES)], strict=True)
-            if score is not None and score <= limit
-        ]
+        now, found = await self._peek()
+        limits = (now, float(schema), now)  # for leases, what was put by, what is due
+        ready = [(kind, score, part) for kind, score, part in found if score <= limits[kind]]
         for part in dict.fromkeys(part for _, _, part in sorted(ready)):
             claim = await self._claim_in(part, token, lease, schema, "")
             if claim is not None:
@@ -72,20 +69,24 @@ class Claims:
 
     async def next_due(self) -> float | None:
         """See `Store.next_due`."""
-        _, scores = await self._peek()
-        times = (score for kind, name in enumerate(PLACES) if name != "newer" for score in scores[kind :: len(PLACES)])
-        return min((at for at in times if at is not None), default=None)
+        _, found = await self._peek()
+        return min((score for kind, score, _ in found if PLACES[kind] != "newer"), default=None)
 
-    async def _peek(self) -> tuple[float, list[float | None]]:
-        """The time, and for each partition the earliest lease, the oldest schema put by, and the earliest due time."""
-        parts = [[f"{part}:{name}" for name in PLACES] for part in self._calls.keys.parts()]
+    async def _peek(self) -> tuple[float, list[tuple[int, float, str]]]:
+        """The time, and the first of each of `PLACES` in each partition: which place that is, its score, the partition.
+
+        The score is the time of the earliest lease or due job, or the oldest schema put by.
+        """
         asked = time.monotonic()
-        if self._calls.server.is_cluster:
-            replies = await asyncio.gather(*(self._calls.run("peek", part) for part in parts))
-        else:
-            replies = [await self._calls.run("peek", [key for part in parts for key in part])]
-        scores = [float(score) if score else None for reply in replies for score in reply[1:]]
-        return self._calls.clock.heard(replies[0][0], asked), scores
+        at_once = len(PLACES) if self._calls.server.is_cluster else len(self._names)
+        calls = (self._calls.run("peek", self._names[at : at + at_once]) for at in range(0, len(self._names), at_once))
+        replies = await asyncio.gather(*calls)
+        found = []
+        for number, (_, *firsts) in enumerate(replies):
+            for place, score in zip(firsts[::2], firsts[1::2], strict=True):
+                kind, part = self._sets[number * at_once + place - 1]
+                found.append((kind, float(score), part))
+        return self._calls.clock.heard(replies[0][0], asked), found
 
 
 def _claim(reply: list[bytes], token: str) -> Claim:

@@ -1,7 +1,10 @@
--- The earliest score of each sorted set in KEYS ('' where it is empty), after the time.
+-- The time, then for each sorted set in KEYS that is not empty its place there and its earliest score.
 local found = { stamp(now()) }
 for i = 1, #KEYS do
   local first = redis.call('ZRANGE', KEYS[i], 0, 0, 'WITHSCORES')
-  found[i + 1] = first[2] or ''
+  if first[2] then
+    found[#found + 1] = i
+    found[#found + 1] = first[2]
+  end
 end
 return found
