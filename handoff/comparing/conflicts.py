@@ -161,12 +161,16 @@ def contradiction(one: Claim, other: Claim) -> Kind | None:
 
 
 def _same_subject(one: Claim, other: Claim) -> bool:
-    """Whether both are about one thing: of two words or more that they share, one may say a word more."""
     shared = one.subject & other.subject
-    extra = one.subject ^ other.subject
-    if any(is_qualifier(word) for word in extra) or extra & (one.scope | other.scope):
+    if not shared:
         return False
-    return not extra or (len(extra) == 1 and len(shared) >= 2)
+    ours, theirs = one.subject - shared, other.subject - shared
+    if ours and theirs:  # as most pairs: what takes longer is not asked of them
+        return False
+    extra = ours | theirs
+    if len(extra) > (2 if len(shared) >= 4 else 1 if len(shared) >= 2 else 0):
+        return False
+    return not extra & (one.scope | other.scope) and not any(is_qualifier(word) for word in extra)
 
 
 def _dates_fit(one: Claim, other: Claim) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
+from functools import lru_cache
 
 
 def _words(text: str) -> frozenset[str]:
@@ -111,8 +111,11 @@ GENERIC = frozenset(
 )
 """Words of headings and of columns that say nothing of what stands below them."""
 
+REMEMBERED = 8_192
+"""Words that are kept as they are compared; an instance reads ever new ones."""
 
-@cache
+
+@lru_cache(maxsize=REMEMBERED)
 def meant(raw: str) -> str | None:
     """The word in the form that is compared, or None for one that says nothing about the subject."""
     word = unicodedata.normalize("NFKD", raw).encode("ascii", "ignore").decode().lower() or raw.lower()
@@ -123,7 +126,7 @@ def meant(raw: str) -> str | None:
     return _SAME.get(stemmed, stemmed)
 
 
-@cache
+@lru_cache(maxsize=REMEMBERED)
 def is_qualifier(word: str) -> bool:
     """Whether a stemmed word tells two measures of one subject apart, such as average and median, or a code w1."""
     return word in _QUALIFIERS or any(sign.isdigit() or sign.isupper() for sign in word)
