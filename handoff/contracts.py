@@ -65,6 +65,10 @@ class Usage(Contract):
     duration: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
+        if not other.model_fields_set:  # nothing was taken
+            return self
+        if not self.model_fields_set:
+            return other
         costs = [cost for cost in (self.cost, other.cost) if cost is not None]
         return Usage(
             model=other.model or self.model,

@@ -64,14 +64,13 @@ class AttemptLog(Protocol):
         """What earlier attempts wrote or may have written: by digest, what the model is told instead of a call."""
 
     async def turn(self, turn: Turn) -> None:
-        """Keep a model turn. Awaited before any tool runs that it asks for."""
+        """Keep a model turn: it is kept when `started` or `tool` of a call that it asks for is back."""
 
     async def started(self, intent: Intent) -> None:
         """Keep the intent of a call that writes. Awaited before the call; once it is back, the call may be made."""
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
-        """Keep a tool's reply, or see to it that it is kept before the next turn.
+        """Keep a tool's reply. Awaited before the model is told of it.
 
-        That of a call which was `started` is kept when this is back. Calls of one turn that only read run side
-        by side, so this may be awaited several times at once.
+        Calls of one turn that only read run side by side, so this may be awaited several times at once.
         """
