@@ -30,8 +30,8 @@ class Conversation:
         last: The last turn, or None.
     """
 
-    def __init__(self, opening: str, trail: Trail | None = None) -> None:
-        self.trail = trail or Trail()
+    def __init__(self, opening: str, trail: Trail) -> None:
+        self.trail = trail
         self.messages = [Message(role="user", text=opening)]
         self.turns = 0
         self.cuts = 0

@@ -8,18 +8,11 @@ import pytest
 
 from handoff.contracts import Terms
 from specialists.files.crew_file import _TERMS
-from specialists.registry import CREWS, Crew, CrewError, load_crew
+from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools
+from tests.specialists.crew_of_two import faults, load
 
 RULE = "- {name: r, to: a, when: [x]}"
-
-
-def load(folder: Path, text: str) -> Crew:
-    for name in ("a", "b"):
-        page = f"---\nname: {name}\ndescription: Works.\ntools: []\nmodel: fast\n---\nYou work.\n"
-        (folder / f"{name}.md").write_text(page)
-    (folder / "crew.yml").write_text(text)
-    return load_crew(folder, {})
 
 
 def test_rules_equals_and_terms_are_read(tmp_path: Path) -> None:
@@ -107,9 +100,7 @@ FAULTS = {
 
 @pytest.mark.parametrize(("text", "expected"), FAULTS.values(), ids=FAULTS)
 def test_a_fault_is_named_with_its_line(tmp_path: Path, text: str, expected: str) -> None:
-    with pytest.raises(CrewError) as raised:
-        load(tmp_path, text)
-    lines = [str(fault).removeprefix(f"{tmp_path}/crew.yml:") for fault in raised.value.faults]
+    lines = faults(tmp_path, text)
     assert any(line.startswith(expected) for line in lines), lines
 
 

@@ -54,6 +54,19 @@ def bolt_for(workspace: Workspace, secret: str | None = None) -> Any:
     return AsyncApp(client=client, signing_secret=secret or workspace.signing_secret, logger=quiet)
 
 
+async def hearing(start: Callable[..., Awaitable[Workspace]], served: Served) -> tuple[Workspace, list[Any]]:
+    """A workspace that delivers again at once, and what an app on `served` was told of messages."""
+    workspace = await start(request_url=served.url, retry_scale=0)
+    served.bolt = bolt_for(workspace)
+    seen: list[Any] = []
+
+    @served.bolt.event("message")
+    async def message(event: Any) -> None:
+        seen.append(event["text"])
+
+    return workspace, seen
+
+
 async def test_events_commands_and_presses_come_signed(
     start: Callable[..., Awaitable[Workspace]], served: Served
 ) -> None:
@@ -114,14 +127,7 @@ async def test_a_wrong_secret_is_turned_away_by_bolt(
 async def test_a_failed_delivery_comes_again_and_says_why(
     start: Callable[..., Awaitable[Workspace]], served: Served
 ) -> None:
-    workspace = await start(request_url=served.url, retry_scale=0)
-    served.bolt = bolt_for(workspace)
-    seen: list[Any] = []
-
-    @served.bolt.event("message")
-    async def message(event: Any) -> None:
-        seen.append(event["text"])
-
+    workspace, seen = await hearing(start, served)
     ana = workspace.person("ana")
     await ana.say("@testhand", "first")
     await workspace.until(lambda: seen == ["first"])
@@ -137,14 +143,7 @@ async def test_a_failed_delivery_comes_again_and_says_why(
 async def test_any_2xx_takes_an_event_and_an_app_may_ask_not_to_be_told_again(
     start: Callable[..., Awaitable[Workspace]], served: Served
 ) -> None:
-    workspace = await start(request_url=served.url, retry_scale=0)
-    served.bolt = bolt_for(workspace)
-    seen: list[Any] = []
-
-    @served.bolt.event("message")
-    async def message(event: Any) -> None:
-        seen.append(event["text"])
-
+    workspace, seen = await hearing(start, served)
     ana = workspace.person("ana")
     await ana.say("@testhand", "verifies the URL")
     await workspace.until(lambda: seen)
