@@ -50,10 +50,10 @@ def _run(options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415 - not needed for --help
     import logging  # noqa: PLC0415 - the same
 
+    from bot import logs  # noqa: PLC0415 - the same
     from bot.command_line.console import OutputLost  # noqa: PLC0415 - the same
-    from bot.operation import logs  # noqa: PLC0415 - the same
     from bot.settings import SettingsError, read_settings  # noqa: PLC0415 - the same
-    from handoff.store.interface import StoreError  # noqa: PLC0415 - the same
+    from bot.store.interface import StoreError  # noqa: PLC0415 - the same
 
     level = logging.INFO if options.command == "run" else logging.WARNING
     try:
@@ -71,7 +71,7 @@ async def _stoppable(work: Coroutine[Any, Any, int]) -> int:
     """Make SIGTERM and a closed terminal end the work as Ctrl-C does: what it started is stopped, not left behind."""
     import asyncio  # noqa: PLC0415 - not needed for --help
 
-    from bot.leaving import hear  # noqa: PLC0415 - the same
+    from bot.jobs.shutdown import hear  # noqa: PLC0415 - the same
 
     task = asyncio.ensure_future(work)
     # Once: the kernel and the shell both tell of a closed terminal, and cleaning up must not be cut off.

@@ -10,34 +10,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.desk import JobDesk
-from bot.instance import Instance, end
+from bot.jobs.effect_runner import Shell
+from bot.jobs.instance import Instance, end
+from bot.jobs.job_runner import Performer
+from bot.jobs.job_service import JobDesk
 from bot.limits.limits import Limits
+from bot.logs import about
 from bot.models.choosing import ChosenModel
 from bot.operation.fitness import LOOKS as LOOKS_AT_STORE
 from bot.operation.fitness import Fitness
-from bot.operation.logs import about
 from bot.operation.metered import MeteredPerformer
 from bot.operation.metrics import Metrics
-from bot.owning.owner import Performer
-from bot.performing.performer import Shell
-from bot.scheduler import every
+from bot.operation.periodic import every
 from bot.settings import Settings, SettingsError
-from bot.slack.background import Background
-from bot.slack.budget import Budget
 from bot.slack.connection import Bolt, make_bolt, proven_client
-from bot.slack.listeners import register
-from bot.slack.lookup import LOOKS
-from bot.slack.outbox import Outbox
 from bot.slack.proof import NotConnected
-from bot.slack.thread import Thread
-from handoff.store.interface import Store
+from bot.slack.receive.background import Background
+from bot.slack.receive.listeners import register
+from bot.slack.send.budget import Budget
+from bot.slack.send.lookup import LOOKS
+from bot.slack.send.outbox import Outbox
+from bot.slack.show.thread import Thread
+from bot.store.interface import Store
 from specialists.registry import CREWS, Crew, CrewError, load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.search import SearchSettings
 
 if TYPE_CHECKING:
-    from handoff.store.redis import RedisStore
+    from bot.store.redis.redis_store import RedisStore
 
 log = logging.getLogger(__name__)
 
@@ -52,11 +52,11 @@ def manifest_path() -> Path:
 @contextlib.asynccontextmanager
 async def open_store(settings: Settings) -> AsyncIterator[RedisStore]:
     """The store of REDIS_URL, else the embedded one. Raises StoreError if it may not be used."""
-    from handoff.store.redis import RedisStore  # noqa: PLC0415 - redis is imported when a store is opened
+    from bot.store.redis.redis_store import RedisStore  # noqa: PLC0415 - redis is imported when a store is opened
 
     url = settings.redis_url
     if not url:
-        from handoff.store.embedded import start_embedded  # noqa: PLC0415 - only for the embedded server
+        from bot.store.embedded import start_embedded  # noqa: PLC0415 - only for the embedded server
 
         url = await start_embedded(settings.data)
     store = await RedisStore.connect(url)

@@ -164,7 +164,7 @@ class HandUp:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Put a message into the thread, once. `key` names it within the job, see `handoff.messages`."""
+    """Put a message into the thread, once. `key` names it within the job, see `handoff.post_keys`."""
 
     request: str
     key: str

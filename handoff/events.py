@@ -1,7 +1,7 @@
 """The facts of a job, in the past tense. Its log is a list of these, and its trace is its log.
 
 An event says what happened and never what to do about it: that is for
-`handoff.engine` to work out. `SCHEMA` rises when the meaning of a log changes;
+`handoff.engine.engine` to work out. `SCHEMA` rises when the meaning of a log changes;
 an instance leaves jobs alone whose log was written by a newer one.
 """
 

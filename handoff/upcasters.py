@@ -4,7 +4,7 @@ An event is lifted step by step, as JSON, before it is validated. So the rest of
 the program knows one schema only, and a log is never rewritten. A step gives
 back a new object, leaves `v` alone (that is set in the end), and must keep the
 names `request`, `subtask` and `attempt` where an event has them, and its `type`
-(see `handoff.opening`, which looks for them in lines that it does not read whole).
+(see `handoff.engine.replay`, which looks for them in lines that it does not read whole).
 """
 
 from __future__ import annotations

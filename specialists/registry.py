@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from handoff.contracts import SUPERVISOR
-from handoff.levels import SLASH
-from handoff.planning.making import NAME, Allowance
+from handoff.engine.nested import SLASH
+from handoff.planning.adhoc import NAME, Allowance
 from handoff.planning.routing import Rule
 from specialists import specialist
-from specialists.files import between_files, capabilities, crew_file, frontmatter, nesting
-from specialists.files.crew_file import CrewFile
-from specialists.files.frontmatter import Fault, Page
+from specialists.loading import between_files, capabilities, crew_file, frontmatter, nesting
+from specialists.loading.crew_file import CrewFile
+from specialists.loading.frontmatter import Fault, Page
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool
 

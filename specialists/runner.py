@@ -11,12 +11,12 @@ from handoff.contracts import Escalation, EscalationReason, Handoff, Result
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import ToolOutcome, Workbench
 from specialists.turns import briefing, finish
-from specialists.turns.calls import ToolBroke
 from specialists.turns.checkpoint import AttemptLog, InDoubt
 from specialists.turns.conversation import Conversation
 from specialists.turns.dialogue import Model, ModelCall, ModelError, ToolSpec, Turn, Withheld
+from specialists.turns.egress import Trail
+from specialists.turns.one_call import ToolBroke
 from specialists.turns.tool_calls import ToolCalls
-from specialists.turns.trail import Trail
 
 End = Result | Escalation | InDoubt
 """How an attempt ends.

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import get_args
 
 from handoff.contracts import SUPERVISOR, Tier
-from handoff.planning.making import NAME
-from specialists.files import capabilities
-from specialists.files.between_files import tool_names
-from specialists.files.frontmatter import Page, meant
+from handoff.planning.adhoc import NAME
+from specialists.loading import capabilities
+from specialists.loading.between_files import tool_names
+from specialists.loading.frontmatter import Page, meant
 from specialists.toolkits.tool import Tool
 from specialists.turns import briefing, finish
 from specialists.turns.dialogue import ToolSpec

@@ -14,11 +14,11 @@ import yaml
 from bot.app import manifest_path, open_crew
 from bot.command_line.console import say
 from bot.models.choosing import ModelSettingsError, choose_model, probe
-from bot.models.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings, SettingsError
 from bot.slack.client import close_client, make_client
 from bot.slack.proof import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
-from handoff.store.interface import StoreError
+from bot.store.interface import StoreError
 
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
@@ -119,8 +119,8 @@ def _port_fault(port: int) -> str:
 
 
 async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
-    from handoff.store.faults import FULL  # noqa: PLC0415 - redis is imported when it is used
-    from handoff.store.redis import RedisStore  # noqa: PLC0415 - the same
+    from bot.store.redis.redis_store import RedisStore  # noqa: PLC0415 - the same
+    from bot.store.server_faults import FULL  # noqa: PLC0415 - redis is imported when it is used
 
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
     try:
@@ -152,7 +152,7 @@ def _share(used: int, limit: int) -> str:
 @contextlib.asynccontextmanager
 async def _server(settings: Settings) -> AsyncIterator[str]:
     """The URL of the store. An embedded server that was not running is stopped again: a check leaves nothing behind."""
-    from handoff.store.embedded import is_running, start_embedded, stop_embedded  # noqa: PLC0415 - the same
+    from bot.store.embedded import is_running, start_embedded, stop_embedded  # noqa: PLC0415 - the same
 
     if settings.redis_url:
         yield settings.redis_url

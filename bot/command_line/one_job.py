@@ -15,15 +15,14 @@ from bot.app import App
 from bot.command_line import console
 from bot.command_line.console import say
 from bot.settings import SettingsError
-from bot.shown.trace import trace_json
+from bot.store.interface import JobKey
+from bot.trace import trace_json
 from bot.workspace.server import Workspace
 from bot.workspace.terminal import plan_rows, render
-from handoff import messages
+from handoff import post_keys
 from handoff.contracts import Place
-from handoff.job import Ask, Job
-from handoff.opening import open_log
-from handoff.store.interface import JobKey
-from handoff.work import Question
+from handoff.engine.replay import open_log
+from handoff.state import Ask, Job, Question
 
 CHANNEL = "#general"
 PEOPLE = ("ana", "ben", "cleo")
@@ -93,7 +92,7 @@ def _open_question(ask: Ask, answered: Container[str]) -> tuple[str, Question] |
     """The first question that the thread shows by now and that is not answered yet, with its key."""
     for work in ask.work.values():
         if ask.state == "input_required" and work.question is not None:
-            key = messages.question(ask.id, work.subtask.id, work.question.number)
+            key = post_keys.question(ask.id, work.subtask.id, work.question.number)
             if key in ask.posted and key not in answered:
                 return key, work.question
     return None

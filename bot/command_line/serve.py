@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 
 from bot.app import open_crew, open_store, running
 from bot.command_line.console import say
-from bot.leaving import Told, run_until_told
+from bot.jobs.shutdown import Told, run_until_told
+from bot.logs import about
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
-from bot.operation.logs import about
 from bot.operation.watch import Watch
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, Ear, http, socket_mode

@@ -16,16 +16,16 @@ import webbrowser
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+from bot import logs
 from bot.app import App, manifest_path, open_store, running
 from bot.command_line.console import say
 from bot.command_line.one_job import do_one_job
 from bot.command_line.serve import connected
-from bot.leaving import until_told
+from bot.jobs.shutdown import until_told
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
-from bot.models.rehearsal import RehearsalModel
-from bot.operation import logs
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings, SettingsError
-from bot.slack.files import LARGEST
+from bot.slack.receive.attachments import LARGEST
 from bot.workspace.server import Workspace
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
@@ -134,7 +134,7 @@ async def _model(settings: Settings) -> ChosenModel:
 
 async def _stop_server(settings: Settings) -> None:
     """Stop the embedded server of this data folder; what it holds is on disk."""
-    from handoff.store.embedded import stop_embedded  # noqa: PLC0415 - only for the embedded server
+    from bot.store.embedded import stop_embedded  # noqa: PLC0415 - only for the embedded server
 
     await stop_embedded(settings.data)
 

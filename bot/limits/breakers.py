@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from handoff.limits import Breaker, BreakerRule
-from handoff.store.counters import Counters
-from handoff.store.interface import StoreError
+from bot.store.counter_rules import Breaker, BreakerRule
+from bot.store.counters import Counters
+from bot.store.interface import StoreError
 from specialists.turns.dialogue import ModelError, ModelErrorKind, Withheld
 
 log = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from handoff.store.counters import Counter, Counters
-from handoff.store.interface import StoreError
+from bot.store.counters import Counter, Counters
+from bot.store.interface import StoreError
 
 log = logging.getLogger(__name__)
 

@@ -21,10 +21,10 @@ from bot.limits.holding import HOLD, Holding
 from bot.limits.rules import MICROS, Limit, Payer, Rules, budgets, limits_of
 from bot.models.choosing import ChosenModel
 from bot.models.prices import Priced
+from bot.store.counters import Admission, Counters, Settlement
+from bot.store.interface import StoreError
 from handoff.contracts import Usage
 from handoff.planning.estimates import CHARACTERS
-from handoff.store.counters import Admission, Counters, Settlement
-from handoff.store.interface import StoreError
 from specialists.turns.dialogue import Model, ModelCall, ModelError, Turn, Withheld, WithheldFor
 
 log = logging.getLogger(__name__)

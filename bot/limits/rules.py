@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from handoff.job import Ask, Job
-from handoff.store.counters import Counter
+from bot.store.counters import Counter
+from handoff.state import Ask, Job
 
 Scope = Literal["job", "person", "channel", "day"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bot.models.calling import Calling, Emitter, Limits
-from bot.models.connection import Connection
 from bot.models.prices import Prices
-from bot.models.reading import BadReplyError, Reading, Tokens, json_object, tool_call, whole_count
+from bot.models.sdk import Connection
 from bot.models.strict_schema import strict_schema
+from bot.models.wire_reading import BadReplyError, Reading, Tokens, json_object, tool_call, whole_count
 from handoff.contracts import Tier
 from specialists.turns.dialogue import Message, ModelCall, StopReason, Turn
 

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.models.faults import Fault, fault_of
+from bot.models.model_faults import Fault, fault_of
 from bot.models.prices import Prices
-from bot.models.reading import BadReplyError, Reading, Tokens
+from bot.models.wire_reading import BadReplyError, Reading, Tokens
 from handoff.contracts import Usage
-from handoff.replies import sound
+from handoff.reply_text import sound
 from specialists.turns.dialogue import ModelCall, ModelError, Turn
 
 _log = logging.getLogger(__name__)

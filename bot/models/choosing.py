@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from bot.models.anthropic import AnthropicModel
 from bot.models.openai_chat import OpenAIChatModel
 from bot.models.openai_responses import OpenAIResponsesModel
-from bot.models.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from handoff.contracts import Tier
 from specialists.turns.dialogue import Message, Model, ModelCall, ModelError
 

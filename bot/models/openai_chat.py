@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from bot.models.calling import Calling, Emitter, Limits
 from bot.models.chat_replies import collect, read
-from bot.models.connection import Connection
 from bot.models.openai_client import connect, post
 from bot.models.prices import Prices
-from bot.models.reading import Reading, Tokens, json_object
+from bot.models.sdk import Connection
 from bot.models.strict_schema import strict_schema
+from bot.models.wire_reading import Reading, Tokens, json_object
 from handoff.contracts import Tier
 from specialists.turns.dialogue import Message, ModelCall, Turn
 

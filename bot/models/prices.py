@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from bot.models.reading import Tokens
+from bot.models.wire_reading import Tokens
 from handoff.contracts import Tier
 
 _log = logging.getLogger(__name__)

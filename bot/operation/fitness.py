@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from handoff.store.interface import Store
+from bot.store.interface import Store
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from aiohttp import web
 from bot.operation.metered_store import Pulse
 from bot.operation.metrics import Metrics
 from bot.settings import Address, SettingsError
-from handoff.store.interface import Store, StoreError
+from bot.store.interface import Store, StoreError
 
 ANSWER_SECONDS = 2.0
 """How long the store may take to answer a probe."""

@@ -9,16 +9,16 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from bot.jobs.job_runner import Owner, Performer
 from bot.models.choosing import ChosenModel
 from bot.models.prices import Priced
 from bot.operation.metrics import Metrics
-from bot.owning.aside import Aside
-from bot.owning.owner import Owner, Performer
+from bot.store.interface import Claim
 from handoff import events as ev
 from handoff.contracts import Tier, Usage
 from handoff.effects import Effect
-from handoff.job import Ask, Job
-from handoff.store.interface import Claim
+from handoff.state import Ask, Job
+from handoff.summary import QuarantineNotice
 from specialists.registry import Crew
 from specialists.toolkits.tool import Tool, ToolOutcome
 from specialists.turns.dialogue import ModelCall, ModelError, Turn
@@ -100,7 +100,7 @@ class MeteredPerformer:
         """See `Performer.left`."""
         await self._performer.left(owner)
 
-    async def set_aside(self, claim: Claim, aside: Aside) -> None:
+    async def set_aside(self, claim: Claim, aside: QuarantineNotice) -> None:
         """See `Teller.set_aside`."""
         await self._performer.set_aside(claim, aside)
 

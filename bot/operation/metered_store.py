@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from bot.operation.metrics import Metrics
-from handoff.store.interface import Claim, Commit, PayloadTooLarge, Store, StoreError
+from bot.store.interface import Claim, Commit, PayloadTooLarge, Store, StoreError
 
 Call = Callable[..., Awaitable[Any]]
 LOOKING = frozenset({"claim", "next_due", "full"})

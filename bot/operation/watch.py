@@ -8,15 +8,15 @@ import logging
 import math
 from collections.abc import Iterator
 
-from bot.instance import Instance
+from bot.jobs.instance import Instance
 from bot.models.choosing import ChosenModel
 from bot.operation.health import ANSWER_SECONDS, Signs, open_door
 from bot.operation.metered import MeteredModel, metered_crew
 from bot.operation.metered_store import metered_store
 from bot.operation.metrics import Metrics
 from bot.settings import Address
-from handoff.store.interface import Store, StoreError
-from handoff.store.redis import RedisStore
+from bot.store.interface import Store, StoreError
+from bot.store.redis.redis_store import RedisStore
 from specialists.registry import Crew
 
 

@@ -15,8 +15,8 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.client import close_client, make_client
-from bot.slack.http import web_app
 from bot.slack.proof import NotConnected, bot_account, prove_app_token
+from bot.slack.receive.http import web_app
 
 Bolt = AsyncApp
 CLOSING = 1.0

@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.prompts import call_of
-from bot.supervisor.replies import closed, json_object
-from handoff.answering import answer
-from handoff.comparing.conflicts import JUDGED
+from handoff.checking.conflicts import JUDGED
+from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Conflict, Side
+from handoff.engine import answer
 from handoff.events import ConflictsJudged
-from handoff.job import Ask
-from handoff.packs import Pack, Piece, pack
+from handoff.state import Ask
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 90.0

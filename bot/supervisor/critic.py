@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.prompts import call_of
-from bot.supervisor.replies import closed, json_object
 from bot.supervisor.synthesizer import describe as material
+from handoff.context_budget import Pack
 from handoff.effects import ReviewAnswer
 from handoff.events import AnswerReviewed
 from handoff.headings import nested
-from handoff.job import Ask
-from handoff.packs import Pack
+from handoff.state import Ask
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 90.0

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.part import packed
 from bot.supervisor.prompts import call_of
-from bot.supervisor.replies import closed, json_object
+from handoff.context_budget import Pack, Piece, beginnings
 from handoff.effects import JudgeResult
 from handoff.events import ResultJudged
 from handoff.headings import nested
-from handoff.job import Ask
-from handoff.packs import Pack, Piece, beginnings
-from handoff.work import Candidate, Work
+from handoff.state import Ask, Candidate, Work
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 60.0

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from handoff.context_budget import Pack, Piece, pack
+from handoff.engine.nested import below
 from handoff.headings import nested
-from handoff.job import Ask
-from handoff.levels import below
-from handoff.packs import Pack, Piece, pack
-from handoff.work import Work
+from handoff.state import Ask, Work
 
 LONGEST = 2_000
 """Characters of the request: the part has a brief of its own."""

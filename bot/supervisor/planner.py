@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from bot.supervisor.making import Making
+from bot.supervisor.adhoc_offer import Making
 from bot.supervisor.prompts import call_of
+from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Artifact, Context, Member, Note, Usage
 from handoff.effects import MakePlan
 from handoff.events import PlanProposed, PlanRejected, RequestFailed
 from handoff.headings import nested
-from handoff.job import Ask, Job
-from handoff.packs import Pack, Piece, pack
-from handoff.planning.making import Allowance
+from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_check import MAX_SUBTASKS, check, read_plan
+from handoff.state import Ask, Job
 from specialists.turns.dialogue import Model, ModelError, Withheld
 
 DEADLINE = 120.0

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.models.prices import Priced
-from bot.performing.track_record import TrackRecord
-from bot.supervisor.making import made_of, making_of
+from bot.supervisor.adhoc_offer import made_of, making_of
 from bot.supervisor.planner import Planned, ask_planner
 from bot.supervisor.replanner import ask_replanner
+from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Escalation, Estimate, Made, Member, Plan, Terms, Tier
 from handoff.effects import MakePlan, RevisePlan
+from handoff.engine.nested import below, inner_plan
+from handoff.engine.replan import current
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
-from handoff.job import Ask, Job
-from handoff.levels import below, inner_plan
 from handoff.planning.estimates import CHARACTERS, Worker, estimates
 from handoff.planning.routing import route, spread
-from handoff.planning.upsets import current
-from specialists.made import NotLent, built
+from handoff.state import Ask, Job
+from specialists.adhoc_specialist import NotLent, built
 from specialists.registry import Crew
 from specialists.specialist import Specialist
 from specialists.turns.dialogue import Model
@@ -71,7 +71,7 @@ class Planning:
     ) -> Planned | AttemptFailed | Escalated:
         """One try at a plan. No model is asked where a rule of the crew fits. `model` is that on the job's account.
 
-        For a subtask that a crew inside the crew is at, `job` is that of `handoff.inner.job_of`.
+        For a subtask that a crew inside the crew is at, `job` is that of `handoff.engine.hand_up.job_of`.
         """
         ask = job.ask(effect.request)
         if ask is None:

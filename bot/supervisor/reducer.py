@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from bot.supervisor.prompts import call_of
 from handoff.answering.reducing import Part, condensed, render, uncondensed
+from handoff.context_budget import Pack, Piece, pack
 from handoff.effects import ReduceMaterial
 from handoff.events import MaterialReduced
-from handoff.job import Ask
-from handoff.packs import Pack, Piece, pack
+from handoff.state import Ask
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 120.0

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.part import packed
 from bot.supervisor.prompts import call_of
-from bot.supervisor.replies import closed, json_object
+from handoff.context_budget import Pack, Piece, beginnings
 from handoff.effects import RefineBrief
 from handoff.events import BriefRefined
 from handoff.headings import nested
-from handoff.job import Ask
-from handoff.packs import Pack, Piece, beginnings
+from handoff.state import Ask
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 60.0

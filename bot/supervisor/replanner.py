@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from bot.supervisor.json_replies import closed
 from bot.supervisor.prompts import call_of
-from bot.supervisor.replies import closed
+from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Member
+from handoff.engine.replan import touchable
 from handoff.events import PlanRevised
 from handoff.headings import nested
-from handoff.job import Ask
-from handoff.packs import Pack, Piece, pack
 from handoff.planning.revision import MAX_ADDED, read_revision
-from handoff.planning.upsets import touchable
-from handoff.work import SETTLED, Upset, Work
+from handoff.state import SETTLED, Ask, Upset, Work
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 60.0

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.prompts import call_of
-from bot.supervisor.replies import closed, json_object
 from bot.supervisor.synthesizer import describe, repair
 from handoff.answering import disputes
-from handoff.answering.answer import beyond, rivals, seconds_for, told
 from handoff.answering.material import whole
 from handoff.contracts import Packed, Usage
+from handoff.engine.answer import beyond, rivals, seconds_for, told
 from handoff.events import AnswerWritten
-from handoff.job import Ask
-from handoff.work import Work
+from handoff.state import Ask, Work
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 90.0

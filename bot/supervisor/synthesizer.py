@@ -10,15 +10,14 @@ from typing import get_args
 
 from bot.supervisor.prompts import call_of
 from handoff.answering import disputes
-from handoff.answering.answer import beyond, contents, seconds_for, stage, told
 from handoff.answering.material import line, whole
 from handoff.answering.reducing import Stage
+from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Severity, Usage
+from handoff.engine.answer import beyond, contents, seconds_for, stage, told
 from handoff.events import AnswerWritten
 from handoff.headings import nested
-from handoff.job import Ask
-from handoff.packs import Pack, Piece, pack
-from handoff.work import Work
+from handoff.state import Ask, Work
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 180.0

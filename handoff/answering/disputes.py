@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from handoff.comparing.claims import words
-from handoff.comparing.dates import dates, same_date
-from handoff.comparing.quantities import quantities
+from handoff.checking.claims import words
+from handoff.checking.dates import dates, same_date
+from handoff.checking.quantities import quantities
 from handoff.contracts import Conflict, Side
 
 HEADING = "**Where the results contradict each other**"

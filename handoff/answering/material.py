@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from handoff.comparing.claims import words
-from handoff.comparing.quantities import quantities
+from handoff.checking.claims import words
+from handoff.checking.quantities import quantities
 from handoff.contracts import Finding, Result
 
 HELD = 0.7

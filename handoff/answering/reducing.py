@@ -12,11 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from handoff.comparing.claims import sentences, words
-from handoff.comparing.quantities import quantities
+from handoff.checking.claims import sentences, words
+from handoff.checking.quantities import quantities
+from handoff.context_budget import fits, tokens
 from handoff.contracts import Note
 from handoff.headings import nested
-from handoff.packs import fits, tokens
 
 MATERIAL = 0.75
 """The share of a context that the results may take: the request, contradictions and a draft want room beside them."""

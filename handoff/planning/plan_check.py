@@ -9,9 +9,9 @@ from itertools import chain
 from pydantic import ValidationError
 
 from handoff.contracts import Member, Plan, Subtask
-from handoff.planning import making, shared_decisions, vagueness
-from handoff.planning.making import Allowance
-from handoff.replies import json_in
+from handoff.planning import adhoc, shared_decisions, vagueness
+from handoff.planning.adhoc import Allowance
+from handoff.reply_text import json_in
 
 MAX_SUBTASKS = 20
 MAX_DEPTH = 8
@@ -48,7 +48,7 @@ def read_plan(
         return None, _capped(faults)
     parts = (" ".join(part.split()).rstrip(".") for part in plan.missing)
     plan = plan.model_copy(update={"missing": tuple(part for part in parts if part.casefold() not in _NOTHING)})
-    plan = making.tidy(plan)
+    plan = adhoc.tidy(plan)
     wrong = check(plan, members, allowed, mended=mended)
     return (None, wrong) if wrong else (plan, ())
 
@@ -68,11 +68,11 @@ def check(
         return (f"The plan has {len(plan.subtasks):,} subtasks; at most {MAX_SUBTASKS} are allowed.",)
     if (length := len(plan.model_dump_json())) > MAX_LENGTH:
         return (f"The plan is {length:,} characters long; at most {MAX_LENGTH:,} are allowed.",)
-    faults = making.faults_of(plan, members, allowed)
-    people = {**members, **making.members_of(plan, allowed)} if allowed else members
+    faults = adhoc.faults_of(plan, members, allowed)
+    people = {**members, **adhoc.members_of(plan, allowed)} if allowed else members
     faults += [*_naming(plan), *_people(plan, people), *_titles(plan), *_dependencies(plan), *_missing(plan)]
     faults += _tiers(plan, people)
-    judged = [*making.wording_of(plan), *_wording(plan)]
+    judged = [*adhoc.wording_of(plan), *_wording(plan)]
     if not faults:
         layers, cycle = _layers(plan)
         if cycle:

@@ -12,12 +12,11 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from handoff.contracts import Change, Plan, Subtask
-from handoff.job import Ask
-from handoff.levels import AGAIN, SLASH, room_left
+from handoff.engine.nested import AGAIN, SLASH, room_left
+from handoff.engine.replan import touchable
 from handoff.planning import plan_check
-from handoff.planning.upsets import touchable
-from handoff.replies import json_in
-from handoff.work import SETTLED, Upset
+from handoff.reply_text import json_in
+from handoff.state import SETTLED, Ask, Upset
 
 MAX_ADDED = 6
 """Subtasks that one revision may add."""
@@ -79,7 +78,7 @@ def read_revision(text: str, ask: Ask, upset: Upset) -> Revision:
 
     Args:
         text: JSON with `add`, `drop`, `reassign` and `rebrief`, also when fenced or surrounded by prose.
-        ask: The request, or what is inside a subtask as one (see `handoff.levels.below`). It must have a plan.
+        ask: The request, or what is inside a subtask as one (see `handoff.engine.nested.below`). It must have a plan.
         upset: What the planner was asked about.
     """
     try:

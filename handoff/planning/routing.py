@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handoff.contracts import Plan, Subtask
-from handoff.job import Ask, Job
+from handoff.state import Ask, Job
 
 LONGEST = 1_000
 """Characters of a request that rules look at. A longer one is no request of one skill: the planner reads it."""

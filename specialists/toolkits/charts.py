@@ -88,7 +88,7 @@ async def _drawn(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
         "unit": arguments.unit,
     }
     reply = await run_child(
-        "specialists.toolkits.charting.child",
+        "specialists.toolkits.charting.chart_child",
         request,
         deadline=_DEADLINE,
         largest_reply=_LARGEST_PNG,

@@ -183,7 +183,7 @@ async def _ask(
         files.append({"path": str(path), "name": artifact.name, "table": name})
     request = {"files": files, "taken": list(tables), "sql": sql, "most": most}
     reply = await run_child(
-        "specialists.toolkits.tabular.child", request, deadline=_DEADLINE, largest_reply=_LARGEST_REPLY
+        "specialists.toolkits.tabular.table_child", request, deadline=_DEADLINE, largest_reply=_LARGEST_REPLY
     )
     if reply.failure:
         raise QueryFailed(_FAILURES[reply.failure])

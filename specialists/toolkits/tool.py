@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, get_args
 from pydantic import BaseModel
 
 from handoff.contracts import Artifact
-from handoff.origins import Origin
+from handoff.provenance import Origin
 from specialists.turns.dialogue import ToolSpec
 
 Access = Literal["read", "write"]

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from handoff.contracts import Artifact
-from handoff.origins import Origin
+from handoff.provenance import Origin
 
 _UNSAFE = re.compile(r"[^\w.\- ]+")
 _LONGEST_NAME = 120

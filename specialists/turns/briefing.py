@@ -60,7 +60,7 @@ def system(prompt: str) -> str:
 
 def made(name: str, brief: str) -> str:
     """The prompt of a specialist made for a job: a fixed frame around the planner's brief, which cannot close it."""
-    return _text("made.md").format(name=name, brief=nested(brief))
+    return _text("adhoc.md").format(name=name, brief=nested(brief))
 
 
 def note(name: str, **values: str) -> str:

@@ -9,7 +9,7 @@ from handoff.contracts import Artifact, Finding, Result, Usage
 from specialists.turns import briefing, finish
 from specialists.turns.checkpoint import ToolReturn
 from specialists.turns.dialogue import Message, ToolCall, ToolReply, Turn
-from specialists.turns.trail import Trail
+from specialists.turns.egress import Trail
 
 _SOURCES_NAMED = 3
 _FOUND_KEPT = 5

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from handoff.contracts import Escalation, EscalationReason, Finding, Result, Severity
-from handoff.replies import sound
+from handoff.reply_text import sound
 from specialists.turns.dialogue import ToolCall, ToolSpec
 
 RETURN = "return_result"

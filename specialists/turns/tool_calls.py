@@ -9,11 +9,11 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.turns import briefing, finish, writes
-from specialists.turns.calls import Ready, check, perform
+from specialists.turns import briefing, finish, write_calls
 from specialists.turns.checkpoint import AttemptLog, Checkpoint, InDoubt, Intent, PersonSaid, ToolReturn
 from specialists.turns.conversation import Conversation
 from specialists.turns.dialogue import ToolCall, ToolReply, Turn
+from specialists.turns.one_call import Ready, check, perform
 
 GRACE = 0.5
 """Seconds that a call which writes gets to end by itself when its attempt is told to stop."""
@@ -55,7 +55,7 @@ class ToolCalls:
         """Find out what became of the calls that write which the history began and did not end."""
         for intent in tuple(self.intents):
             call, times = next(one for one in self.talk.open_calls if one[0].id == intent.call)
-            outcome = await writes.find_out(check(call, self.toolbox, times=times), intent, self.workbench)
+            outcome = await write_calls.find_out(check(call, self.toolbox, times=times), intent, self.workbench)
             if isinstance(outcome, InDoubt):
                 return outcome
             await self.replied(call, outcome)
@@ -112,15 +112,15 @@ class ToolCalls:
         return None
 
     async def _make(self, ready: Ready) -> ToolOutcome | InDoubt:
-        told = self.barred.get(writes.digest(ready))
+        told = self.barred.get(write_calls.digest(ready))
         if told is not None or self._late():
             return ToolOutcome(told or _LATE, failed=True)
-        intent = writes.intent_of(ready)
+        intent = write_calls.intent_of(ready)
         self.intents.append(intent)
         await self.log.started(intent)
         if self._late():
             return ToolOutcome(_LATE, failed=True)
-        return await writes.carry_out(ready, intent, self.workbench, until=self.until)
+        return await write_calls.carry_out(ready, intent, self.workbench, until=self.until)
 
     def _late(self) -> bool:
         return asyncio.get_running_loop().time() >= self.until

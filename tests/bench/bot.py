@@ -12,7 +12,7 @@ from typing import Any
 
 from bot.app import open_store, running
 from bot.command_line.serve import connected, keep_what_is_loaded
-from bot.leaving import until_told
+from bot.jobs.shutdown import until_told
 from bot.models.choosing import choose_model
 from bot.settings import read_settings
 from specialists.registry import load_crew

@@ -11,17 +11,17 @@ from pathlib import Path
 
 from bot.app import manifest_path
 from bot.command_line.serve import keep_what_is_loaded
-from bot.shown.projection import projection
+from bot.store.embedded import start_embedded, stop_embedded
+from bot.store.interface import JobKey, Store
+from bot.store.redis.redis_store import RedisStore
 from bot.workspace.server import Workspace
 from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask
-from handoff.engine import fold, outstanding
-from handoff.job import Job
-from handoff.messages import card, question
-from handoff.opening import open_log
-from handoff.store.embedded import start_embedded, stop_embedded
-from handoff.store.interface import JobKey, Store
-from handoff.store.redis import RedisStore
+from handoff.engine.engine import fold, outstanding
+from handoff.engine.replay import open_log
+from handoff.post_keys import card, question
+from handoff.state import Job
+from handoff.summary import projection
 from tests.bench.child import child
 from tests.bench.long_log import MEMBERS, PLACE, long_log
 

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from bot.store.interface import Entry, Head, Intent
 from handoff import events as ev
-from handoff.engine import fold
-from handoff.job import Ask, Job
-from handoff.opening import open_log
-from handoff.store.interface import Entry, Head, Intent
+from handoff.engine.engine import fold
+from handoff.engine.replay import open_log
+from handoff.state import Ask, Job
 from tests.chaos.errands import FILE_NAME
 from tests.chaos.faults import cuts_stream
 from tests.chaos.once import repeated, too_many_a_minute, twice_in

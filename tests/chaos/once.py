@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from bot.store.counter_rules import WINDOW
+from bot.store.interface import Head
 from handoff import events as ev
-from handoff.limits import WINDOW
-from handoff.store.interface import Head
 
 ONCE: dict[type[ev.OfRequest], Callable[..., tuple[object, ...]]] = {
     ev.AttachmentsFetched: lambda _: (),

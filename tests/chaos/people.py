@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from bot.store.interface import JobKey
 from bot.workspace.people import Person
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.server import Workspace
 from handoff.contracts import Place
-from handoff.doubts import HAPPENED, NOT_HAPPENED
-from handoff.store.interface import JobKey
+from handoff.engine.writes import HAPPENED, NOT_HAPPENED
 from tests.chaos.errands import CITIES, Errand
 from tests.system.scene import Json, buttons
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from random import Random
 
 from bot.app import manifest_path
+from bot.store.redis.redis_store import RedisStore
+from bot.store.server import Server
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.server import Workspace
-from handoff.store.redis import RedisStore
-from handoff.store.server import Server
 from tests.chaos import faults
 from tests.chaos.errands import CREW, errands
 from tests.chaos.far_side import FarSide

@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 from typing import Self
 
-from handoff.store.embedded import find_server
+from bot.store.embedded import find_server
 
 SETTINGS = {
     "bind": "127.0.0.1",

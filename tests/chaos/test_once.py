@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
+from bot.store.interface import Head, JobKey
 from handoff import events as ev
 from handoff.contracts import Plan
-from handoff.store.interface import Head, JobKey
 from tests.chaos.once import LATE, repeated, too_many_a_minute, twice_in
 
 OF = {"at": 1.0, "request": "r"}

@@ -12,10 +12,10 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from bot.store.bounds import member
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import RedisStore
 from bot.workspace.transport import Ack, PayloadKind, Retry, Transport
-from handoff.store.bounds import member
-from handoff.store.interface import JobKey
-from handoff.store.redis import RedisStore
 
 LOOK = 0.3
 """Seconds between two looks at the heads of the open jobs."""

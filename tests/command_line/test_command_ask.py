@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.slack.files import LARGEST
+from bot.slack.receive.attachments import LARGEST
 from tests.command_line.command import Ended, environment, leadhand, leadhand_inside, processes_in, words
 from tests.providers.faults import Fault
 from tests.providers.server import ProviderServer

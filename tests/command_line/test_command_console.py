@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bot.command_line.console import ask
-from bot.leaving import hear
+from bot.jobs.shutdown import hear
 from tests.command_line.command import PATIENCE, ROOT, environment, processes_in
 from tests.nursery import forked
 

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 
 from bot.command_line.try_out import _started
-from handoff.store.embedded import is_running
+from bot.store.embedded import is_running
 from tests.command_line.command import PATIENCE, Running, environment, leadhand, processes_in
 
 PAGE = ("try", "--port", "0", "--no-browser")

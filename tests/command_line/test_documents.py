@@ -92,7 +92,7 @@ def test_only_the_settings_read_the_environment() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"}
     }
-    own = {"handoff/store/embedded.py", "specialists/toolkits/charts.py"}  # where sockets and fonts of a machine are
+    own = {"bot/store/embedded.py", "specialists/toolkits/charts.py"}  # where sockets and fonts of a machine are
     assert readers - own == {"bot/settings.py"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
-from bot.slack.lookup import Lookup
+from bot.slack.send.lookup import Lookup
 from tests.crash.bot import life
 from tests.nursery.forks import serve
 

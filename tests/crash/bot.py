@@ -10,7 +10,7 @@ from typing import Any
 from bot.app import running
 from bot.command_line.serve import connected
 from bot.settings import Settings
-from handoff.store.redis import RedisStore
+from bot.store.redis.redis_store import RedisStore
 from specialists.registry import load_crew
 from tests.crash.points import Passages
 from tests.crash.proxies import WatchedModel, watched_slack, watched_store, watched_tools

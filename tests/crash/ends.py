@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from bot.slack.lookup import key_of
+from bot.slack.send.lookup import key_of
 from handoff import events as ev
-from handoff.engine import fold
+from handoff.engine.engine import fold
 from tests.chaos.once import twice_in
 from tests.system.scene import Json, Talk, block_of, buttons, shown
 

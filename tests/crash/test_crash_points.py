@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from handoff.store.interface import Store
+from bot.store.interface import Store
 from tests.crash.__main__ import BOTS, kill_at_all, stages_on
 from tests.crash.play import Broke, Stage, Undisturbed
 from tests.crash.proxies import READS, WRITES, request_name

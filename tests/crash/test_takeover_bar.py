@@ -8,8 +8,8 @@ import sys
 from collections import Counter
 from dataclasses import replace
 
+from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
-from handoff.store.redis import RedisStore
 from specialists.registry import load_crew
 from specialists.toolkits.tool import ToolOutcome, Workbench
 from tests.bench.scenario import CREW, REQUEST, LookupArguments, lookup, lookups

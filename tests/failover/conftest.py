@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from handoff.store.embedded import start_embedded, stop_embedded
+from bot.store.embedded import start_embedded, stop_embedded
 from tests.store.kit import tcp_server
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from handoff.store.embedded import find_server
+from bot.store.embedded import find_server
 from tests.failover.relay import Relays, relays
 from tests.store.kit import ask, listens, until
 

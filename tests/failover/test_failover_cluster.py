@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from handoff.store.interface import JobKey
-from handoff.store.redis import RedisStore
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import RedisStore
 from tests.failover.servers import Cluster, cluster
 from tests.failover.writers import Writer, broken, more
 from tests.store.kit import eventually

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from handoff.store.interface import JobKey, StoreError
-from handoff.store.redis import RedisStore
+from bot.store.interface import JobKey, StoreError
+from bot.store.redis.redis_store import RedisStore
 from tests.failover.servers import NEEDS_SIDES, Watched, watched
 from tests.failover.writers import Promised, Writer, broken, more
 from tests.store.kit import eventually

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from handoff.store.interface import Commit, StoreError
-from handoff.store.redis import RedisStore
+from bot.store.interface import Commit, StoreError
+from bot.store.redis.redis_store import RedisStore
 from tests.failover.servers import Node
 from tests.store.kit import JOB, until
 

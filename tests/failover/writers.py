@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from handoff.store.interface import Claim, Commit, JobKey, Store, StoreError
+from bot.store.interface import Claim, Commit, JobKey, Store, StoreError
 from tests.store.kit import eventually
 
 LEASE = 60.0

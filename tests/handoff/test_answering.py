@@ -12,14 +12,13 @@ from bot.supervisor.judge import describe as for_judge
 from bot.supervisor.planner import describe as for_planner
 from bot.supervisor.synthesizer import describe
 from handoff import events as ev
-from handoff.answering.answer import beyond, contents, disputed
 from handoff.answering.reducing import MAX_PARTS, MAX_ROUNDS, condensed
-from handoff.comparing.conflicts import JUDGED
+from handoff.checking.conflicts import JUDGED
 from handoff.contracts import Conflict, Finding, Member, Note, Place, Plan, Request, Result, Subtask, Terms
 from handoff.effects import Effect, JudgeConflicts, Post, ReduceMaterial, ReviewAnswer, WriteAnswer
-from handoff.engine import apply, fold, outstanding
-from handoff.job import Job
-from handoff.work import Candidate
+from handoff.engine.answer import beyond, contents, disputed
+from handoff.engine.engine import apply, fold, outstanding
+from handoff.state import Candidate, Job
 
 R = "1.0"
 LONG = "Remark on Norway: all of it went well and nothing of note came up there.\n\n" * 1_000

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from handoff.briefs import BRIEF, WHOLE_CONTENT, handoff_for
+from handoff.context import BRIEF, WHOLE_CONTENT, handoff_for
 from handoff.contracts import Context, Member, Note, Place, Plan, Request, Result, Subtask
-from handoff.job import Ask, Job
-from handoff.work import Work
+from handoff.state import Ask, Job, Work
 
 
 def brief(intent: str, *results: tuple[str, Result | None], answers: tuple[Note, ...] = ()) -> tuple[Job, Ask, Work]:

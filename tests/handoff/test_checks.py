@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handoff.comparing.checks import CHECKS, Looked, Seen, look, without_unsure
+from handoff.checking.checks import CHECKS, Looked, Seen, look, without_unsure
 from handoff.contracts import Finding, Result
 
 TOOL = "Region South: 41,207 units, 12.346 % churn, 1,250.50 a month, in 412 days, measured in 2024."

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from handoff.answering.disputes import untold
-from handoff.comparing.claims import claims
-from handoff.comparing.conflicts import candidates
-from handoff.comparing.dates import dates
-from handoff.comparing.quantities import quantities
+from handoff.checking.claims import claims
+from handoff.checking.conflicts import candidates
+from handoff.checking.dates import dates
+from handoff.checking.quantities import quantities
 from handoff.contracts import Conflict, Finding, Result, Side
 
 CONTRADICT = [

@@ -3,13 +3,12 @@
 import pytest
 
 from handoff import events as ev
-from handoff import messages
+from handoff import post_keys
 from handoff.contracts import Usage
-from handoff.doubts import OPTIONS, Checked, verdict_of
 from handoff.effects import Post, RunSubtask
-from handoff.engine import outstanding
-from handoff.job import Job
-from handoff.work import Work
+from handoff.engine.engine import outstanding
+from handoff.engine.writes import OPTIONS, verdict_of
+from handoff.state import Checked, Job, Work
 from tests.handoff.test_engine import R, ask, asked, escalated, failed, job, planned, started, subtask
 
 OF = {"request": R, "subtask": "a", "attempt": 1}
@@ -52,7 +51,7 @@ def test_a_doubt_is_asked_about_and_nothing_runs_meanwhile() -> None:
     assert ask(state).state == "input_required"
     assert running(state) == []
     effects, due = outstanding(state, 250.0)
-    assert Post(R, messages.question(R, "a", 1)) in effects
+    assert Post(R, post_keys.question(R, "a", 1)) in effects
     assert due is None
     asking = work(state).question
     assert asking is not None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handoff.comparing.duplicates import LONG, without_duplicates
+from handoff.checking.duplicates import LONG, without_duplicates
 
 LINE = "Churn rose from 4.2 % to 6.1 % in the Basic plan, " + "and nowhere else did it rise by as much as there, " * 4
 TITLES = {"a": "The file", "b": "The note"}

@@ -1,11 +1,11 @@
 """The engine's rules, one by one: what a fact changes, and what is left to do then."""
 
 from handoff import events as ev
-from handoff import messages
+from handoff import post_keys
 from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request, Result, Subtask, Usage
 from handoff.effects import Effect, MakePlan, Post, RefineBrief, RunSubtask, WriteAnswer
-from handoff.engine import apply, fold, outstanding
-from handoff.job import Ask, Job
+from handoff.engine.engine import apply, fold, outstanding
+from handoff.state import Ask, Job
 
 PLACE = Place(team="T1", channel="C1", thread_ts="1.0")
 R = "1.0"
@@ -70,13 +70,13 @@ def running(state: Job, now: float = 100.0) -> list[tuple[str, int, str]]:
 def test_a_request_wants_a_card_and_a_plan() -> None:
     state = job(asked())
     assert ask(state).state == "submitted"
-    assert effects(state) == [Post(R, messages.card(R)), MakePlan(R)]
+    assert effects(state) == [Post(R, post_keys.card(R)), MakePlan(R)]
 
 
 def test_a_refused_request_wants_one_message_only() -> None:
     state = job(asked(refusal="say what you need"))
-    assert effects(state) == [Post(R, messages.answer(R))]
-    state = apply(state, ev.Posted(at=2, request=R, key=messages.answer(R), ts="9"))
+    assert effects(state) == [Post(R, post_keys.answer(R))]
+    state = apply(state, ev.Posted(at=2, request=R, key=post_keys.answer(R), ts="9"))
     assert ask(state).state == "failed"
     assert effects(state) == []
 
@@ -178,7 +178,7 @@ def test_the_five_task_example_delivers_what_it_can() -> None:
 def test_an_ambiguity_asks_people_while_siblings_go_on() -> None:
     state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"))
     state = apply(state, escalated("a", "ambiguous_input", options=("x", "y")))
-    assert Post(R, messages.question(R, "a", 1)) in effects(state)
+    assert Post(R, post_keys.question(R, "a", 1)) in effects(state)
     assert running(state) == [("b", 1, "analyst")]
     assert ask(state).state == "working"
     state = apply(state, returned("b"))
@@ -193,7 +193,7 @@ def test_an_ambiguity_asks_people_while_siblings_go_on() -> None:
 
 def test_a_job_that_waits_for_people_has_nothing_to_do() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), escalated("a", "ambiguous_input"))
-    for key in (messages.card(R), messages.question(R, "a", 1)):
+    for key in (post_keys.card(R), post_keys.question(R, "a", 1)):
         state = apply(state, ev.Posted(at=6, request=R, key=key, ts="7"))
     assert outstanding(state, 10.0) == ([], None)
 
@@ -227,8 +227,8 @@ def test_a_plan_may_be_mended_once() -> None:
 def test_cancelling_leaves_only_the_report() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), ev.CancelRequested(at=4, user="U1"))
     assert running(state) == []
-    assert Post(R, messages.answer(R)) in effects(state)
-    state = _posted(state, messages.answer(R), messages.card(R), messages.card_end(R))
+    assert Post(R, post_keys.answer(R)) in effects(state)
+    state = _posted(state, post_keys.answer(R), post_keys.card(R), post_keys.card_end(R))
     assert ask(state).state == "cancelled"
 
 
@@ -236,24 +236,24 @@ def test_a_late_result_of_a_cancelled_request_changes_nothing_visible() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), ev.CancelRequested(at=4, user="U1"), returned("a"))
     assert ask(state).answer is None
     assert ask(state).work["a"].result is None
-    assert Post(R, messages.answer(R)) in effects(state)
+    assert Post(R, post_keys.answer(R)) in effects(state)
 
 
 def test_files_come_before_the_answer() -> None:
     chart = Artifact(id="c" * 64, name="chart.png", publish_as="file")
     state = job(asked(), planned(subtask("a")), started("a"), returned("a", artifacts=(chart,)))
     posts = [e for e in effects(state) if isinstance(e, Post)]
-    assert Post(R, messages.file(R, chart.id)) in posts
-    assert Post(R, messages.answer(R)) not in posts
-    state = _posted(state, messages.file(R, chart.id))
-    assert Post(R, messages.answer(R)) in effects(state)
+    assert Post(R, post_keys.file(R, chart.id)) in posts
+    assert Post(R, post_keys.answer(R)) not in posts
+    state = _posted(state, post_keys.file(R, chart.id))
+    assert Post(R, post_keys.answer(R)) in effects(state)
 
 
 def test_a_request_ends_when_its_answer_and_last_card_are_seen() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), returned("a"))
-    state = _posted(state, messages.card(R), messages.answer(R))
+    state = _posted(state, post_keys.card(R), post_keys.answer(R))
     assert ask(state).state == "synthesizing"
-    state = _posted(state, messages.card_end(R))
+    state = _posted(state, post_keys.card_end(R))
     assert ask(state).state == "completed"
     assert effects(state) == []
 
@@ -262,7 +262,7 @@ def test_a_second_mention_waits_its_turn_and_knows_the_first() -> None:
     state = job(asked(), asked("2.0", at=2.0), planned(subtask("a")), started("a"), returned("a"))
     assert state.current is not None
     assert state.current.id == R
-    state = _posted(state, messages.card(R), messages.answer(R), messages.card_end(R))
+    state = _posted(state, post_keys.card(R), post_keys.answer(R), post_keys.card_end(R))
     assert state.current is not None
     assert state.current.id == "2.0"
     assert MakePlan("2.0") in effects(state)
@@ -274,12 +274,12 @@ def test_an_end_that_people_have_seen_stays_an_end_whatever_policy_is_today() ->
     log: list[ev.Event] = [asked(), rows, started("a"), failed("a", kind="bad_reply")]
     state = job(*log)
     assert isinstance(effects(state)[-1], RefineBrief)
-    state = _posted(state, messages.card(R), messages.answer(R), messages.card_end(R))
+    state = _posted(state, post_keys.card(R), post_keys.answer(R), post_keys.card_end(R))
     assert ask(state).state == "failed"
     assert state.current is None
     assert effects(state) == []
     state = job(log[0], planned(subtask("a"), subtask("b")), *log[2:], started("b"), returned("b"))
-    state = _posted(state, messages.card(R), messages.answer(R), messages.card_end(R))
+    state = _posted(state, post_keys.card(R), post_keys.answer(R), post_keys.card_end(R))
     assert ask(state).over, "with a part that came back, too"
 
 

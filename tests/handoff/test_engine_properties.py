@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.contracts import Change, Escalation, Finding, Member, Place, Plan, Request, Result, Subtask, Usage
-from handoff.doubts import OPTIONS
 from handoff.effects import (
     Effect,
     JudgeResult,
@@ -21,13 +20,13 @@ from handoff.effects import (
     RunSubtask,
     WriteAnswer,
 )
-from handoff.engine import apply, fold, outstanding
-from handoff.job import ENDED, Job
-from handoff.levels import below
+from handoff.engine.engine import apply, fold, outstanding
+from handoff.engine.nested import below
+from handoff.engine.policy import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
+from handoff.engine.replan import current, touchable
+from handoff.engine.writes import OPTIONS
 from handoff.planning.revision import Revision, read_revision
-from handoff.planning.upsets import current, touchable
-from handoff.policy import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
-from handoff.work import Work
+from handoff.state import ENDED, Job, Work
 
 MEMBERS = tuple(Member(name=name, fallback=fallback) for name, fallback in [("a", "b"), ("b", "c"), ("c", "")])
 REPLIES = ("that", *OPTIONS)

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.answering.answer import LATE, seconds_for
 from handoff.contracts import Member, Result, Terms
 from handoff.effects import JudgeResult, ReachDeadline, RefineBrief, RunSubtask, WriteAnswer
-from handoff.engine import BEYOND, apply, outstanding
-from handoff.job import Ask, Job
-from handoff.policy import (
+from handoff.engine.answer import LATE, seconds_for
+from handoff.engine.engine import BEYOND, apply, outstanding
+from handoff.engine.policy import (
     BACKOFF,
     LADDER,
     LEAST_SECONDS,
@@ -23,12 +22,11 @@ from handoff.policy import (
     MAX_QUESTIONS,
     MAX_ROUNDS,
     RUNGS,
-    Rung,
     Standing,
-    Trouble,
     after_look,
     after_trouble,
 )
+from handoff.state import Ask, Job, Rung, Trouble
 from tests.handoff.test_engine import (
     R,
     ask,

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.performing.inner_crew import crew_broken
+from bot.jobs.crew_planning import crew_broken
 from handoff import events as ev
-from handoff import messages
-from handoff.answering.answer import told
+from handoff import post_keys
 from handoff.contracts import Artifact, Change, Conflict, Finding, Member, Plan, Result, Side, Subtask, Terms, Usage
 from handoff.effects import (
     Effect,
@@ -24,11 +23,11 @@ from handoff.effects import (
     RunSubtask,
     WriteAnswer,
 )
-from handoff.engine import apply
-from handoff.inner import handed_up
-from handoff.job import Job
-from handoff.levels import below, inner_plan, inside, plan_of
-from handoff.work import SETTLED
+from handoff.engine.answer import told
+from handoff.engine.engine import apply
+from handoff.engine.hand_up import handed_up
+from handoff.engine.nested import below, inner_plan, inside, plan_of
+from handoff.state import SETTLED, Job
 from tests.handoff.nested import level
 from tests.handoff.test_engine import R, ask, asked, effects, escalated, failed, job, running
 
@@ -137,12 +136,14 @@ def test_one_result_inside_stands_as_it_is() -> None:
     files = (Artifact(id="f", name="f.md", publish_as="file"),)
     state = done(within(at_law(part("sum")), part("read", to="legal/reader")), "law/read", "# All", artifacts=files)
     assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
-    assert of_kind(state, Post) == [Post(R, messages.card(R))], "its file goes out with the result of what it is inside"
+    assert of_kind(state, Post) == [Post(R, post_keys.card(R))], (
+        "its file goes out with the result of what it is inside"
+    )
     state = up(state)
     result = ask(state).work["law"].result
     assert result is not None
     assert (result.content, result.artifacts, result.usage) == ("# All", files, Usage())
-    assert Post(R, messages.file(R, "f")) in of_kind(state, Post)
+    assert Post(R, post_keys.file(R, "f")) in of_kind(state, Post)
     assert ask(state).usage.calls == 1, "counted once"
 
 
@@ -290,7 +291,7 @@ def test_where_people_are_asked_inside_no_clock_runs_around_it() -> None:
     state = apply(apply(state, begun("law/read", who="legal/reader")), escalated("law/read", "ambiguous_input", at=6))
     assert ask(state).state == "input_required"
     assert (ask(state).deadline, below(ask(state), "law").deadline) == (None, None)
-    assert Post(R, messages.question(R, "law/read", 1)) in effects(state)
+    assert Post(R, post_keys.question(R, "law/read", 1)) in effects(state)
     state = apply(state, ev.QuestionAnswered(at=1006, request=R, subtask="law/read", user="U", text="this", number=1))
     assert ask(state).work["law"].state == "in_progress"
     assert below(ask(state), "law").deadline == 3.0 + 100.0 + 1000.0

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.answering.answer import disputed
 from handoff.contracts import Context, Escalation, Member, Note, Place, Plan, Request, Subtask, Terms, Usage
 from handoff.effects import (
     Effect,
@@ -20,14 +19,14 @@ from handoff.effects import (
     RunSubtask,
     WriteAnswer,
 )
-from handoff.engine import apply, fold, outstanding
-from handoff.inner import handed_up
-from handoff.job import ENDED, Ask, Job
-from handoff.levels import MAX_IN_ALL, below, inner_plan, inside, is_open, room_left
-from handoff.opening import open_log
+from handoff.engine.answer import disputed
+from handoff.engine.engine import apply, fold, outstanding
+from handoff.engine.hand_up import handed_up
+from handoff.engine.nested import MAX_IN_ALL, below, inner_plan, inside, is_open, room_left
+from handoff.engine.policy import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
+from handoff.engine.replay import open_log
 from handoff.planning.revision import MAX_ADDED
-from handoff.policy import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
-from handoff.work import SETTLED, Level, Work
+from handoff.state import ENDED, SETTLED, Ask, Job, Level, Work
 from tests.handoff.nested import level
 from tests.handoff.test_engine_properties import OUTCOMES, REPLIES, World
 

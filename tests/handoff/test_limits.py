@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handoff.limits import CLOSED, WINDOW, Breaker, BreakerRule, failed, free_at, succeeded, tried
+from bot.store.counter_rules import CLOSED, WINDOW, Breaker, BreakerRule, failed, free_at, succeeded, tried
 
 RULE = BreakerRule(3, rest=30.0, longest=200.0, forget=100.0)
 asks = st.lists(st.tuples(st.integers(0, 90), st.integers(1, 60)), max_size=60)

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff.contracts import Made, Member, Plan, Tier
-from handoff.planning import making
-from handoff.planning.making import Allowance
+from handoff.engine.policy import LADDER, Standing, after_trouble
+from handoff.planning import adhoc
+from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_check import MAX_FAULT_LENGTH, MAX_FAULTS, check, read_plan
-from handoff.policy import LADDER, Standing, after_trouble
 
 TIERS: tuple[Tier, ...] = get_args(Tier)
 MEMBERS = {name: Member(name=name) for name in ("writer", "analyst")}
@@ -64,11 +64,11 @@ def test_a_sound_wish_passes_and_becomes_a_member() -> None:
     assert faults == ()
     assert plan is not None
     (made,) = plan.made
-    assert making.made_as(plan, "jurist") is made
-    assert making.made_as(plan, "writer") is None
-    (member,) = making.members_of(plan, ALLOWED).values()
+    assert adhoc.made_as(plan, "jurist") is made
+    assert adhoc.made_as(plan, "writer") is None
+    (member,) = adhoc.members_of(plan, ALLOWED).values()
     assert (member.made, member.tier, member.fallback, member.tiers) == (True, "fast", "writer", ("fast", "balanced"))
-    assert making.reasons_of(plan) == (
+    assert adhoc.reasons_of(plan) == (
         "jurist made for this job (fast, calculate): nobody there writes Danish legal prose",
     )
 
@@ -186,7 +186,7 @@ allowances = st.builds(
     ),
     st.sets(st.sampled_from(["web_search", "calculate", "send_mail"])).map(tuple),
     st.sets(st.sampled_from(TIERS), min_size=1).map(tuple),
-    st.integers(1, making.MOST),
+    st.integers(1, adhoc.MOST),
 )
 
 
@@ -211,8 +211,8 @@ def test_whatever_a_plan_says_it_gets_no_more_than_is_lent(
         mine = [subtask for subtask in plan.subtasks if subtask.specialist == one.name]
         assert mine
         assert {subtask.tier or one.tier for subtask in mine} <= set(allowed.tiers)
-        assert 0 < len(one.brief) <= making.MAX_BRIEF
-        assert 0 < len(one.description) <= making.MAX_DESCRIPTION
+        assert 0 < len(one.brief) <= adhoc.MAX_BRIEF
+        assert 0 < len(one.description) <= adhoc.MAX_DESCRIPTION
 
 
 @given(st.lists(st.sampled_from(sorted(LADDER)), max_size=12), st.sets(st.sampled_from(TIERS), min_size=1), st.data())

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from handoff.comparing.checks import Seen, look, without_unsure
-from handoff.comparing.conflicts import candidates
+from handoff.checking.checks import Seen, look, without_unsure
+from handoff.checking.conflicts import candidates
 from handoff.contracts import Finding, Result
 
 ODD = {

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.contracts import Place, Plan, Request, Result, Subtask
-from handoff.engine import apply, fold, outstanding
-from handoff.job import ENDED, Job
-from handoff.opening import _that_matter, open_log
+from handoff.engine.engine import apply, fold, outstanding
+from handoff.engine.replay import _that_matter, open_log
+from handoff.state import ENDED, Job, replace
 from handoff.upcasters import NewerEvent
-from handoff.work import replace
 from tests.bench.long_log import long_log
 from tests.handoff.test_engine_properties import MEMBERS, REPLIES, World
 

@@ -6,8 +6,8 @@ import pytest
 
 from handoff import events as ev
 from handoff.contracts import Attachment
-from handoff.job import Job
-from handoff.origins import origin
+from handoff.provenance import origin
+from handoff.state import Job
 from tests.handoff.test_engine import PLACE, R, asked, escalated, job, planned, returned, started, subtask
 
 

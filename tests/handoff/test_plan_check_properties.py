@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from handoff import events as ev
 from handoff.contracts import Member, Place, Request, Result
 from handoff.effects import JudgeResult, MakePlan, Post, RunSubtask, WriteAnswer
-from handoff.engine import apply, outstanding
-from handoff.job import ENDED
+from handoff.engine.engine import apply, outstanding
 from handoff.planning.plan_check import MAX_DEPTH, MAX_FAULT_LENGTH, MAX_FAULTS, MAX_SUBTASKS, check, read_plan
+from handoff.state import ENDED
 
 NAMES = ("analyst", "researcher", "writer", "reviewer")
 MEMBERS = {name: Member(name=name) for name in NAMES}

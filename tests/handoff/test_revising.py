@@ -13,12 +13,11 @@ from bot.supervisor.prompts import prompt
 from handoff import events as ev
 from handoff.contracts import Escalation, Member, Result
 from handoff.effects import RevisePlan, RunSubtask, WriteAnswer
-from handoff.engine import apply, fold
-from handoff.job import Ask, Job
+from handoff.engine.engine import apply, fold
+from handoff.engine.policy import MAX_REVISIONS
+from handoff.engine.replan import current, touchable, upset_by
 from handoff.planning.revision import MAX_ADDED, Revision, read_revision
-from handoff.planning.upsets import current, touchable, upset_by
-from handoff.policy import MAX_REVISIONS
-from handoff.work import Work
+from handoff.state import Ask, Job, Work
 from tests.handoff.test_engine import R, ask, asked, effects, failed, job, planned, returned, running, started, subtask
 from tests.handoff.test_opening import played
 

@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handoff.contracts import Artifact, Member, Place, Plan, Request, Subtask
-from handoff.engine import apply
+from handoff.engine.engine import apply
 from handoff.events import RequestAdded
-from handoff.job import Ask, Job
 from handoff.planning.plan_check import check
 from handoff.planning.routing import LONGEST, Load, Rule, lightest, route, spread
-from handoff.work import replace
+from handoff.state import Ask, Job, replace
 
 
 def rule(name: str, *to: str, when: str, unless: str = "", files: object = "any") -> Rule:

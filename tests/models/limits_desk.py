@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.limits.limits import Limits
 from bot.limits.rules import Payer, Rules
-from handoff.store.memory import MemoryStore
+from bot.store.memory import MemoryStore
 from tests.models.conftest import connect
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

@@ -13,7 +13,7 @@ from bot.models.anthropic import AnthropicModel
 from bot.models.choosing import ModelSettingsError, choose_model, probe
 from bot.models.openai_chat import OpenAIChatModel
 from bot.models.openai_responses import OpenAIResponsesModel
-from bot.models.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from tests.models.conftest import QUICK, connect
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

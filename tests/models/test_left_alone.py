@@ -10,8 +10,8 @@ import pytest
 from bot.limits.breakers import RULES
 from bot.limits.limits import Limits
 from bot.limits.rules import Budget
-from handoff.limits import CLOSED
-from handoff.store.counters import Counter
+from bot.store.counter_rules import CLOSED
+from bot.store.counters import Counter
 from specialists.turns.dialogue import ModelCall, ModelError, Withheld
 from tests.models.conftest import ask
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk

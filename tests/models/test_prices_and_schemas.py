@@ -12,9 +12,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from bot.models.prices import Priced, Prices
-from bot.models.reading import Tokens
-from bot.models.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.strict_schema import strict_schema
+from bot.models.wire_reading import Tokens
 from handoff.contracts import Finding
 from specialists.turns.dialogue import Message, ModelCall
 from tests.providers.rendering import Reply

@@ -10,7 +10,7 @@ import time
 import aiohttp
 import pytest
 
-from bot.models.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from handoff.contracts import Plan
 from specialists.turns.dialogue import Message, ModelCall, ToolReply, ToolSpec
 from specialists.turns.finish import FINISHERS

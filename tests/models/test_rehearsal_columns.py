@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.models.rehearsal_profile import best_fitting, category, measures, read_profile, time_column
-from bot.models.rehearsal_sql import Question, questions, read_rows, statements
+from bot.models.rehearsal.rehearsed_profile import best_fitting, category, measures, read_profile, time_column
+from bot.models.rehearsal.rehearsed_sql import Question, questions, read_rows, statements
 
 PROFILE = """sales.csv is table sales: 1,216 rows, 9 columns (comma-separated, UTF-8)
 - month DATE: 2025-07-01 to 2026-06-01, 12 distinct

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bot.models.rehearsal import RehearsalModel
-from bot.models.rehearsal_planner import NO_WORDS
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsed_planner import NO_WORDS
 from handoff.contracts import Plan, Subtask
 from specialists.turns.dialogue import Message, ModelCall
 

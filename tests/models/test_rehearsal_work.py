@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.models.rehearsal import RehearsalModel
-from bot.models.rehearsal_brief import HELP
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsed_brief import HELP
 from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result
 from specialists.registry import load_crew
 from specialists.runner import run

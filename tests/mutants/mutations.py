@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-SCRIPTS = "handoff/store/scripts"
+SCRIPTS = "bot/store/scripts"
 CONTRACT = "tests/store/test_store_contract.py"
 OUTBOX = "tests/slack/test_outbox.py"
 HISTORIES = "tests/store/test_store_machine.py::test_random_histories"
@@ -59,7 +59,11 @@ MUTANTS = (
     ),
     Mutant(
         "without the look-up",
-        (Edit("bot/slack/outbox.py", "found = await self.lookup.message(place, key, waited=waited)", 'found = ""'),),
+        (
+            Edit(
+                "bot/slack/send/outbox.py", "found = await self.lookup.message(place, key, waited=waited)", 'found = ""'
+            ),
+        ),
         (
             f"{OUTBOX}::test_a_new_owner_adopts_what_the_old_one_posted",
             f"{OUTBOX}::test_a_lost_reply_and_a_lagging_history_still_make_one",

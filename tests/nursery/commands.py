@@ -30,10 +30,10 @@ IMPORTED = (
         "bot.command_line.check",
         "bot.command_line.serve",
         "bot.command_line.try_out",
-        "bot.models.rehearsal",
+        "bot.models.rehearsal.rehearsal",
         "bot.models.openai_chat",
     ),
-    *("bot.workspace.terminal", "handoff.store.embedded", "handoff.store.redis"),
+    *("bot.workspace.terminal", "bot.store.embedded", "bot.store.redis.redis_store"),
 )
 """What the commands import, as far as most of them do."""
 LARGEST = 1 << 20

@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Iterator
 
-from bot.operation.logs import OURS
+from bot.logs import OURS
 
 
 @contextlib.contextmanager

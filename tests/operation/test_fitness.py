@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bot.operation.fitness import Fitness
-from bot.scheduler import every
-from handoff.store.redis import RedisStore
+from bot.operation.periodic import every
+from bot.store.redis.redis_store import RedisStore
 from tests.store.kit import ask, tcp_server
 
 OFTEN = 0.02

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bot.operation.logs import HIDDEN, about, configure, formatter, ids, told
-from bot.owning.aside import Unreadable, read_log
+from bot.jobs.quarantine import Unreadable, read_log
+from bot.logs import HIDDEN, about, configure, formatter, ids, told
 from bot.settings import Form, SettingsError, read_settings
+from bot.store.interface import Entry, StoreError
+from bot.store.memory import MemoryStore
 from handoff.contracts import Request
-from handoff.store.interface import Entry, StoreError
-from handoff.store.memory import MemoryStore
 from tests.operation.as_before import logging_as_before
 from tests.system.test_poison import KEY, Breaking, ingested, until_aside
 
@@ -37,7 +37,7 @@ TEXTS = (
 
 def record(message: str, *given: Any, error: BaseException | None = None, **extra: Any) -> logging.LogRecord:
     exc_info = (type(error), error, error.__traceback__) if error else None
-    made = logging.LogRecord("bot.owning.owner", logging.WARNING, __file__, 1, message, given, exc_info)
+    made = logging.LogRecord("bot.jobs.job_runner", logging.WARNING, __file__, 1, message, given, exc_info)
     made.__dict__.update(extra)
     return made
 
@@ -74,7 +74,7 @@ def test_a_line_as_json() -> None:
     assert told.pop("time").endswith("Z")
     assert told == {
         "level": "warning",
-        "logger": "bot.owning.owner",
+        "logger": "bot.jobs.job_runner",
         "message": "lost 3\nlines",
         "event": "fenced",
         "instance": "i1",
@@ -87,8 +87,8 @@ def test_a_line_as_json() -> None:
 
 def test_a_line_as_text() -> None:
     with about(instance="i1", job="J1", request="1.2", subtask="analysis", attempt=2, effect="RunSubtask"):
-        assert line("text", "lost").endswith("Z WARNING bot.owning.owner [J1 1.2 analysis#2 RunSubtask]: lost")
-    assert line("text", "lost").endswith("Z WARNING bot.owning.owner: lost")
+        assert line("text", "lost").endswith("Z WARNING bot.jobs.job_runner [J1 1.2 analysis#2 RunSubtask]: lost")
+    assert line("text", "lost").endswith("Z WARNING bot.jobs.job_runner: lost")
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -145,7 +145,7 @@ def test_libraries_stay_quiet_below_a_warning(capsys: pytest.CaptureFixture[str]
             configure("json", verbose=verbose)
             for level in (logging.DEBUG, logging.INFO, logging.WARNING):
                 name = logging.getLevelName(level).lower()
-                logging.getLogger("bot.owning.owner").log(level, name)
+                logging.getLogger("bot.jobs.job_runner").log(level, name)
                 logging.getLogger("slack_sdk.web").log(level, "lib-%s", name)
             lines = capsys.readouterr().err.splitlines()
             assert {json.loads(each)["message"] for each in lines} == seen

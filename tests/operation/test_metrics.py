@@ -6,14 +6,14 @@ import logging
 import pytest
 from pydantic import BaseModel
 
-from bot.models.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.health import Signs
 from bot.operation.metered import MeteredModel, metered_crew
 from bot.operation.metered_store import Pulse, metered_store
 from bot.operation.metrics import EVENTS, Metrics
+from bot.store.interface import Commit, JobKey, PayloadTooLarge, Store, StoreError
+from bot.store.memory import MemoryStore
 from handoff.contracts import Usage
-from handoff.store.interface import Commit, JobKey, PayloadTooLarge, Store, StoreError
-from handoff.store.memory import MemoryStore
 from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench

@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from bot.models.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from specialists.turns.dialogue import Model, ModelCall, ModelError, ToolCall, ToolSpec
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

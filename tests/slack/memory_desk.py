@@ -3,13 +3,13 @@
 import time
 from dataclasses import dataclass, field
 
-from bot.slack.desk import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
+from bot.slack.receive.service import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
 from bot.slack.views.status import JobLine
+from bot.store.interface import Entry, StoreError
 from handoff import events as ev
 from handoff.contracts import Place, Request
-from handoff.engine import fold
-from handoff.job import Job
-from handoff.store.interface import Entry, StoreError
+from handoff.engine.engine import fold
+from handoff.state import Job
 
 
 @dataclass

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bot.slack.budget import RATES, Budget, Priority
+from bot.slack.send.budget import RATES, Budget, Priority
 
 POST = "chat.postMessage"
 

@@ -8,18 +8,17 @@ from types import MappingProxyType
 
 import pytest
 
-from bot.slack.budget import Budget
-from bot.slack.card_painter import GATHER, CardPainter
 from bot.slack.client import close_client, make_client
-from bot.slack.outbox import Outbox
+from bot.slack.send.budget import Budget
+from bot.slack.send.outbox import Outbox
+from bot.slack.send.web_calls import Gone
+from bot.slack.show.card_painter import GATHER, CardPainter
 from bot.slack.views.card import plan_card
-from bot.slack.web_calls import Gone
+from bot.store.interface import Claim, JobKey
+from bot.store.memory import MemoryStore
 from bot.workspace.server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
-from handoff.job import Ask, Job
-from handoff.store.interface import Claim, JobKey
-from handoff.store.memory import MemoryStore
-from handoff.work import SubtaskState, Upset, Work, replace
+from handoff.state import Ask, Job, SubtaskState, Upset, Work, replace
 
 MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
 

@@ -11,17 +11,16 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from bot.slack import notices
-from bot.slack.background import Background
 from bot.slack.client import close_client, make_client
-from bot.slack.listeners import NO_REQUEST, ONLY_FILES, register
-from bot.slack.views.answer import answer
+from bot.slack.receive.background import Background
+from bot.slack.receive.listeners import NO_REQUEST, ONLY_FILES, register
+from bot.slack.show import notices
+from bot.slack.views.answer_message import answer
 from bot.slack.views.card import plan_card
 from bot.slack.views.question import question
 from bot.workspace.server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
-from handoff.job import Ask, Job
-from handoff.work import Question, Work
+from handoff.state import Ask, Job, Question, Work
 from tests.slack.memory_desk import MemoryDesk
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"

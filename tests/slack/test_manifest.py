@@ -11,10 +11,11 @@ import yaml
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack import commands, scopes
-from bot.slack.background import Background
-from bot.slack.listeners import Listeners, register
-from bot.slack.payloads import CHANNEL_EVENTS
+from bot.slack import scopes
+from bot.slack.receive import commands
+from bot.slack.receive.background import Background
+from bot.slack.receive.listeners import Listeners, register
+from bot.slack.receive.payloads import CHANNEL_EVENTS
 from bot.slack.views.home import PROMPTS, START_JOB
 from tests.slack.memory_desk import MemoryDesk
 

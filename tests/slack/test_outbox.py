@@ -8,24 +8,24 @@ from typing import Any
 
 import pytest
 
-from bot.owning.lease import Lease, steady
-from bot.slack.budget import Budget
+from bot.jobs.lease import Lease, steady
 from bot.slack.client import CALL_SECONDS, close_client, make_client
-from bot.slack.lookup import LOOKS, _after
-from bot.slack.open_questions import close_open_questions
-from bot.slack.outbox import FRESH, SENDS, Outbox, Sent
-from bot.slack.publisher import Publisher
-from bot.slack.session import set_status
-from bot.slack.stream import AnswerStream
+from bot.slack.send.budget import Budget
+from bot.slack.send.lookup import LOOKS, _after
+from bot.slack.send.outbox import FRESH, SENDS, Outbox, Sent
+from bot.slack.send.web_calls import Gone
+from bot.slack.show.open_questions import close_open_questions
+from bot.slack.show.publisher import Publisher
+from bot.slack.show.session import set_status
+from bot.slack.show.stream import AnswerStream
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.web_calls import Gone
+from bot.store.interface import Claim, JobKey
+from bot.store.memory import MemoryStore
 from bot.workspace.server import Workspace
 from handoff import events as ev
-from handoff import messages
+from handoff import post_keys
 from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request, Subtask
-from handoff.engine import fold
-from handoff.store.interface import Claim, JobKey
-from handoff.store.memory import MemoryStore
+from handoff.engine.engine import fold
 
 MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
 HELLO = Outgoing("Hello", ({"type": "section", "text": {"type": "mrkdwn", "text": "Hello"}},))
@@ -431,7 +431,7 @@ async def test_a_question_is_closed_in_a_thread_too_new_for_the_history(scene: S
     assert job is not None
     button = {"type": "button", "text": {"type": "plain_text", "text": "Oslo"}, "action_id": "x", "value": "x"}
     buttons = {"type": "actions", "elements": [button]}
-    key = messages.question("1.1", "a", 1)
+    key = post_keys.question("1.1", "a", 1)
     await scene.outbox.post(scene.claim, scene.place, key, Outgoing("Which?", (buttons,)))
     scene.workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=60)
     await close_open_questions(scene.outbox, job, allowed=scene.outbox.holder(scene.claim))
@@ -506,7 +506,7 @@ async def test_a_thread_that_may_not_be_read_leaves_a_message_in_doubt(scene: Sc
 
 
 async def test_a_look_that_failed_is_no_look(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.slack.lookup.FURTHER_PAUSE", 0.01)
+    monkeypatch.setattr("bot.slack.send.lookup.FURTHER_PAUSE", 0.01)
     await scene.outbox.begin(scene.claim, "k")
     ts = await scene.outbox._post_once(scene.claim, scene.place, "k", HELLO, time.time())
     scene.outbox.lookup.looks = (0.0,)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.slack.payloads import (
+from bot.slack.receive.payloads import (
     METADATA_LIMIT,
     Click,
     Command,

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from bot.slack.views.answer import usage_words
+from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import plan_card
 from bot.slack.views.estimate import estimate_words
 from bot.slack.views.status import trace_timeline
+from bot.store.interface import Entry
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Place, Plan, Request, Result, Subtask, Usage
-from handoff.engine import fold
-from handoff.job import Job
-from handoff.store.interface import Entry
+from handoff.engine.engine import fold
+from handoff.state import Job
 
 PARTS = tuple(
     Subtask(id=name, title=f"Part {name}", intent="Write one sentence about the sea.", specialist="writer", after=after)

@@ -9,11 +9,11 @@ import pytest
 from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.budget import Budget
 from bot.slack.client import close_client, make_client
-from bot.slack.files import LARGEST, download, is_slacks
-from bot.slack.payloads import parse_files
-from bot.slack.web_calls import WebCalls
+from bot.slack.receive.attachments import LARGEST, download, is_slacks
+from bot.slack.receive.payloads import parse_files
+from bot.slack.send.budget import Budget
+from bot.slack.send.web_calls import WebCalls
 from bot.workspace.server import Workspace
 from handoff.contracts import Attachment
 

@@ -8,20 +8,19 @@ from typing import Any
 
 import pytest
 
-from bot.slack.views.answer import MARKDOWN_LIMIT, answer, answer_end, cited
+from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, cited
 from bot.slack.views.card import card_title, plan_card
 from bot.slack.views.ending import cancelled, failed, refused, unreachable
 from bot.slack.views.home import app_home, help_message, start_job_modal
 from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, moment, seconds, section, sections
 from bot.slack.views.question import choice_of, question, question_answered, question_dropped
 from bot.slack.views.status import JobLine, status_job, status_list, trace, trace_timeline
+from bot.store.interface import Entry
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.contracts import Attachment, Finding, Place, Plan, Request, Result, Subtask, Usage
-from handoff.doubts import OPTIONS, Doubt
-from handoff.job import Ask, Job
-from handoff.store.interface import Entry
-from handoff.work import Answered, Failure, Question, SubtaskState, Work
+from handoff.engine.writes import OPTIONS
+from handoff.state import Answered, Ask, Doubt, Failure, Job, Question, SubtaskState, Work
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
 EVIL = "<!channel> [x](https://evil.com) <@U0000000A> & https://evil.com \u202e"

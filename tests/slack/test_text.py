@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.slack.cleaner import Target
-from bot.slack.text import StreamCleaner, clean, clean_markdown, mention, plain, visible
+from bot.slack.text.cleaner import Target
+from bot.slack.text.outgoing_text import StreamCleaner, clean, clean_markdown, mention, plain, visible
 
 Cleaner = Callable[[str], str]
 

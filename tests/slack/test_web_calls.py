@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from bot.slack.budget import Budget
 from bot.slack.client import close_client, make_client
-from bot.slack.web_calls import Doubt, Refused, WebCalls
+from bot.slack.send.budget import Budget
+from bot.slack.send.web_calls import Doubt, Refused, WebCalls
 
 
 @contextlib.asynccontextmanager

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact, Constraints, Handoff, Usage
-from handoff.origins import Origin
+from handoff.provenance import Origin
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.toolkits.workbench import PEOPLE

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handoff.contracts import Terms
-from specialists.files.crew_file import _TERMS
+from specialists.loading.crew_file import _TERMS
 from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools
 from tests.specialists.crew_of_two import faults, load

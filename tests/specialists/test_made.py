@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from handoff.contracts import Made, Plan
-from specialists.made import MAX_TURNS, NotLent, specialist_for
+from specialists.adhoc_specialist import MAX_TURNS, NotLent, specialist_for
 from specialists.runner import run
 from specialists.toolkits.tool import Tool
 from specialists.turns import briefing

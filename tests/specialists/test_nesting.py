@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from specialists.made import specialist_for
+from specialists.adhoc_specialist import specialist_for
 from specialists.registry import CrewError, load_crew
 from specialists.toolkits.tool import Tool
 from tests.specialists.scripted_model import Looker

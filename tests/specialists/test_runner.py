@@ -15,8 +15,8 @@ from handoff.contracts import Artifact, Escalation, Finding, Result
 from specialists.runner import End, run
 from specialists.toolkits.tool import Tool, ToolOutcome
 from specialists.turns import finish
-from specialists.turns.calls import OUTPUT_LIMIT, ToolBroke
 from specialists.turns.dialogue import ModelCall, ModelError, Turn
+from specialists.turns.one_call import OUTPUT_LIMIT, ToolBroke
 from tests.specialists.scripted_model import (
     SPENT,
     EmptyBench,

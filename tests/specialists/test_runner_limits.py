@@ -10,8 +10,8 @@ from handoff.contracts import Result
 from specialists.runner import run
 from specialists.toolkits.tool import ToolOutcome
 from specialists.turns import finish
-from specialists.turns.calls import Ready, check, perform
 from specialists.turns.dialogue import ModelError, ToolCall, Withheld
+from specialists.turns.one_call import Ready, check, perform
 from tests.specialists.scripted_model import (
     EmptyBench,
     KeptLog,

@@ -11,7 +11,7 @@ import pytest
 from handoff.contracts import Escalation, Result
 from specialists.runner import End, run
 from specialists.toolkits.tool import Key, Tool, ToolOutcome, Workbench
-from specialists.turns import tool_calls, writes
+from specialists.turns import tool_calls, write_calls
 from specialists.turns.checkpoint import InDoubt, Intent, PersonSaid, ToolReturn
 from specialists.turns.dialogue import ModelCall, ToolReply, Turn
 from tests.specialists.far_side import FarSide, NoteArguments, far_side
@@ -288,7 +288,7 @@ async def test_a_look_up_that_cannot_tell_leaves_the_doubt() -> None:
 
 
 async def test_a_look_up_that_takes_too_long_leaves_the_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writes, "SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr(write_calls, "SETTLE_SECONDS", 0.05)
 
     async def never(*_: object) -> ToolOutcome | None:
         await asyncio.Event().wait()

@@ -8,11 +8,11 @@ import pytest
 from pydantic import BaseModel
 
 from handoff.contracts import Note
-from handoff.origins import Origin
+from handoff.provenance import Origin
 from specialists.runner import run
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.turns.dialogue import ToolReply
-from specialists.turns.trail import Trail
+from specialists.turns.egress import Trail
 from tests.specialists.scripted_model import (
     EmptyBench,
     KeptLog,

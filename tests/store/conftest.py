@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from handoff.store.embedded import start_embedded, stop_embedded
+from bot.store.embedded import start_embedded, stop_embedded
 from tests.store.kit import Kit, ask, free_port, memory_kit, redis_kit, tcp_server, until
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handoff.store.embedded import find_server
-from handoff.store.interface import Claim, Commit, JobKey, Store
-from handoff.store.memory import MemoryStore
-from handoff.store.redis import RedisStore
-from handoff.store.script import Script
-from handoff.store.server import Arg, Server
+from bot.store.embedded import find_server
+from bot.store.interface import Claim, Commit, JobKey, Store
+from bot.store.memory import MemoryStore
+from bot.store.redis.redis_store import RedisStore
+from bot.store.script import Script
+from bot.store.server import Arg, Server
 
 JOB = JobKey("T1", "J0000000001")
 OTHER_JOB = JobKey("T1", "J0000000002")

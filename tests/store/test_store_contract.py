@@ -5,8 +5,8 @@ import hashlib
 
 import pytest
 
-from handoff.store import bounds
-from handoff.store.interface import (
+from bot.store import bounds
+from bot.store.interface import (
     BLOB_LIMIT,
     EVENT_LIMIT,
     INLINE_LIMIT,

@@ -3,8 +3,8 @@
 import asyncio
 import math
 
-from handoff.limits import CLOSED, DAY, BreakerRule
-from handoff.store.counters import Admission, Counter, Settlement
+from bot.store.counter_rules import CLOSED, DAY, BreakerRule
+from bot.store.counters import Admission, Counter, Settlement
 from tests.store.kit import Kit, eventually
 
 RULE = BreakerRule(3, rest=30.0, longest=100.0, forget=600.0)

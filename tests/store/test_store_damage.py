@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from handoff.store import bounds
-from handoff.store.interface import Claim, Commit, Entry, LogBroken, StoreError
-from handoff.store.redis import RedisStore
+from bot.store import bounds
+from bot.store.interface import Claim, Commit, Entry, LogBroken, StoreError
+from bot.store.redis.redis_store import RedisStore
 from tests.store.kit import JOB, Kit, ask, eventually, tcp_server
 
 LARGE = "x" * 20_000
@@ -75,7 +75,7 @@ async def test_a_job_whose_inbox_lost_a_payload_is_named(served: Kit) -> None:
 
 
 async def test_a_log_read_in_many_pages_is_whole(served: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handoff.store.redis_parts.reading.LOG_PAGE", 2)
+    monkeypatch.setattr("bot.store.redis.job_reading.LOG_PAGE", 2)
     claim = await served.claimed()
     for count in range(6):
         assert len(await served.store.log(JOB)) == count

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from handoff.store import embedded
-from handoff.store.embedded import find_server, start_embedded, stop_embedded
-from handoff.store.interface import Entry, StoreError
-from handoff.store.redis import RedisStore
+from bot.store import embedded
+from bot.store.embedded import find_server, start_embedded, stop_embedded
+from bot.store.interface import Entry, StoreError
+from bot.store.redis.redis_store import RedisStore
 from tests.store.kit import JOB, is_alive, until
 
 START = """
 import asyncio, sys
 from pathlib import Path
-from handoff.store.embedded import start_embedded
+from bot.store.embedded import start_embedded
 print(asyncio.run(start_embedded(Path(sys.argv[1]))), flush=True)
 sys.stdin.read()
 """

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from handoff.store.address import parse
-from handoff.store.faults import examine
-from handoff.store.interface import Commit, Entry, JobKey, StoreError
-from handoff.store.redis import RedisStore
+from bot.store.address import parse
+from bot.store.interface import Commit, Entry, JobKey, StoreError
+from bot.store.redis.redis_store import RedisStore
+from bot.store.server_faults import examine
 from tests.store.kit import JOB, Kit, ask, eventually, free_port, tcp_server, until
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import pytest
 
-from handoff.store import bounds
-from handoff.store.interface import JobKey
-from handoff.store.redis import RedisStore
+from bot.store import bounds
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import RedisStore
 from tests.store.kit import Kit, eventually, redis_kit
 
 T = TypeVar("T")

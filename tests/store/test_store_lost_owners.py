@@ -4,8 +4,8 @@ import secrets
 
 import pytest
 
-from handoff.store import bounds
-from handoff.store.interface import Claim, Commit, Entry, JobKey
+from bot.store import bounds
+from bot.store.interface import Claim, Commit, Entry, JobKey
 from tests.store.kit import JOB, OTHER_JOB, Kit
 
 

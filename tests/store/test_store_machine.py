@@ -19,11 +19,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from handoff.store import bounds
-from handoff.store.interface import Claim, Commit, Head, JobKey, StoreError
-from handoff.store.memory import MemoryStore
-from handoff.store.redis import RedisStore
-from handoff.store.script import Script, load
+from bot.store import bounds
+from bot.store.interface import Claim, Commit, Head, JobKey, StoreError
+from bot.store.memory import MemoryStore
+from bot.store.redis.redis_store import RedisStore
+from bot.store.script import Script, load
 
 JOBS = [JobKey("T1", f"J{n}") for n in range(3)]
 LEASE = 10.0
@@ -432,6 +432,6 @@ def test_random_histories_notice_a_broken_script(
     assert kept in sound.text
     text = sound.text.replace(kept, broken)
     mutant = Script(script, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
-    monkeypatch.setattr("handoff.store.redis_parts.calls.load", lambda name: mutant if name == script else load(name))
+    monkeypatch.setattr("bot.store.redis.script_calls.load", lambda name: mutant if name == script else load(name))
     with pytest.raises((AssertionError, StoreError)):
         _play(server_url, 150, shrink=False)

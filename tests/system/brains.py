@@ -13,7 +13,7 @@ from bot.models.calling import Limits
 from bot.models.choosing import ANTHROPIC_TIERS, OPENAI_TIERS, ChosenModel
 from bot.models.openai_chat import OpenAIChatModel
 from bot.models.openai_responses import OpenAIResponsesModel
-from bot.models.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from specialists.turns.dialogue import ToolCall
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from handoff.store.embedded import start_embedded, stop_embedded
+from bot.store.embedded import start_embedded, stop_embedded
 from tests.system.scene import Scene, scene_on
 
 

@@ -14,16 +14,16 @@ from typing import Any, TypeVar
 from bot.app import App, manifest_path, running
 from bot.command_line.serve import connected
 from bot.models.choosing import ChosenModel
-from bot.models.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
+from bot.store.interface import JobKey, Store
+from bot.store.redis.redis_store import RedisStore
 from bot.workspace.people import Attached, Person
 from bot.workspace.server import Workspace
 from handoff import events as ev
 from handoff.contracts import Place
-from handoff.engine import fold
-from handoff.job import Job
-from handoff.store.interface import JobKey, Store
-from handoff.store.redis import RedisStore
+from handoff.engine.engine import fold
+from handoff.state import Job
 from specialists.registry import Crew
 
 E = TypeVar("E")

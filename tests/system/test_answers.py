@@ -12,8 +12,8 @@ import pytest
 from bot.slack.views.status import trace_timeline
 from bot.supervisor.arbiter import SURE, read
 from handoff import events as ev
+from handoff.context_budget import tokens
 from handoff.contracts import Conflict, Context, Packed, Side, Terms
-from handoff.packs import tokens
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.slack import notices
-from bot.slack.files import LARGEST
+from bot.slack.receive.attachments import LARGEST
+from bot.slack.show import notices
 from bot.workspace.people import Attached
 from handoff import events as ev
-from handoff.job import Job
+from handoff.state import Job
 from tests.system.brains import Gate, played, purposes
 from tests.system.scene import SAMPLE, Scene, Talk, card_title, shown
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from handoff import events as ev
-from handoff.job import Job
 from handoff.planning.plan_check import MAX_SUBTASKS
+from handoff.state import Job
 from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.tool import Tool

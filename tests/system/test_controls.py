@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.slack import notices
+from bot.slack.show import notices
 from handoff import events as ev
 from tests.system.brains import Gate, Words, connect, plan, played, provider, purposes, result, subtask
 from tests.system.scene import Json, Scene, Talk, block_of, buttons, card_title, eventually, rows, shown

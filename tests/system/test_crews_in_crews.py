@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from bot.shown.levels import APART
-from bot.shown.trace import events_json
 from bot.slack.views.status import trace_timeline
+from bot.store.redis.redis_store import RedisStore
+from bot.trace import events_json
 from handoff import events as ev
 from handoff.effects import HandUp, MakePlan, RunSubtask, WriteAnswer
-from handoff.engine import fold, outstanding
-from handoff.levels import MAX_IN_ALL
-from handoff.store.redis import RedisStore
+from handoff.engine.engine import fold, outstanding
+from handoff.engine.nested import MAX_IN_ALL
+from handoff.summary_rows import APART
 from specialists.registry import Crew, load_crew
 from tests.handoff.nested import level
 from tests.nursery import forked

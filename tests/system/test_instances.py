@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from bot.app import App, running
-from bot.instance import Instance
+from bot.jobs.instance import Instance
+from bot.jobs.job_runner import Owner
+from bot.jobs.lease import Fenced, steady
+from bot.jobs.tasks import Bounds
 from bot.models.choosing import ChosenModel
-from bot.owning.lease import Fenced, steady
-from bot.owning.owner import Owner
-from bot.owning.side_by_side import Bounds
 from bot.settings import Settings
+from bot.store.interface import Claim, JobKey
+from bot.store.memory import MemoryStore
+from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.effects import Effect, Post
-from handoff.policy import MAX_LOST_OWNERS
-from handoff.store.interface import Claim, JobKey
-from handoff.store.memory import MemoryStore
-from handoff.store.redis import RedisStore
+from handoff.engine.policy import MAX_LOST_OWNERS
 from tests.store.kit import MovedClock
 from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, result, subtask
 from tests.system.scene import Scene, eventually, shown
@@ -70,7 +70,7 @@ async def test_jobs_spread_by_free_slots(scene: Scene) -> None:
 async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.instance.LONGEST_NAP", 600.0)  # told by the other, not found at the next look
+    monkeypatch.setattr("bot.jobs.instance.LONGEST_NAP", 600.0)  # told by the other, not found at the next look
     gate = Gate(result("Checked."))
     words = in_turn(WHICH, WHICH, result("Done."))
     plans = in_turn(OTHER, ONE, OTHER)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
-from handoff.policy import BACKOFF
-from handoff.store.redis import RedisStore
+from handoff.engine.policy import BACKOFF
 from tests.providers.faults import Fault
 from tests.store.kit import tcp_server
 from tests.system.brains import Gate, connect, in_turn, plan, provider, purposes, result, subtask
@@ -54,7 +54,7 @@ async def half_done(
 async def test_a_frozen_owner_that_wakes_does_nothing_more(
     lone: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.instance.LONGEST_NAP", 600.0)  # the end of the lease is waited for, not come across
+    monkeypatch.setattr("bot.jobs.instance.LONGEST_NAP", 600.0)  # the end of the lease is waited for, not come across
     gate = Gate(result("Checked."))
     async with (
         provider(planner=lambda _: TWO, writer=lambda _: result("Written."), reviewer=gate) as server,

@@ -9,11 +9,11 @@ from typing import Any
 from bot.models.calling import Limits
 from bot.models.choosing import OPENAI_TIERS
 from bot.models.openai_chat import OpenAIChatModel
-from bot.shown.trace import events_json
 from bot.slack.views.status import trace_timeline
+from bot.trace import events_json
 from handoff import events as ev
 from handoff.contracts import Terms
-from handoff.policy import RUNGS
+from handoff.engine.policy import RUNGS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import task_of

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bot.settings import NAMES
-from handoff.store.redis import RedisStore
+from bot.store.redis.redis_store import RedisStore
 from tests.chaos.proxy import Proxy
 from tests.store.kit import tcp_server
 from tests.system.brains import Gate, plan, provider, result, subtask

@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 
 from bot.limits.rules import Budget, Payer, Rate, Rules
+from bot.store.counter_rules import WINDOW
+from bot.store.counters import Counter
+from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
-from handoff.limits import WINDOW
-from handoff.store.counters import Counter
-from handoff.store.redis import RedisStore
 from specialists.turns import finish
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

@@ -6,8 +6,8 @@ import asyncio
 
 from bot.limits.breakers import RULES
 from bot.limits.rules import Budget, Rules
+from bot.store.counters import Counter
 from handoff import events as ev
-from handoff.store.counters import Counter
 from specialists.turns import finish
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

@@ -14,11 +14,11 @@ import pytest
 from bot.limits.breakers import MADE, RULES
 from bot.operation.metered import metered_crew
 from bot.operation.metrics import Metrics
-from bot.performing.track_record import TrackRecord
+from bot.store.redis.redis_store import RedisStore
 from bot.supervisor.planning import Planning
+from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
 from handoff.contracts import Plan, Terms
-from handoff.store.redis import RedisStore
 from specialists.registry import Crew, load_crew
 from specialists.toolkits.catalogue import all_tools
 from tests.providers.faults import Fault

@@ -4,13 +4,13 @@ import asyncio
 import json
 from typing import Any
 
-from bot.owning.owner import Owner
+from bot.jobs.job_runner import Owner
+from bot.store.interface import Claim, Commit, JobKey
+from bot.store.memory import MemoryStore
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan
-from handoff.job import Job
-from handoff.store.interface import Claim, Commit, JobKey
-from handoff.store.memory import MemoryStore
+from handoff.state import Job
 from tests.system.scene import eventually
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")

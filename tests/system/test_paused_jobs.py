@@ -9,11 +9,11 @@ from pathlib import Path
 
 from bot.app import App, running
 from bot.command_line.serve import connected
-from bot.models.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
+from bot.store.memory import MemoryStore
+from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
-from handoff.store.memory import MemoryStore
-from handoff.store.redis import RedisStore
 from tests.bench.growth import pause
 from tests.store.kit import MovedClock
 from tests.system.scene import Scene, Talk, eventually, shown

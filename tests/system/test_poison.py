@@ -9,18 +9,18 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.instance import Instance
-from bot.owning.aside import Aside
-from bot.owning.owner import Owner
-from bot.owning.side_by_side import Bounds
+from bot.jobs.instance import Instance
+from bot.jobs.job_runner import Owner
+from bot.jobs.tasks import Bounds
+from bot.store.interface import Claim, JobKey, PayloadTooLarge
+from bot.store.memory import MemoryStore
+from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect
-from handoff.job import Job
-from handoff.policy import MAX_LOST_OWNERS
-from handoff.store.interface import Claim, JobKey, PayloadTooLarge
-from handoff.store.memory import MemoryStore
-from handoff.store.redis import RedisStore
+from handoff.engine.policy import MAX_LOST_OWNERS
+from handoff.state import Job
+from handoff.summary import QuarantineNotice
 from tests.system.brains import Gate, connect, plan, provider, result, subtask
 from tests.system.scene import Scene, Talk, card_title, eventually, shown
 
@@ -37,7 +37,7 @@ class Breaking:
         self._error = error
         self._mute = mute
         self.tried = 0
-        self.told: list[Aside] = []
+        self.told: list[QuarantineNotice] = []
 
     async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
         del effect, owner
@@ -50,7 +50,7 @@ class Breaking:
     async def left(self, owner: Owner) -> None:
         """Nothing is kept."""
 
-    async def set_aside(self, claim: Claim, aside: Aside) -> None:
+    async def set_aside(self, claim: Claim, aside: QuarantineNotice) -> None:
         del claim
         self.told.append(aside)
         if self._mute:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.slack import notices
+from bot.slack.show import notices
 from handoff import events as ev
-from handoff.job import Job
+from handoff.state import Job
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, connect, escalation, plan, played, provider, purposes, result, subtask

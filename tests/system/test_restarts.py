@@ -6,8 +6,8 @@ import os
 import subprocess
 from dataclasses import replace
 
+from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
-from handoff.store.redis import RedisStore
 from tests.nursery import forked
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest

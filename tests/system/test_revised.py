@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff import events as ev
-from handoff.policy import MAX_REVISIONS
+from handoff.engine.policy import MAX_REVISIONS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, task_of

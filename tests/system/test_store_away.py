@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from bot.limits.rules import Budget, Rules
+from bot.store.counters import Counter
 from handoff import events as ev
-from handoff.store.counters import Counter
 from tests.command_line.command import environment, leadhand_inside
 from tests.store.kit import ask, free_port, tcp_server
 from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, result, subtask

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.performing.track_record import TrackRecord
+from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
 from handoff.contracts import Handoff, Packed, Result, Usage
 from handoff.effects import RunSubtask

@@ -14,7 +14,7 @@ from bot.settings import Settings
 from bot.slack.views.status import trace_timeline
 from handoff import events as ev
 from handoff.contracts import Terms
-from handoff.job import Job
+from handoff.state import Job
 from specialists import runner
 from specialists.registry import Crew, load_crew
 from specialists.toolkits.tool import Tool

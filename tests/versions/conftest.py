@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handoff.store.embedded import start_embedded, stop_embedded
+from bot.store.embedded import start_embedded, stop_embedded
 from tests.system.scene import Scene, scene_on
 
 

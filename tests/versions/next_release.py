@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from handoff import events as ev
-from handoff.job import Job
+from handoff.state import Job
 from handoff.upcasters import UPCASTERS
 
 PRESENT = ev.SCHEMA
@@ -71,16 +71,16 @@ def become_next() -> None:
     ev._adapter = NextForm(ev._adapter)  # type: ignore[assignment]
     ev.dump = dump_next
 
-    import bot.shown.projection  # noqa: PLC0415 - knows nothing of schemas
+    import handoff.summary  # noqa: PLC0415 - knows nothing of schemas
 
-    of_present = bot.shown.projection.projection
+    of_present = handoff.summary.projection
 
     def projection(job: Job) -> dict[str, str]:
         fields = of_present(job)
         questions = [{**one, "urgency": "high"} for one in json.loads(fields["questions"] or "[]")]
         return {**fields, "mood": "sunny", "questions": json.dumps(questions) if questions else ""}
 
-    bot.shown.projection.projection = projection
+    handoff.summary.projection = projection
 
 
 if __name__ == "__main__":

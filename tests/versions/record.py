@@ -17,9 +17,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from bot.store.embedded import start_embedded, stop_embedded
 from handoff.events import SCHEMA
-from handoff.job import Ask, Job
-from handoff.store.embedded import start_embedded, stop_embedded
+from handoff.state import Ask, Job
 from specialists.registry import Crew
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest

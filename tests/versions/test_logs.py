@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from bot.slack.client import close_client, make_client
-from bot.slack.lookup import metadata
+from bot.slack.send.lookup import metadata
+from bot.store.interface import Commit
 from handoff import events as ev
 from handoff.contracts import Place
-from handoff.engine import fold
-from handoff.opening import open_log
-from handoff.store.interface import Commit
+from handoff.engine.engine import fold
+from handoff.engine.replay import open_log
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.specialists.far_side import far_side

@@ -8,10 +8,10 @@ import time
 import pytest
 
 from bot.app import App
-from bot.shown.trace import trace_json
+from bot.store.interface import Commit, Head
+from bot.trace import trace_json
 from handoff import events as ev
 from handoff.contracts import Place, Request
-from handoff.store.interface import Commit, Head
 from tests.system.brains import Gate, connect, plan, played, provider, result, subtask
 from tests.system.scene import Scene, Talk, eventually, shown
 

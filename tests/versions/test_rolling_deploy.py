@@ -13,10 +13,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from bot.store.interface import Claim, Commit, Head, JobKey, Store
+from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.contracts import Place, Request
-from handoff.store.interface import Claim, Commit, Head, JobKey, Store
-from handoff.store.redis import RedisStore
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, task_of
 from tests.providers.wire import WireRequest

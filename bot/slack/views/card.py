@@ -6,17 +6,16 @@ import json
 from collections.abc import Iterable
 from typing import Literal
 
-from bot.shown import levels as shown_levels
-from bot.slack.text import clean, mention, plain
+from bot.slack.text.outgoing_text import clean, mention, plain
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, rich_text, seconds
 from bot.slack.views.plan_changes import LOOKING, changes_line, row_words
-from handoff.job import Ask, Job
-from handoff.levels import plan_of
-from handoff.planning.making import made_as
-from handoff.planning.upsets import current, holds
-from handoff.policy import MAX_ROUNDS, Rung
-from handoff.work import SubtaskState, Work
+from handoff import summary_rows as shown_levels
+from handoff.engine.nested import plan_of
+from handoff.engine.policy import MAX_ROUNDS
+from handoff.engine.replan import current, holds
+from handoff.planning.adhoc import made_as
+from handoff.state import Ask, Job, Rung, SubtaskState, Work
 
 MAX_ROWS = 40
 MAX_BYTES = 9_500

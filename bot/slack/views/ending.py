@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.shown.levels import at_hand, title_of
-from bot.slack.text import clean, mention
-from bot.slack.views.answer import usage_words
+from bot.slack.text.outgoing_text import clean, mention
+from bot.slack.views.answer_message import usage_words
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
-from handoff.doubts import PLEASE_CHECK
-from handoff.job import Ask, Job
-from handoff.work import SETTLED, Work
+from handoff.state import PLEASE_CHECK, SETTLED, Ask, Job, Work
+from handoff.summary_rows import at_hand, title_of
 
 _LISTED = 12
 

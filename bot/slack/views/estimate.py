@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.slack.views.answer import usage_words
+from bot.slack.views.answer_message import usage_words
 from handoff.contracts import Estimate, Usage
-from handoff.work import Work
+from handoff.state import Work
 
 
 def estimate_words(estimates: Iterable[Estimate]) -> str:

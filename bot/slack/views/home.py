@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bot.slack.text import plain
+from bot.slack.text.outgoing_text import plain
 from bot.slack.views.outgoing import Block, Outgoing, context, header, section
 from bot.slack.views.status import JobLine, job_line
 

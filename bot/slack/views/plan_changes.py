@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bot.slack.text import plain
-from handoff.job import Ask
-from handoff.work import Work
+from bot.slack.text.outgoing_text import plain
+from handoff.state import Ask, Work
 
 MAX_LINE = 500
 LOOKING = "a second look at the plan"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from bot.shown.levels import title_of
-from bot.slack.text import clean, mention, plain
+from bot.slack.text.outgoing_text import clean, mention, plain
 from bot.slack.views.outgoing import (
     BUTTON_VALUE_LIMIT,
     Outgoing,
@@ -16,9 +15,9 @@ from bot.slack.views.outgoing import (
     moment,
     section,
 )
-from handoff.doubts import OPTIONS, PLEASE_CHECK, Doubt
-from handoff.job import Ask, Job
-from handoff.work import Answered, Question, Work
+from handoff.engine.writes import OPTIONS
+from handoff.state import PLEASE_CHECK, Answered, Ask, Doubt, Job, Question, Work
+from handoff.summary_rows import title_of
 
 ANSWER = "answer:"
 """How the action_id of an answer's button starts; the number of the option follows."""

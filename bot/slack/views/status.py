@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.shown.decided import decisions_at
-from bot.shown.levels import rows, title_of
-from bot.slack.text import clean, mention, plain, visible
-from bot.slack.views.answer import usage_words
+from bot.slack.text.outgoing_text import clean, mention, plain, visible
+from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import card_title, who
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, moment, seconds, section, sections
+from bot.store.interface import Entry
+from bot.trace import decisions_at
 from handoff import events as ev
 from handoff.contracts import Packed
-from handoff.job import Ask, Job
-from handoff.store.interface import Entry
-from handoff.work import Decision
+from handoff.state import Ask, Decision, Job
+from handoff.summary_rows import rows, title_of
 
 MAX_JOBS = 15
 MAX_LINES = 60

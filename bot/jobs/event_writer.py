@@ -1,0 +1,200 @@
+"""The one committer of a job: what was reported while a commit was under way goes into the next one together."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bot.jobs.lease import Fenced
+from bot.jobs.quarantine import FOLDED, Unreadable, read_log
+from bot.store.interface import Claim, Commit, Entry, Store
+from handoff import events as ev
+from handoff.engine.engine import apply
+from handoff.state import Job
+from handoff.summary import projection
+from handoff.upcasters import NewerEvent
+
+log = logging.getLogger(__name__)
+
+SOON = 0.02
+"""Seconds until what was only noted is committed: what comes by then, or is reported, goes into the same write."""
+AWAY = 60.0
+"""Seconds without an event, before a job was claimed, from which on nobody is taken to have worked on it."""
+
+
+@dataclass(slots=True)
+class _Report:
+    events: Sequence[ev.Event]
+    done: asyncio.Future[None] | None = None
+    """None: nobody waits for it."""
+
+
+class Committer:
+    """The log of one claimed job. `wake` is called when there is something to commit."""
+
+    def __init__(self, claim: Claim, store: Store, wake: Callable[[], None]) -> None:
+        self.job: Job | None = None
+        self._claim = claim
+        self._store = store
+        self._wake = wake
+        self._reports: list[_Report] = []
+        self._soon: asyncio.TimerHandle | None = None
+        self._ripe = False
+        self._shown: dict[str, str] = {}
+        """What we wrote of the job's head: most of it stays as it is."""
+        self._operations = itertools.count(1)
+        self._closed = False
+        self._last_at = 0.0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something was reported that is not committed."""
+        return bool(self._reports)
+
+    async def report(self, *events: ev.Event) -> None:
+        """Return once they are committed. Raises Fenced where nothing is committed any more."""
+        if self._closed:
+            raise Fenced  # who waited for it would wait for ever
+        done = asyncio.get_running_loop().create_future()
+        self._reports.append(_Report(events, done))
+        self._wake()
+        await done
+
+    def note(self, *events: ev.Event) -> None:
+        """Commit them within `SOON` seconds, before any that is reported later."""
+        self._reports.append(_Report(events))
+        if self._soon is None:
+            self._soon = asyncio.get_running_loop().call_later(SOON, self._ripen)
+
+    async def load(self) -> None:
+        """Fold the log.
+
+        Raises:
+            Unreadable, LogBroken: It makes no job.
+            NewerEvent: A newer release wrote some of it.
+            StoreError: The store is away.
+        """
+        entries = await self._store.log(self._claim.key)
+        self.job = read_log(entries)
+        self._last_at = ev.load(entries[-1].payload).at if entries else 0.0
+
+    async def take_over(self) -> None:
+        """Where the last owner was lost, say so in the log first of all: it is fenced from here on.
+
+        And where nobody had worked on it for a while, that this time counts against no deadline.
+        """
+        if self.job is None:
+            return
+        events: list[ev.Event] = [self._taken_over()] if self._claim.lost else []
+        away = self._store.clock() - self._last_at
+        if away > AWAY and self.job.current is not None and self.job.current.deadline is not None:
+            events.append(ev.WorkResumed(at=self._store.clock(), away=away))
+        if events:
+            await self._commit(events, folded=bool(self._claim.lost), progress=False)
+
+    def _taken_over(self) -> ev.TakenOver:
+        text = "job %s: taken over from an owner that let its lease run out (%d in a row)"
+        log.warning(text, self._claim.key.job, self._claim.lost, extra={"event": "taken_over"})
+        return ev.TakenOver(at=self._store.clock(), owner=self._claim.owner, lost=self._claim.lost)
+
+    async def take_inbox(self) -> None:
+        """Commit what came in. Raises as `load`, and Fenced."""
+        entries = await self._store.inbox(self._claim.key)
+        if not entries:
+            return
+        events = [_event(entry) for entry in entries]
+        if self._claim.lost and self.job is None:
+            events.append(self._taken_over())  # not first only where there was no log yet
+        await self._commit(events, taken=[entry.seq for entry in entries], progress=False)
+
+    async def commit_reports(self, *, noted: bool = False) -> None:
+        """Commit all that was reported, and what is reported meanwhile. Raises Fenced or StoreError.
+
+        What was only noted goes with it, or by itself when its time has come, or where `noted` says so.
+        """
+        noted = noted or self._ripe
+        while self._reports and (noted or any(report.done is not None for report in self._reports)):
+            noted = False
+            self._cancel_soon()
+            reports, self._reports = self._reports, []
+            try:
+                await self._commit([event for report in reports for event in report.events])
+            except BaseException:
+                _cancel(reports)
+                raise
+            for report in reports:
+                if report.done is not None and not report.done.done():
+                    report.done.set_result(None)
+
+    def _ripen(self) -> None:
+        self._ripe = True
+        self._wake()
+
+    def _cancel_soon(self) -> None:
+        self._ripe = False
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
+
+    async def _commit(
+        self, events: list[ev.Event], *, taken: Sequence[int] = (), progress: bool = True, folded: bool = False
+    ) -> None:
+        before = self.job
+        after = before
+        for event in events:
+            after = apply(after, event)
+        if after is None:
+            return
+        shown = projection(after)
+        if folded:
+            shown[FOLDED] = str(self._claim.lost)
+        outcome = await self._store.commit(
+            self._claim,
+            self._operation(),
+            before.seq if before else 0,
+            [ev.dump(event) for event in events],
+            taken=taken,
+            fields=dict(shown.items() - self._shown.items()),
+            schema=ev.SCHEMA,
+            ends=after.current is None,
+            progress=progress,
+        )
+        if outcome in {Commit.FENCED, Commit.CONFLICT}:
+            raise Fenced
+        self.job = after
+        self._shown |= shown
+
+    def _operation(self) -> str:
+        return f"{self._claim.owner}:{self._claim.epoch}:{next(self._operations)}"
+
+    async def leave_to_newer(self, schema: int) -> None:
+        """Commit what was reported; from then on only an instance that knows this schema may claim the job."""
+        await self.commit_reports(noted=True)
+        head = await self._store.head(self._claim.key)
+        seq = head.seq if head else 0
+        await self._store.commit(self._claim, self._operation(), seq, [], schema=schema, progress=False)
+        log.warning("job %s: left to a newer release, which wrote schema %d", self._claim.key.job, schema)
+
+    def close(self) -> None:
+        """Commit nothing any more; who waits for it is cancelled."""
+        self._closed = True
+        self._cancel_soon()
+        _cancel(self._reports)
+
+
+def _event(entry: Entry) -> ev.Event:
+    try:
+        return ev.load(entry.payload)
+    except NewerEvent:
+        raise
+    except ValueError as error:
+        raise Unreadable(f"something that came in (number {entry.seq}) cannot be read by this release") from error
+
+
+def _cancel(reports: Sequence[_Report]) -> None:
+    for report in reports:
+        if report.done is not None:
+            report.done.cancel()

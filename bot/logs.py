@@ -1,0 +1,175 @@
+"""What an operator reads: one line a record, with the ids of the work it came from, without contents or tokens.
+
+The ids come from a context variable, which tasks inherit: whoever starts a
+piece of work says what it is `about`, and nothing below has to know.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import re
+import sys
+import traceback
+from collections.abc import Collection, Iterator, Mapping
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import TextIO
+
+from bot.settings import Form
+
+Ids = Mapping[str, str | int]
+
+OURS = ("bot", "specialists", "handoff")
+"""Our own packages. Any other logger is a library's: at INFO and DEBUG some write whole requests and replies."""
+HIDDEN = "[hidden]"
+_TOKEN = re.compile(
+    r"\b(?:xox[a-z]-|xapp-|xoxe\.|sk-|tvly-|BSA)[\w-]{4,}"  # Slack, model providers, search services
+    r"|(?<=bearer )[\w.~+/=-]{4,}"
+    r"|(?<=ticket=)[\w.%-]+"  # of a Socket Mode address
+    r"|(?<=://)[^\s/@]*:[^\s/@]+(?=@)",  # user:password of an address
+    re.IGNORECASE,
+)
+_ABOUT_CODE = (AttributeError, ImportError, NameError, NotImplementedError, RuntimeError, TypeError)
+"""Exceptions whose words are about code. Those of any other may quote what people or models wrote."""
+_OWN_WORDS = frozenset({"StoreError", "SettingsError", "NotConnected", "Refused", "Doubt"})
+"""Exceptions of ours that never quote contents."""
+
+_ids: ContextVar[Ids] = ContextVar("about", default=MappingProxyType({}))
+
+
+@contextlib.contextmanager
+def about(
+    *, instance: str = "", job: str = "", request: str = "", subtask: str = "", attempt: int = 0, effect: str = ""
+) -> Iterator[None]:
+    """Every record made inside, also by tasks that are started there, carries these ids beside those around it."""
+    given: dict[str, str | int] = {
+        "instance": instance,
+        "job": job,
+        "request": request,
+        "subtask": subtask,
+        "attempt": attempt,
+        "effect": effect,
+    }
+    token = _ids.set({**_ids.get(), **{name: value for name, value in given.items() if value}})
+    try:
+        yield
+    finally:
+        _ids.reset(token)
+
+
+def ids() -> Ids:
+    """The ids of the work that is being done here."""
+    return _ids.get()
+
+
+def configure(form: Form, *, verbose: bool = False, level: int = logging.INFO, secrets: Collection[str] = ()) -> None:
+    """Log to standard error. Called again, it replaces what it set up before.
+
+    Args:
+        form: `text`, or `json` for one object a line.
+        verbose: Our own records from DEBUG on, whatever `level` says. Libraries' stay at WARNING: below it, some
+            log whole requests.
+        level: The least level of our own records.
+        secrets: Texts that must never be seen, beside all that look like a token.
+    """
+    root = logging.getLogger()
+    for handler in [handler for handler in root.handlers if isinstance(handler, _Stderr)]:
+        root.removeHandler(handler)
+    handler = _Stderr()
+    handler.setFormatter(formatter(form, secrets=secrets))
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    for name in OURS:
+        logging.getLogger(name).setLevel(logging.DEBUG if verbose else level)
+
+
+def formatter(form: Form, *, secrets: Collection[str] = ()) -> logging.Formatter:
+    """What makes a line of a record, see `configure`."""
+    return JsonLines(secrets) if form == "json" else TextLines(secrets)
+
+
+class _Stderr(logging.StreamHandler[TextIO]):
+    """Writes to what standard error is at that moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
+
+
+class _Lines(logging.Formatter):
+    """The last defence: whatever a record holds, no token and no words of an exception we do not know get out."""
+
+    def __init__(self, secrets: Collection[str]) -> None:
+        super().__init__()
+        self._secrets = sorted((secret for secret in secrets if len(secret) >= 4), key=len, reverse=True)
+
+    def hide(self, text: str) -> str:
+        """The text without anything that opens something."""
+        for secret in self._secrets:
+            text = text.replace(secret, HIDDEN)
+        return _TOKEN.sub(HIDDEN, text)
+
+    def error(self, record: logging.LogRecord) -> str:
+        """The exception of a record, as the places it went through and its name; empty where there is none."""
+        error = record.exc_info[1] if record.exc_info else None
+        return self.hide(_trace(error)) if error is not None else ""
+
+
+class TextLines(_Lines):
+    """`2026-11-21T14:50:25.123Z WARNING bot.jobs.job_runner [J1 r1 analyst#2 RunSubtask] message`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, and below it the trace of an exception."""
+        error = self.error(record)
+        line = f"{_time(record)} {record.levelname} {record.name}{_shortly(ids())}: {self.hide(record.getMessage())}"
+        return f"{line}\n{error}" if error else line
+
+
+class JsonLines(_Lines):
+    """One JSON object a line: time, level, logger, message, and event, error and the ids where there are any."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        told: dict[str, str | int] = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": self.hide(record.getMessage()),
+        }
+        if event := getattr(record, "event", ""):
+            told["event"] = str(event)
+        told |= ids()
+        if error := self.error(record):
+            told["error"] = error
+        return json.dumps(told, ensure_ascii=False)
+
+
+def told(error: BaseException) -> str:
+    """An exception in words for a log: its name, and what it says where that cannot quote contents."""
+    name = type(error).__name__
+    if isinstance(error, OSError) and error.strerror:
+        return f"{name}: {error.strerror}"  # its whole text may name a file
+    known = type(error) in {*_ABOUT_CODE, ConnectionError, TimeoutError}  # a subclass may say anything
+    known = known or any(base.__name__ in _OWN_WORDS for base in type(error).__mro__)
+    return f"{name}: {error}" if known and str(error) else name
+
+
+def _trace(error: BaseException) -> str:
+    """Where it went through, innermost last, and the same for what led to it."""
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    before = f"{_trace(cause)}\nwhich led to\n" if cause is not None else ""
+    return f"{before}{''.join(traceback.format_tb(error.__traceback__))}{told(error)}"
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _shortly(known: Ids) -> str:
+    """The ids for people; whose instance it is, is plain on a terminal."""
+    subtask = f"{known['subtask']}#{known['attempt']}" if "attempt" in known else known.get("subtask", "")
+    words = [str(word) for word in (known.get("job"), known.get("request"), subtask, known.get("effect")) if word]
+    return f" [{' '.join(words)}]" if words else ""

@@ -1,0 +1,127 @@
+"""The rehearsal model: no language model, and it says so.
+
+A deterministic planner and writer over the real specialists, tools, files and
+Slack calls, so that everything but the wording is real. It reads only what a
+model would read, and knows no file in advance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+
+from bot.models.rehearsal import (
+    rehearsed_analyst,
+    rehearsed_judge,
+    rehearsed_researcher,
+    rehearsed_review,
+    rehearsed_reviewer,
+    rehearsed_writer,
+)
+from bot.models.rehearsal.moves import Move
+from bot.models.rehearsal.rehearsed_answer import write_answer
+from bot.models.rehearsal.rehearsed_brief import read_brief, tool_history
+from bot.models.rehearsal.rehearsed_planner import make_plan
+from handoff.contracts import Tier, Usage
+from specialists.turns.dialogue import ModelCall, ModelError, ToolCall, Turn
+
+NAME = "rehearsal"
+_PIECE = re.compile(r"\S+\s*|\s+")
+_PIECE_WORDS = 6
+
+
+class RehearsalModel:
+    """Rules instead of a model. `pace` is the seconds that a call takes, so that people can watch."""
+
+    def __init__(self, *, pace: float = 0.0) -> None:
+        self._pace = pace
+
+    @property
+    def label(self) -> str:
+        """What people are told."""
+        return "rehearsal (no language model)"
+
+    @property
+    def tiers(self) -> Mapping[Tier, str]:
+        """The same rules for all tiers."""
+        return {"fast": NAME, "balanced": NAME, "deep": NAME}
+
+    async def warm(self) -> None:
+        """Nothing to prepare."""
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
+        """Nothing: rules take no tokens."""
+        del tier, tokens_in, tokens_out
+        return 0.0
+
+    async def reply(self, call: ModelCall) -> Turn:
+        """One turn. Raises `ModelError` only where `pace` is longer than the call's deadline."""
+        began = time.perf_counter()
+        turn = _turn(call)
+        try:
+            async with asyncio.timeout(call.deadline):
+                if call.on_text is None or not turn.text:
+                    await asyncio.sleep(self._pace)
+                else:
+                    await self._stream(turn.text, call.on_text)
+        except TimeoutError:
+            message = f"The rehearsal's pace of {self._pace:g} s is longer than the call may take."
+            raise ModelError("timeout", message, transient=False) from None
+        usage = Usage(model=NAME, calls=1, duration=time.perf_counter() - began)
+        return turn.model_copy(update={"usage": usage})
+
+    async def _stream(self, text: str, on_text: Callable[[str], Awaitable[None]]) -> None:
+        parts = _PIECE.findall(text)
+        pieces = ["".join(parts[start : start + _PIECE_WORDS]) for start in range(0, len(parts), _PIECE_WORDS)]
+        for piece in pieces:
+            await on_text(piece)
+            await asyncio.sleep(self._pace / len(pieces))
+
+
+def _turn(call: ModelCall) -> Turn:
+    first = next((message.text for message in call.messages if message.role == "user"), "")
+    if call.purpose == "planner":
+        return Turn(text=json.dumps(make_plan(first), ensure_ascii=False), stop="end", usage=Usage())
+    if call.purpose == "judge":
+        return Turn(text=json.dumps(rehearsed_judge.judge()), stop="end", usage=Usage())
+    if call.purpose == "refiner":
+        return Turn(text=json.dumps(rehearsed_judge.refine(first), ensure_ascii=False), stop="end", usage=Usage())
+    if call.purpose == "replanner":
+        return Turn(text=json.dumps(rehearsed_judge.replan()), stop="end", usage=Usage())
+    if call.purpose in rehearsed_review.REPLIES:
+        return Turn(text=rehearsed_review.REPLIES[call.purpose](first), stop="end", usage=Usage())
+    if call.purpose == "synthesizer":
+        return Turn(text=write_answer(first), stop="end", usage=Usage())
+    if call.purpose.startswith(("specialist:", "made:")):
+        return _as_turn(_specialists_move(call, first), len(call.messages))
+    return Turn(text="Ready: the rehearsal model answers by rules.", stop="end", usage=Usage())
+
+
+def _specialists_move(call: ModelCall, first: str) -> Move:
+    """The next move of whoever has such tools, or had them in earlier turns."""
+    brief = read_brief(first)
+    history = tool_history(call)
+    tools = {tool.name: tool for tool in call.tools}
+    known = tools.keys() | {each.name for each, _ in history}
+    name = call.purpose.partition(":")[2]
+    if "profile_table" in known or name == "analyst":
+        return rehearsed_analyst.next_move(brief, history, tools)
+    if known & {"web_search", "fetch_page"} or name == "researcher":
+        return rehearsed_researcher.next_move(brief, history, tools)
+    if "publish_document" in known or name == "writer" or not re.search("review|check|proof|critic", name):
+        return rehearsed_writer.next_move(brief, history, tools)
+    return rehearsed_reviewer.next_move(brief)
+
+
+def _as_turn(move: Move, turn: int) -> Turn:
+    calls = tuple(
+        ToolCall(id=f"rehearsal_{turn}_{number}", name=name, arguments=arguments)
+        for number, (name, arguments) in enumerate(move.calls, start=1)
+    )
+    return Turn(text=move.text, calls=calls, stop="tool_use", usage=Usage())

@@ -1,0 +1,93 @@
+"""The rehearsal's synthesizer: puts results one after the other, without saying anything twice."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bot.models.rehearsal.rehearsed_brief import sections, sentences
+
+_RESULT = re.compile(r"^## (?P<title>.*) \((?P<who>[^(),]+), confidence (?P<confidence>\d+)\)[ \t]*$", re.MULTILINE)
+_PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
+"""A picture alone on its line: it is in the thread as a file, and a message cannot show it."""
+
+_ASIDE = re.compile(r"\n\s*\n(?:Sources|Files): [^\n]*(?=\s*\Z|\s*\n\n(?:Sources|Files): [^\n]*\s*\Z)")
+"""What the supervisor says below a result: the answer's own small print and files show it already."""
+
+_HEADINGS = ("Request", "Plan", "Results", "Contradictions", "Gaps", "Left out for length", "Instruction")
+_STRATEGY = re.compile(r"\(strategy: (\w+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    title: str
+    who: str
+    confidence: int
+    content: str
+
+
+def write_answer(text: str) -> str:
+    """The answer for a synthesizer's message."""
+    found = sections(text, _HEADINGS)
+    parts = _parts(found.get("Results", ""))
+    strategy = _STRATEGY.search(found.get("Plan", ""))
+    chosen = _ordered(parts, strategy[1] if strategy else "merge")
+    blocks: list[str] = []
+    seen: set[str] = set()
+    for part in chosen:
+        fresh = _fresh(part.content, seen)
+        if not fresh:
+            continue
+        if len(chosen) > 1 and not fresh[0].startswith("#"):
+            fresh.insert(0, f"## {part.title}")
+        blocks += fresh
+    if not blocks:
+        blocks = ["None of the steps brought a result."]
+    gaps = found.get("Gaps", "").strip()
+    if gaps:
+        blocks += ["## What is missing", gaps]
+    return "\n\n".join(blocks)
+
+
+def _parts(results: str) -> list[_Part]:
+    heads = list(_RESULT.finditer(results))
+    ends = [head.start() for head in heads[1:]] + [len(results)]
+    return [
+        _Part(head["title"], head["who"], int(head["confidence"]), _raised(_ASIDE.sub("", results[head.end() : end])))
+        for head, end in zip(heads, ends[: len(heads)], strict=True)
+    ]
+
+
+def _raised(content: str) -> str:
+    """A content with its headings at the levels that they had before they were put below those of the message."""
+    return re.sub(r"^##(?=#+ )", "", content.strip(), flags=re.MULTILINE)
+
+
+def _ordered(parts: list[_Part], strategy: str) -> list[_Part]:
+    """What the answer shows, in order: texts for the reader first, reviews last."""
+    if strategy == "select" and parts:
+        return [max(parts, key=lambda part: part.confidence)]
+    if strategy == "reduce":
+        return [_Part(part.title, part.who, part.confidence, " ".join(sentences(part.content)[:3])) for part in parts]
+    return sorted(parts, key=lambda part: {"writer": 0, "reviewer": 2}.get(part.who, 1))
+
+
+def _fresh(content: str, seen: set[str]) -> list[str]:
+    """The blocks of a content that were not shown before, headings without anything under them left out."""
+    fresh: list[str] = []
+    for block in re.split(r"\n\s*\n", content):
+        plain = re.sub(r"\W+", " ", block).casefold().strip()
+        if not plain or _PICTURE.fullmatch(block.strip()) or (plain in seen and not block.lstrip().startswith("#")):
+            continue
+        seen.add(plain)
+        while fresh and 0 < _level(block.strip()) <= _level(fresh[-1]):
+            fresh.pop()
+        fresh.append(block.strip())
+    while fresh and _level(fresh[-1]):
+        fresh.pop()
+    return fresh
+
+
+def _level(block: str) -> int:
+    """The level of a block that is a heading and nothing else, or 0."""
+    return len(block) - len(block.lstrip("#")) if block.startswith("#") and "\n" not in block else 0

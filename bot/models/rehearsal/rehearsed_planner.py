@@ -1,0 +1,302 @@
+"""The rehearsal's planner: rules from the words of a request to a plan."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bot.models.rehearsal.rehearsed_brief import (
+    EARLIER_ANSWER,
+    HELP,
+    IN_FULL,
+    SUM,
+    WHOLE_REQUEST,
+    File,
+    read_files,
+    sections,
+    shortened,
+    urls,
+)
+
+HEADINGS = ("Request", "Specialists", "Files", "Files that could not be read", "Earlier in this thread")
+_REPAIR = "Your last plan was not accepted"
+_TITLE_WORDS = 8
+_MOST_ANALYSES = 4
+
+_DATA = (
+    r"totals?|averages?|mean|median|sums?|counts?|how (many|much)|trends?|charts?|plots?|graphs?|analy[sz]e\w*|"
+    r"analysis|compare|largest|smallest|highest|lowest|top|best|worst|rise|rose|risen|fall|fell|drop\w*|grow\w*|grew|"
+    r"decline\w*|increase\w*|decrease\w*|change\w*|profile|distribution|correlat\w+|outliers?|"
+    r"per (month|week|year|day)|"
+    r"by (month|week|year|day|quarter)|numbers|figures|columns?|rows?|data|tables?|spreadsheet"
+)
+_WEB = (
+    r"search|look up|looking up|find out|research\w*|web|websites?|online|internet|news|latest|vendors?|competitors?|"
+    r"market|sources?|pages?|sites?|urls?|links?"
+)
+_TEXT = (
+    r"write|writes|written|draft\w*|compose|rewrite|rephrase|summari[sz]e|notes?|memos?|letters?|e-?mails?|"
+    r"(a|the|board|short|one-page|status|weekly|monthly) reports?|report (for|to|on)|board|documents?|docx|canvas|"
+    r"brief|briefing|press release|announcement|blog|posts?"
+)
+_CHECK = r"review\w*|check\w*|proof-?read\w*|verify|critique|double-check|validate"
+
+_ROLES = {
+    "analyst": re.compile(rf"(?<![\w-])({_DATA})\b", re.IGNORECASE),
+    "researcher": re.compile(rf"(?<![\w-])({_WEB})\b|https?://", re.IGNORECASE),
+    "writer": re.compile(rf"(?<![\w-])({_TEXT})\b", re.IGNORECASE),
+    "reviewer": re.compile(rf"(?<![\w-])({_CHECK})\b", re.IGNORECASE),
+}
+_SKILLS = {
+    "analyst": re.compile(r"\b(tables?|data|spreadsheets?|charts?|calculat)", re.IGNORECASE),
+    "researcher": re.compile(r"\b(web|search|pages)", re.IGNORECASE),
+    "writer": re.compile(r"\b(writes?|drafts?|documents?|texts?)", re.IGNORECASE),
+    "reviewer": re.compile(r"\b(checks?|reviews?|proofreads?|verif)", re.IGNORECASE),
+}
+_BEYOND = re.compile(
+    r"(please\s+)?(?P<verb>book|reserve|buy|phone|pay|hire)\s+(a|an|the|me|us|our|my|for)\b", re.IGNORECASE
+)
+_HELP = re.compile(
+    r"\W*(hi|hello|hey|hallo|help|good (morning|afternoon|evening)|what (can|do) you do|who are you|"
+    r"how does this work)\b[^?]{0,30}\W*",
+    re.IGNORECASE,
+)
+NO_WORDS = "put it into words: this is the rehearsal, no language model (ANTHROPIC_API_KEY and OPENAI_API_KEY give one)"
+_DONE = {
+    "analyst": "States the figures asked for, taken from the file, with rows and period.",
+    "researcher": "Every statement has the address it comes from.",
+    "writer": "A text that can be sent as it is; every number in it comes from the earlier results.",
+    "reviewer": "Says whether the text is sound and names every number without a source.",
+}
+_CLAUSE = re.compile(
+    r"\s*(?:[;.?!]\s+|,\s+(?:and\s+|then\s+|and then\s+)?|\s+and then\s+|\s+then\s+|\s+and\s+)\s*", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A planner's message, read."""
+
+    request: str
+    crew: dict[str, str]
+    files: tuple[File, ...]
+    lost: bool
+    """Whether a file could not be had."""
+    earlier: str
+    clauses: tuple[str, ...]
+
+    @property
+    def tables(self) -> list[File]:
+        """Those of its files that may be tables."""
+        return [file for file in self.files if file.is_table]
+
+    def clauses_of(self, role: str) -> list[str]:
+        """The clauses about a skill, with those that follow them and are about none."""
+        chosen: list[str] = []
+        mine = False
+        for clause in self.clauses:
+            about = {name for name, pattern in _ROLES.items() if pattern.search(clause)}
+            mine = role in about or (mine and not about)
+            if mine:
+                chosen.append(clause)
+        return chosen
+
+
+def make_plan(text: str) -> dict[str, Any]:
+    """A plan for the planner's message, in the shape of `handoff.contracts.Plan`."""
+    asked, missing = _covered(_read(text))
+    if not asked.clauses:
+        return {"goal": shortened(", ".join(missing), 30), "subtasks": [], "missing": missing}
+    people = _people(asked.crew)
+    wanted = _roles(asked)
+    missing += _unread(asked)
+    if not wanted:
+        return {"goal": shortened(asked.request, 30), "subtasks": [], "missing": missing}
+    roles = [role for role in wanted if role in people]
+    if not roles:
+        roles = [next(iter(people))] if people else []
+    if roles == ["writer"] and not asked.earlier:
+        if _HELP.fullmatch(asked.request):
+            asked = replace(asked, request=HELP)
+        else:
+            missing.append(NO_WORDS)
+    if not roles:
+        name = next(iter(asked.crew), "specialist")
+        subtasks = [_subtask("task", name, asked, asked.request, (), "")]
+    else:
+        subtasks = _subtasks(asked, roles, people)
+    return {
+        "goal": shortened(asked.request, 30) or "Answer the request",
+        "subtasks": subtasks,
+        "strategy": "merge",
+        "instruction": _instruction(roles) if len(subtasks) > 1 else "",
+        "missing": missing,
+    }
+
+
+def _covered(asked: _Asked) -> tuple[_Asked, list[str]]:
+    """What is asked without the parts that nobody in the crew says it can do, and those."""
+    missing = [
+        clause
+        for clause in asked.clauses
+        if (found := _BEYOND.match(clause)) and not any(found["verb"].lower() in line for line in asked.crew.values())
+    ]
+    if not missing:
+        return asked, []
+    rest = tuple(clause for clause in asked.clauses if clause not in missing)
+    named = [re.sub(r"^please\s+", "", clause, flags=re.IGNORECASE).rstrip(".!?") for clause in missing]
+    named = [part[:1].lower() + part[1:] for part in named]  # each begins with a verb
+    return replace(asked, request=", ".join(rest), clauses=rest), [shortened(part, 12) for part in named]
+
+
+def _unread(asked: _Asked) -> list[str]:
+    """What the request brings with it and nobody can read, after "nobody in the crew can"."""
+    if asked.earlier:
+        return []
+    strange = [f"read {file.name}, which is no table by its name" for file in asked.files if not file.is_table]
+    return strange or (["do this without the file"] if asked.lost and not asked.files else [])
+
+
+def _read(text: str) -> _Asked:
+    parts = sections(text, (*HEADINGS, _REPAIR))
+    request = parts.get("Request", "") or text.strip()
+    crew = dict(re.findall(r"^- ([^:\n]+): (.*)$", parts.get("Specialists", ""), re.MULTILINE))
+    clauses = [clause.strip() for clause in _CLAUSE.split(request) if clause and clause.strip(" .,;!?")]
+    return _Asked(
+        request=request,
+        crew=crew,
+        files=read_files(parts.get("Files", "")),
+        lost="Files that could not be read" in parts,
+        earlier=parts.get("Earlier in this thread", ""),
+        clauses=tuple(clauses) or (request,),
+    )
+
+
+def _people(crew: dict[str, str]) -> dict[str, str]:
+    """Who plays each role: the specialist of that name, else the first whose description sounds like it."""
+    people: dict[str, str] = {}
+    for role, skill in _SKILLS.items():
+        fit = [name for name, about in crew.items() if skill.search(about.partition(".")[0])]
+        named = [name for name in crew if name == role]
+        for name in [*named, *fit]:
+            if name not in people.values():
+                people[role] = name
+                break
+    return people
+
+
+def _roles(asked: _Asked) -> list[str]:
+    """The skills that a request needs, in the order of the work; none where it is about a file that nobody can read."""
+    wanted = {role for role in _ROLES if asked.clauses_of(role)}
+    tables = asked.tables
+    named = any(file.is_named_in(asked.request) for file in tables)
+    if _HELP.fullmatch(asked.request) and not tables:
+        return ["writer"]
+    if SUM.search(asked.request) and not tables:
+        return ["analyst"]
+    if tables and not asked.earlier:
+        # Who attaches a table wants something from it, unless the request is about the web alone.
+        if named or wanted != {"researcher"}:
+            wanted.add("analyst")
+    elif not tables or not (named or "analyst" in wanted):
+        wanted.discard("analyst")
+    if "researcher" in wanted and "analyst" in wanted and not _is_about_the_web(asked):
+        wanted.discard("researcher")
+    if not wanted and not tables and _unread(asked):
+        return []
+    if not wanted:
+        wanted = (
+            {"researcher"}
+            if re.search(r"\?|^(who|what|when|where|how)\b", asked.request.strip(), re.IGNORECASE)
+            else {"writer"}
+        )
+    return [role for role in _ROLES if role in wanted]
+
+
+def _is_about_the_web(asked: _Asked) -> bool:
+    """Whether some clause is about the web in words that are not about a table too."""
+    return any(urls(clause) or not _ROLES["analyst"].search(clause) for clause in asked.clauses_of("researcher"))
+
+
+def _subtasks(asked: _Asked, roles: list[str], people: dict[str, str]) -> list[dict[str, Any]]:
+    subtasks: list[dict[str, Any]] = []
+    for role in roles:
+        before = tuple(subtask["id"] for subtask in subtasks) if role in {"writer", "reviewer"} else ()
+        if role == "analyst":
+            subtasks += _analyses(asked, people[role])
+        else:
+            clauses = asked.clauses_of(role)
+            objective = asked.request if len(roles) == 1 else ", ".join(clauses) or asked.request
+            name = {"researcher": "research", "writer": "text", "reviewer": "review"}[role]
+            subtasks.append(_subtask(name, people[role], asked, objective, before, role))
+    return subtasks
+
+
+def _analyses(asked: _Asked, specialist: str) -> list[dict[str, Any]]:
+    """One analysis, or one for each file where several clauses each name one of their own."""
+    tables = asked.tables
+    by_file = {
+        file.name: [clause for clause in asked.clauses if file.is_named_in(clause)]
+        for file in tables
+        if file.is_named_in(asked.request)
+    }
+    alone = [
+        (name, clauses)
+        for name, clauses in by_file.items()
+        if clauses and not any(set(clauses) & set(others) for other, others in by_file.items() if other != name)
+    ]
+    compared = re.search(r"\b(compare|join|combine|versus|vs|between)\b", asked.request, re.IGNORECASE)
+    if 1 < len(alone) == len(by_file) <= _MOST_ANALYSES and not compared:
+        return [
+            _subtask(f"analysis-{number}", specialist, asked, ", ".join(clauses), (), "analyst", (name,))
+            for number, (name, clauses) in enumerate(alone, start=1)
+        ]
+    others = [clause for role in ("researcher", "writer", "reviewer") for clause in asked.clauses_of(role)]
+    told = {*asked.clauses_of("analyst"), *(clause for clauses in by_file.values() for clause in clauses)}
+    mine = [clause for clause in asked.clauses if clause in told] or [
+        clause for clause in asked.clauses if clause not in others
+    ]
+    objective = ", ".join(mine) if others and mine else asked.request
+    names = tuple(by_file) or (tuple(file.name for file in tables) if len(tables) == 1 else ())
+    return [_subtask("analysis", specialist, asked, objective, (), "analyst", names)]
+
+
+def _subtask(
+    name: str,
+    specialist: str,
+    asked: _Asked,
+    objective: str,
+    after: tuple[str, ...],
+    role: str,
+    files: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    objective = objective.strip().rstrip(".,;?! ")
+    intent = objective[:1].upper() + objective[1:]
+    if files:
+        intent += f"\nUse {', '.join(files)}."
+    if objective not in (asked.request, asked.request.strip().rstrip(".,;?! ")):
+        intent += f"\n\n{WHOLE_REQUEST} {asked.request}"
+    if asked.earlier and role in {"writer", "reviewer", ""} and not after:
+        intent += f"\n\n{EARLIER_ANSWER}\n{_last_answer(asked.earlier)}"
+    if len(intent.split()) < 4:
+        intent = f"{IN_FULL} {intent}"
+    title = shortened(re.sub(r"\s+", " ", objective), _TITLE_WORDS) or "Answer the request"
+    return {
+        "id": name,
+        "title": title[:1].upper() + title[1:],
+        "intent": intent,
+        "specialist": specialist,
+        "after": list(after),
+        "done_when": _DONE.get(role, "The request is answered."),
+        "tier": None,
+    }
+
+
+def _last_answer(earlier: str) -> str:
+    return earlier.rpartition("## Asked: ")[2].partition("\n")[2].strip()
+
+
+def _instruction(roles: list[str]) -> str:
+    first = "the text that was asked for" if "writer" in roles else "what was asked"
+    return f"Begin with {first}, then what supports it, then what is missing."

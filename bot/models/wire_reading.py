@@ -1,0 +1,106 @@
+"""What a provider read from the wire, before it becomes a `Turn`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from handoff.reply_text import sound
+from specialists.turns.dialogue import StopReason, ToolCall
+
+DEEPEST = 40
+"""Levels that a tool call's arguments may have: no tool takes more than three, the log a few hundred."""
+MOST_TOKENS = 100_000_000
+"""No call takes more; what a server counts beyond is not believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Tokens of one reply. `read` and `written` are the parts of `input` that the provider's cache served and kept."""
+
+    input: int = 0
+    output: int = 0
+    read: int = 0
+    written: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A reply with a known stop reason."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    stop: StopReason
+    tokens: Tokens
+
+
+class BadReplyError(Exception):
+    """The provider answered, and the answer cannot be used. `tokens` were spent all the same."""
+
+    def __init__(self, message: str, tokens: Tokens | None = None) -> None:
+        super().__init__(message)
+        self.tokens = tokens or Tokens()
+
+
+class WireError(Exception):
+    """An error the provider reported inside a reply that was otherwise a success (HTTP 200).
+
+    `code` is the provider's own word for it, such as `rate_limit_exceeded`.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """The JSON object of a response's body. Raises BadReplyError for HTML, null and whatever else it is not."""
+    try:
+        value = json.loads(body)
+    except ValueError as error:
+        raise BadReplyError("it answered with something that is not JSON (a proxy's page?)") from error
+    if not isinstance(value, dict):
+        raise BadReplyError("it answered with JSON that is not a message")
+    return value
+
+
+def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCall:
+    """A call whose arguments are an object, or the JSON text of one. Raises BadReplyError if they are neither.
+
+    What small models put behind the object, such as a closing tag, is let go; one that was cut is never completed.
+    """
+    try:
+        for _ in range(2):  # some servers give the JSON text of the JSON text
+            if isinstance(arguments, str):
+                arguments = _first_value(arguments)
+    except ValueError as error:
+        raise BadReplyError(f"it called {name} with arguments that are not JSON", tokens) from error
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict):
+        raise BadReplyError(f"it called {name} with arguments that are not an object", tokens)
+    if not _is_shallow(arguments, DEEPEST):
+        raise BadReplyError(f"it called {name} with arguments that are nested too deep", tokens)
+    return ToolCall(id=call_id, name=name, arguments=sound(arguments))
+
+
+def _first_value(text: str) -> Any:
+    """The JSON value that a text starts with. Raises ValueError where there is none, or a second one follows."""
+    value, end = json.JSONDecoder().raw_decode(text.strip() or "{}")
+    if set("{[") & set(text.strip()[end:]):
+        raise ValueError("more than one value")
+    return value
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return True
+    inside = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_is_shallow(each, levels - 1) for each in inside)
+
+
+def whole_count(usage: Any, key: str) -> int:
+    """A token count of a usage object, 0 where it is absent, null or no count: nobody is paid back by a server."""
+    value = usage.get(key) if isinstance(usage, dict) else None
+    return max(0, min(value, MOST_TOKENS)) if isinstance(value, int) else 0

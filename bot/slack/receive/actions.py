@@ -1,0 +1,224 @@
+"""Clicks and windows: answers to questions, Stop, feedback, and "Start a job from this"."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import time
+from typing import Any
+
+from aiohttp import ClientError
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.slack.receive.background import Background
+from bot.slack.receive.outage_notices import Unrecorded, soon
+from bot.slack.receive.payloads import Click, Malformed, Shortcut, pack, parse_click, parse_shortcut, unpack
+from bot.slack.receive.service import Desk
+from bot.slack.show import notices
+from bot.slack.show.notices import note, received, tell
+from bot.slack.views.answer_message import FEEDBACK
+from bot.slack.views.card import STOP
+from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
+from bot.slack.views.question import ANSWER, Choice, choice_of
+from handoff.contracts import Request
+
+log = logging.getLogger(__name__)
+
+ANSWER_ACTIONS = re.compile(rf"^{ANSWER}\d+$")
+_ANYTHING = re.compile(r".*", re.DOTALL)
+_ABSENT = frozenset({"not_in_channel", "channel_not_found"})
+LOOK_SECONDS = 0.5
+"""Seconds that a look at a channel may take before a window is answered: Slack waits for three in all."""
+
+
+class Actions:
+    """The listeners of clicks, shortcuts and windows."""
+
+    def __init__(self, desk: Desk, background: Background) -> None:
+        self._desk = desk
+        self._background = background
+
+    def register(self, app: AsyncApp) -> None:
+        """Make the app listen. What it does not know is acknowledged, with a word to who clicked."""
+        app.action(ANSWER_ACTIONS)(self.on_answer)
+        app.action(STOP)(self.on_stop)
+        app.action(FEEDBACK)(self.on_feedback)
+        app.action(_ANYTHING)(self.on_unknown_action)
+        app.shortcut(START_JOB)(self.on_shortcut)
+        app.shortcut(_ANYTHING)(_acknowledge)
+        app.view(START_JOB)(self.on_start_job)
+        app.view(_ANYTHING)(_acknowledge)
+        app.view_closed(_ANYTHING)(_acknowledge)
+
+    async def on_answer(
+        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
+    ) -> None:
+        """A likely answer was clicked."""
+        click = parse_click(body, action)
+        choice = choice_of(click.value) if isinstance(click, Click) else None
+        if isinstance(click, Malformed):
+            log.warning("a click without %s was left alone", click.reason)
+        elif choice is None or choice.job != click.place.job_id:
+            self._tell(client, click, notices.OLD_BUTTON)
+        else:
+            await self._answer(click, choice, client)
+        await ack()
+
+    async def _answer(self, click: Click, choice: Choice, client: AsyncWebClient) -> None:
+        try:
+            async with soon():
+                verdict = await self._desk.answer(
+                    click.place,
+                    request=choice.request,
+                    subtask=choice.subtask,
+                    number=choice.number,
+                    user=click.user,
+                    text=choice.text,
+                    dedupe=click.dedupe,
+                )
+        except Unrecorded:
+            self._tell(client, click, notices.NOT_RECORDED)
+            return
+        # A click that is taken closes the question once it is in the log: of two, only the first counts.
+        refusals = {"stale": notices.STALE, "not_yours": notices.NOT_ASKED, "unknown": notices.UNKNOWN}
+        if verdict != "taken":
+            self._tell(client, click, refusals[verdict])
+
+    async def on_stop(
+        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
+    ) -> None:
+        """The Stop button of a card."""
+        click = parse_click(body, action)
+        if isinstance(click, Malformed):
+            log.warning("a click without %s was left alone", click.reason)
+        else:
+            words = {
+                "cancelling": notices.STOPPING,
+                "nothing": notices.NOTHING_TO_STOP,
+                "not_yours": notices.NOT_YOURS,
+                "unknown": notices.UNKNOWN,
+            }
+            try:
+                async with soon():
+                    text = words[await self._desk.cancel(click.place.team, None, click.place, user=click.user)]
+            except Unrecorded:
+                text = notices.NOT_RECORDED
+            self._tell(client, click, text)
+        await ack()
+
+    async def on_feedback(
+        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
+    ) -> None:
+        """A thumb below an answer."""
+        click = parse_click(body, action)
+        if isinstance(click, Malformed):
+            log.warning("a click without %s was left alone", click.reason)
+        elif (judged := _judged(click.value)) is None:
+            self._tell(client, click, notices.OLD_BUTTON)
+        else:
+            request, good = judged
+            try:
+                async with soon():
+                    known = await self._desk.feedback(
+                        click.place, request=request, user=click.user, good=good, dedupe=click.dedupe
+                    )
+                    text = notices.THANKS if known else notices.FORGOTTEN
+            except Unrecorded:
+                text = notices.NOT_RECORDED
+            self._tell(client, click, text)
+        await ack()
+
+    async def on_unknown_action(
+        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
+    ) -> None:
+        """A button of an older version: a click is never swallowed."""
+        click = parse_click(body, {"value": "-", **action})
+        if isinstance(click, Click):
+            self._tell(client, click, notices.OLD_BUTTON)
+        await ack()
+
+    async def on_shortcut(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+        """Open the window in which the request can be edited."""
+        shortcut = parse_shortcut(body)
+        if isinstance(shortcut, Malformed):
+            log.warning("a shortcut without %s was left alone", shortcut.reason)
+        else:
+            await client.views_open(trigger_id=shortcut.trigger, view=start_job_modal(shortcut.text, pack(shortcut)))
+        await ack()
+
+    async def on_start_job(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+        """The window was sent: the job starts in the message's thread."""
+        view, user = body.get("view", {}), str(body.get("user", {}).get("id", ""))
+        shortcut = unpack(str(view.get("private_metadata", "")), user)
+        field = view.get("state", {}).get("values", {}).get(REQUEST_BLOCK, {}).get(REQUEST_ACTION, {})
+        text = str(field.get("value") or "").strip()
+        if isinstance(shortcut, Malformed) or not user:
+            log.warning("a window without its message was left alone")
+            await ack()
+            return
+        if not text:
+            await ack(response_action="errors", errors={REQUEST_BLOCK: "Say what should be done."})
+            return
+        if await _absent(client, shortcut):
+            await ack(response_action="errors", errors={REQUEST_BLOCK: notices.NOT_IN})
+            return
+        view_id = str(view.get("id", ""))
+        request = Request(
+            id=f"{shortcut.message_ts}-{view_id}",
+            user=user,
+            text=with_message(text, shortcut),
+            at=time.time(),
+            attachments=shortcut.attachments,
+        )
+        try:
+            async with soon():
+                new = await self._desk.request(shortcut.place, request, dedupe=(f"view:{view_id}",))
+        except Unrecorded:
+            await ack(response_action="errors", errors={REQUEST_BLOCK: notices.NOT_RECORDED})
+            return
+        if new:
+            react = received(client, shortcut.place.channel, shortcut.message_ts)
+            self._background.start(react, "react to a shortcut")
+        await ack()
+
+    def _tell(self, client: AsyncWebClient, click: Click, text: str) -> None:
+        self._background.start(tell(client, click.place, click.user, note(text)), "answer a click")
+
+
+def with_message(text: str, shortcut: Shortcut) -> str:
+    """The request, with the message that it was started from where it does not contain it already."""
+    if not shortcut.text or shortcut.text in text:
+        return text
+    quoted = "\n".join(f"> {line}" for line in shortcut.text.split("\n"))
+    return f"{text}\n\nIt is about this message:\n{quoted}"
+
+
+def _judged(value: str) -> tuple[str, bool] | None:
+    """The request and the verdict of a thumb, or None where it is none of ours."""
+    try:
+        fields = json.loads(value)
+        return str(fields["request"]), bool(fields["good"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+async def _absent(client: AsyncWebClient, shortcut: Shortcut) -> bool:
+    """Whether we are not where the message is. Where that cannot be told in time, it is taken that we are."""
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            await client.conversations_replies(channel=shortcut.place.channel, ts=shortcut.place.thread_ts, limit=1)
+    except SlackApiError as error:
+        return isinstance(error.response, AsyncSlackResponse) and error.response.get("error") in _ABSENT
+    except (TimeoutError, ClientError):
+        return False
+    return False
+
+
+async def _acknowledge(ack: AsyncAck) -> None:
+    await ack()

@@ -1,0 +1,118 @@
+"""Brings what people attached from Slack, with a size cap and a deadline. The token goes to Slack alone."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.receive.payloads import parse_files
+from bot.slack.send.web_calls import Doubt, Refused, WebCalls
+from handoff.contracts import Attachment
+
+LARGEST = 32 * 1024 * 1024
+SECONDS = 60
+SLACK_DOMAINS = ("slack.com", "slack-gov.com")
+"""Slack serves files from files.slack.com and from the workspaces' own names."""
+_CHUNK = 64 * 1024
+_MOST_MOVES = 3
+_MOVED = frozenset({301, 302, 303, 307, 308})
+
+
+async def download(client: AsyncWebClient, calls: WebCalls, attachment: Attachment) -> tuple[Attachment, bytes] | str:
+    """A file's bytes, and the attachment as Slack knows it now.
+
+    A file that came without an address (shared from another workspace, say) is looked up first.
+
+    Args:
+        client: made by `make_client`; its token opens the file.
+        calls: for the look-up, within the budget.
+        attachment: as it came with the message.
+
+    Returns:
+        The attachment and its bytes, or a sentence that says why it cannot be had and what to do.
+    """
+    if not attachment.url:
+        found = await _look_up(client, calls, attachment)
+        if isinstance(found, str):
+            return found
+        attachment = found
+    name = attachment.name
+    if attachment.size > LARGEST:
+        size = math.ceil(attachment.size / 1024 / 1024)
+        return f"{name} is too large ({size:,} MB); at most {LARGEST // 1024 // 1024} MB are read. Attach less of it."
+    try:
+        async with asyncio.timeout(SECONDS):
+            data = await _get(client, attachment)
+    except TimeoutError:
+        return f"{name} did not arrive within {SECONDS} s. Attach it again, or less of it."
+    except aiohttp.ClientError as error:
+        return f"{name} could not be fetched from Slack ({type(error).__name__}). Attach it again."
+    return data if isinstance(data, str) else (attachment, data)
+
+
+async def _look_up(client: AsyncWebClient, calls: WebCalls, attachment: Attachment) -> Attachment | str:
+    """Ask Slack for a file that came as an id alone (`file_access: check_file_info`)."""
+    try:
+        data = await calls.make("files.info", lambda: client.files_info(file=attachment.file_id), again=True)
+    except Refused as error:
+        return f"{attachment.name} could not be looked up in Slack: {error}. Attach the file itself."
+    except Doubt:
+        return f"{attachment.name} could not be looked up: Slack did not answer. Attach it again."
+    found = parse_files([data.get("file")])
+    if not found or not found[0].url:
+        return (
+            f"{attachment.name} has no address to fetch it from (a file kept outside Slack?). Attach the file itself."
+        )
+    return found[0]
+
+
+async def _get(client: AsyncWebClient, attachment: Attachment) -> bytes | str:
+    """Fetch, following Slack's own redirects. Raises ClientError and TimeoutError."""
+    if client.session is None:
+        raise RuntimeError("the client was made without a session")
+    headers = {"Authorization": f"Bearer {client.token}"}
+    url = attachment.url
+    for _ in range(_MOST_MOVES + 1):
+        if not is_slacks(url, client.base_url):
+            host = urlsplit(url).hostname or "an unreadable address"
+            return (
+                f"{attachment.name} is not kept by Slack ({host}), so it was not fetched: the bot's token goes to "
+                "Slack alone. Attach the file itself."
+            )
+        async with client.session.get(url, headers=headers, allow_redirects=False) as response:
+            if response.status not in _MOVED:
+                return await _read(response, attachment)
+            url = urljoin(url, response.headers.get("Location", ""))
+    return f"{attachment.name} could not be fetched: Slack sent the request round in a circle. Attach it again."
+
+
+def is_slacks(url: str, base_url: str) -> bool:
+    """Whether an address is Slack's: one of its domains over https, or the server of the Web API itself."""
+    try:
+        parts, api = urlsplit(url), urlsplit(base_url)
+        same = (parts.scheme, parts.hostname, parts.port) == (api.scheme, api.hostname, api.port)
+        slacks_port = parts.port in (None, 443)
+    except ValueError:
+        return False
+    if parts.username is not None or not parts.hostname:
+        return False
+    named = any(parts.hostname == domain or parts.hostname.endswith(f".{domain}") for domain in SLACK_DOMAINS)
+    return same or (parts.scheme == "https" and slacks_port and named)
+
+
+async def _read(response: aiohttp.ClientResponse, attachment: Attachment) -> bytes | str:
+    if response.status != 200:
+        return f"{attachment.name} could not be fetched from Slack (HTTP {response.status}). Attach it again."
+    page = response.content_type == "text/html" and not attachment.name.lower().endswith((".html", ".htm"))
+    if page and attachment.media_type != "text/html":
+        return f"{attachment.name} could not be fetched: Slack answered with a login page. The app needs files:read."
+    data = bytearray()
+    async for chunk in response.content.iter_chunked(_CHUNK):
+        data += chunk
+        if len(data) > LARGEST:
+            return f"{attachment.name} is larger than {LARGEST // 1024 // 1024} MB. Attach less of it."
+    return bytes(data)

@@ -1,0 +1,212 @@
+"""What people say: each message is recorded first, and only then is Slack told that it was received.
+
+The app must be made with `process_before_response=True`. Then an exception
+here (the store is away, say) leaves the event unacknowledged, and Slack sends
+it again.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.context.async_context import AsyncBoltContext
+from slack_bolt.response import BoltResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.logs import told
+from bot.slack.receive.actions import Actions
+from bot.slack.receive.background import Background
+from bot.slack.receive.commands import Commands
+from bot.slack.receive.outage_notices import Bulletins
+from bot.slack.receive.payloads import Ignored, Incoming, Malformed, Stopped, parse_message, parse_stop
+from bot.slack.receive.service import Desk
+from bot.slack.show import notices
+from bot.slack.show.notices import note, received, tell
+from bot.slack.views.home import app_home, help_message, suggested_prompts
+from bot.slack.views.status import status_list
+from bot.store.interface import PayloadTooLarge, StoreError
+from handoff.contracts import Place, Request
+
+log = logging.getLogger(__name__)
+
+STOP_WORDS = frozenset({"stop", "cancel"})
+WORDS = STOP_WORDS | {"help", "status"}
+NO_REQUEST = (
+    "You mentioned me without a request. Mention me again and say what you need, for example: "
+    "“compare these two offers and recommend one”. Attach files if it is about them. `/leadhand help` tells more."
+)
+ONLY_FILES = (
+    "I got your files, but no request. Mention me again with them and say what should be done, for example: "
+    "“profile this table and tell me what stands out”."
+)
+
+Listener = Callable[..., Awaitable[None]]
+_ANYTHING = re.compile(r".*", re.DOTALL)
+
+
+def register(app: AsyncApp, desk: Desk) -> Background:
+    """Make the app listen, for `desk`. Gives back what is done after acknowledging: drain it at the end."""
+    background = Background()
+    listeners = Listeners(desk, background)
+    for event, listener in listeners.events.items():
+        app.event(event)(listener)
+    Commands(desk, background).register(app)
+    Actions(desk, background).register(app)
+    app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
+    app.error(_failed)
+    return background
+
+
+async def _nothing() -> None:
+    """An event that calls for nothing is acknowledged all the same."""
+
+
+async def _failed(error: Exception, body: Any) -> BoltResponse:
+    """Name the fault, never the body: it is people's words. Slack sends an event again that was not accepted."""
+    kind = body.get("type") if isinstance(body, dict) else type(body).__name__
+    log.error("a %s payload was not handled: %s", kind, told(error))
+    return BoltResponse(status=500, body="")
+
+
+class Listeners:
+    """The listeners of events. `events` says which there are."""
+
+    def __init__(self, desk: Desk, background: Background) -> None:
+        self._desk = desk
+        self._background = background
+        self._bulletins = Bulletins(background)
+        self.events: dict[str, Listener] = {
+            "app_mention": self.on_message,
+            "message": self.on_message,
+            "agent_session_stopped": self.on_stop,
+            "app_home_opened": self.on_home,
+        }
+
+    async def on_message(self, body: dict[str, Any], context: AsyncBoltContext, client: AsyncWebClient) -> None:
+        """A message, with or without a mention."""
+        incoming = parse_message(body, context.bot_user_id or "")
+        if isinstance(incoming, Malformed):
+            log.warning("a message without %s was left alone", incoming.reason)
+        elif not isinstance(incoming, Ignored):
+            await self._record(incoming, client)
+
+    async def _record(self, said: Incoming, client: AsyncWebClient) -> None:
+        """Take it in. Where that cannot be, its author is told, and Slack is not told "received": it comes again."""
+        addressed = (said.mentioned or said.direct) and not said.by_bot
+        if addressed:
+            self._bulletins.heard(said.place, said.user)
+        try:
+            await self._take(said, client)
+        except StoreError as error:
+            if addressed or (said.in_thread and self._bulletins.in_talk(said.place, said.user)):
+                self._bulletins.not_recorded(client, said.aside, said.user, said.ts, error)
+            if not isinstance(error, PayloadTooLarge):  # which it would be at each delivery
+                raise
+
+    async def _take(self, said: Incoming, client: AsyncWebClient) -> None:
+        if said.by_bot:
+            await self._turn_away(said)
+            return
+        addressed = said.mentioned or said.direct
+        word = said.text.lower().strip(" .!?")
+        if addressed and word in WORDS and not said.attachments:
+            if not said.twin:  # its app_mention is on its way
+                await self._command(said, word, client)
+            return
+        aside = False
+        if said.in_thread and (said.text or said.attachments):
+            verdict = await self._desk.reply(said.place, user=said.user, text=said.text, dedupe=said.dedupe)
+            if verdict == "taken":
+                self._background.start(received(client, said.place.channel, said.ts), "react to a reply")
+                if said.attachments:
+                    words_only = tell(client, said.place, said.user, note(notices.WORDS_ONLY))
+                    self._background.start(words_only, "tell that a file was not taken")
+                return
+            aside = verdict == "aside"
+        if addressed and await self._request(said, client) and aside:
+            self._background.start(tell(client, said.place, said.user, note(notices.SET_ASIDE)), "tell of a job aside")
+
+    async def _turn_away(self, said: Incoming) -> None:
+        """Another bot that mentions us is told why that does nothing, and then nothing more for a while."""
+        if await self._desk.turns_away(said.place, said.user):
+            request = Request(id=said.ts, user=said.user, text=said.text, at=time.time())
+            await self._desk.request(said.place, request, dedupe=said.dedupe, refusal=notices.PEOPLE_ONLY)
+
+    async def _request(self, said: Incoming, client: AsyncWebClient) -> bool:
+        request = Request(id=said.ts, user=said.user, text=said.text, at=time.time(), attachments=said.attachments)
+        refusal = "" if said.text else ONLY_FILES if said.attachments else NO_REQUEST
+        over = await self._desk.over_budget(said.place, said.user, said.ts) if not refusal else None
+        if over is not None:
+            if over:
+                self._background.start(tell(client, said.aside, said.user, note(over)), "tell of a budget")
+            return False
+        new = await self._desk.request(said.place, request, dedupe=said.dedupe, refusal=refusal)
+        if new:
+            self._background.start(received(client, said.place.channel, said.ts), "react to a request")
+        return new
+
+    async def _command(self, said: Incoming, word: str, client: AsyncWebClient) -> None:
+        """A single word after a mention: slash commands cannot be given inside a thread."""
+        if word in STOP_WORDS:
+            await self._stop(Stopped(said.place, said.user), client, said.aside)
+            return
+        message = help_message()
+        if word == "status":
+            left = await self._desk.left(said.place.team, said.place.channel, said.user)
+            jobs = await self._desk.jobs(said.place.team, said.user)
+            message = status_list(jobs, await self._desk.trouble(), left)
+        self._background.start(tell(client, said.aside, said.user, message), f"answer {word}")
+
+    async def on_stop(self, body: dict[str, Any], client: AsyncWebClient) -> None:
+        """The native Stop button."""
+        stopped = parse_stop(body)
+        if isinstance(stopped, Malformed):
+            log.warning("a stop without %s was left alone", stopped.reason)
+            return
+        try:
+            await self._stop(stopped, client)
+        except StoreError as error:
+            ts = str(body.get("event_id", ""))
+            self._bulletins.not_recorded(client, stopped.place, stopped.user, ts, error)
+            raise
+
+    async def _stop(self, stopped: Stopped, client: AsyncWebClient, said_at: Place | None = None) -> None:
+        """Stop the job there. Who said it, and did not press a button that shows it, is told so at `said_at`."""
+        place, user = stopped.place, stopped.user
+        verdict = await self._desk.cancel(place.team, None, place, user=user)
+        if verdict == "cancelling":
+            if said_at:
+                self._background.start(tell(client, said_at, user, note(notices.STOPPING)), "confirm a stop")
+        elif verdict == "not_yours":
+            self._background.start(tell(client, said_at or place, user, note(notices.NOT_YOURS)), "refuse a stop")
+        else:
+            self._background.start(_idle(client, stopped), "end a session")
+            self._background.start(tell(client, said_at or place, user, note(notices.NOTHING_TO_STOP)), "answer a stop")
+
+    async def on_home(self, body: dict[str, Any], client: AsyncWebClient) -> None:
+        """Somebody opened the app's home: show their jobs, or suggest how to begin."""
+        event = body.get("event")
+        fields = event if isinstance(event, dict) else {}
+        user, channel, team = fields.get("user"), fields.get("channel"), body.get("team_id")
+        if not isinstance(user, str) or not isinstance(team, str):
+            log.warning("an app_home_opened without user or team was left alone")
+        elif fields.get("tab") != "messages":
+            self._background.start(self._show_home(client, team, user), "show the home")
+        elif isinstance(channel, str):
+            prompts = client.assistant_threads_setSuggestedPrompts(channel_id=channel, prompts=suggested_prompts())
+            self._background.start(prompts, "suggest prompts")
+
+    async def _show_home(self, client: AsyncWebClient, team: str, user: str) -> None:
+        await client.views_publish(user_id=user, view=app_home(await self._desk.jobs(team, user)))
+
+
+async def _idle(client: AsyncWebClient, stopped: Stopped) -> None:
+    """Slack shows the session as busy until it is told otherwise."""
+    await client.agents_sessions_setStatus(
+        channel_id=stopped.place.channel, thread_ts=stopped.place.thread_ts, status="active"
+    )

@@ -1,0 +1,331 @@
+"""What Slack sends, as values: pure functions from JSON to dataclasses.
+
+A payload that lacks what it must have is `Malformed`, one that is none of our
+business is `Ignored`. Neither is an exception, and neither carries its body.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.slack.text.outgoing_text import visible
+from handoff.contracts import Attachment, Place
+
+Json = Mapping[str, Any]
+
+CHANNEL_EVENTS = {
+    "channel": "message.channels",
+    "group": "message.groups",
+    "im": "message.im",
+    "mpim": "message.mpim",
+}
+"""The kinds of channel whose messages are read, and the event that brings them."""
+_SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
+"""Subtypes with which a person says something. All others report changes, joins and the like."""
+_MAX_FILES = 20
+_MAX_URL = 500
+_TOKEN = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
+METADATA_LIMIT = 2900
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A payload that cannot be read, and which field of it is at fault."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A payload that calls for nothing, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """What a person said. `text` is plain, without the bot's own name.
+
+    `mentioned`: it named the bot. `direct`: in a direct message. `in_thread`: a reply. `twin`: the
+    same message also comes as `app_mention`. `by_bot`: another bot said it, which is `user` then.
+    """
+
+    place: Place
+    ts: str
+    user: str
+    text: str
+    attachments: tuple[Attachment, ...]
+    mentioned: bool
+    direct: bool
+    in_thread: bool
+    twin: bool
+    by_bot: bool
+    dedupe: tuple[str, ...]
+
+    @property
+    def aside(self) -> Place:
+        """Where to tell its author something alone: a thread without replies does not show what one person is told."""
+        return self.place if self.in_thread else self.place.model_copy(update={"thread_ts": ""})
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A click on a button: where, who, and what the button carries."""
+
+    place: Place
+    message_ts: str
+    user: str
+    value: str
+    dedupe: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A slash command: its first word in lower case, and the rest."""
+
+    team: str
+    channel: str
+    user: str
+    word: str
+    rest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcut:
+    """A message that somebody wants a job from."""
+
+    place: Place
+    message_ts: str
+    user: str
+    trigger: str
+    author: str
+    text: str
+    attachments: tuple[Attachment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The native Stop button of a thread."""
+
+    place: Place
+    user: str
+
+
+def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
+    """A `message` or `app_mention` event."""
+    event = body.get("event")
+    if not isinstance(event, Mapping):
+        return Malformed("event")
+    is_mention_event = event.get("type") == "app_mention"
+    by_bot = bool(event.get("bot_id") or event.get("bot_profile"))
+    if event.get("user") == bot_user or (by_bot and not is_mention_event):
+        return Ignored("a bot")
+    if event.get("subtype") not in (_SPOKEN if not by_bot else {*_SPOKEN, "bot_message"}) or event.get("hidden"):
+        return Ignored(f"subtype {event.get('subtype')}")
+    user = event.get("user") or (event.get("bot_id") if by_bot else None)
+    fields = _texts({"team": _team(body), "channel": event.get("channel"), "user": user, "ts": event.get("ts")})
+    if isinstance(fields, Malformed):
+        return fields
+    kind = event.get("channel_type")
+    if not is_mention_event and kind not in CHANNEL_EVENTS:
+        return Ignored(f"channel_type {kind}")
+    raw = event.get("text") or ""
+    thread_ts = event.get("thread_ts") or fields["ts"]
+    if not isinstance(raw, str) or not isinstance(thread_ts, str):
+        return Malformed("text" if not isinstance(raw, str) else "thread_ts")
+    mentioned = is_mention_event or (bool(bot_user) and (f"<@{bot_user}>" in raw or f"<@{bot_user}|" in raw))
+    ids = [f"message:{fields['channel']}:{fields['ts']}"]
+    if isinstance(body.get("event_id"), str):
+        ids.append(f"event:{body['event_id']}")
+    return Incoming(
+        place=Place(team=fields["team"], channel=fields["channel"], thread_ts=thread_ts),
+        ts=fields["ts"],
+        user=fields["user"],
+        text=plain_text(raw, bot_user),
+        attachments=parse_files(event.get("files")),
+        mentioned=mentioned,
+        direct=kind == "im",
+        in_thread=thread_ts != fields["ts"],
+        twin=mentioned and not is_mention_event and kind != "im",
+        by_bot=by_bot,
+        dedupe=tuple(ids),
+    )
+
+
+def parse_stop(body: Json) -> Stopped | Malformed:
+    """An `agent_session_stopped` event."""
+    event = body.get("event")
+    if not isinstance(event, Mapping):
+        return Malformed("event")
+    fields = _texts({"team": _team(body), **{name: event.get(name) for name in ("channel", "user", "thread_ts")}})
+    if isinstance(fields, Malformed):
+        return fields
+    place = Place(team=fields["team"], channel=fields["channel"], thread_ts=fields["thread_ts"])
+    return Stopped(place, fields["user"])
+
+
+def parse_click(body: Json, action: Json) -> Click | Malformed:
+    """A `block_actions` payload and the one action of it."""
+    message, container = _mapping(body, "message"), _mapping(body, "container")
+    fields = _texts(
+        {
+            "team": _mapping(body, "team").get("id") or _mapping(body, "user").get("team_id"),
+            "channel": _mapping(body, "channel").get("id") or container.get("channel_id"),
+            "user": _mapping(body, "user").get("id"),
+            "message": message.get("ts") or container.get("message_ts"),
+            "value": action.get("value"),
+        }
+    )
+    if isinstance(fields, Malformed):
+        return fields
+    thread_ts = message.get("thread_ts") or container.get("thread_ts") or fields["message"]
+    ids = body.get("trigger_id") or f"{fields['message']}:{action.get('action_ts')}"
+    return Click(
+        place=Place(team=fields["team"], channel=fields["channel"], thread_ts=str(thread_ts)),
+        message_ts=fields["message"],
+        user=fields["user"],
+        value=fields["value"],
+        dedupe=(f"click:{ids}:{fields['user']}",),
+    )
+
+
+def parse_command(body: Json) -> Command | Malformed:
+    """A slash command's payload."""
+    fields = _texts({name: body.get(name) for name in ("team_id", "channel_id", "user_id")})
+    if isinstance(fields, Malformed):
+        return fields
+    text = body.get("text") or ""
+    if not isinstance(text, str):
+        return Malformed("text")
+    word, _, rest = visible(text).strip().partition(" ")
+    return Command(fields["team_id"], fields["channel_id"], fields["user_id"], word.lower(), rest.strip())
+
+
+def parse_shortcut(body: Json) -> Shortcut | Malformed:
+    """A message shortcut's payload."""
+    message = _mapping(body, "message")
+    fields = _texts(
+        {
+            "team": _mapping(body, "team").get("id") or _mapping(body, "user").get("team_id"),
+            "channel": _mapping(body, "channel").get("id"),
+            "user": _mapping(body, "user").get("id"),
+            "message": message.get("ts"),
+            "trigger_id": body.get("trigger_id"),
+        }
+    )
+    if isinstance(fields, Malformed):
+        return fields
+    thread_ts = message.get("thread_ts") or fields["message"]
+    return Shortcut(
+        place=Place(team=fields["team"], channel=fields["channel"], thread_ts=str(thread_ts)),
+        message_ts=fields["message"],
+        user=fields["user"],
+        trigger=fields["trigger_id"],
+        author=str(message.get("user") or ""),
+        text=plain_text(str(message.get("text") or ""), ""),
+        attachments=parse_files(message.get("files")),
+    )
+
+
+def pack(shortcut: Shortcut) -> str:
+    """What a modal must bring back of the message it was opened on; long text is cut to what Slack carries."""
+    files = [
+        [file.file_id, file.name[:80], file.media_type[:80], file.size, file.url if len(file.url) <= _MAX_URL else ""]
+        for file in shortcut.attachments[:8]
+    ]
+    fields = {
+        "team": shortcut.place.team,
+        "channel": shortcut.place.channel,
+        "thread_ts": shortcut.place.thread_ts,
+        "ts": shortcut.message_ts,
+        "author": shortcut.author,
+        "files": files,
+        "text": shortcut.text,
+    }
+    while len(packed := json.dumps(fields, ensure_ascii=False)) > METADATA_LIMIT:
+        if not fields["text"]:
+            fields["files"] = files = files[:-1]
+        fields["text"] = str(fields["text"])[: len(str(fields["text"])) * 3 // 4]
+    return packed
+
+
+def unpack(packed: str, user: str) -> Shortcut | Malformed:
+    """What `pack` packed."""
+    try:
+        fields = json.loads(packed)
+        files = tuple(
+            Attachment(file_id=file_id, name=name, media_type=media_type, size=size, url=url)
+            for file_id, name, media_type, size, url in fields["files"]
+        )
+        place = Place(team=fields["team"], channel=fields["channel"], thread_ts=fields["thread_ts"])
+        return Shortcut(place, str(fields["ts"]), user, "", str(fields["author"]), str(fields["text"]), files)
+    except (ValueError, KeyError, TypeError):
+        return Malformed("private_metadata")
+
+
+def parse_files(files: object) -> tuple[Attachment, ...]:
+    """The files of a message. One that is gone or hidden stays out; one kept outside Slack has no address."""
+    if not isinstance(files, list):
+        return ()
+    found = []
+    for file in files[:_MAX_FILES]:
+        if not isinstance(file, Mapping) or not isinstance(file.get("id"), str):
+            continue
+        if file.get("mode") in {"tombstone", "hidden_by_limit"}:
+            continue
+        size = file.get("size")
+        # A file kept elsewhere has an address elsewhere, which must never be asked with our token.
+        outside = file.get("is_external") or file.get("mode") == "external"
+        url = "" if outside else file.get("url_private_download") or file.get("url_private") or ""
+        found.append(
+            Attachment(
+                file_id=file["id"],
+                name=visible(str(file.get("name") or file.get("title") or file["id"]))[:200],
+                media_type=str(file.get("mimetype") or "application/octet-stream"),
+                size=size if isinstance(size, int) and size > 0 else 0,
+                url=str(url),
+            )
+        )
+    return tuple(found)
+
+
+def plain_text(text: str, bot_user: str) -> str:
+    """Slack's markup as plain words: names where it gives them, addresses in full, the bot's own name left out."""
+
+    def word(match: re.Match[str]) -> str:
+        target, label = match.group(1), match.group(2) or ""
+        if bot_user and target == f"@{bot_user}":
+            return " "
+        if target.startswith(("@", "#")):
+            return target[0] + label.lstrip("@#") if label else target
+        if target.startswith("!"):
+            return label or "@" + target[1:].partition("^")[0]
+        address = target.removeprefix("mailto:")
+        return f"{label} ({address})" if label and label not in address else address
+
+    plain = html.unescape(_TOKEN.sub(word, text))
+    lines = (" ".join(line.split(" ")).rstrip() for line in visible(plain).split("\n"))
+    return re.sub(r"[ \t]{2,}", " ", "\n".join(lines)).strip()
+
+
+def _team(body: Json) -> Any:
+    if body.get("team_id"):
+        return body["team_id"]
+    return _mapping(body, "event").get("team")
+
+
+def _mapping(body: Json, name: str) -> Json:
+    value = body.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _texts(fields: Mapping[str, Any]) -> dict[str, str] | Malformed:
+    """The fields as texts, or the first that is none."""
+    texts = {name: value for name, value in fields.items() if isinstance(value, str) and value}
+    missing = next((name for name in fields if name not in texts), "")
+    return Malformed(missing) if missing else texts

@@ -1,0 +1,81 @@
+"""What the listeners need of the rest of the bot: record what people did, and tell what jobs are at."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from bot.slack.views.status import JobLine
+from bot.store.interface import Entry
+from handoff.contracts import Place, Request
+from handoff.state import Job
+
+AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown"]
+"""`stale`: the question is answered or its request over. `not_yours`: only who asked may answer."""
+ReplyVerdict = Literal["taken", "ignored", "aside"]
+"""`aside`: ignored, and the thread's job is set aside."""
+CancelVerdict = Literal["cancelling", "nothing", "not_yours", "unknown"]
+"""`nothing`: the job is over. `unknown`: there is no such job, or none in that thread."""
+ReleaseVerdict = Literal["released", "not_aside", "not_admin", "unknown"]
+Denied = Literal["unknown", "not_yours", "newer", "unreadable"]
+"""`newer`: a newer release works on the job, and only that can tell. `unreadable`: its log is damaged."""
+
+
+class Desk(Protocol):
+    """Where listeners hand in. Everything that returns has been recorded; an exception means that it was not.
+
+    `dedupe` ids name what happened, so that a second delivery changes nothing
+    and is answered as the first was. Who may do what is decided here, not by
+    the listeners.
+    """
+
+    @property
+    def admins(self) -> frozenset[str]:
+        """Slack ids of the people who may do anything with any job."""
+
+    def clock(self) -> float:
+        """What time it is on the clock that all times of jobs are on."""
+
+    async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
+        """Record a request; False for a duplicate. `refusal`: why it will not be worked on, told in the thread."""
+
+    async def turns_away(self, place: Place, bot: str) -> bool:
+        """Whether another bot is to be told that it asks in vain: once an hour in a channel, lest the two talk on."""
+
+    async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
+        """Why a new request (its id is `ts`) cannot be paid for, and what to do; empty if they were told, else None."""
+
+    async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
+        """What is spent and left of each budget, a line each: that of the job only where one is named."""
+
+    async def reply(self, place: Place, *, user: str, text: str, dedupe: tuple[str, ...]) -> ReplyVerdict:
+        """A message in the thread: taken if it answers an open question of its author, else ignored.
+
+        What is ignored leaves no trace: the same dedupe ids may come again with `request`. What was
+        taken is taken again when it comes twice.
+        """
+
+    async def answer(
+        self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
+    ) -> AnswerVerdict:
+        """A click on an answer's button."""
+
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
+        """Stop a job, named by its id or by its place."""
+
+    async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
+        """Let a job that is set aside go on. Only admins may."""
+
+    async def trouble(self) -> str:
+        """Why no work is begun at the moment, in words for people, or empty."""
+
+    async def jobs(self, team: str, user: str) -> list[JobLine]:
+        """The jobs that a person asked for, newest first."""
+
+    async def job(self, team: str, job: str, user: str) -> Job | Denied:
+        """One job, if the person may see it."""
+
+    async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
+        """A job's log, if the person may see it."""
+
+    async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
+        """A thumb below an answer. False where the job is forgotten by now."""

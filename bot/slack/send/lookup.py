@@ -1,0 +1,147 @@
+"""Finds our own earlier messages in a thread: by their key, or by the file that they show.
+
+A look that failed is no look. Where Slack does not let us see the thread, a
+message is in doubt, and neither there nor absent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.send.web_calls import Doubt, Refused, WebCalls
+from handoff.contracts import Place
+
+log = logging.getLogger(__name__)
+
+EVENT_TYPE = "leadhand_post"
+LOOKS = (0.0, 1.0, 2.0, 4.0)
+"""Seconds before each look for a message in doubt: Slack's history may lag behind its posts, so long in all."""
+FURTHER_LOOKS = 10
+"""How many more are taken where the last one failed."""
+FURTHER_PAUSE = 10.0
+NOT_YET = "thread_not_found"
+"""Slack's word for a thread that is gone, or so new that a history which lags does not have it yet."""
+
+
+def _after(looks: Sequence[float], waited: float) -> list[float]:
+    """What is left of these waits for somebody who comes so many seconds late: one look at least."""
+    late = [at - waited for at in itertools.accumulate(looks) if at > waited]
+    return [0.0, *(at - before for before, at in itertools.pairwise([0.0, *late]))] if waited else list(looks)
+
+
+class InDoubt(Exception):
+    """Nobody can say whether a message is in the thread. The text is fit for people."""
+
+
+def metadata(place: Place, key: str) -> dict[str, Any]:
+    """What lets us recognise a message of ours."""
+    return {"event_type": EVENT_TYPE, "event_payload": {"key": key, "job": place.job_id}}
+
+
+def key_of(message: dict[str, Any]) -> str:
+    """The key that a message of ours carries, or nothing."""
+    carried = message.get("metadata") or {}
+    return str(carried.get("event_payload", {}).get("key", "")) if carried.get("event_type") == EVENT_TYPE else ""
+
+
+class Lookup:
+    """Looks into threads.
+
+    Args:
+        client: made by `make_client`.
+        calls: keep within the budget.
+        bot_user_id: tells our own messages from others'.
+        looks: seconds to wait before each look.
+    """
+
+    def __init__(
+        self, client: AsyncWebClient, calls: WebCalls, *, bot_user_id: str, looks: Sequence[float] = LOOKS
+    ) -> None:
+        self._client = client
+        self._calls = calls
+        self.looks = looks
+        self.bot_user_id = bot_user_id
+
+    async def message(self, place: Place, key: str, *, waited: float = 0.0) -> str:
+        """The id of the message that carries this key, or nothing after a patient look. Raises InDoubt.
+
+        `waited`: seconds since it could have been posted, for which nobody has to be patient any more.
+        """
+        return await self._first(place, lambda one: str(one["ts"]) if key_of(one) == key else "", waited)
+
+    async def file(self, place: Place, file_id: str, *, waited: float = 0.0) -> str:
+        """That id, if the file is shown in the thread; nothing after a look as patient as that of `message`."""
+
+        def shown(message: dict[str, Any]) -> str:
+            return file_id if any(file.get("id") == file_id for file in message.get("files") or ()) else ""
+
+        return await self._first(place, shown, waited)
+
+    async def settled(self, place: Place, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+        """The thread as soon as it shows `enough`, else as it is after a patient look. Raises Refused and Doubt."""
+        messages: list[dict[str, Any]] = []
+        for number, wait in enumerate(self.looks, 1):
+            await asyncio.sleep(wait)
+            try:
+                messages = await self.thread(place)
+            except Refused as error:
+                if error.code != NOT_YET or number == len(self.looks):
+                    raise
+            if enough(messages):
+                break
+        return messages
+
+    async def _first(self, place: Place, found_in: Callable[[dict[str, Any]], str], waited: float) -> str:
+        looks = _after(self.looks, waited)
+        for number, wait in enumerate(itertools.chain(looks, itertools.repeat(FURTHER_PAUSE, FURTHER_LOOKS)), 1):
+            await asyncio.sleep(wait)
+            try:
+                messages = await self.thread(place)
+            except Refused as error:
+                if error.code == NOT_YET and number < len(looks):
+                    continue
+                raise InDoubt(f"whether it was posted cannot be told: {error}") from error
+            except Doubt as doubt:
+                log.warning("job %s: a look into the thread failed: %s", place.job_id, doubt)
+                continue
+            for message in messages:
+                if message.get("user") == self.bot_user_id and (found := found_in(message)):
+                    return found
+            if number >= len(looks):
+                return ""
+        raise InDoubt("whether it was posted cannot be told: Slack does not answer")
+
+    async def unkeyed(self, place: Place) -> list[str]:
+        """Messages of ours that bear neither key nor file, as a stream does that was not ended; the newest first.
+
+        Raises Refused and Doubt.
+        """
+        ours = [message for message in await self.thread(place) if message.get("user") == self.bot_user_id]
+        bare = [message for message in ours if not message.get("metadata") and not message.get("files")]
+        return [str(message["ts"]) for message in reversed(bare)]
+
+    async def thread(self, place: Place) -> list[dict[str, Any]]:
+        """All messages of the thread, oldest first, metadata included. Raises Refused and Doubt, and gives no part."""
+        messages: list[dict[str, Any]] = []
+        cursor = ""
+        while True:
+            data = await self._replies(place, cursor)
+            messages += data.get("messages", [])
+            cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
+            if not cursor:
+                return messages
+
+    async def _replies(self, place: Place, cursor: str) -> dict[str, Any]:
+        return await self._calls.make(
+            "conversations.replies",
+            lambda: self._client.conversations_replies(
+                channel=place.channel, ts=place.thread_ts, include_all_metadata=True, limit=200, cursor=cursor or None
+            ),
+            again=True,
+        )

@@ -1,0 +1,268 @@
+"""Sends each message of a job once: the intent is recorded before the call, Slack's id after it.
+
+A message carries its key in Slack's message metadata. Where a call was left
+in doubt, by a lost reply or by an owner that died, the thread is searched for
+the key before anything is sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.slack.client import CALL_SECONDS
+from bot.slack.send.budget import Budget
+from bot.slack.send.lookup import LOOKS, NOT_YET, InDoubt, Lookup, metadata
+from bot.slack.send.web_calls import Allowed, Doubt, Gone, Refused, WebCalls
+from bot.slack.views.outgoing import Outgoing
+from bot.store.interface import Claim, Intent, Store
+from handoff.contracts import Place
+
+log = logging.getLogger(__name__)
+
+SENDS = 3
+FRESH = 2.0
+"""Seconds for which an intent speaks for our right to send: after a longer wait (for Slack's limits, or as a frozen
+process) the store is asked again."""
+TOO_MUCH = frozenset({"msg_too_long", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
+"""Slack's words for blocks that it does not take; what is simpler may still go through."""
+SIMPLE = frozenset({"markdown", "section", "context", "header", "divider", "actions"})
+"""Blocks that every workspace knows. Newer ones, such as the thumbs, may be missing in some."""
+NO_STREAM = frozenset({"message_not_found", "message_not_in_streaming_state", "message_not_owned_by_app"})
+"""Slack's words for a message that is not being streamed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Where a message is now: its Slack id, or (with an empty id) why it can never be there.
+
+    `adopted`: it was there before, as somebody drew it then.
+    """
+
+    ts: str
+    fault: str = ""
+    adopted: bool = False
+
+
+class Outbox:
+    """The way out for everything that people must see once.
+
+    Args:
+        client: made by `make_client`, without retries of its own.
+        store: records intents and ids.
+        budget: keeps within Slack's limits.
+        bot_user_id: tells our own messages from others'.
+        looks: seconds to wait before each look for a message in doubt.
+    """
+
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        store: Store,
+        budget: Budget,
+        *,
+        bot_user_id: str,
+        looks: Sequence[float] = LOOKS,
+    ) -> None:
+        self.client = client
+        self.calls = WebCalls(budget)
+        self.store = store
+        self.lookup = Lookup(client, self.calls, bot_user_id=bot_user_id, looks=looks)
+
+    async def post(self, claim: Claim, place: Place, key: str, message: Outgoing, *, streamed: bool = False) -> Sent:
+        """Put a message into the thread, once. Raises Gone if the job is no longer ours.
+
+        `streamed`: an earlier owner may have begun it as a stream. What is left of that is taken away.
+        """
+        since = time.time()
+        intent = await self.begin(claim, key)
+        if intent.ts:
+            return Sent(intent.ts, adopted=True)
+        try:
+            if not intent.first:
+                if found := await self.earlier(place, key, intent):
+                    await self.done(claim, key, found)
+                    return Sent(found, adopted=True)
+                if streamed:
+                    await self.sweep(place, intent.draft_ts, allowed=self.holder(claim))
+            ts = await self.send(claim, place, key, message, since=since)
+        except (Refused, InDoubt) as error:
+            return Sent("", str(error))
+        return await self.done(claim, key, ts)
+
+    async def begin(self, claim: Claim, key: str) -> Intent:
+        """Record that a message is about to be sent. Raises Gone."""
+        intent = await self.store.outbox_begin(claim, key, f"{claim.owner}:{claim.epoch}:{key}")
+        if intent is None:
+            raise Gone(key)
+        return intent
+
+    async def draft(self, claim: Claim, key: str, draft: str) -> None:
+        """Record the id of what was begun and is not finished. Raises Gone."""
+        if not await self.store.outbox_draft(claim, key, draft):
+            raise Gone(key)
+
+    async def done(self, claim: Claim, key: str, ts: str) -> Sent:
+        """Record where the message is. Raises Gone."""
+        if not await self.store.outbox_done(claim, key, ts):
+            raise Gone(key)
+        return Sent(ts)
+
+    def holder(self, claim: Claim) -> Allowed:
+        """Asks the store, each time, whether this claim still has its job. For what is rare, or comes late."""
+
+        async def holds() -> bool:
+            head = await self.store.head(claim.key)
+            return head is not None and head.owner == claim.owner
+
+        return holds
+
+    async def still_ours(self, claim: Claim, key: str, since: float) -> None:
+        """Ask the store again if it told us too long ago (`since`: seconds since the epoch). Raises Gone."""
+        if abs(time.time() - since) > FRESH:
+            await self.begin(claim, key)
+
+    async def send(self, claim: Claim, place: Place, key: str, message: Outgoing, *, since: float) -> str:
+        """Post, and after each doubt look before posting again. Gives the id. Raises Refused, InDoubt and Gone.
+
+        `since`: when the store last said that the job is ours, in seconds since the epoch.
+        """
+        for _ in range(SENDS):
+            try:
+                return await self._post_once(claim, place, key, message, since)
+            except Doubt as doubt:
+                log.warning("job %s: %s; looking for %s", place.job_id, doubt, key)
+                if found := await self.find(place, key):
+                    return found
+            except Refused as error:
+                if error.code not in TOO_MUCH or not message.blocks:
+                    raise
+                log.warning("job %s: %s; it goes out in a simpler form", place.job_id, error)
+                message = _simpler(message)
+        raise Refused("no_answer", "the message was not seen in the thread after three tries")
+
+    async def _post_once(self, claim: Claim, place: Place, key: str, message: Outgoing, since: float) -> str:
+        async def post() -> AsyncSlackResponse:
+            await self.still_ours(claim, key, since)
+            return await self.client.chat_postMessage(
+                channel=place.channel,
+                thread_ts=place.thread_ts,
+                text=message.text,
+                blocks=list(message.blocks) or None,
+                metadata=metadata(place, key),
+                unfurl_links=False,
+                unfurl_media=False,
+            )
+
+        data = await self.calls.make("chat.postMessage", post, channel=place.channel, priority=message.priority)
+        return str(data["ts"])
+
+    async def update(self, place: Place, ts: str, message: Outgoing, *, allowed: Allowed | None) -> bool:
+        """Edit a message in place; drawing the same twice does no harm. False if Slack refuses for good.
+
+        Raises Gone where it is not `allowed` any more.
+        """
+        try:
+            await self.calls.make(
+                "chat.update",
+                lambda: self.client.chat_update(
+                    channel=place.channel, ts=ts, text=message.text, blocks=list(message.blocks)
+                ),
+                channel=place.channel,
+                priority=message.priority,
+                again=True,
+                allowed=allowed,
+            )
+        except (Refused, Doubt) as error:
+            log.warning("job %s: the card was not edited: %s", place.job_id, error)
+            return False
+        return True
+
+    async def earlier(self, place: Place, key: str, intent: Intent) -> str:
+        """The id of the message that an earlier owner may have posted, or nothing. Raises InDoubt."""
+        return await self.find(place, key, waited=await self.wait_out(intent))
+
+    async def wait_out(self, intent: Intent) -> float:
+        """Wait until no call of an earlier owner can be under way any more. Gives the seconds since that was so."""
+        over = await self.store.now() - intent.began - CALL_SECONDS
+        await asyncio.sleep(max(0.0, -over))
+        return max(0.0, over)
+
+    async def find(self, place: Place, key: str, *, waited: float = 0.0) -> str:
+        """The id of the message that carries this key, or nothing. As patient, and in doubt, as `Lookup.message`."""
+        found = await self.lookup.message(place, key, waited=waited)
+        if found:
+            log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
+        return found
+
+    async def sweep(
+        self, place: Place, draft: str = "", *, waits: Sequence[float] = (0.0,), allowed: Allowed | None
+    ) -> None:
+        """Take away the stream that an earlier owner, or a call in doubt, began and left unended.
+
+        It is the recorded `draft`, or else a message of ours without a key that Slack lets us end: there is one
+        answer at a time in a thread, and nothing else of ours is streamed. Other messages are left alone.
+        `waits` are the seconds before each look for it. Raises Gone where it is not `allowed` any more.
+        """
+        if draft:
+            await self.delete(place, draft, allowed=allowed)
+            return
+        unanswered: set[str] = set()
+        for number, wait in enumerate(waits, 1):
+            await asyncio.sleep(wait)
+            try:
+                for ts in await self.lookup.unkeyed(place):
+                    if await self._ended_now(place, ts, allowed, unanswered):
+                        await self.delete(place, ts, allowed=allowed)
+                        return
+            except (Refused, Doubt) as error:
+                if number == len(waits) or getattr(error, "code", NOT_YET) != NOT_YET:
+                    log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
+                    return
+
+    async def _ended_now(self, place: Place, ts: str, allowed: Allowed | None, unanswered: set[str]) -> bool:
+        """End a stream. False where the message was none, or none any more. Raises Refused, Doubt and Gone.
+
+        `unanswered` are messages that a call may have ended without our hearing of it; this one may be added.
+        """
+        for _ in range(SENDS):
+            try:
+                await self.calls.make(
+                    "chat.stopStream",
+                    lambda: self.client.chat_stopStream(channel=place.channel, ts=ts),
+                    allowed=allowed,
+                )
+            except Doubt:
+                unanswered.add(ts)
+            except Refused as error:
+                if error.code in NO_STREAM:
+                    return ts in unanswered  # then it was the call before, whose answer was lost, that ended it
+                raise
+            else:
+                return True
+        raise Doubt("chat.stopStream: no answer")
+
+    async def delete(self, place: Place, ts: str, *, allowed: Allowed | None) -> None:
+        """Take a half-written message out of the thread. Raises Gone where it is not `allowed` any more."""
+        try:
+            await self.calls.make(
+                "chat.delete",
+                lambda: self.client.chat_delete(channel=place.channel, ts=ts),
+                again=True,
+                allowed=allowed,
+            )
+        except (Refused, Doubt) as error:
+            if not isinstance(error, Refused) or error.code != "message_not_found":
+                log.warning("job %s: the unfinished message %s stays: %s", place.job_id, ts, error)
+
+
+def _simpler(message: Outgoing) -> Outgoing:
+    """The message without what not every workspace knows; where it has nothing of that, its text alone."""
+    kept = tuple(block for block in message.blocks if block["type"] in SIMPLE)
+    return replace(message, blocks=kept if len(kept) < len(message.blocks) else ())

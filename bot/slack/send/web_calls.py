@@ -1,0 +1,137 @@
+"""Calls to the Web API: within the budget, every outcome sorted into done, refused for good, or in doubt."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.slack.send.budget import Budget, Priority
+
+log = logging.getLogger(__name__)
+
+Allowed = Callable[[], Awaitable[bool]]
+"""Asked before a call that shows something for a job: whether it is still ours to show."""
+
+TRIES = 5
+WAITS = (0.5, 1.0, 2.0, 4.0)
+LONGEST_RETRY_AFTER = 120.0
+
+REFUSED: Mapping[str, str] = {
+    "channel_not_found": "I am no longer in that channel",
+    "not_in_channel": "I am no longer in that channel",
+    "is_archived": "the channel is archived",
+    "thread_not_found": "the thread was deleted",
+    "restricted_action": "posting is restricted in that channel",
+    "account_inactive": "the app was uninstalled",
+    "invalid_auth": "Slack no longer accepts my token",
+    "token_revoked": "Slack no longer accepts my token",
+    "missing_scope": "the app lacks a scope; `leadhand check` names it",
+}
+"""Slack's errors that no second try will change, in words for people."""
+
+
+class Doubt(Exception):
+    """A call went out and no answer came: it may or may not have been carried out."""
+
+
+class Refused(Exception):
+    """Slack said no, and would say so again. `code` is Slack's own word."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        super().__init__(REFUSED.get(code, f"Slack answered {code}") + (f" ({detail})" if detail else ""))
+        self.code = code
+
+
+class Gone(Exception):
+    """The job is in another instance's hands: nothing more may be sent for it."""
+
+
+class WebCalls:
+    """Makes calls on the shared budget.
+
+    `seen` is told of each call, by its method, how it ended: ok, limited (a 429), failed (a 5xx or no answer; it may
+    be made again) or refused.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.seen: Callable[[str, str], None] = _unseen
+
+    async def make(
+        self,
+        method: str,
+        send: Callable[[], Awaitable[AsyncSlackResponse]],
+        *,
+        channel: str = "",
+        priority: Priority = "answer",
+        again: bool = False,
+        allowed: Allowed | None = None,
+    ) -> dict[str, Any]:
+        """Call, waiting out 429s (which do nothing), and give the answer.
+
+        Args:
+            method: Slack's name of the method, for the budget.
+            send: makes the call.
+            channel: where it goes, for limits that count by channel.
+            priority: who goes first when the budget is short.
+            again: whether the call may be repeated without harm.
+            allowed: asked before every try, once its turn has come: much can happen while it waits.
+
+        Raises:
+            Refused: Slack said no for good.
+            Doubt: no answer came, and it may not be repeated, or was repeated too often.
+            Gone: It is not allowed any more; this try was left out.
+        """
+        for attempt in range(TRIES):
+            await self.budget.take(method, channel, priority)
+            if allowed is not None and not await allowed():
+                raise Gone(f"{method}: the job is in other hands")
+            try:
+                response = await send()
+            except SlackApiError as error:
+                wait = self._wait_after(error, method, channel, again=again)
+            except (OSError, TimeoutError, aiohttp.ClientError, ValueError) as error:
+                self.seen(method, "failed")
+                if not again:
+                    raise Doubt(f"{method}: {type(error).__name__}") from error
+                wait = WAITS[min(attempt, len(WAITS) - 1)]
+            else:
+                self.seen(method, "ok")
+                return response.data if isinstance(response.data, dict) else {}
+            log.info("%s: tried again in %.1f s", method, wait)
+            await asyncio.sleep(wait)
+        raise Doubt(f"{method}: no answer after {TRIES} tries")
+
+    def _wait_after(self, error: SlackApiError, method: str, channel: str, *, again: bool) -> float:
+        """Seconds to wait before the next try. Raises Refused or Doubt where there is none."""
+        response = error.response
+        if not isinstance(response, AsyncSlackResponse):  # something on the way answered, and not with JSON
+            self.seen(method, "failed")
+            if not again:
+                raise Doubt(f"{method}: an answer that cannot be read") from error
+            return WAITS[0]
+        data = response.data if isinstance(response.data, dict) else {}
+        code = str(data.get("error", ""))
+        if response.status_code == 429 or code == "ratelimited":
+            wait = min(float(response.headers.get("Retry-After", 1)), LONGEST_RETRY_AFTER)
+            self.budget.hold(method, channel, wait)
+            self.seen(method, "limited")
+            return wait
+        if response.status_code >= 500 or code in {"internal_error", "fatal_error", "service_unavailable"}:
+            self.seen(method, "failed")
+            if not again:
+                raise Doubt(f"{method}: HTTP {response.status_code} {code}") from error
+            return WAITS[0]
+        self.seen(method, "refused")
+        detail = "; ".join((data.get("response_metadata") or {}).get("messages", [])[:3])
+        raise Refused(code or f"HTTP {response.status_code}", detail) from error
+
+
+def _unseen(method: str, outcome: str) -> None:
+    """Nobody counts."""

@@ -1,0 +1,100 @@
+"""Words for one person: seen by nobody else, kept by nobody. And the reaction that says: recorded."""
+
+from __future__ import annotations
+
+import logging
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.send.budget import Budget
+from bot.slack.send.web_calls import Refused, WebCalls
+from bot.slack.views.outgoing import Outgoing, section
+from handoff.contracts import Place
+
+log = logging.getLogger(__name__)
+
+_NOT_THERE = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel", "is_archived"})
+
+RECEIVED = "eyes"
+"""The reaction that says: recorded."""
+
+STALE = "That question is closed: it was answered, or its request is over."
+NOT_YOURS = "Only a person who asked for something in this job, or an admin, may do that."
+NOT_ASKED = "Only the person who was asked may answer that."
+UNKNOWN = "I do not know that job. Finished ones are forgotten after a while; `/leadhand status` lists yours."
+THANKS = "Thank you, that is recorded with the job."
+FORGOTTEN = "Thank you. The job is forgotten by now, so that was not recorded."
+NOT_IN = "I am not in this conversation, so I could not answer in it. Invite me (`/invite`), then press Start again."
+WORDS_ONLY = (
+    "I took your words as the answer, and not the file: work under way gets no new files. "
+    "Mention me with the file once this is done."
+)
+PEOPLE_ONLY = (
+    "I take requests from people only, so that two bots never keep each other busy. Mention me yourself and I begin."
+)
+NEWER = "A newer release of me works on that job, and goes on with it when it runs; this one cannot read it."
+UNREADABLE = "The record of that job is damaged, so I cannot read it. Whoever runs me finds what is wrong in the log."
+OLD_BUTTON = "That button no longer does anything. Mention me again if you need something."
+NOTHING_TO_STOP = "There is nothing to stop: no request of this thread is under way."
+STOPPING = "Stopping. A report of what was done follows in the thread."
+
+SET_ASIDE = (
+    "I noted that, but the job of this thread is set aside: nothing goes on here until an admin releases it, or it is "
+    "stopped (`/leadhand cancel`). To have it done now, ask in a new thread."
+)
+NO_ADMINS = "Only an admin may do that, and none is named. Whoever runs me names them in LEADHAND_ADMINS."
+NOT_ASIDE = "That job is not set aside: there is nothing to release."
+AWAY = (
+    "My store cannot be reached, so I could not record that. Slack delivers it to me again within the next minutes, "
+    "and I go on then: once I react with :eyes:, I have it."
+)
+NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again in a minute."
+
+
+def note(text: str) -> Outgoing:
+    """A sentence of our own as a message."""
+    return Outgoing(text=text, blocks=(section(text),))
+
+
+async def received(client: AsyncWebClient, channel: str, ts: str) -> None:
+    """React to a message that was recorded, so that all can see it was."""
+    try:
+        await _calls().make(
+            "reactions.add",
+            lambda: client.reactions_add(channel=channel, timestamp=ts, name=RECEIVED),
+            again=True,
+        )
+    except Refused as error:
+        if error.code != "already_reacted":
+            raise
+
+
+async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoing) -> None:
+    """Show a message to one person in the thread, or in direct messages where the bot is not in the channel."""
+    calls, thread_ts, blocks = _calls(), place.thread_ts or None, list(message.blocks)
+    try:
+        await calls.make(
+            "chat.postEphemeral",
+            lambda: client.chat_postEphemeral(
+                channel=place.channel, user=user, thread_ts=thread_ts, text=message.text, blocks=blocks
+            ),
+        )
+    except Refused as error:
+        if error.code not in _NOT_THERE:
+            raise
+        direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
+        await calls.make(
+            "chat.postMessage",
+            lambda: client.chat_postMessage(
+                channel=direct["channel"]["id"],
+                text=message.text,
+                blocks=blocks,
+                unfurl_links=False,
+                unfurl_media=False,
+            ),
+        )
+
+
+def _calls() -> WebCalls:
+    """What people did is answered at once, whatever else waits its turn; only what Slack puts off waits."""
+    return WebCalls(Budget(unlimited=True))

@@ -1,0 +1,55 @@
+"""Questions that nobody has to answer any more: how they look then, and the ones that still show their buttons."""
+
+from __future__ import annotations
+
+import logging
+
+from bot.slack.send.lookup import key_of
+from bot.slack.send.outbox import Outbox
+from bot.slack.send.web_calls import Allowed, Doubt, Refused
+from bot.slack.views.outgoing import Outgoing
+from bot.slack.views.question import question_answered, question_dropped
+from handoff import post_keys
+from handoff.state import Ask, Job, Work
+from handoff.summary_rows import title_of
+
+log = logging.getLogger(__name__)
+
+
+def closed_question(ask: Ask, work: Work, number: int) -> Outgoing | None:
+    """How a question (counted from 1) looks once it is closed, or None while it is open."""
+    title = title_of(ask, work)
+    decision = next((one for one in work.answered if one.question.number == number), None)
+    if decision is not None:
+        return question_answered(title, decision)
+    asked_last = work.question
+    if ask.failure is not None and asked_last is not None and asked_last.number == number:
+        return question_dropped(title, asked_last)
+    return None
+
+
+async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) -> None:
+    """Take the buttons off closed questions where the job's last owner died before it did.
+
+    They are told by their keys: a question may have been answered before the log knew that it was posted.
+    Raises Gone where it is not `allowed` any more.
+    """
+    closed = {
+        post_keys.question(ask.id, work.subtask.id, number): message
+        for ask in job.asks
+        for work in ask.work.values()
+        for number in range(1, work.questions + work.doubts + 1)
+        if (message := closed_question(ask, work, number)) is not None
+    }
+    if not closed:
+        return
+    try:
+        thread = await outbox.lookup.settled(job.place, lambda shown: closed.keys() <= {key_of(one) for one in shown})
+    except (Refused, Doubt) as error:
+        log.warning("job %s: closed questions may still have their buttons: %s", job.id, error)
+        return
+    for shown in thread:
+        key = key_of(shown)
+        ours = shown.get("user") == outbox.lookup.bot_user_id and key in closed
+        if ours and any(block.get("type") == "actions" for block in shown.get("blocks") or ()):
+            await outbox.update(job.place, str(shown["ts"]), closed[key], allowed=allowed)

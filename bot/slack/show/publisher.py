@@ -1,0 +1,188 @@
+"""Publishes what specialists made: files in the thread, and canvases with their link. Each once, as the outbox says.
+
+What is recorded before anybody can see it: the id of an uploaded file, and
+that of a canvas. A new owner goes on with that id, and never takes another
+file of the same name for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.slack.send.lookup import InDoubt
+from bot.slack.send.outbox import SENDS, Outbox, Sent
+from bot.slack.send.web_calls import Doubt, Refused
+from bot.slack.text.outgoing_text import clean, clean_markdown, plain
+from bot.slack.views.outgoing import Outgoing
+from bot.store.interface import Claim
+from handoff.contracts import Artifact, Place
+
+log = logging.getLogger(__name__)
+
+ABOUT = 1000
+"""Characters of what screen readers are told of a picture."""
+
+
+class Publisher:
+    """Puts artifacts into threads, through an outbox."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._client = outbox.client
+        self._calls = outbox.calls
+
+    async def file(self, claim: Claim, place: Place, key: str, artifact: Artifact, data: bytes) -> Sent:
+        """Put a file into the thread, once. `Sent.ts` is the file's id. Raises Gone."""
+        since = time.time()
+        intent = await self._outbox.begin(claim, key)
+        if intent.ts:
+            return Sent(intent.ts, adopted=True)
+        try:
+            if intent.draft_ts and not intent.first:
+                waited = await self._outbox.wait_out(intent)
+                shown = await self._go_on(claim, place, key, artifact, intent.draft_ts, since, waited)
+            else:
+                shown = ""  # nothing of it can be seen: the id is recorded before the file is shown
+            if not shown:
+                shown = await self._upload(artifact, data)
+                await self._outbox.draft(claim, key, shown)
+                await self._show(claim, place, key, artifact, shown, time.time())
+        except (Refused, Doubt, InDoubt) as error:
+            return Sent("", f"{artifact.name}: {error}")
+        return await self._outbox.done(claim, key, shown)
+
+    async def _go_on(
+        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float, waited: float
+    ) -> str:
+        """Show the file that an earlier owner uploaded, unless it did. Nothing: it must be uploaded again."""
+        if await self._outbox.lookup.file(place, file_id, waited=waited):
+            log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
+            return file_id
+        try:
+            await self._show(claim, place, key, artifact, file_id, since)
+        except Refused as error:
+            log.info("job %s: %s is uploaded again: %s", place.job_id, key, error)
+            return ""
+        return file_id
+
+    async def _upload(self, artifact: Artifact, data: bytes) -> str:
+        """Slack's first two steps, which show nothing yet. Gives the file's id."""
+        begun = await self._calls.make(
+            "files.getUploadURLExternal",
+            lambda: self._client.files_getUploadURLExternal(
+                filename=plain(artifact.name), length=len(data), alt_txt=plain(artifact.about, ABOUT) or None
+            ),
+            priority="file",
+            again=True,
+        )
+        await self._calls.make("upload", lambda: self._put(str(begun["upload_url"]), data), priority="file", again=True)
+        return str(begun["file_id"])
+
+    async def _put(self, url: str, data: bytes) -> Any:
+        session = self._client.session
+        if session is None:
+            raise RuntimeError("the client was made without a session")
+        async with session.post(url, data=data) as response:
+            response.raise_for_status()
+        return _Uploaded()
+
+    async def _show(self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float) -> None:
+        """Slack's third step. After a doubt the thread is looked at first. Raises Refused, InDoubt and Gone."""
+        for _ in range(SENDS):
+            try:
+                await self._show_once(claim, place, key, artifact, file_id, since)
+            except Doubt as doubt:
+                log.warning("job %s: %s; looking for %s", place.job_id, doubt, key)
+                if not await self._outbox.lookup.file(place, file_id):
+                    continue
+            return
+        raise Refused("no_answer", "the file was not seen in the thread after three tries")
+
+    async def _show_once(
+        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float
+    ) -> None:
+        async def complete() -> AsyncSlackResponse:
+            await self._outbox.still_ours(claim, key, since)
+            return await self._client.files_completeUploadExternal(
+                files=[{"id": file_id, "title": plain(artifact.about or artifact.name)}],
+                channel_id=place.channel,
+                thread_ts=place.thread_ts,
+            )
+
+        await self._calls.make("files.completeUploadExternal", complete, priority="file")
+
+    async def canvas(self, claim: Claim, place: Place, key: str, artifact: Artifact, markdown: str) -> Sent:
+        """Make a canvas of Markdown and post its link. A canvas whose link was never posted is seen by nobody.
+
+        Raises Gone.
+        """
+        since = time.time()
+        intent = await self._outbox.begin(claim, key)
+        if intent.ts:
+            return Sent(intent.ts, adopted=True)
+        direct = place.channel.startswith("D")
+        canvas = intent.draft_ts
+        try:
+            posted = "" if intent.first else await self._outbox.earlier(place, key, intent)
+            if not canvas and not posted:
+                canvas = await self._make_canvas(artifact, markdown)
+                await self._outbox.draft(claim, key, canvas)
+            if not posted:
+                if not direct:
+                    await self._let_read(canvas, channel_ids=[place.channel])
+                posted = await self._post_link(claim, place, key, artifact, canvas, since)
+        except (Refused, Doubt, InDoubt) as error:
+            return Sent("", f"{artifact.name}: {error}")
+        # In a direct message access goes to its people, and Slack takes that only once the link was sent to them.
+        if direct and canvas and (fault := await self._let_people_read(place, canvas)):
+            return Sent("", f"{artifact.name}: its canvas is there, but cannot be opened: {fault}")
+        return await self._outbox.done(claim, key, posted)
+
+    async def _make_canvas(self, artifact: Artifact, markdown: str) -> str:
+        made = await self._calls.make(
+            "canvases.create",
+            lambda: self._client.canvases_create(
+                title=plain(artifact.about or artifact.name),
+                document_content={"type": "markdown", "markdown": clean_markdown(markdown)},
+            ),
+            priority="file",
+        )
+        return str(made["canvas_id"])
+
+    async def _post_link(
+        self, claim: Claim, place: Place, key: str, artifact: Artifact, canvas: str, since: float
+    ) -> str:
+        shown = await self._calls.make("files.info", lambda: self._client.files_info(file=canvas), again=True)
+        link = str(shown["file"]["permalink"])
+        title = clean(artifact.about or artifact.name).replace("|", "/")
+        return await self._outbox.send(claim, place, key, Outgoing(f"Canvas: <{link}|{title}>", ()), since=since)
+
+    async def _let_people_read(self, place: Place, canvas: str) -> str:
+        """Let the people of a direct message open a canvas; says why not."""
+        try:
+            thread = await self._outbox.lookup.thread(place)
+            people = {str(message["user"]) for message in thread if message.get("user")}
+            await self._let_read(canvas, user_ids=sorted(people - {self._outbox.lookup.bot_user_id}))
+        except (Refused, Doubt) as error:
+            return str(error)
+        return ""
+
+    async def _let_read(self, canvas: str, **whom: list[str]) -> None:
+        await self._calls.make(
+            "canvases.access.set",
+            lambda: self._client.canvases_access_set(canvas_id=canvas, access_level="read", **whom),
+            priority="file",
+            again=True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Uploaded:
+    """The answer of the upload address, which is no Web API method and has no JSON."""
+
+    data: None = None

@@ -1,0 +1,191 @@
+"""An answer that people can read while it is written, on Slack's streaming methods.
+
+Streaming is an extra: whatever goes wrong with it, the answer is then posted
+whole, and the half-written message goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.slack.send.lookup import InDoubt, metadata
+from bot.slack.send.outbox import Outbox, Sent
+from bot.slack.send.web_calls import Allowed, Doubt, Gone, Refused
+from bot.slack.text.outgoing_text import StreamCleaner
+from bot.slack.views.outgoing import Outgoing
+from bot.store.interface import Claim, StoreError
+from handoff.contracts import Place
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 0.4
+"""Seconds before a stream is begun, and between two pieces: an answer that is quicker is simply posted."""
+LONGEST = 11_000
+"""Characters of a streamed answer; a longer one is posted in parts instead."""
+
+
+class AnswerStream:
+    """One answer on its way. `write` never waits for Slack. Nothing is sent that is not `allowed` any more."""
+
+    def __init__(self, outbox: Outbox, claim: Claim, place: Place, key: str, *, reader: str, allowed: Allowed) -> None:
+        self._outbox = outbox
+        self._allowed = allowed
+        self._claim = claim
+        self._place = place
+        self._key = key
+        self._reader = reader
+        self._cleaner = StreamCleaner()
+        self._buffer = ""
+        self._said = ""
+        self._length = 0
+        self._ts = ""
+        self._broken = False
+        self._closing = asyncio.Event()
+        self._pump: asyncio.Task[None] | None = None
+
+    async def write(self, text: str) -> None:
+        """Take the next piece of the model's text."""
+        self._said += text
+        self._buffer += self._cleaner.feed(text)
+        if self._pump is None and not self._broken:
+            self._pump = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        """Send what has gathered, every now and then, until cancelled or broken."""
+        try:
+            while not await self._closes_within(PATIENCE):
+                if self._buffer:
+                    await self._flush()
+        except (Refused, Doubt, Gone, StoreError) as error:
+            log.info("job %s: the answer is not streamed: %s", self._place.job_id, error)
+            self._broken = True
+        except Exception:
+            log.exception("job %s: streaming broke; the answer is posted whole", self._place.job_id)
+            self._broken = True
+
+    async def _closes_within(self, seconds: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
+        return self._closing.is_set()
+
+    async def _flush(self) -> None:
+        piece, self._buffer = self._buffer, ""
+        self._length += len(piece)
+        if self._length > LONGEST:
+            raise Refused("msg_too_long", "the answer goes out in parts")
+        if self._ts:
+            await self._append(piece)
+        elif not self._outbox.calls.budget.room("chat.startStream", priority="stream"):
+            raise Refused("ratelimited", "no stream is left this minute")
+        else:
+            await self._start(piece)
+
+    async def _start(self, piece: str) -> None:
+        intent = await self._outbox.begin(self._claim, self._key)
+        if intent.ts or not intent.first:
+            raise Refused("already_begun", "an earlier owner began this answer")
+        since = time.time()
+
+        async def start() -> AsyncSlackResponse:
+            await self._outbox.still_ours(self._claim, self._key, since)
+            return await self._outbox.client.chat_startStream(
+                channel=self._place.channel,
+                thread_ts=self._place.thread_ts,
+                markdown_text=piece,
+                recipient_team_id=self._place.team,
+                recipient_user_id=self._reader,
+            )
+
+        try:
+            data = await self._outbox.calls.make("chat.startStream", start, priority="stream")
+        except Doubt:
+            # It may have begun, under an id that nobody knows: a message that would stay half-written.
+            await self._outbox.sweep(self._place, waits=self._outbox.lookup.looks, allowed=self._allowed)
+            raise
+        self._ts = str(data["ts"])
+        await self._outbox.draft(self._claim, self._key, self._ts)
+
+    async def _append(self, piece: str) -> None:
+        await self._outbox.calls.make(
+            "chat.appendStream",
+            lambda: self._outbox.client.chat_appendStream(
+                channel=self._place.channel, ts=self._ts, markdown_text=piece
+            ),
+            priority="stream",
+            allowed=self._allowed,
+        )
+
+    async def finish(self, answer: str, parts: Sequence[Outgoing], closing: Sequence[dict[str, Any]]) -> Sent | None:
+        """Close the stream under the text with `closing` blocks. None: it must be posted whole instead.
+
+        `answer` is the whole text: where it is not what was streamed and more (the model's reply was cut off, or
+        begun anew), the half-written message goes. Raises Gone if the job is no longer ours.
+        """
+        await self._settle()
+        if not self._ts:
+            return None
+        said = self._said.strip()
+        goes_on = answer.strip().startswith(said)
+        rest = (
+            self._buffer + self._cleaner.feed(answer.strip()[len(said) :] if goes_on else "") + self._cleaner.finish()
+        )
+        if not goes_on or self._broken or self._length + len(rest) > LONGEST or len(parts) > 1:
+            await self.abandon()
+            return None
+        try:
+            await self._stop(rest, closing)
+        except Refused as error:
+            log.info("job %s: the stream could not be closed: %s", self._place.job_id, error)
+            await self.abandon()
+            return None
+        except Doubt:
+            if not await self._ended_after_all():
+                await self.abandon()
+                return None
+        return await self._outbox.done(self._claim, self._key, self._ts)
+
+    async def _stop(self, rest: str, closing: Sequence[dict[str, Any]]) -> None:
+        await self._outbox.calls.make(
+            "chat.stopStream",
+            lambda: self._outbox.client.chat_stopStream(
+                channel=self._place.channel,
+                ts=self._ts,
+                markdown_text=rest or None,
+                blocks=list(closing),
+                metadata=metadata(self._place, self._key),
+            ),
+            allowed=self._allowed,
+        )
+
+    async def _ended_after_all(self) -> bool:
+        """Whether a stop that was left in doubt went through. Where that cannot be seen, the message is replaced."""
+        try:
+            return bool(await self._outbox.find(self._place, self._key))
+        except InDoubt:
+            return False
+
+    async def _settle(self) -> None:
+        """Let a piece that is on its way arrive, and send no more."""
+        self._closing.set()
+        if self._pump is not None:
+            await asyncio.gather(self._pump, return_exceptions=True)
+
+    async def abandon(self) -> None:
+        """Take the half-written message, if there is one, out of the thread. Raises Gone as `finish` does."""
+        await self._settle()
+        if self._ts:
+            ts, self._ts = self._ts, ""
+            await self._outbox.delete(self._place, ts, allowed=self._allowed)
+
+    def drop(self) -> None:
+        """Stop sending and leave the rest to whoever owns the job next."""
+        self._broken = True
+        self._closing.set()

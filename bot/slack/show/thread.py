@@ -1,0 +1,310 @@
+"""The job's side of its Slack thread: what each message key shows, the live card, the streamed answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.client import close_client
+from bot.slack.receive.attachments import download
+from bot.slack.receive.background import Background
+from bot.slack.send.outbox import Outbox, Sent
+from bot.slack.send.web_calls import Allowed, Doubt, Gone, Refused
+from bot.slack.show.card_painter import CardPainter
+from bot.slack.show.open_questions import close_open_questions, closed_question
+from bot.slack.show.publisher import Publisher
+from bot.slack.show.session import STATUS, set_status
+from bot.slack.show.stream import AnswerStream
+from bot.slack.views import answer_message as answer_view
+from bot.slack.views import ending
+from bot.slack.views.card import plan_card
+from bot.slack.views.outgoing import Outgoing
+from bot.slack.views.question import question, question_dropped
+from bot.store.interface import Claim, JobKey, Store
+from handoff import post_keys
+from handoff.contracts import Artifact
+from handoff.events import AttachmentsFetched
+from handoff.state import Ask, Job, Work
+from handoff.summary import QuarantineNotice
+
+log = logging.getLogger(__name__)
+
+LAST_EDITS = 10.0
+"""Seconds that a job which is let go of waits for what its thread is still to be told."""
+
+
+class Thread:
+    """Shows jobs in their threads. One serves all the jobs of an instance.
+
+    `allowed` is asked before every call that shows something, each try of it: what is not, is left out.
+    """
+
+    def __init__(self, client: AsyncWebClient, outbox: Outbox, store: Store, *, model_label: str) -> None:
+        self._client = client
+        self._outbox = outbox
+        self._publisher = Publisher(outbox)
+        self._store = store
+        self._model_label = model_label
+        self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
+        self._painters: dict[JobKey, CardPainter] = {}
+        self._statuses: dict[JobKey, tuple[Job, Ask, Allowed]] = {}
+        self._met: set[JobKey] = set()
+        """Jobs in hand that something was told of."""
+        self._background = Background()
+        self._edits: dict[JobKey, set[asyncio.Task[None]]] = {}
+
+    async def fetch(self, claim: Claim, ask: Ask) -> AttachmentsFetched:
+        """Bring the request's files into the store, side by side; what cannot be had is a named gap."""
+        calls = self._outbox.calls
+        fetched = await asyncio.gather(*(download(self._client, calls, file) for file in ask.request.attachments))
+        artifacts, faults = [], []
+        for found in fetched:
+            if isinstance(found, str):
+                faults.append(found)
+                continue
+            file, data = found
+            digest = await self._store.put_blob(claim.key, data)
+            kept = Artifact(id=digest, name=file.name, media_type=file.media_type, size=len(data), about="attached")
+            artifacts.append(kept)
+        return AttachmentsFetched(
+            at=self._store.clock(), request=ask.id, artifacts=tuple(artifacts), faults=tuple(faults)
+        )
+
+    async def post(self, claim: Claim, job: Job, ask: Ask, key: str, *, allowed: Allowed) -> Sent:
+        """Put the message of that key into the thread, once. Raises Gone if the job is no longer ours."""
+        place = job.place
+        if key == post_keys.card(ask.id):
+            sent = await self._outbox.post(claim, place, key, plan_card(job, ask, self._store.clock()))
+            if not sent.adopted:  # an earlier owner drew it, some time ago
+                self._painter(claim.key, allowed).drew(ask)
+            return sent
+        if key == post_keys.card_end(ask.id):
+            return await self._paint_the_end(job, ask, allowed)
+        if key == post_keys.answer(ask.id):
+            sent = await self._post_the_end(claim, job, ask)
+            if sent.fault:
+                await self._tell_alone(claim, job, ask, sent.fault, allowed)
+            return sent
+        for work in ask.work.values():
+            asked = work.question
+            if asked is not None and key == post_keys.question(ask.id, work.subtask.id, asked.number):
+                return await self._outbox.post(claim, place, key, question(job, ask, work))
+            for artifact in work.result.artifacts if work.result else ():
+                if key == post_keys.file(ask.id, artifact.id):
+                    return await self._post_file(claim, job, key, artifact)
+        return Sent("", "there is nothing to show any more")
+
+    async def _post_file(self, claim: Claim, job: Job, key: str, artifact: Artifact) -> Sent:
+        try:
+            data = await self._store.get_blob(claim.key, artifact.id)
+        except KeyError:
+            return Sent("", f"{artifact.name} is no longer kept")
+        if artifact.publish_as == "canvas":
+            return await self._publisher.canvas(claim, job.place, key, artifact, data.decode("utf-8", "replace"))
+        return await self._publisher.file(claim, job.place, key, artifact, data)
+
+    async def _post_the_end(self, claim: Claim, job: Job, ask: Ask) -> Sent:
+        key = post_keys.answer(ask.id)
+        stream = self._streams.pop((claim.key, ask.id), None)
+        if ask.answer is None:
+            if stream is not None:
+                await stream.abandon()
+            return await self._outbox.post(claim, job.place, key, self._ending(job, ask), streamed=True)
+        parts = answer_view.answer(job, ask, self._model_label)
+        if stream is not None:
+            sent = await stream.finish(ask.answer, parts, answer_view.answer_end(job, ask, self._model_label))
+            if sent is not None:
+                return sent
+        sent = Sent("")
+        for number, part in enumerate(parts):
+            last = number == len(parts) - 1
+            part_key = key if last else f"{key}:{number}"
+            sent = await self._outbox.post(claim, job.place, part_key, part, streamed=last)
+            if sent.fault:
+                break
+        return sent
+
+    async def _tell_alone(self, claim: Claim, job: Job, ask: Ask, fault: str, allowed: Allowed) -> None:
+        """The thread is out of reach: tell the requester in a direct message, once at most."""
+        key = f"{post_keys.answer(ask.id)}:alone"
+        end = self._ending(job, ask) if ask.answer is None else answer_view.answer(job, ask, self._model_label)[0]
+        calls, message = self._outbox.calls, ending.unreachable(job, fault, end)
+        if not (await self._outbox.begin(claim, key)).first:
+            return
+        try:
+            direct = await calls.make(
+                "conversations.open", lambda: self._client.conversations_open(users=ask.request.user), again=True
+            )
+            channel = direct["channel"]["id"]
+            told = await calls.make(
+                "chat.postMessage",
+                lambda: self._client.chat_postMessage(
+                    channel=channel,
+                    text=message.text,
+                    blocks=list(message.blocks),
+                    unfurl_links=False,
+                    unfurl_media=False,
+                ),
+                channel=channel,
+                allowed=allowed,
+            )
+        except (Refused, Doubt) as error:
+            log.warning("job %s: its requester could not be told: %s", job.id, error)
+        else:
+            await self._outbox.done(claim, key, str(told["ts"]))
+
+    def _ending(self, job: Job, ask: Ask) -> Outgoing:
+        if ask.refusal:
+            return ending.refused(ask.refusal)
+        return ending.cancelled(job, ask) if ask.cancelled_by else ending.failed(job, ask)
+
+    async def _paint_the_end(self, job: Job, ask: Ask, allowed: Allowed) -> Sent:
+        ts = ask.posted.get(post_keys.card(ask.id), "")
+        if not ts:
+            return Sent("", "there is no card")
+        painter = self._painters.pop(_key(job), None)
+        if painter is not None:
+            await painter.stop()
+        shown = await self._outbox.update(job.place, ts, plan_card(job, ask, self._store.clock()), allowed=allowed)
+        return Sent(ts if shown else "", "" if shown else "the card could not be edited")
+
+    async def begin_answer(self, claim: Claim, job: Job, ask: Ask, *, allowed: Allowed) -> AnswerStream:
+        """A stream for the answer that is about to be written."""
+        key, reader = post_keys.answer(ask.id), ask.request.user
+        stream = AnswerStream(self._outbox, claim, job.place, key, reader=reader, allowed=allowed)
+        self._streams[claim.key, ask.id] = stream
+        return stream
+
+    def changed(self, key: JobKey, before: Job, after: Job, *, allowed: Allowed) -> None:
+        """Redraw the card if a row of it changed, close answered questions, tell Slack the session's status.
+
+        After a takeover nobody knows what the last owner still told the thread: all of it is told again. Nor does
+        who goes on in the middle of the work know whether the questions answered by then were closed.
+        """
+        goes_on = key not in self._met
+        self._met.add(key)
+        ask = after.latest
+        old = before.ask(ask.id)
+        taken_over = after.takeovers > before.takeovers
+        released = before.aside is not None and after.aside is None
+        if old is None or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
+            self._show_status(after, ask, allowed)
+        if taken_over or (goes_on and old is not None and any(work.answered for work in old.work.values())):
+            self._edit(key, close_open_questions(self._outbox, after, allowed=allowed), "close questions anew")
+        if old is None or ask.refusal:
+            return
+        for name, work in ask.work.items():
+            then = old.work.get(name)
+            if then is None or then.question is None:
+                continue
+            if work.question is None or work.question.number != then.question.number:
+                self._close_question(after, ask, then, allowed)
+            elif old.failure is None and ask.failure is not None:
+                dropped = question_dropped(then.subtask.title, then.question)
+                self._redraw_question(after, ask, then, dropped, allowed)
+        ts = ask.posted.get(post_keys.card(ask.id), "")
+        if ts and ask.answer is None and ask.failure is None:  # after that, only the card's last edit is drawn
+            self._painter(key, allowed).show(after, ask, ts)
+
+    async def set_aside(self, claim: Claim, aside: QuarantineNotice) -> None:
+        """Tell the thread that its job is set aside; put the card and the session right as far as can be.
+
+        Raises Gone if the job is no longer ours.
+        """
+        message = ending.set_aside(
+            aside.place.job_id, aside.step, aside.reason, user=aside.user, readable=aside.readable
+        )
+        sent = await self._outbox.post(claim, aside.place, aside.key, message)
+        if sent.fault:
+            log.warning("job %s: its thread could not be told: %s", aside.place.job_id, sent.fault)
+        ask, allowed = aside.job.current if aside.job else None, self._outbox.holder(claim)
+        if aside.job is not None and ask is not None and (ts := ask.posted.get(post_keys.card(ask.id))):
+            card = plan_card(aside.job, ask, self._store.clock())
+            await self._outbox.update(aside.place, ts, card, allowed=allowed)
+        whose = {"title": aside.title, "user": aside.user}
+        await set_status(self._client, self._outbox.calls, aside.place, "suspended", **whose, allowed=allowed)
+
+    def _painter(self, key: JobKey, allowed: Allowed) -> CardPainter:
+        painter = self._painters.get(key)
+        if painter is None:
+            painter = self._painters[key] = CardPainter(self._outbox, allowed=allowed)
+        return painter
+
+    def _close_question(self, job: Job, ask: Ask, then: Work, allowed: Allowed) -> None:
+        """Take the buttons off a question that was answered, and say who decided."""
+        closed = closed_question(ask, ask.work[then.subtask.id], then.question.number) if then.question else None
+        if closed is not None:
+            self._redraw_question(job, ask, then, closed, allowed)
+
+    def _redraw_question(self, job: Job, ask: Ask, then: Work, message: Outgoing, allowed: Allowed) -> None:
+        number = then.question.number if then.question else 0
+        ts = ask.posted.get(post_keys.question(ask.id, then.subtask.id, number), "")
+        if ts:
+            self._edit(_key(job), self._outbox.update(job.place, ts, message, allowed=allowed), "close a question")
+        else:  # it was answered before the log knew where it is: an owner died, or the answer was very quick
+            self._edit(_key(job), close_open_questions(self._outbox, job, allowed=allowed), "close a question")
+
+    def _edit(self, key: JobKey, work: Coroutine[Any, Any, object], what: str) -> None:
+        """Tell the thread something in passing; a job that rests is let go of once it was told."""
+        edits = self._edits.setdefault(key, set())
+        task = self._background.start(_unless_gone(work, what), what)
+        edits.add(task)
+        task.add_done_callback(edits.discard)
+
+    def _show_status(self, job: Job, ask: Ask, allowed: Allowed) -> None:
+        """Tell Slack the session's status; calls of one job go out in order, and only the latest counts."""
+        key = _key(job)
+        busy = key in self._statuses
+        self._statuses[key] = (job, ask, allowed)
+        if not busy:
+            self._edit(key, self._set_statuses(key), "set the session status")
+
+    async def _set_statuses(self, key: JobKey) -> None:
+        told: tuple[Job, Ask, Allowed] | None = None
+        try:
+            while self._statuses[key] is not told:
+                told = self._statuses[key]
+                job, ask, allowed = told
+                whose = {"title": ask.plan.goal if ask.plan else ask.request.text, "user": ask.request.user}
+                status, calls = STATUS[ask.state], self._outbox.calls
+                await set_status(self._client, calls, job.place, status, **whose, allowed=allowed)
+        finally:
+            del self._statuses[key]
+
+    async def left(self, key: JobKey, *, rests: bool = False) -> None:
+        """The job is no longer in our hands: stop drawing, and drop unfinished streams.
+
+        `rests`: it waits for people or for a time to come, so the thread must say so first.
+        """
+        self._met.discard(key)
+        painter = self._painters.pop(key, None)
+        if painter is not None:
+            await painter.stop(up_to_date=rests)
+        for name in [name for name in self._streams if name[0] == key]:
+            self._streams.pop(name).drop()
+        edits = self._edits.pop(key, set())
+        if rests and edits:
+            await asyncio.wait(edits, timeout=LAST_EDITS)
+
+    async def close(self, seconds: float) -> None:
+        """Let what is under way arrive, for so long at most, and close the client."""
+        try:
+            await self._background.drain(seconds)
+        finally:
+            await close_client(self._client)
+
+
+async def _unless_gone(work: Coroutine[Any, Any, object], what: str) -> None:
+    """Whoever has the job now shows it."""
+    try:
+        await work
+    except Gone as error:
+        log.info("left out (%s): %s", what, error)
+
+
+def _key(job: Job) -> JobKey:
+    return JobKey(job.place.team, job.id)

@@ -1,0 +1,342 @@
+"""Takes the harm out of foreign text, piece by piece: the one place where outgoing text is rewritten.
+
+Nothing depends on what a text says about itself: code is only what is marked
+as code here, in the forms that every reader of Markdown agrees on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Literal
+
+from bot.slack.text import links
+from bot.slack.text.characters import BROADCAST, visible
+
+Target = Literal["markdown", "mrkdwn"]
+
+_CONTROL = re.compile(r"<(?=[!@#]|[a-z]{2,12}:)", re.IGNORECASE)
+_PREFIX = re.compile(r"(?:[ \t]|>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t])){0,60}")
+_MARKER = re.compile(r"[-*+]|\d{1,9}[.)]?")
+_RUN = re.compile(r"`{1,40}|~{1,40}")
+_WORD = re.compile(r"(?:[^\s`<>|\[\]()*!\\]|\\[./:@\-_~%?=#+,;$'\"^{}&]){1,1000}")
+_SPACE = re.compile(r"[^\S\n]{1,1000}")
+_UNESCAPE = re.compile(r"\\([^\w\s])")
+_LABEL = re.compile(r"!?\[([^\[\]\n]{0,300})")
+_TARGET = re.compile(
+    r"\([ \t]{0,9}<?((?:[^\s<>()`|]|\([^\s<>()`|]{0,200}\)){0,1500})>?"
+    r"""(?:[ \t]{1,9}(?:"[^"\n]{0,200}"|'[^'\n]{0,200}'))?[ \t]{0,9}\)"""
+)
+_TARGET_LIMIT = 2000
+_BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
+_FENCE = "```"
+_TICKS = re.compile(r"`{3,}")
+_TILDES = re.compile(r"~{3,}")
+_LINE_LIMIT = 2000
+_CHUNK = 1000
+
+
+class StreamCleaner:
+    """Cleans text that comes in pieces: gives out only what no later piece can change.
+
+    The pieces put together equal `clean_markdown` of the whole, wherever the text was cut.
+    """
+
+    def __init__(self, *, allow_hosts: Collection[str] = (), target: Target = "markdown") -> None:
+        self._hosts = frozenset(host.lower() for host in allow_hosts)
+        self._target = target
+        self._pending = ""
+        self._out: list[str] = []
+        self._last = ""
+        self._line_start = True
+        self._after_code = False
+        self._fence = 0
+        self._fence_mark = ""
+        self._fence_midline = False
+
+    def feed(self, piece: str) -> str:
+        """Take in a piece; give back what is settled."""
+        self._pending += visible(piece)
+        return self._run(final=False)
+
+    def finish(self) -> str:
+        """The rest. An open code fence is closed."""
+        done = self._run(final=True)
+        if not self._fence:
+            return done
+        self._fence = 0
+        return done + ("" if self._last == "\n" else "\n") + _FENCE
+
+    def whole(self, text: str) -> str:
+        """All of a text at once."""
+        return self.feed(text) + self.finish()
+
+    def _run(self, *, final: bool) -> str:
+        at, text = 0, self._pending
+        while at < len(text):
+            end = self._fenced(text, at, final) if self._fence else self._next(text, at, final)
+            if end is None:
+                break
+            at = end
+        self._pending = text[at:]
+        done = "".join(self._out)
+        self._out.clear()
+        return done
+
+    def _put(self, text: str) -> None:
+        if not text:
+            return
+        if self._after_code and self._target == "mrkdwn" and text[0].isalnum():
+            self._out.append(" ")  # mrkdwn knows code only between characters that are no letters
+        self._after_code = False
+        self._out.append(text)
+        self._last = text[-1]
+
+    def _put_code(self, content: str) -> None:
+        """Mark as code, by one backtick: not every reader knows longer marks."""
+        content = content.replace("`", "'")
+        if not content.strip():
+            return
+        self._keep_off()
+        self._out.append(f"`{self._code(content)}`")
+        self._last = "`"
+        self._after_code = True
+
+    def _keep_off(self) -> None:
+        """Let what stands before neither escape nor lengthen the mark that follows."""
+        if self._last in {"`", "\\"} or (self._target == "mrkdwn" and self._last.isalnum()):
+            self._out.append(" ")
+
+    def _code(self, content: str) -> str:
+        if self._target == "mrkdwn":
+            return _escape(content)
+        return _CONTROL.sub("< ", content)
+
+    # Each of these looks at `text` from `at` and gives back where it got to, or None: more must come first.
+
+    def _next(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001  asked in every step
+        if self._line_start:
+            return self._start_of_line(text, at, final)
+        character = text[at]
+        if character == "\n":
+            self._put("\n")
+            self._line_start = True
+            return at + 1
+        if character == "`":
+            return self._ticks(text, at, final)
+        if character in "![":
+            return self._bracket(text, at, final)
+        if character in "\\]<":
+            if at + 1 == len(text) and not final:
+                return None
+            return self._pair(text, at, final)
+        if character in ">()*|":
+            self._put("&gt;" if character == ">" else character)
+            return at + 1
+        return self._word_or_space(text, at, final)
+
+    def _start_of_line(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
+        prefix_end = _PREFIX.match(text, at).end()  # type: ignore[union-attr]  # it can match nothing, so it matches
+        rest = text[prefix_end : prefix_end + 12]
+        if not final and (not rest or (len(rest) < 12 and _MARKER.fullmatch(rest))):
+            return None
+        run = _RUN.match(text, prefix_end)
+        if run is None or self._target == "mrkdwn":
+            return self._prefix(text, at, prefix_end)
+        if run.end() == len(text) and not final:
+            return None
+        if len(run.group()) < 3:
+            return self._prefix(text, at, prefix_end)
+        line_end = text.find("\n", run.end(), run.end() + 200)
+        if line_end < 0 and not final and len(text) - run.end() < 200:
+            return None
+        info = text[run.end() : line_end if line_end >= 0 else len(text)]
+        if "`" in info or len(info) > 199:
+            return self._prefix(text, at, prefix_end)
+        # A fence always starts a line of its own, so that a quote or a list that ends cannot end it,
+        # and always with the one mark that every reader knows.
+        self._fence_mark, self._fence = run.group()[0], len(run.group())
+        self._put(_FENCE + re.sub(r"[^\w+\-#. ]", "", info).strip() + "\n")
+        self._fence_midline = False
+        return line_end + 1 if line_end >= 0 else len(text)
+
+    def _prefix(self, text: str, at: int, end: int) -> int:
+        prefix = text[at:end]
+        self._put(prefix if self._target == "markdown" else prefix.replace(">", "&gt;"))
+        self._line_start = False
+        return end
+
+    def _fenced(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
+        line_end = text.find("\n", at, at + _LINE_LIMIT)
+        if line_end < 0 and not final and len(text) - at < _LINE_LIMIT:
+            return None
+        if line_end < 0 and len(text) - at >= _LINE_LIMIT:
+            self._put(self._code(_in_fence(text[at : at + _CHUNK])) + "\n")
+            self._fence_midline = True
+            return at + _CHUNK
+        line = text[at : line_end if line_end >= 0 else len(text)]
+        bare = line.strip(" \t>")
+        if not self._fence_midline and len(bare) >= self._fence and set(bare) == {self._fence_mark}:
+            line = _FENCE
+            self._fence, self._line_start = 0, line_end >= 0
+        else:
+            line = self._code(_in_fence(line))
+        self._fence_midline = False
+        self._put(line + "\n" * (line_end >= 0))
+        return len(text) if line_end < 0 else line_end + 1
+
+    def _ticks(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
+        run = _RUN.match(text, at)
+        ticks = len(run.group()) if run else 1
+        if at + ticks == len(text) and not final and ticks < 40:
+            return None
+        limit = at + ticks + _LINE_LIMIT
+        line_end = text.find("\n", at, limit)
+        known = line_end if line_end >= 0 else min(len(text), limit)
+        close = _closing(text, at + ticks, known, ticks)
+        if close is not None and (close + ticks < known or line_end >= 0 or final or known == limit):
+            content = text[at + ticks : close]
+            if "|" in content and next(links.find(content.replace("|", " ")), None):
+                content = content.replace("|", "\\|")  # in a table the bar would cut the code and free the link
+            self._put_code(content)
+            return close + ticks
+        if line_end < 0 and not final and len(text) < limit:
+            return None
+        self._put("'" * ticks)
+        return at + ticks
+
+    def _bracket(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
+        label = _LABEL.match(text, at)
+        if label is None:  # an exclamation mark alone
+            if at + 1 == len(text) and not final:
+                return None
+            self._put("!")
+            return at + 1
+        end = label.end()
+        if end == len(text) and not final and len(label.group(1)) < 300:
+            return None
+        if text[end : end + 1] == "]":
+            if end + 1 == len(text) and not final:
+                return None
+            if text[end + 1 : end + 2] == "(":
+                target = _TARGET.match(text, end + 1, end + 1 + _TARGET_LIMIT)
+                if target is not None:
+                    self._link(label.group(1), target.group(1))
+                    return target.end()
+                limit = end + 1 + _TARGET_LIMIT
+                if not final and len(text) < limit and text.find("\n", end, limit) < 0:
+                    return None
+        self._put(text[at : label.start(1)])
+        return label.start(1)
+
+    def _link(self, label: str, address: str) -> None:
+        address = _UNESCAPE.sub(r"\1", address)
+        inner = StreamCleaner(allow_hosts=self._hosts, target=self._target)
+        inner._line_start = False
+        words = inner.whole(label)
+        if links.allowed(address, self._hosts) and "://" in address:
+            self._put(
+                f"[{words or address}]({address})"
+                if self._target == "markdown"
+                else f"<{_escape(address)}|{words.replace('|', '/') or _escape(address)}>"
+            )
+        elif not label.strip() or label.strip().lower() in address.lower():
+            self._put_code(links.shown(address))
+        else:
+            if words.startswith("`"):
+                self._keep_off()
+            self._put(words)
+            self._put(" (")
+            self._put_code(links.shown(address))
+            self._put(")")
+
+    def _pair(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
+        """A character whose meaning hangs on the next one."""
+        character, following = text[at], text[at + 1 : at + 2]
+        if character == "]":  # neither a link's target nor a reference's definition
+            self._put("] " if following and following in "(:[" else "]")
+            return at + 1
+        if character == "<":
+            tag = _BREAK.match(text, at)
+            if tag is None and not final and len(text) - at < 6 and "<br />".startswith(text[at:].lower()):
+                return None
+            self._put(" " if tag else "&lt;")
+            return tag.end() if tag else at + 1
+        if following == "`":
+            self._put("'")
+            return at + 2
+        if following and following in "[()!*|\\" and self._target == "markdown":
+            self._put("\\" + following)
+            return at + 2
+        if following and following in "<>&":
+            return at + 1
+        if _WORD.match(text, at):
+            return self._word_or_space(text, at, final)
+        self._put("\\")
+        return at + 1
+
+    def _word_or_space(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
+        match = _SPACE.match(text, at)
+        if match is not None:
+            self._put(match.group())
+            return match.end()
+        match = _WORD.match(text, at)
+        if match is None:
+            self._put(_escape(text[at]))
+            return at + 1
+        end = match.end()
+        open_ended = end == len(text) or (text[end] == "\\" and end + 1 == len(text))
+        if open_ended and not final:
+            return None
+        self._word(match.group())
+        return end
+
+    def _word(self, raw: str) -> None:
+        raw = self._tildes(raw)
+        word, at = _UNESCAPE.sub(r"\1", raw), 0
+        for found in links.find(word):
+            self._put_text(word[at : found.start])
+            if links.allowed(found.address, self._hosts):
+                self._put(self._allowed(found.address))
+            else:
+                self._put_code(links.shown(found.address))
+            at = found.end
+        rest = word[at:] if at or self._target == "mrkdwn" else raw
+        self._put_text(rest)
+
+    def _put_text(self, text: str) -> None:
+        """What is no address, with the words that could call everybody as code."""
+        at = 0
+        for found in BROADCAST.finditer(text):
+            self._put(_escape(text[at : found.start()]))
+            self._put_code(found.group())
+            at = found.end()
+        self._put(_escape(text[at:]))
+
+    def _tildes(self, word: str) -> str:
+        """Never three in a row: some reader may take them for a fence, and what follows for its end."""
+        return _TILDES.sub("~~", word.lstrip("~") if self._last == "~" else word)
+
+    def _allowed(self, address: str) -> str:
+        if "://" not in address:
+            return address
+        if self._target == "markdown":
+            return f"[{_escape(address)}]({address})"
+        return f"<{_escape(address)}>"
+
+
+def _closing(text: str, start: int, end: int, ticks: int) -> int | None:
+    """Where the run of exactly so many backticks starts that closes a code span, or None."""
+    for run in re.compile("`+").finditer(text, start, end):
+        if len(run.group()) == ticks:
+            return run.start()
+    return None
+
+
+def _in_fence(line: str) -> str:
+    """A line of code that cannot close the fence it stands in."""
+    return _TICKS.sub(lambda run: "'" * len(run.group()), line)
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

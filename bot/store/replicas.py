@@ -1,0 +1,156 @@
+"""Writes that count only when a replica has them too.
+
+A primary that a partition has shut off goes on taking writes, and loses all of
+them when it is found again: the others have chosen a new one. So what was
+promised to somebody (a claim, an intent, a commit, an event that came in) is
+followed by WAIT on the connection that wrote it.
+
+WAIT looks at the last write of its own connection, and answers at once where
+there was none. The repeat of an operation writes nothing, nor does a duplicate
+that is told so: hence the mark, a tiny write in the same slot before each WAIT.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode, PipelineCommand
+from redis.exceptions import (
+    AskError,
+    ClusterDownError,
+    MovedError,
+    ReadOnlyError,
+    RedisClusterException,
+    SlotNotCoveredError,
+    TryAgainError,
+)
+from redis.exceptions import ConnectionError as Unreachable
+from redis.exceptions import TimeoutError as Silence
+
+from bot.store.address import RETRIES
+from bot.store.interface import StoreError
+from bot.store.server_faults import Fault
+
+PATIENCE = 1.5
+"""Seconds that a write may take to reach the replicas; less where calls are given up sooner."""
+MARK_MS = 60_000
+HOPS = 5
+"""How often a cluster may send a call on to another node."""
+PAUSE = 0.1
+PASSING = (Unreachable, Silence, ClusterDownError, SlotNotCoveredError, RedisClusterException, TryAgainError)
+"""What a cluster says while it changes."""
+
+Command = tuple[Any, ...]
+
+
+class Unconfirmed(StoreError):
+    """A write that no replica is known to have. It was done on the primary, which answered `reply`."""
+
+    def __init__(self, shown: str, wanted: int, reply: Any) -> None:
+        replica = "no replica has" if wanted == 1 else f"fewer than {wanted} replicas have"
+        super().__init__(
+            f"The Redis server at {shown} took a write that {replica} confirmed, so it does not count: it may be cut "
+            f"off from them. Bring them back, or, to go on without any, put ?replicas=0 behind REDIS_URL."
+        )
+        self.reply = reply
+
+
+def after(key: str, wanted: int, within: float) -> list[Command]:
+    """The mark and the WAIT that follow a write to `key`. `within` is in seconds."""
+    mark = key.partition("}")[0] + "}:mark"
+    return [("SET", mark, 1, "PX", MARK_MS), ("WAIT", wanted, round(1000 * within))]
+
+
+def confirmed(replies: Sequence[Any], wanted: int) -> bool:
+    """Whether the replies to `after` prove that enough replicas have the write."""
+    mark, count = replies
+    return not isinstance(mark, Exception) and isinstance(count, int) and count >= wanted
+
+
+def describe(connected: int, wanted: int) -> str:
+    """The replicas of a primary in a few words; none where there are none and nothing waits for one."""
+    count = f"{connected} replica{'' if connected == 1 else 's'}"
+    if wanted:
+        return f"{count}, each write waits for {wanted}"
+    return f"{count}, no write waits for {'it' if connected == 1 else 'them'}" if connected else ""
+
+
+def examine(infos: Sequence[Mapping[str, Any]], wanted: int, *, alone: bool) -> list[Fault]:
+    """What is wrong with the replicas, from the INFO of each primary. `alone`: the URL is of one server."""
+    least = min((int(info.get("connected_slaves", 0)) for info in infos), default=0)
+    if wanted > least:
+        missing = "has no replica" if not least else f"has {least} of the {wanted} replicas that were asked for"
+        text = f"A primary {missing}, so no write to it counts. Bring them back, or put ?replicas=0 behind REDIS_URL."
+        return [Fault(text, fatal=False)]
+    if not alone and not least:
+        text = "A primary has no replica: if it is lost, so are its jobs. Give it one; writes then wait for it."
+        return [Fault(f"Warning: {text}", fatal=False)]
+    return []
+
+
+async def on_one_connection(client: Redis | RedisCluster, commands: Sequence[Command], key: str) -> list[Any]:
+    """Send commands in one go to whoever holds `key`. The replies in order, errors of the server among them."""
+    if isinstance(client, RedisCluster):
+        return await _in_cluster(client, commands, key)
+    pipeline = client.pipeline(transaction=False)
+    for command in commands:
+        pipeline.execute_command(*command)
+    return list(await pipeline.execute(raise_on_error=False))
+
+
+async def _in_cluster(client: RedisCluster, commands: Sequence[Command], key: str) -> list[Any]:
+    # redis-py would send what was redirected one by one, the WAIT to where nothing was written.
+    failures = hops = 0
+    asked: ClusterNode | None = None
+    while True:
+        error: Exception
+        try:
+            await client.initialize()
+            node = asked or client.get_node_from_key(key)
+            if node is None:
+                raise SlotNotCoveredError(key)
+            replies = await _on_node(node, commands, asking=asked is not None)
+            error = replies[0]
+        except PASSING as caught:
+            error = caught
+        asked = None
+        if isinstance(error, MovedError | AskError) and hops < HOPS:
+            hops += 1
+            if isinstance(error, AskError):
+                asked = client.get_node(error.host, error.port)
+            else:
+                await client.nodes_manager.move_slot(error)
+        elif isinstance(error, (*PASSING, ReadOnlyError)):
+            failures += 1
+            if failures > RETRIES:
+                raise error
+            await asyncio.sleep(failures * PAUSE)
+            await _look_again(client)
+        else:
+            return replies
+
+
+async def _on_node(node: ClusterNode, commands: Sequence[Command], *, asking: bool) -> list[Any]:
+    batch: list[PipelineCommand] = []
+    for command in commands:
+        if asking and command[0] != "WAIT":
+            batch.append(PipelineCommand(len(batch), "ASKING"))
+        batch.append(PipelineCommand(len(batch), *command))
+    try:
+        await node.execute_pipeline(batch)
+    except (Unreachable, Silence):
+        # Its other connections lead to the same dead end.
+        node.update_active_connections_for_reconnect()
+        await node.disconnect_free_connections()
+        raise
+    return [command.result for command in batch if command.args[0] != "ASKING"]
+
+
+async def _look_again(client: RedisCluster) -> None:
+    try:
+        await client.nodes_manager.initialize()
+    except RedisClusterException:
+        return  # the next attempt says so

@@ -1,0 +1,247 @@
+"""The connection to a server: runs scripts and commands, and turns every error into a `StoreError`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from redis.asyncio import Redis, RedisCluster
+from redis.exceptions import NoScriptError, RedisClusterException, RedisError
+from redis.exceptions import TimeoutError as Silence
+
+from bot.store import replicas
+from bot.store.address import CONNECTIONS, RETRIES, client, parse
+from bot.store.interface import StoreError
+from bot.store.script import Script
+from bot.store.sentinels import Primary, Sentinels
+from bot.store.server_faults import Fault, describe, examine, explain, full
+
+T = TypeVar("T")
+Arg = str | bytes | int | float
+BROKEN = (RedisError, RedisClusterException, OSError)
+
+
+class Server:
+    """One server, Sentinel or Cluster behind a URL. Not connected until it is used.
+
+    Args:
+        url: See `bot.store.address`.
+        timeout: Seconds of silence after which a call is given up.
+    """
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self._address = parse(url)
+        self._client = client(self._address, timeout)
+        self._timeout = timeout
+        self._patience = min(replicas.PATIENCE, timeout / 2)
+        self._room = asyncio.Semaphore(CONNECTIONS)
+        self._replicas_seen = False
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether a script may touch one slot only."""
+        return self._address.mode == "cluster"
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas must have a durable write: what the URL says, else one if there ever was any.
+
+        Replicas that are down count as there: a primary that lost sight of all of them may be the one that a
+        partition has shut off.
+        """
+        if self._address.replicas is not None:
+            return self._address.replicas
+        if not self._replicas_seen:
+            if isinstance(self._client, RedisCluster):
+                self._replicas_seen = bool(self._client.get_replicas())
+            elif (sentinels := self._sentinels) is not None:
+                self._replicas_seen = sentinels.replicas > 0
+        return int(self._replicas_seen)
+
+    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Arg], *, durable: bool = False) -> Any:
+        """Run a script by its sha1, sending its text only to a server that does not know it.
+
+        A `durable` one counts only when as many replicas as `replicas` says have what it wrote. Where there are
+        none to wait for, it is a plain one.
+
+        Raises:
+            Unconfirmed: Too few of them have it, or it is not known. A repeat proves it anew.
+        """
+        wanted = self.replicas if durable else 0
+
+        async def call() -> Any:
+            try:
+                return await self._send(("EVALSHA", script.sha, len(keys), *keys, *args), keys, wanted)
+            except NoScriptError:
+                return await self._send(("EVAL", script.text, len(keys), *keys, *args), keys, wanted)
+
+        try:
+            return await self._guard(call)
+        except replicas.Unconfirmed:
+            await self._look_again()
+            raise
+
+    async def _send(self, command: tuple[Arg, ...], keys: Sequence[str], wanted: int) -> Any:
+        if not wanted:
+            return await self._client.execute_command(*command)
+        commands = [command, *replicas.after(keys[0], wanted, self._patience)]
+        reply, *proof = await replicas.on_one_connection(self._client, commands, keys[0])
+        if isinstance(reply, Exception):
+            raise reply
+        if not replicas.confirmed(proof, wanted):
+            raise replicas.Unconfirmed(self._address.shown, wanted, reply)
+        return reply
+
+    async def _look_again(self) -> None:
+        """Whoever took a write that no replica has may be the primary no longer: ask who is."""
+        if isinstance(self._client, Redis) and isinstance(self._client.connection_pool, Primary):
+            with contextlib.suppress(*BROKEN):
+                await self._client.connection_pool.look_again()
+
+    @property
+    def _sentinels(self) -> Sentinels | None:
+        pool = self._client.connection_pool if isinstance(self._client, Redis) else None
+        found: Sentinels | None = pool.sentinel_manager if isinstance(pool, Primary) else None
+        return found
+
+    async def command(self, *args: Arg) -> Any:
+        """Run one command."""
+        return await self._guard(lambda: self._client.execute_command(*args))
+
+    async def commands(self, several: Sequence[tuple[Arg, ...]]) -> list[Any]:
+        """Run commands that do not depend on each other, in one round trip for each node."""
+
+        async def call() -> Any:
+            pipeline = self._client.pipeline(transaction=False)
+            for args in several:
+                pipeline.execute_command(*args)
+            return await pipeline.execute()
+
+        return list(await self._guard(call))
+
+    async def _guard(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        try:
+            async with self._room:
+                return await cancellable(self._in_time(call) if self.is_cluster else self._answered(call))
+        except BROKEN as error:
+            raise explain(error, self._address.shown) from error
+
+    async def _in_time(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        """Make a call to a cluster, whose client has its own way of trying again, without an end where nodes hang."""
+        try:
+            async with asyncio.timeout((1 + RETRIES) * self._timeout):
+                return await call()
+        except TimeoutError:
+            raise Silence(f"no answer within {(1 + RETRIES) * self._timeout:g} s") from None
+
+    async def _answered(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        """Make a call, and again where the server stays silent, as the client does where a connection breaks."""
+        for _ in range(1 + RETRIES):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._timeout):
+                    return await call()
+            await self._leave_idle_lines()
+        raise Silence(f"no answer within {self._timeout:g} s")
+
+    async def _leave_idle_lines(self) -> None:
+        """Where one line fell silent the others lead to the same silence, and each would cost as long to find out."""
+        if isinstance(self._client, Redis):
+            await self._client.connection_pool.disconnect(inuse_connections=False)
+
+    async def listen(self, *channels: str) -> AsyncIterator[bytes]:
+        """Messages of some channels. Connects again by itself; what is sent meanwhile is missed."""
+        pause = 0.05
+        while True:
+            listener = self._client.pubsub(ignore_subscribe_messages=True)
+            try:
+                async with asyncio.timeout(self._timeout):
+                    await cancellable(listener.subscribe(*channels))
+                while not self._is_former(listener.connection):
+                    # Shorter than the socket's own timeout, which would look like a lost connection.
+                    message = await cancellable(listener.get_message(timeout=self._timeout / 2))
+                    pause = 0.05
+                    if message is not None:
+                        yield message["data"]
+            except BROKEN:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, 1.0)
+            finally:
+                await listener.aclose()  # type: ignore[no-untyped-call]
+
+    def _is_former(self, connection: Any) -> bool:
+        pool = self._client.connection_pool if isinstance(self._client, Redis) else None
+        return isinstance(pool, Primary) and pool.is_former(connection)
+
+    async def faults(self) -> list[Fault]:
+        """What is wrong with the server, or with any primary of a cluster."""
+        save = await self._save()
+        if isinstance(self._client, RedisCluster):
+            found = await self._guard(lambda: self._client.execute_command("INFO", target_nodes="primaries"))
+            infos = list(found.values()) if "redis_version" not in found else [found]
+        else:
+            infos = [await self.command("INFO")]
+        faults = [fault for info in infos for fault in examine(info, save)]
+        if not self.is_cluster and int(infos[0].get("cluster_enabled", 0)):
+            faults.insert(0, Fault("The server is part of a cluster. Use redis+cluster:// in REDIS_URL."))
+        faults += replicas.examine(infos, self.replicas, alone=self._address.mode == "single")
+        return list(dict.fromkeys(faults))
+
+    async def fullness(self) -> str:
+        """What to say about the memory of the server, or of any primary of a cluster; empty while there is enough."""
+        return next((text for text in map(full, await self._memories()) if text), "")
+
+    async def memory(self) -> tuple[int, int]:
+        """Bytes used, and `maxmemory` (0: none is set), of the server or of the fullest primary of a cluster."""
+        sizes = ((int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))) for info in await self._memories())
+        return max(sizes, key=lambda size: (size[0] / size[1] if size[1] else 0.0, size[0]))
+
+    async def _memories(self) -> list[dict[str, Any]]:
+        where = {"target_nodes": "primaries"} if self.is_cluster else {}
+        found = await self._guard(lambda: self._client.execute_command("INFO", "memory", **where))
+        return [found] if "used_memory" in found else list(found.values())
+
+    async def about(self) -> str:
+        """The program, its version, how it keeps data, and its replicas, in a few words; of a cluster's first node."""
+        where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
+        info = await self._guard(lambda: self._client.execute_command("INFO", **where))
+        words = replicas.describe(int(info.get("connected_slaves", 0)), self.replicas)
+        return ", ".join(filter(None, (describe(info, await self._save()), words)))
+
+    async def _save(self) -> str | None:
+        """The setting `save`, or None where the server does not tell (hosted ones forbid CONFIG)."""
+        where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
+        try:
+            reply = await self._guard(lambda: self._client.execute_command("CONFIG GET", "save", **where))
+        except StoreError as error:
+            if isinstance(error.__cause__, RedisError) and "CONFIG" in str(error).upper():
+                return None
+            raise
+        pairs = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
+        return {_text(key): _text(value) for key, value in pairs.items()}.get("save")
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+        if self._sentinels is not None:
+            await self._sentinels.aclose()
+
+
+async def cancellable(call: Awaitable[T]) -> T:
+    """Await a call of the client, so that a cancellation is never lost in it.
+
+    The client sends through `asyncio.wait_for`. On Python 3.11 that drops a cancellation which comes just as
+    the sending ends, and a task that was told to stop would go on for ever.
+    """
+    task = asyncio.current_task()
+    before = task.cancelling() if task is not None else 0
+    try:
+        return await call
+    finally:
+        if task is not None and task.cancelling() > before:
+            raise asyncio.CancelledError
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,136 @@
+"""What a server's errors and settings mean for people: one line each, with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from redis import exceptions
+from redis.asyncio.sentinel import MasterNotFoundError
+
+from bot.store.interface import StoreError
+
+OLDEST = (7, 0)
+NO_OTHER = "is down and no other is chosen yet"
+FULL_FROM = 0.8
+"""The part of `maxmemory` from which on no new work should be taken."""
+FULL = "The Redis server's memory is"
+"""How the fault begins that says so: no fault of the settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong with a server. A `fatal` one must stop the start."""
+
+    text: str
+    fatal: bool = True
+
+
+def explain(error: Exception, shown: str) -> StoreError:
+    """The error in words for people. `shown` names the server, without a password."""
+    where = f"The Redis server at {shown}"
+    text = str(error).split("\n", 1)[0]
+    if isinstance(error, MasterNotFoundError):
+        what = (
+            "Most Sentinels must be up to choose one"
+            if NO_OTHER in text
+            else "Check the hosts and the name in REDIS_URL"
+        )
+        return StoreError(f"No Sentinel at {shown} names a primary ({text}). {what}.")
+    if isinstance(error, exceptions.AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS")):
+        return StoreError(
+            f"{where} refused the password. Put the right one in REDIS_URL: redis://user:password@host:port."
+        )
+    if isinstance(error, exceptions.NoPermissionError):
+        return StoreError(
+            f"{where} does not allow this user enough ({text}). Grant it: ~lh:* &lh:* +@all -@dangerous +info."
+        )
+    if isinstance(error, exceptions.ReadOnlyError):
+        return StoreError(f"{where} is a read-only replica. Point REDIS_URL at the primary, or use redis+sentinel://.")
+    if isinstance(error, exceptions.OutOfMemoryError):
+        return StoreError(f"{where} is out of memory. Raise its `maxmemory`; nothing was lost, work goes on then.")
+    if isinstance(error, exceptions.MovedError):
+        return StoreError(f"{where} is part of a cluster. Use redis+cluster:// in REDIS_URL.")
+    if isinstance(error, exceptions.BusyLoadingError):
+        return StoreError(f"{where} is still loading its data. Try again in a moment.")
+    return _explain_rest(error, text, where)
+
+
+def _explain_rest(error: Exception, text: str, where: str) -> StoreError:
+    if text == "The previous master is now a slave":
+        return StoreError(f"{where} has a new primary. Try again in a moment.")
+    if isinstance(error, exceptions.ClusterDownError):
+        return StoreError(f"{where} is a cluster that is down ({text}). Bring its missing nodes back.")
+    if "unknown command 'SENTINEL'" in text:
+        return StoreError(f"{where} is no Sentinel. Give the Sentinels' hosts in REDIS_URL, or use redis://.")
+    if "DB index is out of range" in text:
+        return StoreError(f"{where} has no database of that number. REDIS_URL ends with it; /0 is always there.")
+    if text.startswith("MISCONF"):
+        return StoreError(f"{where} cannot write to its disk. Free some space there; its log says more.")
+    if isinstance(error, exceptions.RedisClusterException) and "not enabled" in text:
+        return StoreError(f"{where} is no cluster. Use redis:// in REDIS_URL.")
+    return _explain_way_there(error, text, where)
+
+
+def _explain_way_there(error: Exception, text: str, where: str) -> StoreError:
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return StoreError(
+            f"{where} shows a certificate that is not trusted ({_reason(text)}). Name its authority's file in "
+            f"REDIS_URL: ?ssl_ca_certs=/path/ca.pem."
+        )
+    if text.startswith("Connection closed by server"):
+        return StoreError(f"{where} hangs up. If it speaks TLS, REDIS_URL starts with rediss://; its log says more.")
+    if isinstance(error, exceptions.TimeoutError):
+        return StoreError(f"{where} does not answer ({text}). Check that it runs and is not overloaded.")
+    if isinstance(error, exceptions.ConnectionError | OSError | exceptions.RedisClusterException):
+        return StoreError(f"{where} cannot be reached ({text}). Check that it runs and that REDIS_URL is right.")
+    return StoreError(f"{where} refused a command: {text}")
+
+
+def _reason(text: str) -> str:
+    """What a failed check of a certificate says about it, without the places that it names."""
+    return text.partition("certificate verify failed: ")[2].partition(" (_ssl")[0] or text
+
+
+def describe(info: Mapping[str, Any], save: str | None) -> str:
+    """A server in a few words: the program, its version, and how it keeps data."""
+    name = "Valkey" if info.get("valkey_version") else "Redis"
+    version = info.get("valkey_version") or info.get("redis_version", "of an unknown version")
+    if int(info.get("aof_enabled", 0)):
+        kept = "append-only file"
+    else:
+        kept = {None: "persistence unknown", "": "nothing on disk"}.get(save, "snapshots only")
+    return f"{name} {version}, {kept}, {info.get('maxmemory_policy', 'noeviction')}"
+
+
+def full(info: Mapping[str, Any]) -> str:
+    """What to say about a server's memory, from its INFO; empty while there is enough."""
+    limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
+    if not limit or used < FULL_FROM * limit:
+        return ""
+    return (
+        f"{FULL} {100 * used // limit} % full, so no work is taken up. Raise its `maxmemory`: "
+        "nothing is lost, and work goes on then."
+    )
+
+
+def examine(info: Mapping[str, Any], save: str | None) -> list[Fault]:
+    """What is wrong with one server, from its INFO and its `save` setting (None: it would not tell)."""
+    faults = []
+    version = str(info.get("redis_version", "0"))
+    if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
+        faults.append(Fault(f"The server is Redis {version}, which is too old. Use Redis 7.0 or Valkey 7.2 at least."))
+    policy = info.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
+        faults.append(
+            Fault(f"The server may throw jobs away ({policy}). Set `maxmemory-policy noeviction` in its configuration.")
+        )
+    if info.get("role") == "slave":
+        faults.append(Fault("The server is a read-only replica. Point REDIS_URL at the primary."))
+    if text := full(info):
+        faults.append(Fault(text, fatal=False))
+    if not int(info.get("aof_enabled", 0)) and save == "":
+        text = "The server keeps nothing on disk: a restart loses all jobs. Set `appendonly yes`."
+        faults.append(Fault(f"Warning: {text}", fatal=False))
+    return faults

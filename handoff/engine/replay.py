@@ -1,0 +1,106 @@
+"""Opens a job from the lines of its log: what `fold` makes of all its events, without reading all of them whole.
+
+Most lines of a long log are checkpoints, and the engine drops the checkpoints
+of an attempt when it ends. So those of attempts that ended are counted, not
+read. Whatever could keep that from being the same ends the saving: a tool of
+the attempt that writes, a request that ended before its attempts did, a line
+of a type that is not named here or in another form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from handoff import events as ev
+from handoff.engine.engine import fold
+from handoff.state import Job, replace
+
+CHECKPOINTS = frozenset({"TurnTaken", "ToolReturned"})
+ENDS = frozenset({"ResultReturned", "AttemptFailed", "Escalated"})
+HARMLESS = frozenset(
+    {
+        "RequestAdded",
+        "AttachmentsFetched",
+        "PlanProposed",
+        "AttemptStarted",
+        "ResultJudged",
+        "BriefRefined",
+        "QuestionAnswered",
+        "TakenOver",
+        "WorkResumed",
+        "Posted",
+        "FeedbackGiven",
+    }
+)
+"""Types whose events leave no checkpoints behind in a request that is over, and do not look at them, whatever else
+they do: those that may end a request do so when no attempt is under way, or end its attempts with it."""
+CLOSING = frozenset(
+    {
+        "PlanRejected",
+        "PlanRevised",
+        "CancelRequested",
+        "DeadlineReached",
+        "SetAside",
+        "Released",
+        "ConflictsJudged",
+        "MaterialReduced",
+        "AnswerReviewed",
+        "AnswerWritten",
+        "RequestFailed",
+    }
+)
+"""Types of events that are of no attempt, and may end a request while one is under way."""
+
+# As `events.dump` writes them.
+_TYPE = '"type":"'
+_TAIL = re.compile(rf'{_TYPE}([A-Za-z]+)","v":[0-9]+\}}')
+_TAIL_LENGTH = 60
+_ATTEMPT = re.compile(r'\{"at":[0-9.e+-]+,("request":"[^"\\]*","subtask":"[^"\\]*","attempt":[0-9]+),')
+
+
+def open_log(lines: Sequence[str]) -> Job | None:
+    """The job that a whole log describes, one event a line; None for an empty one.
+
+    Raises:
+        NewerEvent: A newer release wrote one of them.
+        ValueError: It holds what is no event of ours, or begins wrongly.
+    """
+    read = [ev.load(line) for line in _that_matter(lines)]
+    job = fold(read)
+    return replace(job, seq=len(lines)) if job is not None else None
+
+
+def _that_matter(lines: Sequence[str]) -> list[str]:
+    """The lines without the checkpoints of attempts that ended later on. The first one always stays."""
+    kinds, attempts, kept = [], [], []
+    whole = {""}  # attempts of which all is read; also those whose name could not be made out
+    named: dict[str, str] = {}  # types by the ends of lines, of which there are few
+    match = _ATTEMPT.match
+    for line in lines:
+        tail = line[line.rfind(_TYPE, -_TAIL_LENGTH) :]
+        kind = named.get(tail)
+        if kind is None:
+            read = _TAIL.fullmatch(tail)
+            kind = named[tail] = read[1] if read else ""
+        found = match(line) if kind not in HARMLESS else None
+        attempt = found[1] if found else ""
+        if kind not in CHECKPOINTS and kind not in ENDS:
+            if not attempt and kind not in HARMLESS and kind not in CLOSING:
+                return list(lines)
+            whole.add(attempt)
+        kinds.append(kind)
+        attempts.append(attempt)
+    ended: set[str] = set()
+    for place in range(len(lines) - 1, 0, -1):
+        kind, attempt = kinds[place], attempts[place]
+        if kind in ENDS:
+            ended.add(attempt)
+        elif kind not in CHECKPOINTS and kind not in HARMLESS:
+            ended.clear()
+        elif attempt in ended and attempt not in whole:
+            continue
+        kept.append(lines[place])
+    kept += lines[:1]
+    kept.reverse()
+    return kept
