@@ -8,8 +8,8 @@ from handoff.answering.material import whole
 from handoff.checking.claims import words
 from handoff.context_budget import Piece, beginnings, pack
 from handoff.contracts import Artifact, Constraints, Handoff, Note, Packed
-from handoff.engine.nested import terms_of, writes_before
-from handoff.engine.policy import LEAST_SECONDS, MAX_FAILURES
+from handoff.engine.ladder import LEAST_SECONDS, MAX_FAILURES
+from handoff.engine.nested import around, writes_before
 from handoff.engine.subtask import seconds_left
 from handoff.state import Ask, Job, Work
 
@@ -33,18 +33,17 @@ WANTING_CONTENT = 6_000
 
 def handoff_for(job: Job, ask: Ask, work: Work) -> tuple[Handoff, Packed]:
     """What the specialist of this subtask gets, and nothing else; and how much of its budget that takes."""
-    intent = work.brief or work.subtask.intent
+    intent = work.brief_text
     others = [ask.work[name] for name in work.subtask.after]
     fixed = [*work.answers, *_before_it(ask, work), *_lessons(work), *_wanting(work), *_written(ask, work)]
-    around = _around(ask, work)
-    others += [other for other in around if other not in others]
+    others += [other for other in _built_on_outside(ask, work) if other not in others]
     needed = [_is_about(intent, other) for other in others]
     pieces = [
         Piece("the task", (intent,)),
         *(_shown(note) for note in fixed),
         *(_piece(other, needed=each) for other, each in zip(others, needed, strict=True)),
     ]
-    packed = pack(pieces, int(terms_of(ask, work.within).context.of(work.tier) * BRIEF))
+    packed = pack(pieces, int(around(ask, work).terms.context.of(work.tier) * BRIEF))
     said, texts = packed.texts[1 : 1 + len(fixed)], packed.texts[1 + len(fixed) :]
     notes = [Note(source=other.subtask.title, text=text) for other, text in zip(others, texts, strict=True)]
     handoff = Handoff(
@@ -134,10 +133,10 @@ def _wanting(work: Work) -> list[Note]:
     ]
 
 
-def _around(ask: Ask, work: Work) -> list[Work]:
-    """What the subtask waited for that this one is inside: its brief was made from that as well."""
+def _built_on_outside(ask: Ask, work: Work) -> list[Work]:
+    """The results that the enclosing subtasks build on: the brief was made from those as well."""
     outer = ask.work.get(work.within)
-    return [] if outer is None else [*(ask.work[name] for name in outer.subtask.after), *_around(ask, outer)]
+    return [] if outer is None else [*(ask.work[name] for name in outer.subtask.after), *_built_on_outside(ask, outer)]
 
 
 def _written(ask: Ask, work: Work) -> list[Note]:
@@ -158,7 +157,7 @@ def _files(job: Job, ask: Ask, work: Work) -> tuple[Artifact, ...]:
         for artifact in earlier.artifacts
         if earlier.request.at <= ask.request.at
     }
-    for other in (*(ask.work[name] for name in work.subtask.after), *_around(ask, work)):
+    for other in (*(ask.work[name] for name in work.subtask.after), *_built_on_outside(ask, work)):
         result = other.result
         files.update({artifact.id: artifact for artifact in (result.artifacts if result else ())})
     return tuple(files.values())

@@ -1,20 +1,14 @@
-"""What is left to do, in the imperative. The engine names effects; the shell performs them and reports an event.
+"""What is left to do, in the imperative. The engine names effects, and whoever performs one reports an event.
 
-Two effects that compare equal are the same piece of work: the shell starts
-what is new, and cancels what it runs that is no longer outstanding.
+Two effects that compare equal are the same piece of work: what is new is started, and what is no longer outstanding is
+cancelled. An effect is data only: what a specialist or a role is given is made of the job when the work begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from handoff.answering.reducing import Part
-from handoff.contracts import Handoff, Packed, Tier
-
-Brief = Callable[[], tuple[Handoff, Packed]]
-"""What a subtask is given, and how much of its budget that takes. Made when it is asked for: the same work is named
-after each event until it ends, and begun once."""
+from handoff.contracts import Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +29,6 @@ class MakePlan:
     faults: tuple[str, ...] = ()
     within: str = ""
     attempt: int = 0
-    brief: Brief | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def handoff(self) -> Handoff | None:
-        """What the subtask is given that it is about; None for a request."""
-        return self.brief()[0] if self.brief is not None else None
-
-    @property
-    def pack(self) -> Packed:
-        """How much of its budget that takes."""
-        return self.brief()[1] if self.brief is not None else Packed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +46,15 @@ class RevisePlan:
 
 @dataclass(frozen=True, slots=True)
 class RunSubtask:
-    """Have a specialist work on a subtask, from its last checkpoint where it has one."""
+    """Have a specialist work on a subtask, from its last checkpoint if it has one. It has `timeout` seconds for it."""
 
     request: str
     subtask: str
     attempt: int
     specialist: str = field(compare=False)
     tier: Tier = field(compare=False)
-    brief: Brief = field(compare=False, repr=False)
+    timeout: float = field(compare=False)
     done_when: str = field(default="", compare=False)
-
-    @property
-    def handoff(self) -> Handoff:
-        """What the specialist is given."""
-        return self.brief()[0]
-
-    @property
-    def pack(self) -> Packed:
-        """How much of its budget that takes."""
-        return self.brief()[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +104,6 @@ class ReduceMaterial:
     request: str
     round: int
     part: int
-    material: Part = field(compare=False)
     within: str = ""
 
 

@@ -31,7 +31,26 @@ from handoff.events import FailureKind, ToolReturned, ToolStarted, TurnTaken
 
 T = TypeVar("T")
 RequestState = Literal["submitted", "working", "input_required", "synthesizing", "completed", "failed", "cancelled"]
+"""Where a run stands; only the request's own run comes to the last three.
+
+- `submitted`: there is no plan yet.
+- `working`: a subtask runs, or can begin.
+- `input_required`: everything that is left waits for people.
+- `synthesizing`: all subtasks have ended, and the answer is in the making or on its way to the thread.
+- `completed`: people see the answer, whole or in part.
+- `failed`: people see why there is no answer.
+- `cancelled`: a person stopped it, and people see the report.
+"""
 SubtaskState = Literal["pending", "in_progress", "input_required", "complete", "error", "skipped"]
+"""Where a subtask stands.
+
+- `pending`: it waits for others, for its next attempt, or for a rewritten brief.
+- `in_progress`: an attempt runs, a crew works on it, or its result is being looked at.
+- `input_required`: it waits for a person's answer.
+- `complete`: it has a result.
+- `error`: its attempts brought nothing.
+- `skipped`: it never began, or a revision of the plan dropped it.
+"""
 
 SETTLED: frozenset[SubtaskState] = frozenset({"complete", "error", "skipped"})
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
@@ -105,16 +124,22 @@ Checkpoint = TurnTaken | ToolReturned | ToolStarted | Checked
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a subtask asks people. `number` counts its questions from 1; `asked` is seconds since the epoch.
+    """A subtask's question to people. `number` counts its questions from 1; `asked` is seconds since the epoch.
 
-    `doubt`, where there is one, is the call of which people are asked whether it was carried out.
+    `whom` are the ids of the people who may answer it; empty: anybody in the thread. `doubt`, if there is one, is the
+    tool call that people are asked about: was it carried out?
     """
 
     number: int
     message: str
     options: tuple[str, ...]
     asked: float
+    whom: tuple[str, ...] = ()
     doubt: Doubt | None = None
+
+    def may_answer(self, user: str) -> bool:
+        """True if an answer by that person counts."""
+        return not self.whom or user in self.whom
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +163,8 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Upset:
-    """What a subtask met with that makes its plan doubtful, in its `words`: a finding, or its own failure.
+class ReplanTrigger:
+    """A reason to ask the planner again, in a subtask's own `words`: what it found, or its failure.
 
     `within` is the subtask whose own plan that is, empty for that of the request.
     """
@@ -170,30 +195,51 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Level:
-    """What a crew inside a crew has come to with the subtask that it was given: fields of `Ask`, with their meanings.
+class Run:
+    """One plan under way: that of a request, or that of a crew at a subtask of the plan around it.
 
-    `handoff.engine.nested.below` shows them as a request of its own. What is asked of it is never `over` here: it
-    ends with the result, or the failure, of the subtask that it is inside. Its time runs from `planned`.
+    `within` is that subtask's id, empty for the request's own run. `since` is when its time began to run: with the
+    plan of a request, with the attempt of a crew. `paused` is the seconds in which nobody could work on it, and
+    `waits_since` when it began to wait for people. All times are seconds since the epoch.
+
+    From results to the answer: `conflicts` is what the arbiter left of the claims that may contradict each other
+    (None: it has not looked), `unjudged` those too many for it; `reduced` the condensed notes by round and part, and
+    `left_out` what they lack; `draft` an answer that the critic reads first, `review` its faults (None: it has not
+    read it); `chosen` the subtask whose result was picked among rivals. `answer` or `failure` is how it came out, at
+    `written`.
     """
 
+    within: str = ""
     state: RequestState = "submitted"
     plan: Plan | None = None
     members: Mapping[str, Member] = field(default_factory=lambda: NOTHING)
     rejections: tuple[tuple[str, ...], ...] = ()
-    planned: float | None = None
     terms: Terms = PLAIN
+    since: float | None = None
     paused: float = 0.0
     waits_since: float | None = None
     unjudged: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] | None = None
     reduced: Mapping[tuple[int, int], tuple[Note, ...]] = field(default_factory=lambda: NOTHING)
-    let_go: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     draft: str | None = None
     review: tuple[str, ...] | None = None
-    answer: str | None = None
     chosen: str = ""
+    answer: str | None = None
     failure: Failure | None = None
+    written: float | None = None
+
+    @property
+    def concluded(self) -> bool:
+        """True once its answer or its failure is fixed."""
+        return self.answer is not None or self.failure is not None
+
+    @property
+    def deadline(self) -> float | None:
+        """When its time is up; None before the time runs, and while it waits for people."""
+        if self.since is None or self.waits_since is not None:
+            return None
+        return self.since + self.terms.job_seconds + self.paused
 
 
 @dataclass(frozen=True)
@@ -211,14 +257,14 @@ class Work:
     what it is to be rewritten from, after a `trouble`. `look` is a result that somebody should look at, `best` the
     best one that was found wanting in `rounds`, and `wanting` the last.
 
-    `within` is the id of the subtask that it is inside (empty: one of the request's own plan), and `level` what the
-    crew has come to that it was given to, while one is at it or after it ended (None: a specialist's).
+    `within` is the id of the subtask that it is inside (empty: one of the request's own plan), and `run` the run of
+    the crew that it was given to, while that crew works on it or after it ended (None: a specialist's).
     """
 
     subtask: Subtask
     specialist: str
     within: str = ""
-    level: Level | None = None
+    run: Run | None = None
     tier: Tier | None = None
     state: SubtaskState = "pending"
     attempt: int = 0
@@ -257,9 +303,9 @@ class Work:
     """The id of the subtask that it replaces."""
 
     @property
-    def plan(self) -> Plan | None:
-        """The plan of the crew that is at it, once it is made; ids as they stand in `Ask.work`."""
-        return self.level.plan if self.level is not None else None
+    def brief_text(self) -> str:
+        """What its specialist is asked for: the rewritten brief, or the intent of the plan."""
+        return self.brief or self.subtask.intent
 
     @property
     def duration(self) -> float:
@@ -278,56 +324,30 @@ class Work:
 
 
 ENDED: frozenset[RequestState] = frozenset({"completed", "failed", "cancelled"})
-UNJUDGED = 5
-"""Of the claims that nobody judged, those that people are told by name."""
 
 
 @dataclass(frozen=True)
 class Ask:
     """One request of a job, from its arrival to its visible end.
 
-    `posted` maps the keys of its messages to their Slack ids (an empty id: it can never be posted). `paused` is the
-    seconds in which nobody could work on it, `waits_since` when it began to wait for people. `conflicts` is what the
-    arbiter left of the claims that may contradict each other (None: it has not looked) and `unjudged` those too many
-    for it; `reduced` the condensed notes by round and part and `let_go` what they lack, `draft` an answer that the
-    critic reads first, and `review` its faults (None: it has not). `chosen` is the subtask whose result was picked
-    among rivals.
-
-    `within`, where it is a crew inside a crew that is looked at, is the subtask that it is at.
-    `revising` is what the planner is still to be asked about, one after the other; it was asked `revisions` times.
+    `run` is its plan under way. `work` holds the subtasks of all runs by id: its own, and those of the crews inside.
+    `posted` maps the keys of its messages to their Slack ids (an empty id: it can never be posted). `replans` are the
+    triggers that the planner is still to be asked about, one after the other; it was asked `revisions` times.
     """
 
     request: Request
-    within: str = ""
-    state: RequestState = "submitted"
+    run: Run = Run()
+    work: Mapping[str, Work] = field(default_factory=lambda: NOTHING)
     refusal: str = ""
     fetched: bool = False
     artifacts: tuple[Artifact, ...] = ()
     file_faults: tuple[str, ...] = ()
-    plan: Plan | None = None
-    members: Mapping[str, Member] = field(default_factory=lambda: NOTHING)
-    rejections: tuple[tuple[str, ...], ...] = ()
-    planned: float | None = None
-    terms: Terms = PLAIN
-    paused: float = 0.0
-    waits_since: float | None = None
-    work: Mapping[str, Work] = field(default_factory=lambda: NOTHING)
     decisions: tuple[Decision, ...] = ()
-    unjudged: tuple[str, ...] = ()
-    conflicts: tuple[Conflict, ...] | None = None
-    reduced: Mapping[tuple[int, int], tuple[Note, ...]] = field(default_factory=lambda: NOTHING)
-    let_go: tuple[str, ...] = ()
-    draft: str | None = None
-    review: tuple[str, ...] | None = None
-    revising: tuple[Upset, ...] = ()
+    replans: tuple[ReplanTrigger, ...] = ()
     revisions: int = 0
-    answer: str | None = None
-    chosen: str = ""
-    failure: Failure | None = None
     cancelled_by: str = ""
     posted: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     usage: Usage = Usage()
-    written: float | None = None
     ended: float | None = None
 
     @property
@@ -336,92 +356,64 @@ class Ask:
         return self.request.id
 
     @property
-    def over(self) -> bool:
-        """Whether people have seen its end."""
-        return self.state in ENDED
+    def state(self) -> RequestState:
+        """The state of its own run."""
+        return self.run.state
 
     @property
-    def own(self) -> tuple[Work, ...]:
-        """The subtasks of its own plan, without those inside them."""
-        within = self.within
+    def over(self) -> bool:
+        """True once people have seen its end."""
+        return self.run.state in ENDED
+
+    def run_of(self, within: str) -> Run:
+        """The run of the crew at that subtask; the request's own for an empty id.
+
+        Raises KeyError if there is no such subtask, ValueError if no crew has begun to work on it.
+        """
+        run = self.work[within].run if within else self.run
+        if run is None:
+            raise ValueError(f"no crew works on subtask {within}")
+        return run
+
+    def with_run(self, run: Run) -> Ask:
+        """The request with that run in the place of the one before."""
+        if not run.within:
+            return replace(self, run=run)
+        return self.with_work(replace(self.work[run.within], run=run))
+
+    def with_work(self, work: Work) -> Ask:
+        """The request with that subtask as it is now."""
+        return replace(self, work=MappingProxyType({**self.work, work.subtask.id: work}))
+
+    def inside(self, within: str) -> tuple[Work, ...]:
+        """The subtasks of one run: of the crew at that subtask, or of the request itself for an empty id."""
         return tuple([work for work in self.work.values() if work.within == within])
 
-    @property
-    def missing(self) -> tuple[Work, ...]:
-        """The subtasks that brought no result. What is missing inside a subtask is a gap of its result."""
-        return tuple(work for work in self.own if work.state in {"error", "skipped"} and not work.dropped)
-
-    @property
-    def out_of_reach(self) -> tuple[str, ...]:
-        """What no work could bring, in words: files that could not be had, and what nobody in the crew can do."""
-        missing = self.plan.missing if self.plan else ()
-        return (*self.file_faults, *(f"nobody in the crew can {part}" for part in missing))
-
-    @property
-    def gaps(self) -> tuple[str, ...]:
-        """What the answer lacks, each in words fit for people."""
-        lines = [f"{work.subtask.title}: {work.reason}" for work in self.missing]
-        lines += [gap for work in self.own if work.result is not None for gap in self._gaps_of(work, work.result)]
-        if self.let_go:
-            lines.append(f"{len(self.let_go)} passages of long results could not be read or kept in full")
-        if self.unjudged:
-            claims = "; ".join(self.unjudged[:UNJUDGED]) + ("; …" if len(self.unjudged) > UNJUDGED else "")
-            lines.append(f"{len(self.unjudged)} more statements may contradict each other, unjudged: {claims}")
-        if not self.within:  # it is named once, on the outermost level
-            lines += [f"{PLEASE_CHECK}: {what}" for what in self.unknown]
-        return tuple(dict.fromkeys((*self.out_of_reach, *lines)))
-
-    def _gaps_of(self, work: Work, result: Result) -> list[str]:
-        """Those of one result, by its title where there are several."""
-        title = work.subtask.title
-        alone = len(self.own) == 1
-        return [gap if alone or gap.startswith(title) else f"{title}: {gap}" for gap in result.gaps]
-
-    @property
-    def sureness(self) -> int | None:
-        """How sure the answer is, 0 to 100: as its least sure part that was handed in whole. None without any."""
-        sure = [work.result.confidence for work in self.own if work.result and work.result.confidence]
-        return min(sure) if sure else None
-
-    @property
-    def deadline(self) -> float | None:
-        """When its time is up, in seconds since the epoch; None before there is a plan, and while it waits."""
-        if self.planned is None or self.waits_since is not None:
-            return None
-        return self.planned + self.terms.job_seconds + self.paused
+    def all_inside(self, within: str) -> tuple[Work, ...]:
+        """The subtasks of a run and of all runs inside it, each before those inside it."""
+        found: tuple[Work, ...] = ()
+        for work in self.inside(within):
+            found += (work, *(self.all_inside(work.subtask.id) if work.run is not None else ()))
+        return found
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """What its subtasks began to write and nobody knows the end of, each in a few words for people."""
         return tuple(what for work in self.work.values() for what in work.unknown)
 
-    @property
-    def side_by_side(self) -> float:
-        """The gain: the sum of subtask times over the wall time from the first start to the last end."""
-        around = {work.within for work in self.work.values()}  # what others are inside of is not counted beside them
-        works = [
-            work
-            for work in self.work.values()
-            if work.started is not None and work.ended is not None and work.subtask.id not in around
-        ]
-        if len(works) < 2:
-            return 1.0
-        wall = max(work.ended or 0.0 for work in works) - min(work.started or 0.0 for work in works)
-        return sum(work.duration for work in works) / wall if wall > 0 else 1.0
-
 
 @dataclass(frozen=True)
 class Job:
     """A thread and everything asked in it. `seq` is the number of events folded in.
 
-    `takeovers` counts the owners that were lost. `aside`, where the job was set aside, is the step and the reason.
+    `takeovers` counts the owners that were lost. `quarantine`, while the job is in it, is the step and the reason.
     """
 
     place: Place
     asks: tuple[Ask, ...] = ()
     seq: int = 0
     takeovers: int = 0
-    aside: Failure | None = None
+    quarantine: Failure | None = None
 
     @property
     def id(self) -> str:

@@ -1,17 +1,20 @@
-"""What is known of a job without replaying its log: kept beside the log, written with each commit."""
+"""The read model: what is told of a job, and the fields that are kept beside its log so that status needs no replay.
+
+The first part is about a whole job, the second about the rows of its plan: which subtasks are shown, and as what.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from handoff.contracts import Place, Request
 from handoff.effects import JudgeConflicts, ReduceMaterial, ReviewAnswer
 from handoff.engine import answer
-from handoff.engine.replan import current
+from handoff.engine.nested import SLASH, is_open
+from handoff.engine.replan import current_trigger
 from handoff.state import SETTLED, Ask, Job, Work
-from handoff.summary_rows import at_hand, title_of
 
 TITLE = 200
 """Characters of a job's title."""
@@ -53,15 +56,15 @@ def projection(job: Job) -> dict[str, str]:
     """The fields of the job's head."""
     ask = job.latest
     questions = [
-        {"request": ask.id, "subtask": name, "number": work.question.number, "user": ask.request.user}
+        {"request": ask.id, "subtask": name, "number": one.number, "user": ask.request.user, "whom": one.whom}
         for name, work in ask.work.items()
-        if work.state == "input_required" and work.question is not None and ask.answer is None and ask.failure is None
+        if work.state == "input_required" and (one := work.question) is not None and not ask.run.concluded
     ]
     return {
         **begun(job.place, ask.request),
         "state": ask.state,
         "step": step(ask),
-        "title": (ask.plan.goal if ask.plan else ask.request.text)[:TITLE],
+        "title": (ask.run.plan.goal if ask.run.plan else ask.request.text)[:TITLE],
         "questions": json.dumps(questions) if questions else "",
     }
 
@@ -70,20 +73,20 @@ def step(ask: Ask) -> str:
     """What the request is at, in a few words for people; empty once it is over."""
     if ask.over:
         return ""
-    if ask.answer is not None:
+    if ask.run.answer is not None:
         return "posting the answer"
-    if ask.failure is not None:
+    if ask.run.failure is not None:
         return "saying how it ended"
     if not ask.fetched:
         return "reading the attached files"
-    if ask.plan is None:
+    if ask.run.plan is None:
         return "planning"
     works = at_hand(ask)
     return _answering(ask) if all(work.state in SETTLED for work in works) else _working(ask, works)
 
 
 def _working(ask: Ask, works: Sequence[Work]) -> str:
-    if current(ask) is not None and not any(work.state == "in_progress" for work in works):
+    if current_trigger(ask) is not None and not any(work.state == "in_progress" for work in works):
         return "taking a second look at the plan"
     for state in ("in_progress", "pending", "input_required"):
         if found := [work for work in works if work.state == state]:
@@ -93,7 +96,7 @@ def _working(ask: Ask, works: Sequence[Work]) -> str:
 
 def _answering(ask: Ask) -> str:
     """Which of the steps from the results to the answer comes next."""
-    effect = answer.steps(ask, 0.0)[0][0]
+    effect = answer.steps(ask, ask.run, 0.0)[0][0]
     if isinstance(effect, JudgeConflicts):
         return "judging contradictions"
     if isinstance(effect, ReduceMaterial):
@@ -105,3 +108,76 @@ def _names(ask: Ask, works: Sequence[Work]) -> str:
     shown = [f"{title_of(ask, work)[:STEP_TITLE]} ({work.specialist})" for work in works[:2]]
     more = len(works) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def sureness(ask: Ask) -> int | None:
+    """How sure the answer is, 0 to 100: as its least sure part that was handed in whole. None without any."""
+    sure = [work.result.confidence for work in ask.inside("") if work.result and work.result.confidence]
+    return min(sure) if sure else None
+
+
+def speed_up(ask: Ask) -> float:
+    """The gain of working side by side: all subtask times over the time from the first start to the last end."""
+    around = {work.within for work in ask.work.values()}  # a crew's subtask is not counted beside those inside it
+    works = [
+        work
+        for work in ask.work.values()
+        if work.started is not None and work.ended is not None and work.subtask.id not in around
+    ]
+    if len(works) < 2:
+        return 1.0
+    wall = max(work.ended or 0.0 for work in works) - min(work.started or 0.0 for work in works)
+    return sum(work.duration for work in works) / wall if wall > 0 else 1.0
+
+
+# ---------------------------------------------------------------- the rows of a plan
+
+APART = " \u203a "
+"""Between the crews that a subtask is inside, and its own title."""
+
+
+def title_of(ask: Ask, work: Work) -> str:
+    """A subtask's title, behind the names of the crews that it is inside, the outermost first."""
+    return APART.join((*_around(ask, work), work.subtask.title))
+
+
+def _around(ask: Ask, work: Work) -> tuple[str, ...]:
+    outer = ask.work.get(work.within)
+    if outer is None:
+        return ()
+    crew = outer.specialist.rpartition(SLASH)[2].replace("_", " ").replace("-", " ")
+    return (*_around(ask, outer), crew[:1].upper() + crew[1:])
+
+
+def rows(ask: Ask) -> tuple[Work, ...]:
+    """The subtasks to show, each before those inside it. What is inside one that is done is told as a number only."""
+    done = {work.subtask.id for work in ask.all_inside("") if work.state == "complete"}
+    return tuple(work for work in ask.all_inside("") if not done & _ids_around(ask, work))
+
+
+def _ids_around(ask: Ask, work: Work) -> set[str]:
+    return {work.within} | _ids_around(ask, ask.work[work.within]) if work.within else set()
+
+
+def parts_words(ask: Ask, work: Work) -> str:
+    """How far a crew is with its subtask, in a few words; empty where none is at it and none was."""
+    parts = [one for one in ask.inside(work.subtask.id) if not one.dropped]
+    if work.run is None:
+        return ""
+    if not parts:
+        return "planning" if is_open(work) else ""
+    count = f"{len(parts)} part{'' if len(parts) == 1 else 's'}"
+    if is_open(work):
+        return f"{sum(one.state == 'complete' for one in parts)} of {count} done"
+    return f"{count} inside"
+
+
+def at_hand(ask: Ask) -> tuple[Work, ...]:
+    """The subtasks without those that a crew is at: what is inside stands in their place."""
+    return tuple(_at_hand(ask, ask.inside("")))
+
+
+def _at_hand(ask: Ask, works: Iterable[Work]) -> Iterable[Work]:
+    for work in works:
+        parts = ask.inside(work.subtask.id) if is_open(work) else ()
+        yield from _at_hand(ask, parts) if parts else (work,)

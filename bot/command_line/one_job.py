@@ -21,6 +21,7 @@ from bot.workspace.server import Workspace
 from bot.workspace.terminal import plan_rows, render
 from handoff import post_keys
 from handoff.contracts import Place
+from handoff.engine.answer import gaps, out_of_reach
 from handoff.engine.replay import open_log
 from handoff.state import Ask, Job, Question
 
@@ -81,10 +82,12 @@ async def read_job(app: App, key: JobKey) -> Job | None:
 
 def _verdict(ask: Ask) -> tuple[int, str]:
     if ask.state != "completed":
-        failure = ask.failure
-        return FAILED, "; ".join([f"{failure.step}: {failure.reason}" if failure else ask.state, *ask.out_of_reach])
-    if ask.gaps:
-        return IN_PART, "answered in part; missing: " + "; ".join(ask.gaps)
+        failure = ask.run.failure
+        return FAILED, "; ".join(
+            [f"{failure.step}: {failure.reason}" if failure else ask.state, *out_of_reach(ask, ask.run)]
+        )
+    if gaps(ask, ask.run):
+        return IN_PART, "answered in part; missing: " + "; ".join(gaps(ask, ask.run))
     return ANSWERED, ""
 
 
@@ -102,7 +105,7 @@ async def _write_files(app: App, key: JobKey, folder: Path) -> list[Path]:
     job = await read_job(app, key)
     made = [
         artifact
-        for work in (job.latest.own if job else ())
+        for work in (job.latest.inside("") if job else ())
         for artifact in (work.result.artifacts if work.result else ())
         if artifact.publish_as != "nothing"
     ]

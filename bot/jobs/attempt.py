@@ -16,9 +16,10 @@ from bot.store.interface import Store
 from handoff import events as ev
 from handoff.checking import checks
 from handoff.checking.evidence import behind
-from handoff.contracts import Escalation, Result, Usage
+from handoff.context import handoff_for
+from handoff.contracts import Escalation, Handoff, Result, Usage
 from handoff.effects import RunSubtask
-from handoff.engine.nested import plan_of, writes_before
+from handoff.engine.nested import plan_around, writes_before
 from handoff.provenance import origin
 from handoff.state import Checked, Work, Written
 from handoff.state import Checkpoint as KeptCheckpoint
@@ -47,11 +48,11 @@ async def run_subtask(
 
     `crew` is the one whose plan the subtask is part of.
     """
-    work = _work(effect, owner)
+    job, ask = owner.at(effect.request)
+    work = ask.work[effect.subtask]
+    handoff, pack = handoff_for(job, ask, work)
     if work.state == "pending":  # first of all: only what has begun can fail
-        owner.note(
-            ev.AttemptStarted(**_of(effect, owner), specialist=effect.specialist, tier=effect.tier, pack=effect.pack)
-        )
+        owner.note(ev.AttemptStarted(**_of(effect, owner), specialist=effect.specialist, tier=effect.tier, pack=pack))
     try:
         specialist = _specialist(crew, effect, owner)
     except NotLent as error:
@@ -59,9 +60,9 @@ async def run_subtask(
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
         return _failed(effect, owner, "lost", text)
-    log = _Log(effect, owner, work, resumed=work.state == "in_progress")
+    log = _Log(effect, owner, handoff, work, resumed=work.state == "in_progress")
     try:
-        outcome = await _worked(specialist, effect, owner, log, model=model, store=store)
+        outcome = await _worked(specialist, effect, owner, handoff, log, model=model, store=store)
     except ModelError as error:
         return _call_failed(effect, owner, error, took=log.took())
     except ToolBroke as error:
@@ -73,13 +74,13 @@ async def run_subtask(
 
 
 async def _worked(
-    specialist: Specialist, effect: RunSubtask, owner: Owner, log: _Log, *, model: Model, store: Store
+    specialist: Specialist, effect: RunSubtask, owner: Owner, handoff: Handoff, log: _Log, *, model: Model, store: Store
 ) -> End:
     """The inner loop, at a workbench of its own. Raises ModelError and ToolBroke."""
     made = [file for point in log.history if isinstance(point, ToolReturn) for file in point.artifacts]
     folder = Path(tempfile.gettempdir()) / f"leadhand-{secrets.token_hex(8)}"
     workbench = FolderWorkbench(
-        (*effect.handoff.artifacts, *made),
+        (*handoff.artifacts, *made),
         lambda digest: store.get_blob(owner.claim.key, digest),
         lambda data: store.put_blob(owner.claim.key, data),
         folder,
@@ -88,7 +89,7 @@ async def _worked(
     try:
         return await run(
             specialist,
-            effect.handoff,
+            handoff,
             model=model,
             workbench=workbench,
             log=log,
@@ -121,7 +122,7 @@ def _work(effect: RunSubtask, owner: Owner) -> Work:
 def _specialist(crew: Crew, effect: RunSubtask, owner: Owner) -> Specialist | None:
     """Who is to work: a member of the crew, or one made for the plan that the subtask is part of. Raises NotLent."""
     ask = owner.at(effect.request)[1]
-    plan = plan_of(ask, ask.work[effect.subtask].within)
+    plan = plan_around(ask, ask.work[effect.subtask])
     return specialist_for(crew, plan, effect.specialist, effect.tier)
 
 
@@ -142,8 +143,9 @@ def _of(effect: RunSubtask, owner: Owner) -> dict[str, Any]:
 class _Log:
     """The attempt's checkpoints: read from the job, written as its events."""
 
-    def __init__(self, effect: RunSubtask, owner: Owner, work: Work, *, resumed: bool) -> None:
+    def __init__(self, effect: RunSubtask, owner: Owner, handoff: Handoff, work: Work, *, resumed: bool) -> None:
         self._effect = effect
+        self._handoff = handoff
         self._owner = owner
         self.history = [_restored(point) for point in work.checkpoints] if resumed else []
         self.written = {one.digest: _told(one) for one in writes_before(owner.at(effect.request)[1], work)}
@@ -160,7 +162,7 @@ class _Log:
 
     def seen(self, result: Result, effect: RunSubtask) -> checks.Seen:
         """The result beside what its tools said."""
-        given = "\n".join([effect.handoff.intent, *(note.text for note in effect.handoff.context)])
+        given = "\n".join([self._handoff.intent, *(note.text for note in self._handoff.context)])
         return checks.Seen(result, given, effect.done_when, tuple(self._evidence), tuple(self._sources))
 
     async def turn(self, turn: Turn) -> None:

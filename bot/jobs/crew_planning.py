@@ -7,9 +7,9 @@ from typing import Any
 from bot.jobs.job_runner import Owner
 from bot.supervisor.planning import Planning
 from handoff import events as ev
+from handoff.context import handoff_for
 from handoff.effects import Effect, HandUp, MakePlan, RevisePlan
-from handoff.engine.hand_up import job_of
-from handoff.engine.nested import below
+from handoff.planning import plan_brief
 from handoff.state import Job
 from specialists.turns.dialogue import Model
 
@@ -22,17 +22,17 @@ async def plan_inside(effect: MakePlan, owner: Owner, *, planning: Planning, mod
     job, ask = owner.at(effect.request)
     work = ask.work[effect.within]
     of: dict[str, Any] = {"request": ask.id, "subtask": effect.within, "attempt": effect.attempt}
+    handoff, size = handoff_for(job, ask, work)
     if work.state == "pending":  # first of all, and kept: what is planned has begun
         tier = work.tier or "balanced"
-        start = ev.AttemptStarted(at=owner.now(), **of, specialist=work.specialist, tier=tier, pack=effect.pack)
+        start = ev.AttemptStarted(at=owner.now(), **of, specialist=work.specialist, tier=tier, pack=size)
         await owner.report(start)
-        job, ask = owner.at(effect.request)
+        _, ask = owner.at(effect.request)
     inner = planning.within(work.specialist)
-    if inner is None or effect.handoff is None:
+    if inner is None:
         message = f"there is no crew called {work.specialist!r} any more"
         return ev.AttemptFailed(at=owner.now(), **of, kind="lost", message=message)
-    job = job_of(job, below(ask, effect.within), effect.handoff)
-    return await inner.plan(effect, job, now=owner.now(), model=model)
+    return await inner.plan(effect, plan_brief.of_subtask(handoff), ask, now=owner.now(), model=model)
 
 
 def crew_broken(effect: Effect, job: Job | None, reason: str, *, at: float) -> ev.Event | None:

@@ -42,10 +42,10 @@ from handoff.effects import (
     WriteAnswer,
 )
 from handoff.engine.answer import is_late
-from handoff.engine.hand_up import handed_up
-from handoff.engine.nested import below, crew_at, plan_of
+from handoff.engine.nested import crew_at, handed_up, plan_around
+from handoff.planning import plan_brief
 from handoff.planning.adhoc import made_as
-from handoff.state import Ask, Job
+from handoff.state import Ask, Job, Run
 from handoff.summary import QuarantineNotice
 from specialists.registry import Crew
 from specialists.turns.dialogue import Model
@@ -89,20 +89,20 @@ class Shell:
         if isinstance(effect, MakePlan):
             if effect.within:
                 return await plan_inside(effect, owner, planning=self._planning, model=model)
-            return await self._planning.plan(effect, job, model=model, now=owner.now())
+            return await self._planning.plan(effect, plan_brief.of_request(job, ask), ask, model=model, now=owner.now())
         if isinstance(effect, RunSubtask):
             crew = self._crew.within(crew_at(ask, ask.work[effect.subtask].within)) or NOBODY
             attempt = run_subtask(
                 effect, owner, crew=crew, model=model, store=self._store, breakers=self._limits.breakers
             )
-            made = made_as(plan_of(ask, ask.work[effect.subtask].within), effect.specialist)
+            made = made_as(plan_around(ask, ask.work[effect.subtask]), effect.specialist)
             return await (attempt if made else self._record.watch(effect, attempt))  # a made one never works again
         if isinstance(effect, JudgeResult | RefineBrief | RevisePlan):
             return await self._supervise(effect, owner, ask, model)
         if isinstance(effect, ReachDeadline | HandUp):
             return _worked_out(effect, ask, owner.now())
         if isinstance(effect, JudgeConflicts | ReduceMaterial | WriteAnswer | ReviewAnswer):
-            event = await self._answer(effect, owner, job, below(ask, effect.within), model)
+            event = await self._answer(effect, owner, job, ask, ask.run_of(effect.within), model)
             return event.model_copy(update={"within": effect.within}) if effect.within else event
         return await self._post(effect, owner, job, ask)
 
@@ -111,11 +111,9 @@ class Shell:
     ) -> ev.Event:
         """A look at a result, at a brief that failed, or at the plan."""
         if isinstance(effect, JudgeResult):
-            view = below(ask, ask.work[effect.subtask].within)
-            return await judge_result(effect, view, model=model, now=owner.now)
+            return await judge_result(effect, ask, model=model, now=owner.now)
         if isinstance(effect, RefineBrief):
-            view = below(ask, ask.work[effect.subtask].within)
-            return await refine_brief(effect, view, model=model, now=owner.now)
+            return await refine_brief(effect, ask, model=model, now=owner.now)
         planning = self._planning.within(crew_at(ask, effect.within)) or self._planning
         return await planning.revise(effect, ask, model=model, now=owner.now())
 
@@ -125,22 +123,25 @@ class Shell:
         owner: Owner,
         job: Job,
         ask: Ask,
+        run: Run,
         model: Model,
     ) -> ev.Event:
         """One step from the results to the answer. Where the critic reads it first, only the rewrite is streamed."""
         if isinstance(effect, JudgeConflicts):
-            return await judge_conflicts(ask, model=model, now=owner.now)
+            return await judge_conflicts(ask, run, model=model, now=owner.now)
         if isinstance(effect, ReduceMaterial):
-            return await reduce_material(effect, ask, model=model, now=owner.now)
+            return await reduce_material(effect, ask, run, model=model, now=owner.now)
         if isinstance(effect, ReviewAnswer):
-            return await review_answer(effect, ask, model=model, now=owner.now)
-        draft = ask.terms.critic and ask.draft is None and not is_late(ask, owner.now())
-        if ask.plan is not None and ask.plan.strategy == "select":
-            return await select_answer(ask, model=model, now=owner.now, faults=effect.faults, draft=draft)
+            return await review_answer(effect, ask, run, model=model, now=owner.now)
+        draft = run.terms.critic and run.draft is None and not is_late(run, owner.now())
+        if run.plan is not None and run.plan.strategy == "select":
+            return await select_answer(ask, run, model=model, now=owner.now, faults=effect.faults, draft=draft)
         on_text = None
-        if not draft and not ask.within:  # what a crew inside makes is for the one around it
+        if not draft and not run.within:  # what a crew inside makes is for the one around it
             on_text = (await self._thread.begin_answer(owner.claim, job, ask, allowed=owner.shows)).write
-        return await write_answer(ask, model=model, on_text=on_text, now=owner.now, faults=effect.faults, draft=draft)
+        return await write_answer(
+            ask, run, model=model, on_text=on_text, now=owner.now, faults=effect.faults, draft=draft
+        )
 
     async def _post(self, effect: Post, owner: Owner, job: Job, ask: Ask) -> ev.Posted:
         sent = await self._thread.post(owner.claim, job, ask, effect.key, allowed=owner.shows)

@@ -90,7 +90,7 @@ class Committer:
             return
         events: list[ev.Event] = [self._taken_over()] if self._claim.lost else []
         away = self._store.clock() - self._last_at
-        if away > AWAY and self.job.current is not None and self.job.current.deadline is not None:
+        if away > AWAY and self.job.current is not None and self.job.current.run.deadline is not None:
             events.append(ev.WorkResumed(at=self._store.clock(), away=away))
         if events:
             await self._commit(events, folded=bool(self._claim.lost), progress=False)

@@ -16,8 +16,8 @@ from bot.logs import about
 from bot.store.interface import Claim, LogBroken, Store, StoreError
 from handoff import events as ev
 from handoff.effects import Effect, RunSubtask
-from handoff.engine.engine import outstanding
-from handoff.engine.policy import MAX_LOST_OWNERS
+from handoff.engine.ladder import MAX_LOST_OWNERS
+from handoff.engine.outstanding import outstanding
 from handoff.state import Ask, Job
 from handoff.upcasters import NewerEvent
 

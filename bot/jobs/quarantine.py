@@ -10,7 +10,7 @@ from bot.store.interface import Claim, Entry, Head, LogBroken, Store, StoreError
 from handoff import events as ev
 from handoff.contracts import Place
 from handoff.engine.engine import apply
-from handoff.engine.policy import MAX_LOST_OWNERS
+from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.engine.replay import open_log
 from handoff.state import Job
 from handoff.summary import NOT_BEGUN, QuarantineNotice

@@ -26,7 +26,7 @@ class Bounds:
     def of(self, effect: Effect) -> float:
         """The bound of an effect."""
         if isinstance(effect, RunSubtask):
-            return effect.handoff.constraints.timeout + self.beyond
+            return effect.timeout + self.beyond
         return self.post if isinstance(effect, Post) else self.effect
 
 

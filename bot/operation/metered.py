@@ -17,6 +17,7 @@ from bot.store.interface import Claim
 from handoff import events as ev
 from handoff.contracts import Tier, Usage
 from handoff.effects import Effect
+from handoff.engine.answer import missing
 from handoff.state import Ask, Job
 from handoff.summary import QuarantineNotice
 from specialists.registry import Crew
@@ -143,4 +144,8 @@ def _was_over(before: Job, ask: Ask) -> bool:
 
 def _end(ask: Ask) -> str:
     """How people saw it end: an answer with gaps is a partial one."""
-    return "partial" if ask.state == "completed" and (ask.missing or (ask.plan and ask.plan.missing)) else ask.state
+    return (
+        "partial"
+        if ask.state == "completed" and (missing(ask, ask.run) or (ask.run.plan and ask.run.plan.missing))
+        else ask.state
+    )

@@ -13,7 +13,7 @@ from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Conflict, Side
 from handoff.engine import answer
 from handoff.events import ConflictsJudged
-from handoff.state import Ask
+from handoff.state import Ask, Run
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 90.0
@@ -45,10 +45,10 @@ SCHEMA = closed(
 )
 
 
-async def judge_conflicts(ask: Ask, *, model: Model, now: Callable[[], float]) -> ConflictsJudged:
+async def judge_conflicts(ask: Ask, run: Run, *, model: Model, now: Callable[[], float]) -> ConflictsJudged:
     """What the arbiter says of the disputed claims. What it cannot say stays open, and is shown so."""
-    disputed, unjudged = answer.disputed(ask)[:JUDGED], answer.beyond(ask)
-    shown = describe(disputed, ask.terms.context.balanced)
+    disputed, unjudged = answer.disputed(ask, run)[:JUDGED], answer.beyond(ask, run)
+    shown = describe(disputed, run.terms.context.balanced)
     call = call_of(
         "arbiter",
         shown.text,

@@ -13,7 +13,7 @@ from handoff.context_budget import Pack
 from handoff.effects import ReviewAnswer
 from handoff.events import AnswerReviewed
 from handoff.headings import nested
-from handoff.state import Ask
+from handoff.state import Ask, Run
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 90.0
@@ -27,11 +27,13 @@ _FIGURE = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
 SCHEMA = closed({"faults": {"type": "array", "items": {"type": "string"}}})
 
 
-async def review_answer(effect: ReviewAnswer, ask: Ask, *, model: Model, now: Callable[[], float]) -> AnswerReviewed:
+async def review_answer(
+    effect: ReviewAnswer, ask: Ask, run: Run, *, model: Model, now: Callable[[], float]
+) -> AnswerReviewed:
     """What is wrong with the draft. Where the critic cannot say, the draft goes out, and the trace says why."""
     if effect.late:
         return AnswerReviewed(at=now(), request=ask.id, doubt="the time ran out before the critic had read it")
-    shown = describe(ask)
+    shown = describe(ask, run)
     call = call_of(
         "critic",
         shown.text,
@@ -71,6 +73,6 @@ def _flat(text: str) -> str:
     return " ".join(re.sub(r"[*_`]", "", text).split()).casefold().strip(" .,;:…")
 
 
-def describe(ask: Ask) -> Pack:
+def describe(ask: Ask, run: Run) -> Pack:
     """What the critic sees: what the synthesizer saw, and what it wrote."""
-    return material(ask, below=f"\n\n# Answer to review\n{nested(ask.draft or '')}")
+    return material(ask, run, below=f"\n\n# Answer to review\n{nested(run.draft or '')}")

@@ -10,6 +10,7 @@ from bot.supervisor.part import packed
 from bot.supervisor.prompts import call_of
 from handoff.context_budget import Pack, Piece, beginnings
 from handoff.effects import JudgeResult
+from handoff.engine.nested import around
 from handoff.events import ResultJudged
 from handoff.headings import nested
 from handoff.state import Ask, Candidate, Work
@@ -41,7 +42,7 @@ async def judge_result(effect: JudgeResult, ask: Ask, *, model: Model, now: Call
         "judge",
         shown.text,
         max_tokens=MAX_TOKENS,
-        deadline=min(DEADLINE, ask.terms.subtask_seconds),
+        deadline=min(DEADLINE, around(ask, work).terms.subtask_seconds),
         answer_schema=SCHEMA,
     )
     try:
@@ -71,7 +72,7 @@ def describe(ask: Ask, work: Work, candidate: Candidate) -> Pack:
     What the tools said goes first where there is no room for all, then the findings, then the end of a long content.
     """
     result = candidate.result
-    parts = [f"Brief: {work.brief or work.subtask.intent}"]
+    parts = [f"Brief: {work.brief_text}"]
     if work.subtask.done_when:
         parts.append(f"Criterion: {work.subtask.done_when}")
     parts += [f"Doubt: {doubt}" for doubt in candidate.doubts]

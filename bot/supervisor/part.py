@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handoff.context_budget import Pack, Piece, pack
-from handoff.engine.nested import below
+from handoff.engine.nested import around, asked
 from handoff.headings import nested
 from handoff.state import Ask, Work
 
@@ -18,9 +18,9 @@ def packed(ask: Ask, work: Work, heading: str, about: Sequence[str], pieces: Seq
 
     `about` are its lines on the subtask.
     """
-    view = below(ask, work.within)
-    whole = [f"The request it is a part of: {' '.join(view.request.text.split())[:LONGEST]}"]
-    if view.plan is not None:
-        whole.append(f"The plan: {view.plan.goal}")
+    run = around(ask, work)
+    whole = [f"The request it is a part of: {' '.join(asked(ask, run).split())[:LONGEST]}"]
+    if run.plan is not None:
+        whole.append(f"The plan: {run.plan.goal}")
     head = Piece("the brief, the request and the plan", ("\n".join([heading, *map(nested, about), *whole]),))
-    return pack([head, *pieces], view.terms.context.balanced)
+    return pack([head, *pieces], run.terms.context.balanced)

@@ -9,13 +9,14 @@ from typing import Any
 from bot.supervisor.adhoc_offer import Making
 from bot.supervisor.prompts import call_of
 from handoff.context_budget import Pack, Piece, pack
-from handoff.contracts import Artifact, Context, Member, Note, Usage
+from handoff.contracts import Context, Member, Note, Usage
 from handoff.effects import MakePlan
 from handoff.events import PlanProposed, PlanRejected, RequestFailed
 from handoff.headings import nested
 from handoff.planning.adhoc import Allowance
+from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_SUBTASKS, check, read_plan
-from handoff.state import Ask, Job
+from handoff.state import Ask
 from specialists.turns.dialogue import Model, ModelError, Withheld
 
 DEADLINE = 120.0
@@ -32,8 +33,7 @@ Planned = PlanProposed | PlanRejected | RequestFailed
 
 async def ask_planner(
     effect: MakePlan,
-    job: Job,
-    ask: Ask,
+    brief: PlanBrief,
     *,
     members: Sequence[Member],
     model: Model,
@@ -41,19 +41,19 @@ async def ask_planner(
     context: int = Context().balanced,
     making: Making | None = None,
 ) -> Planned:
-    """One try at a plan for the request. A second try is told the exact faults of the first.
+    """Ask once for a plan. A second try is told the exact faults of the first.
 
     `context` is how many tokens the planner is given at most. `making` is what the crew allows to have made: without
     it, prompt and schema say nothing of that.
     """
     by_name = {member.name: member for member in members}
-    packed = describe(job, ask, members, context, effect.handoff.context if effect.handoff else ())
-    brief = packed.text
+    packed = describe(brief, members, context)
+    text = packed.text
     if effect.faults:
-        brief += "\n\n" + repair(effect.faults)
+        text += "\n\n" + repair(effect.faults)
     call = call_of(
         "planner",
-        brief,
+        text,
         appendix=making.words if making else "",
         max_tokens=MAX_TOKENS,
         deadline=DEADLINE,
@@ -64,49 +64,47 @@ async def ask_planner(
     except ModelError as error:
         return RequestFailed(
             at=now,
-            request=ask.id,
+            request=effect.request,
             step="planning",
             reason=str(error),
             advice=(isinstance(error, Withheld) and error.advice) or ADVICE,
             usage=error.usage,
         )
     if turn.stop == "refused":
-        return _refused(ask, turn.text, turn.usage, now)
+        return _refused(effect, turn.text, turn.usage, now)
     allowed = making.allowed if making else None
     plan, faults = read_plan(turn.text, by_name, allowed, mended=bool(effect.faults))
     if turn.stop == "max_tokens" and plan is None:
         faults = ("The plan was cut off at the length limit; make it shorter.",)
-    of: dict[str, Any] = {"at": now, "request": ask.id, "within": ask.within}
+    of: dict[str, Any] = {"at": now, "request": effect.request, "within": effect.within}
     if plan is None:
         return PlanRejected(**of, faults=faults, pack=packed.packed, usage=turn.usage)
     reasons = tuple(f"taken as it is: {fault}" for fault in check(plan, by_name, allowed)) if effect.faults else ()
     return PlanProposed(**of, plan=plan, reasons=reasons, pack=packed.packed, usage=turn.usage)
 
 
-def _refused(ask: Ask, text: str, usage: Usage, now: float) -> RequestFailed:
+def _refused(effect: MakePlan, text: str, usage: Usage, now: float) -> RequestFailed:
     reason = "the model declined this request" + (f": {text.strip()[:300]}" if text.strip() else "")
     advice = "Say what it is for, or ask for something else."
-    return RequestFailed(at=now, request=ask.id, step="planning", reason=reason, advice=advice, usage=usage)
+    return RequestFailed(at=now, request=effect.request, step="planning", reason=reason, advice=advice, usage=usage)
 
 
-def describe(job: Job, ask: Ask, members: Sequence[Member], context: int, notes: Sequence[Note] = ()) -> Pack:
-    """What the planner sees: the request, one line a specialist, the files, and the thread so far.
+def describe(brief: PlanBrief, members: Sequence[Member], context: int) -> Pack:
+    """What the planner sees: the request, one line a specialist, the files, and the thread so far or the notes.
 
-    `notes` is what a crew inside the crew is given with its subtask: it sees them in the place of the thread.
     Of a long thread what is oldest goes first; the request, the specialists and the files always stay.
     """
-    parts = ["# Request", nested(ask.request.text), "", "# Specialists"]
+    parts = ["# Request", nested(brief.text), "", "# Specialists"]
     parts += [f"- {member.name}: {member.line}" for member in members]
-    if files := _files(job, ask):
-        parts += ["", "# Files", *(f"- {file.name} ({file.media_type}, {file.size} bytes)" for file in files)]
-    if ask.file_faults:
-        parts += ["", "# Files that could not be read", *(f"- {fault}" for fault in ask.file_faults)]
-    earlier = [other for other in job.asks if other.id != ask.id and other.request.at < ask.request.at]
-    if earlier:
+    if brief.files:
+        parts += ["", "# Files", *(f"- {file.name} ({file.media_type}, {file.size} bytes)" for file in brief.files)]
+    if brief.file_faults:
+        parts += ["", "# Files that could not be read", *(f"- {fault}" for fault in brief.file_faults)]
+    if brief.earlier:
         parts += ["", "# Earlier in this thread"]
     pieces = [Piece("the request", ("\n".join(parts),))]
-    pieces += [_earlier(other, age) for age, other in enumerate(earlier)]
-    pieces += [_note(note) for note in notes]
+    pieces += [_earlier(other, age) for age, other in enumerate(brief.earlier)]
+    pieces += [_note(note) for note in brief.notes]
     return pack(pieces, context)
 
 
@@ -118,15 +116,11 @@ def _note(note: Note) -> Piece:
 
 
 def _earlier(ask: Ask, weight: int) -> Piece:
-    end = ask.answer or (f"(no answer: {ask.failure.reason})" if ask.failure else "(no answer yet)")
+    end = ask.run.answer or (f"(no answer: {ask.run.failure.reason})" if ask.run.failure else "(no answer yet)")
     asked, end = nested(ask.request.text), nested(end)
     whole = f"## Asked: {asked}\n{end[:EARLIER]}"
     short = f"## Asked: {asked[:SHORT]}\n{end[:SHORT]}"
     return Piece(f"asked before: {asked[:40]}", (whole, short, "") if len(short) < len(whole) else (whole, ""), weight)
-
-
-def _files(job: Job, ask: Ask) -> list[Artifact]:
-    return [file for other in job.asks if other.request.at <= ask.request.at for file in other.artifacts]
 
 
 def repair(faults: Sequence[str]) -> str:

@@ -13,12 +13,13 @@ from bot.supervisor.replanner import ask_replanner
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Escalation, Estimate, Made, Member, Plan, Terms, Tier
 from handoff.effects import MakePlan, RevisePlan
-from handoff.engine.nested import below, inner_plan
-from handoff.engine.replan import current
+from handoff.engine import replan
+from handoff.engine.nested import inner_plan
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
 from handoff.planning.estimates import CHARACTERS, Worker, estimates
+from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import route, spread
-from handoff.state import Ask, Job
+from handoff.state import Ask
 from specialists.adhoc_specialist import NotLent, built
 from specialists.registry import Crew
 from specialists.specialist import Specialist
@@ -67,24 +68,17 @@ class Planning:
         )
 
     async def plan(
-        self, effect: MakePlan, job: Job, *, now: float, model: Model | None = None
+        self, effect: MakePlan, brief: PlanBrief, ask: Ask, *, now: float, model: Model | None = None
     ) -> Planned | AttemptFailed | Escalated:
-        """One try at a plan. No model is asked where a rule of the crew fits. `model` is that on the job's account.
-
-        For a subtask that a crew inside the crew is at, `job` is that of `handoff.engine.hand_up.job_of`.
-        """
-        ask = job.ask(effect.request)
-        if ask is None:
-            raise KeyError(effect.request)
-        routed = None if effect.faults else route(job, ask, self._crew.rules, self._record.load)
+        """Try once to plan `brief`. No model is asked if a rule of the crew fits. `model` is on the job's account."""
+        routed = None if effect.faults else route(brief, self._crew.rules, self._record.load)
         if routed is not None:
-            of: dict[str, Any] = {"at": now, "request": ask.id, "within": ask.within}
+            of: dict[str, Any] = {"at": now, "request": ask.id, "within": effect.within}
             event = PlanProposed(**of, plan=routed.plan, rule=routed.rule, reasons=routed.reasons)
         else:
             planned = await ask_planner(
                 effect,
-                job,
-                ask,
+                brief,
                 members=self._offered,
                 model=model or self._model,
                 now=now,
@@ -110,13 +104,13 @@ class Planning:
 
     async def revise(self, effect: RevisePlan, ask: Ask, *, now: float, model: Model | None = None) -> PlanRevised:
         """One look at a plan that may be wrong. What it adds goes to the lightest of equals, as in a first plan."""
-        view = below(ask, effect.within)
-        upset = current(ask)
-        if upset is None or (upset.within, upset.subtask) != (effect.within, effect.subtask):
+        run = ask.run_of(effect.within)
+        trigger = replan.current_trigger(ask)
+        if trigger is None or (trigger.within, trigger.subtask) != (effect.within, effect.subtask):
             of = {"at": now, "request": ask.id, "within": effect.within, "subtask": effect.subtask}
             return PlanRevised.model_validate({**of, "faults": ("There is nothing left to ask about.",)})
-        offered = [member for member in view.members.values() if member.name not in self._stand_ins]
-        event = await ask_replanner(view, upset, members=offered, model=model or self._model, now=now)
+        offered = [member for member in run.members.values() if member.name not in self._stand_ins]
+        event = await ask_replanner(ask, run, trigger, members=offered, model=model or self._model, now=now)
         if event.plan is None:
             return event
         fresh = {change.subtask for change in event.changes if change.kind == "added"}

@@ -8,8 +8,10 @@ from bot.supervisor.prompts import call_of
 from handoff.answering.reducing import Part, condensed, render, uncondensed
 from handoff.context_budget import Pack, Piece, pack
 from handoff.effects import ReduceMaterial
+from handoff.engine.answer import stage
+from handoff.engine.nested import asked
 from handoff.events import MaterialReduced
-from handoff.state import Ask
+from handoff.state import Ask, Run
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 120.0
@@ -18,11 +20,12 @@ WORDS_PER_TOKEN = 0.6
 
 
 async def reduce_material(
-    effect: ReduceMaterial, ask: Ask, *, model: Model, now: Callable[[], float]
+    effect: ReduceMaterial, ask: Ask, run: Run, *, model: Model, now: Callable[[], float]
 ) -> MaterialReduced:
     """The notes that stand for one part. Where the model gives none, the part's beginning does, and says so."""
-    part, request = effect.material, ask.request.text
-    shown = describe(ask, part)
+    part = part_of(ask, run, effect)
+    request = asked(ask, run)
+    shown = describe(ask, run, part)
     call = call_of(
         "reducer",
         shown.text,
@@ -42,10 +45,18 @@ async def reduce_material(
     return MaterialReduced.model_validate({"at": now(), **of, "notes": notes, "left_out": left_out})
 
 
-def describe(ask: Ask, part: Part) -> Pack:
+def part_of(ask: Ask, run: Run, effect: ReduceMaterial) -> Part:
+    """The part that is to be condensed. Raises KeyError if it was condensed meanwhile."""
+    for part in stage(ask, run).parts:
+        if (part.round, part.part) == (effect.round, effect.part):
+            return part
+    raise KeyError((effect.round, effect.part))
+
+
+def describe(ask: Ask, run: Run, part: Part) -> Pack:
     """What the reducer sees: the request, the goal, how long its notes may be, and its part of the material."""
-    goal = ask.plan.goal if ask.plan else ""
+    goal = run.plan.goal if run.plan else ""
     most = int(part.limit * WORDS_PER_TOKEN)
-    head = ["# Request", ask.request.text.strip(), "", "# Goal", goal, "", "# Length", f"At most {most} words.", ""]
+    head = ["# Request", asked(ask, run).strip(), "", "# Goal", goal, "", "# Length", f"At most {most} words.", ""]
     pieces = [Piece("the request", ("\n".join([*head, "# Material"]),)), Piece("the material", (render(part),))]
-    return pack(pieces, ask.terms.context.balanced)
+    return pack(pieces, run.terms.context.balanced)

@@ -10,6 +10,7 @@ from bot.supervisor.part import packed
 from bot.supervisor.prompts import call_of
 from handoff.context_budget import Pack, Piece, beginnings
 from handoff.effects import RefineBrief
+from handoff.engine.nested import around, members_around
 from handoff.events import BriefRefined
 from handoff.headings import nested
 from handoff.state import Ask
@@ -33,7 +34,7 @@ async def refine_brief(effect: RefineBrief, ask: Ask, *, model: Model, now: Call
         "refiner",
         shown.text,
         max_tokens=MAX_TOKENS,
-        deadline=min(DEADLINE, ask.terms.subtask_seconds),
+        deadline=min(DEADLINE, around(ask, ask.work[effect.subtask]).terms.subtask_seconds),
         answer_schema=SCHEMA,
     )
     try:
@@ -50,8 +51,8 @@ async def refine_brief(effect: RefineBrief, ask: Ask, *, model: Model, now: Call
 def describe(effect: RefineBrief, ask: Ask) -> Pack:
     """What the refiner sees: the brief, its criterion, who it is for, the request and goal it serves, and the error."""
     work = ask.work[effect.subtask]
-    member = ask.members.get(work.specialist)
-    parts = [f"Brief: {work.brief or work.subtask.intent}"]
+    member = members_around(ask, work).get(work.specialist)
+    parts = [f"Brief: {work.brief_text}"]
     if work.subtask.done_when:
         parts.append(f"Criterion: {work.subtask.done_when}")
     parts.append(f"For: {work.specialist}" + (f" ({member.description})" if member else ""))

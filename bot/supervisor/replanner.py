@@ -9,11 +9,12 @@ from bot.supervisor.json_replies import closed
 from bot.supervisor.prompts import call_of
 from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Member
+from handoff.engine.nested import asked
 from handoff.engine.replan import touchable
 from handoff.events import PlanRevised
 from handoff.headings import nested
 from handoff.planning.revision import MAX_ADDED, read_revision
-from handoff.state import SETTLED, Ask, Upset, Work
+from handoff.state import SETTLED, Ask, ReplanTrigger, Run, Work
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 60.0
@@ -26,27 +27,27 @@ SHORT = 120
 
 
 async def ask_replanner(
-    ask: Ask, upset: Upset, *, members: Collection[Member], model: Model, now: float
+    ask: Ask, run: Run, trigger: ReplanTrigger, *, members: Collection[Member], model: Model, now: float
 ) -> PlanRevised:
-    """What is to change in the plan of `ask`, which may be a view of what is inside a subtask.
+    """Ask what is to change in the plan of a run.
 
     A model that fails, or replies with what cannot be done, leaves the plan as it is, and the event says why.
     """
-    of: dict[str, Any] = {"at": now, "request": ask.id, "within": upset.within, "subtask": upset.subtask}
-    packed = describe(ask, upset, members)
-    free = touchable(ask, upset)
+    of: dict[str, Any] = {"at": now, "request": ask.id, "within": trigger.within, "subtask": trigger.subtask}
+    packed = describe(ask, run, trigger, members)
+    free = touchable(ask, trigger)
     call = call_of(
         "replanner",
         packed.text,
         max_tokens=MAX_TOKENS,
-        deadline=min(DEADLINE, ask.terms.subtask_seconds),
+        deadline=min(DEADLINE, run.terms.subtask_seconds),
         answer_schema=schema(sorted(free), [member.name for member in members]),
     )
     try:
         turn = await model.reply(call)
     except ModelError as error:
         return PlanRevised(**of, faults=(f"The planner could not be asked ({error}).",), usage=error.usage)
-    made = read_revision(turn.text, ask, upset)
+    made = read_revision(turn.text, ask, run, trigger)
     return PlanRevised(
         **of, plan=made.plan, changes=made.changes, faults=made.faults, pack=packed.packed, usage=turn.usage
     )
@@ -77,22 +78,22 @@ def schema(free: list[str], specialists: list[str]) -> dict[str, Any]:
     return closed({"why": text, **lists})
 
 
-def describe(ask: Ask, upset: Upset, members: Iterable[Member]) -> Pack:
+def describe(ask: Ask, run: Run, trigger: ReplanTrigger, members: Iterable[Member]) -> Pack:
     """What the planner sees: what was asked, the news, each part and where it stands, and the specialists.
 
     Of results that are too long, the summary is cut.
     """
-    free = touchable(ask, upset)
-    fixed = [HEADING, f"Asked: {nested(ask.request.text)}", f"Goal: {ask.plan.goal if ask.plan else ''}", ""]
-    said = "failed" if upset.cause == "failure" else "found"
-    fixed += ["# News", f"{upset.subtask} {said}: {nested(upset.words)}", "", "# Done or under way"]
+    free = touchable(ask, trigger)
+    fixed = [HEADING, f"Asked: {nested(asked(ask, run))}", f"Goal: {run.plan.goal if run.plan else ''}", ""]
+    said = "failed" if trigger.cause == "failure" else "found"
+    fixed += ["# News", f"{trigger.subtask} {said}: {nested(trigger.words)}", "", "# Done or under way"]
     pieces = [Piece("the request", ("\n".join(fixed),))]
-    live = [work for work in ask.own if not work.dropped]
+    live = [work for work in ask.inside(run.within) if not work.dropped]
     pieces += [_there(work) for work in live if work.subtask.id not in free]
     rest = ["", "# May change", *(_may_change(work) for work in live if work.subtask.id in free)]
     rest += ["", "# Specialists", *(f"- {member.name}: {member.line}" for member in members)]
     pieces.append(Piece("what may change", ("\n".join(rest),)))
-    return pack(pieces, ask.terms.context.balanced)
+    return pack(pieces, run.terms.context.balanced)
 
 
 def _there(work: Work) -> Piece:

@@ -10,9 +10,9 @@ from bot.supervisor.synthesizer import describe, repair
 from handoff.answering import disputes
 from handoff.answering.material import whole
 from handoff.contracts import Packed, Usage
-from handoff.engine.answer import beyond, rivals, seconds_for, told
+from handoff.engine.answer import beyond, rivals, seconds_for_call, told
 from handoff.events import AnswerWritten
-from handoff.state import Ask, Work
+from handoff.state import Ask, Run, Work
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 90.0
@@ -21,21 +21,21 @@ REASON = 400
 
 
 async def select_answer(
-    ask: Ask, *, model: Model, now: Callable[[], float], faults: Sequence[str] = (), draft: bool = False
+    ask: Ask, run: Run, *, model: Model, now: Callable[[], float], faults: Sequence[str] = (), draft: bool = False
 ) -> AnswerWritten:
     """The best of the rival results. A single one needs no choice, and no model call; the losers stay in the log."""
-    there = rivals(ask)
+    there = rivals(ask, run)
     usage, size = Usage(), Packed()
     if len(there) == 1:
         chosen, why = next(iter(there)), "the only result on the question that came back"
     else:
-        described = describe(ask, ids=True, below=repair(ask, faults))
+        described = describe(ask, run, ids=True, below=repair(run, faults))
         size = described.packed
         call = call_of(
             "selector",
             described.text,
             max_tokens=MAX_TOKENS,
-            deadline=seconds_for(ask, now(), DEADLINE),
+            deadline=seconds_for_call(run, now(), DEADLINE),
             answer_schema=closed({"chosen": {"type": "string", "enum": list(there)}, "reason": {"type": "string"}}),
             last=True,
         )
@@ -47,7 +47,7 @@ async def select_answer(
         else:
             chosen, why = read(turn.text, there)
             usage = turn.usage
-    text = disputes.with_contradictions(shown(there, chosen, why), told(ask))
+    text = disputes.with_contradictions(shown(there, chosen, why), told(ask, run))
     return AnswerWritten(
         at=now(),
         request=ask.id,
@@ -55,7 +55,7 @@ async def select_answer(
         draft=draft,
         chosen=chosen,
         why=why,
-        unjudged=beyond(ask),
+        unjudged=beyond(ask, run),
         pack=size,
         usage=usage,
     )

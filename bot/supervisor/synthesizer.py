@@ -14,10 +14,11 @@ from handoff.answering.material import line, whole
 from handoff.answering.reducing import Stage
 from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Severity, Usage
-from handoff.engine.answer import beyond, contents, seconds_for, stage, told
+from handoff.engine.answer import beyond, contents, gaps, seconds_for_call, stage, told
+from handoff.engine.nested import asked
 from handoff.events import AnswerWritten
 from handoff.headings import nested
-from handoff.state import Ask, Work
+from handoff.state import Ask, Run, Work
 from specialists.turns.dialogue import Model, ModelError
 
 DEADLINE = 180.0
@@ -35,6 +36,7 @@ OnText = Callable[[str], Awaitable[None]]
 
 async def write_answer(
     ask: Ask,
+    run: Run,
     *,
     model: Model,
     on_text: OnText | None,
@@ -46,12 +48,12 @@ async def write_answer(
 
     `faults` are what the critic found in the last draft. A `draft` is not the answer yet: pass no `on_text` then.
     """
-    described = describe(ask, below=repair(ask, faults))
+    described = describe(ask, run, below=repair(run, faults))
     call = call_of(
         "synthesizer",
         described.text,
         max_tokens=MAX_TOKENS,
-        deadline=seconds_for(ask, now(), DEADLINE),
+        deadline=seconds_for_call(run, now(), DEADLINE),
         on_text=on_text,
         last=True,
     )
@@ -59,17 +61,17 @@ async def write_answer(
     try:
         turn = await model.reply(call)
     except ModelError as error:
-        text = instead(ask, f"The parts could not be put together ({error}); here they are as they came.")
+        text = instead(ask, run, f"The parts could not be put together ({error}); here they are as they came.")
         usage = error.usage
     else:
         text, usage = turn.text.strip(), turn.usage
         if turn.stop == "refused" or not text:
-            text = instead(ask, "The model declined to put the parts together; here they are as they came.")
+            text = instead(ask, run, "The model declined to put the parts together; here they are as they came.")
         elif turn.stop == "max_tokens":
             text, streamed = text + "\n\n_(cut off at the length limit)_", turn.text.strip()
         else:
             streamed = text
-    text = disputes.with_contradictions(text, told(ask))
+    text = disputes.with_contradictions(text, told(ask, run))
     if streamed and on_text is not None and text != streamed:
         await on_text(text.removeprefix(streamed))
     return AnswerWritten(
@@ -77,65 +79,65 @@ async def write_answer(
         request=ask.id,
         text=text,
         draft=draft,
-        unjudged=beyond(ask),
+        unjudged=beyond(ask, run),
         pack=described.packed,
         usage=usage,
     )
 
 
-def instead(ask: Ask, preface: str) -> str:
+def instead(ask: Ask, run: Run, preface: str) -> str:
     """What there is without a model: the draft, if there was one, else the results as they came."""
-    return ask.draft if ask.draft is not None else plainly(ask, preface)
+    return run.draft if run.draft is not None else plainly(ask, run, preface)
 
 
-def describe(ask: Ask, *, ids: bool = False, below: str = "") -> Pack:
+def describe(ask: Ask, run: Run, *, ids: bool = False, below: str = "") -> Pack:
     """What the synthesizer sees: the request, the plan's goal and strategy, results, contradictions and gaps.
 
     `ids`: with the id of each result, where one is to be picked. `below` is what a role is given besides; it always
     stays, as do the request, the plan and what contradicts itself or is missing.
     """
-    plan = ask.plan
+    plan = run.plan
     if plan is None:
         raise ValueError("an answer cannot be written before there is a plan")
-    head = ["# Request", nested(ask.request.text), "", "# Plan", f"{plan.goal} (strategy: {plan.strategy})"]
+    head = ["# Request", nested(asked(ask, run)), "", "# Plan", f"{plan.goal} (strategy: {plan.strategy})"]
     head += ["", "# Results"]
-    at, lost = stage(ask), contents(ask)[1]
-    results = _condensed(ask, at) if at.rounds else _whole(ask, ids=ids)
-    rest = _rest(ask, at)
+    at, lost = stage(ask, run), contents(ask, run)[1]
+    results = _condensed(ask, run, at) if at.rounds else _whole(ask, run, ids=ids)
+    rest = _rest(ask, run, at)
     always = [Piece("the request", ("\n".join(head),)), Piece("the rest", ("\n".join(rest),)), Piece("below", (below,))]
-    packed = pack([*always, *results], ask.terms.context.balanced)
+    packed = pack([*always, *results], run.terms.context.balanced)
     text = "\n".join([*head, *(f"{each}\n" for each in packed.texts[len(always) :]), *rest]).strip() + below
     left_out = [*at.left_out, *(f"{ask.work[name].subtask.title}: {n} repeated passages" for name, n in lost.items())]
     size = packed.packed
     return Pack((text,), size.model_copy(update={"left_out": (*left_out, *size.left_out)}))
 
 
-def _rest(ask: Ask, at: Stage) -> list[str]:
+def _rest(ask: Ask, run: Run, at: Stage) -> list[str]:
     """What the answer must tell besides the results."""
     rest: list[str] = []
-    if conflicts := told(ask):
+    if conflicts := told(ask, run):
         rest += ["# Contradictions", "Show each with both sides, their sources and how sure the judgement is."]
         rest += [*(f"- {nested(disputes.line(conflict))}" for conflict in conflicts), ""]
-    if ask.gaps:
-        rest += ["# Gaps", *(f"- {nested(gap)}" for gap in ask.gaps), ""]
-    if left_out := (*at.left_out, *ask.let_go)[:LEFT_OUT]:
+    if lacks := gaps(ask, run):
+        rest += ["# Gaps", *(f"- {nested(gap)}" for gap in lacks), ""]
+    if left_out := (*at.left_out, *run.left_out)[:LEFT_OUT]:
         rest += ["# Left out for length", *(f"- {each}" for each in left_out), ""]
-    if ask.plan is not None and ask.plan.instruction:
-        rest += ["# Instruction", ask.plan.instruction]
+    if run.plan is not None and run.plan.instruction:
+        rest += ["# Instruction", run.plan.instruction]
     return rest
 
 
-def repair(ask: Ask, faults: Sequence[str]) -> str:
+def repair(run: Run, faults: Sequence[str]) -> str:
     """What the synthesizer is told of a draft that did not pass; nothing the first time."""
     if not faults:
         return ""
     lines = [f"- {fault}" for fault in faults]
     heading = "# Write it again with these mended, where the results bear them out"
-    return "\n\n" + "\n".join(["# Your last answer", nested(ask.draft or ""), "", heading, *lines])
+    return "\n\n" + "\n".join(["# Your last answer", nested(run.draft or ""), "", heading, *lines])
 
 
-def _whole(ask: Ask, *, ids: bool) -> list[Piece]:
-    texts, _ = contents(ask)
+def _whole(ask: Ask, run: Run, *, ids: bool) -> list[Piece]:
+    texts, _ = contents(ask, run)
     pieces = []
     for name, content in texts.items():
         work = ask.work[name]
@@ -148,14 +150,14 @@ def _whole(ask: Ask, *, ids: bool) -> list[Piece]:
     return pieces
 
 
-def _condensed(ask: Ask, at: Stage) -> list[Piece]:
+def _condensed(ask: Ask, run: Run, at: Stage) -> list[Piece]:
     """The notes in the place of the results; a source or file that they do not name stands below them."""
     pieces = [
         Piece(note.source, (f"## {note.source}\n{nested(note.text)}", f"## {note.source}\n(left out for length)"))
         for note in at.notes
     ]
-    pieces += [piece for work in ask.own if (piece := _findings(work)) is not None]
-    below = [small for work in ask.own for small in _small_print(work)]
+    pieces += [piece for work in ask.inside(run.within) if (piece := _findings(work)) is not None]
+    below = [small for work in ask.inside(run.within) for small in _small_print(work)]
     return [*pieces, Piece("sources and files", ("\n".join(dict.fromkeys(below)),))] if below else pieces
 
 
@@ -194,7 +196,7 @@ def _small_print(work: Work) -> list[str]:
     return lines
 
 
-def plainly(ask: Ask, preface: str) -> str:
+def plainly(ask: Ask, run: Run, preface: str) -> str:
     """The results one after the other, without a model."""
-    results = [(work.subtask.title, work.result) for work in ask.own if work.result is not None]
+    results = [(work.subtask.title, work.result) for work in ask.inside(run.within) if work.result is not None]
     return "\n\n".join([preface, *(f"## {title}\n{whole(result)}" for title, result in results)])

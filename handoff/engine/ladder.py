@@ -1,31 +1,161 @@
-"""Carries out on a subtask what `handoff.engine.policy` decides: the ladder, the judge, the deadlines."""
+"""The ladder: what follows a failure or an escalation of a subtask. First the tables, then the climb.
+
+Each trouble has its rungs (`LADDER`); `after_trouble` chooses the next one that can be taken, and `climb` takes it.
+"""
 
 from __future__ import annotations
 
-from handoff import events as ev
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
 from handoff.contracts import Member, Result, Tier, Usage
 from handoff.engine import replan
-from handoff.engine.hand_up import gathered
-from handoff.engine.nested import all_inside, below, inside, is_open, member_of, members_of, seconds_for
-from handoff.engine.policy import RUNGS, Next, Standing, after_look, after_trouble
-from handoff.engine.subtask import (
-    attempt_over,
-    charged,
-    charged_so_far,
-    complete,
-    decided,
-    failed,
-    only_sure,
-    packed,
-    seconds_left,
-    settle,
-    with_work,
-)
-from handoff.state import SETTLED, Ask, Candidate, Failure, Question, Trouble, Upset, Work, replace
+from handoff.engine.decisions import with_decision
+from handoff.engine.nested import member_of, members_around
+from handoff.engine.subtask import cut, ended, seconds_left, unsettled_inside
+from handoff.state import Ask, Candidate, Question, ReplanTrigger, Rung, Trouble, Work, replace
 
+MAX_FAILURES = 3
+"""Failures of one subtask, of whatever kind, after which it ends; and calls that bring it nothing."""
+MAX_QUESTIONS = 3
+MAX_LOST_OWNERS = 3
+"""Owners in a row that a job may bring down or stall without progress; then it is set aside."""
+BACKOFF = (1.0, 4.0)
+"""Seconds to wait before the first and the second retry after a passing fault."""
+LEAST_SECONDS = 1.0
+"""Seconds of its deadline that must be left to a subtask for another attempt to make sense."""
 ONCE_MORE = "Try once more"
 WITHOUT = "Go on without it"
-BEFORE = "an earlier release ended it"
+"""The answers that people are offered when a critical subtask cannot be done as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a rung does, in words for people, and what it costs: model calls of its own, and whole attempts."""
+
+    what: str
+    calls: int
+    attempts: int
+
+
+RUNGS: Mapping[Rung, Step] = MappingProxyType(
+    {
+        "retry": Step("the same again, after a pause", 0, 1),
+        "refine": Step("again with a brief rewritten from the error", 1, 1),
+        "stronger": Step("again with a stronger model", 0, 1),
+        "fallback": Step("another specialist steps in", 0, 1),
+        "replan": Step("the part is planned anew", 1, 0),
+        "ask": Step("a person is asked", 0, 1),
+        "without": Step("the job goes on without it", 0, 0),
+    }
+)
+LADDER: Mapping[Trouble, tuple[Rung, ...]] = MappingProxyType(
+    {
+        "passing": ("retry", "fallback", "retry", "ask", "without"),
+        "lost": ("retry", "retry", "ask", "without"),
+        "unavailable": ("fallback", "ask", "without"),
+        "model": ("fallback", "ask", "without"),
+        "crew": ("fallback", "replan", "ask", "without"),
+        "tool": ("fallback", "replan", "ask", "without"),
+        "timeout": ("fallback", "replan", "ask", "without"),
+        "bad_reply": ("refine", "stronger", "fallback", "replan", "ask", "without"),
+        "confidence_too_low": ("refine", "stronger", "fallback", "replan", "ask", "without"),
+        "out_of_scope": ("fallback", "replan", "ask", "without"),
+        "ambiguous_input": ("ask", "without"),
+    }
+)
+"""For each trouble, the rungs to climb in order. A subtask climbs each once, or as often as it stands here.
+
+A rung is passed over where it cannot be taken: no fallback, no stronger tier, no time, no revision left. People are
+asked where the specialist itself asks (up to `MAX_QUESTIONS`), and of a critical subtask before it is given up. After
+`MAX_FAILURES` only `without` is left.
+"""
+
+_STRONGER: Mapping[Tier, Tier] = MappingProxyType({"fast": "balanced", "balanced": "deep"})
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a subtask stands when something went wrong with it.
+
+    `failures` counts the one at hand. `fallback` is the name of the specialist that may step in, or empty, and
+    `fallback_tier` what it then works on (None: the same). `left` is the seconds of the subtask's deadline that are
+    left, and `pause` those that the provider asks to wait. `tiers` are those that the specialist may work on (empty:
+    all), `replans` whether the planner may be asked.
+    """
+
+    specialist: str
+    tier: Tier
+    failures: int = 1
+    failed_calls: int = 0
+    questions: int = 0
+    taken: tuple[Rung, ...] = ()
+    fallback: str = ""
+    critical: bool = False
+    left: float = 300.0
+    pause: float = 0.0
+    tiers: tuple[Tier, ...] = ()
+    replans: bool = False
+    fallback_tier: Tier | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The rung to take, with the specialist, the tier and the seconds to wait where it leads to another attempt."""
+
+    rung: Rung
+    specialist: str
+    tier: Tier
+    delay: float = 0.0
+
+
+def after_trouble(trouble: Trouble, now: Standing) -> Next:
+    """What follows a failure or an escalation of a subtask."""
+    rungs = LADDER[trouble]
+    for place, rung in enumerate(rungs):
+        if rung != "ask" and now.taken.count(rung) >= rungs[: place + 1].count(rung):
+            continue
+        if found := _taken(rung, trouble, now):
+            return found
+    return Next("without", now.specialist, now.tier)
+
+
+def _taken(rung: Rung, trouble: Trouble, now: Standing) -> Next | None:
+    """The rung as it would be taken; None where it cannot be."""
+    if rung == "ask":
+        asked = trouble == "ambiguous_input" or (now.critical and not _spent(now))
+        return Next(rung, now.specialist, now.tier) if asked and now.questions < MAX_QUESTIONS else None
+    if rung == "without" or _spent(now) or now.left < LEAST_SECONDS:
+        return None
+    if rung == "fallback":
+        steps_in = now.fallback and now.fallback != now.specialist
+        delay = max(now.pause, BACKOFF[-1]) if trouble == "passing" else 0.0  # who steps in asks the same provider
+        return Next(rung, now.fallback, now.fallback_tier or now.tier, delay) if steps_in and delay < now.left else None
+    if rung == "replan":
+        return Next(rung, now.specialist, now.tier) if now.replans else None
+    if rung == "stronger":
+        tier = _stronger(now)
+        return Next(rung, now.specialist, tier) if tier else None
+    if rung == "retry":
+        delay = max(now.pause, BACKOFF[min(now.taken.count("retry"), len(BACKOFF) - 1)])
+        return Next(rung, now.specialist, now.tier, delay) if delay < now.left else None
+    return Next(rung, now.specialist, now.tier)
+
+
+def _stronger(now: Standing) -> Tier | None:
+    """The next tier above that the specialist may work on."""
+    tier: Tier | None = _STRONGER.get(now.tier)
+    while tier is not None and now.tiers and tier not in now.tiers:
+        tier = _STRONGER.get(tier)
+    return tier
+
+
+def _spent(now: Standing) -> bool:
+    return now.failures >= MAX_FAILURES or now.failed_calls >= MAX_FAILURES
+
+
+# ---------------------------------------------------------------- the climb
 
 
 def climb(
@@ -42,7 +172,7 @@ def climb(
 
     The attempt is over by now, its usage charged, and no call of it in doubt. With that of a crew ends what is inside.
     """
-    ask = _cut(ask, _unsettled_inside(ask, work), f"the crew let go of it: {message}", at)
+    ask = cut(ask, unsettled_inside(ask, work), f"the crew let go of it: {message}", at)
     asked = trouble == "ambiguous_input"
     work = replace(work, failures=work.failures if asked else (*work.failures, message), look=None)
     if partial is not None and work.best is None:
@@ -71,23 +201,23 @@ def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pau
             fallback_tier=_tier_of_the_fallback(ask, work, member),
         ),
     )
-    ask = decided(ask, at, work.subtask.id, following.rung, f"{RUNGS[following.rung].what}: {message}")
+    ask = with_decision(ask, at, work.subtask.id, following.rung, f"{RUNGS[following.rung].what}: {message}")
     if following.rung == "without":
         return ended(ask, work, message, at)
     work = replace(work, rungs=(*work.rungs, following.rung))
     if following.rung == "ask":
         return _asked(ask, work, trouble, message, at)
     if following.rung == "replan":
-        upset = Upset(work.subtask.id, message[: replan.LONGEST], "failure", work.within)
-        return replan.with_upset(with_work(ask, replace(work, state="pending", trouble=trouble)), upset)
+        trigger = ReplanTrigger(work.subtask.id, message[: replan.LONGEST], "failure", work.within)
+        return replan.with_trigger(ask.with_work(replace(work, state="pending", trouble=trouble)), trigger)
     if following.rung == "refine":
-        return with_work(ask, replace(work, state="pending", refining=message, trouble=trouble))
-    return with_work(ask, _again(work, following, at))
+        return ask.with_work(replace(work, state="pending", refining=message, trouble=trouble))
+    return ask.with_work(_again(work, following, at))
 
 
 def _tier_of_the_fallback(ask: Ask, work: Work, member: Member | None) -> Tier | None:
     """Its own, which may be another model: the one that failed is perhaps down. The plan's word comes first."""
-    stand_in = members_of(ask, work.within).get(member.fallback) if member else None
+    stand_in = members_around(ask, work).get(member.fallback) if member else None
     return stand_in.tier if stand_in and work.subtask.tier is None else None
 
 
@@ -108,151 +238,10 @@ def _asked(ask: Ask, work: Work, trouble: Trouble, message: str, at: float) -> A
     if trouble != "ambiguous_input" or question is None:
         number = work.questions + work.doubts + 1
         text = f"{work.subtask.title} cannot be done as it is: {message} What now?"
-        question = Question(number, text, (ONCE_MORE, WITHOUT), at)
-    return with_work(ask, replace(work, state="input_required", question=question, questions=work.questions + 1))
+        question = Question(number, text, (ONCE_MORE, WITHOUT), at, whom=(ask.request.user,))
+    return ask.with_work(replace(work, state="input_required", question=question, questions=work.questions + 1))
 
 
 def wants_without(question: Question, text: str) -> bool:
     """Whether a person said to go on without the subtask, where that was offered."""
     return WITHOUT in question.options and text.strip().casefold() == WITHOUT.casefold()
-
-
-def ended(ask: Ask, work: Work, message: str, at: float) -> Ask:
-    """End the subtask with the best that there is, the gap named, or in error."""
-    if work.best is None:
-        return failed(ask, work, message, at)
-    return complete(ask, work, with_gaps(work.best, message), at)
-
-
-def with_gaps(candidate: Candidate, *more: str) -> Result:
-    """The result with what is wrong with it named among its gaps."""
-    result = candidate.result
-    named = (*result.gaps, *(f"not mended: {fault}" for fault in candidate.faults))
-    named += (*(f"in doubt: {doubt}" for doubt in candidate.doubts), *more)
-    return result.model_copy(update={"gaps": tuple(dict.fromkeys(named))})
-
-
-# ---------------------------------------------------------------- a look at a result
-
-
-def returned(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
-    """A result is accepted where the free checks say nothing and its subtask is not critical; else it is looked at."""
-    ask, work = charged(ask, attempt_over(work, event.took), event.result.usage)
-    if not event.faults and not event.doubts and not work.subtask.critical:
-        return complete(ask, work, event.result, event.at)
-    found = _stood_by(Candidate(event.result, event.faults, event.doubts), work.wanting)
-    return with_work(ask, replace(work, look=found))
-
-
-def _stood_by(found: Candidate, before: Candidate | None) -> Candidate:
-    """What a free check finds again, word for word, is for the judge: the check may be what is wrong."""
-    again = tuple(fault for fault in found.faults if before is not None and fault in before.faults)
-    faults = tuple(fault for fault in found.faults if fault not in again)
-    return Candidate(found.result, faults, (*again, *found.doubts), found.partial)
-
-
-def judged(ask: Ask, event: ev.ResultJudged) -> Ask:
-    """Accept, send back with what is wrong, or take the best as it is."""
-    work = ask.work.get(event.subtask)
-    look = work.look if work is not None else None
-    if ask.failure is not None or work is None or look is None or work.attempt != event.attempt:
-        return ask
-    ask, work = charged(packed(ask, event.at, event.subtask, event.pack), work, event.usage)
-    rounds = work.rounds + (event.verdict == "revise")
-    verdict = after_look(event.verdict, rounds=rounds, left=seconds_left(ask, work))
-    nobody = event.verdict == "best_effort"  # there was no judge to be had: its doubts stand
-    found = Candidate(look.result, () if nobody else event.faults, event.faults if nobody else ())
-    who = "the judge" if event.by == "model" else "the free checks"
-    why = f"{who}: {' '.join(event.faults) or 'nothing is wrong with it'}"
-    if verdict == "best_effort" and event.verdict == "revise":
-        why += f" (after {rounds} rounds; the best of them is taken)"
-    ask = decided(ask, event.at, event.subtask, verdict.replace("_", " "), why)
-    if verdict == "accepted":
-        return complete(ask, work, found.result, event.at)
-    best = _better(work.best, found)
-    work = replace(work, look=None, rounds=rounds, best=best)
-    if verdict == "best_effort":
-        return complete(ask, work, with_gaps(best), event.at)
-    return with_work(ask, replace(work, state="pending", wanting=found, not_before=0.0))
-
-
-def _better(best: Candidate | None, found: Candidate) -> Candidate:
-    """The one with fewer faults, the later of equals; what was handed in only in part gives way."""
-    if best is None or best.partial or len(found.faults) <= len(best.faults):
-        return found
-    return best
-
-
-# ---------------------------------------------------------------- rewriting a brief
-
-
-def refined(ask: Ask, event: ev.BriefRefined) -> Ask:
-    """Try again with the new brief; without one, the next rung follows."""
-    work = ask.work.get(event.subtask)
-    if ask.failure is not None or work is None or not work.refining or work.attempt != event.attempt:
-        return ask
-    ask, work = charged(packed(ask, event.at, event.subtask, event.pack), work, event.usage)
-    message, trouble = work.refining, work.trouble
-    work = replace(work, refining="", trouble=None)
-    if event.intent.strip():
-        ask = decided(ask, event.at, event.subtask, "brief rewritten", event.intent)
-        return with_work(ask, replace(work, brief=event.intent))
-    ask = decided(ask, event.at, event.subtask, "brief kept", event.fault or "the refiner gave no other")
-    return step(ask, work, trouble or "bad_reply", message, event.at)
-
-
-# ---------------------------------------------------------------- deadlines
-
-
-def deadline(ask: Ask, event: ev.DeadlineReached) -> Ask:
-    """End the subtask, or all that are not over, with what there is."""
-    if ask.failure is not None or ask.answer is not None or ask.plan is None:
-        return ask
-    if event.subtask:
-        work = ask.work.get(event.subtask)
-        limit, words = seconds_for(ask, work) if work is not None else 0.0, "for this part"
-        late = [work] if work is not None and work.state not in SETTLED else []
-    else:
-        limit, words = ask.terms.job_seconds, "for the whole request"
-        work, late = None, [one for one in ask.own if one.state not in SETTLED]
-    text = f"the time {words} ({limit:g} s) ran out"
-    if late:
-        ask = decided(ask, event.at, event.subtask, "deadline", text)
-    names = [one.subtask.id for one in late]
-    cut = [one for name in names for one in (ask.work[name], *all_inside(ask, name))]
-    ask = charged_so_far(ask, (one for one in cut if one.state not in SETTLED))
-    ask = _cut(ask, [ask.work[name] for name in names], text, event.at)
-    return settle(ask, event.at, work.within if work is not None else "") if late else ask
-
-
-def _cut(ask: Ask, late: list[Work], text: str, at: float) -> Ask:
-    """End all of them at once, so that none is skipped for another. Of a crew, what it has by then is taken."""
-    for work in late:
-        over, best = attempt_over(work), work.look or work.best
-        if is_open(work):
-            ask = _cut(ask, _unsettled_inside(ask, work), text, at)
-            there = gathered(below(ask, work.subtask.id))
-            best = best if there is None else Candidate(there, partial=True)
-        if best is not None:
-            ask, result = only_sure(ask, work, with_gaps(best, text), at)
-            over = replace(over, state="complete", result=result, ended=at)
-        else:
-            never = work.attempt == 0
-            over = replace(over, state="skipped" if never else "error", reason=text, ended=at)
-        ask = with_work(ask, replace(over, look=None, refining="", question=None))
-    return ask
-
-
-def _unsettled_inside(ask: Ask, work: Work) -> list[Work]:
-    if work.level is None:
-        return []
-    return [one for one in inside(ask, work.subtask.id) if one.state not in SETTLED]
-
-
-def ended_before(ask: Ask, at: float) -> Ask:
-    """A request whose end people have seen, whatever today's policy makes of its log: an earlier release ended it."""
-    late = [one for one in ask.own if one.state not in SETTLED]
-    ask = settle(_cut(ask, late, BEFORE, at), at) if ask.own else ask
-    if ask.answer is not None or ask.failure is not None:
-        return ask
-    return replace(ask, failure=Failure("the job", BEFORE), written=at)

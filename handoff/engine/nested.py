@@ -1,99 +1,98 @@
-"""Crews inside crews: a subtask whose member is itself a crew has a plan, work and an end of its own. Pure.
+"""Runs inside a run: a subtask whose member is itself a crew has a plan, subtasks and an end of its own.
 
-What such a crew is at is a request in miniature. `below` shows it as one, so that all that is written for a request
-(planning, cascade, contradictions, synthesis, critic) serves on every level; `put_back` takes the outcome in again.
-Its subtasks lie flat in `Ask.work` beside all others, each with `within`, the id of the subtask that it is inside.
+All subtasks of a request lie flat in `Ask.work`, each with `within`, the id of the subtask that it is inside. A crew's
+`Run` is kept by the subtask that it works on. It begins with the attempt (`opened`) and ends by handing its outcome up
+to the run around it (`handed_up`), where it counts like any specialist's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from types import MappingProxyType
 
-from handoff.contracts import Member, Plan, Terms
-from handoff.state import Ask, Level, Work, Written, replace
+from handoff import events as ev
+from handoff.answering.disputes import with_contradictions
+from handoff.answering.material import whole
+from handoff.checking import checks
+from handoff.contracts import Finding, Member, Plan, Result, Terms
+from handoff.engine.answer import gaps, told
+from handoff.state import Ask, Run, Work, Written, replace, written
 
 SLASH = "/"
 """Between the id of a subtask and those inside it, and between the name of a crew and those of its members."""
 AGAIN = "~"
 """Before the number of the attempt, in the ids of what is inside any but the first: no message is taken for another."""
-
 MAX_IN_ALL = 60
-"""Subtasks of a request on all levels together: plans inside plans would multiply without it."""
-
-_FIELDS = tuple(field.name for field in fields(Level))
-
-
-def inside(ask: Ask, within: str) -> tuple[Work, ...]:
-    """The subtasks directly inside that one; those of the request's own plan for an empty id."""
-    return tuple(work for work in ask.work.values() if work.within == within)
-
-
-def all_inside(ask: Ask, within: str) -> tuple[Work, ...]:
-    """The subtasks inside that one on whatever level, what is outside before what is in it."""
-    found: tuple[Work, ...] = ()
-    for work in inside(ask, within):
-        found += (work, *(all_inside(ask, work.subtask.id) if work.level is not None else ()))
-    return found
-
-
-def plan_of(ask: Ask, within: str) -> Plan | None:
-    """The plan of a level, its ids as they stand in `Ask.work`; None where there is none (yet)."""
-    work = ask.work.get(within)
-    return ask.plan if not within else work.plan if work is not None else None
-
-
-def crew_at(ask: Ask, within: str) -> str:
-    """The path of the crew whose level it is, see `specialists.registry.Crew`; empty for the outermost."""
-    return ask.work[within].specialist if within else ""
-
-
-def terms_of(ask: Ask, within: str) -> Terms:
-    """What the subtasks of a level are worked on under."""
-    work = ask.work.get(within)
-    return ask.terms if work is None or work.level is None else work.level.terms
-
-
-def members_of(ask: Ask, within: str) -> Mapping[str, Member]:
-    """The members of the crew whose level it is, by name, as they stood when it was planned."""
-    work = ask.work.get(within)
-    return ask.members if work is None or work.level is None else work.level.members
+"""Subtasks of a request in all its runs together: plans inside plans would multiply without it."""
+SUMMARY = 1_200
+"""Characters of a summary that is made of those of several results."""
 
 
 def is_open(work: Work) -> bool:
-    """Whether a crew is at it now: it waits for people only where all that is inside does, with no question its own."""
+    """True while a crew works on this subtask."""
     under_way = work.state in {"in_progress", "input_required"} and work.look is None and work.question is None
-    return work.level is not None and under_way
+    return work.run is not None and under_way
+
+
+def around(ask: Ask, work: Work) -> Run:
+    """The run that a subtask belongs to; the request's own if the crew around it has let go of it."""
+    outer = ask.work.get(work.within)
+    return ask.run if outer is None or outer.run is None else outer.run
+
+
+def crew_at(ask: Ask, within: str) -> str:
+    """The path of the crew whose run it is, see `specialists.registry.Crew`; empty for the outermost."""
+    return ask.work[within].specialist if within else ""
+
+
+def plan_around(ask: Ask, work: Work) -> Plan | None:
+    """The plan that a subtask belongs to; None if its crew has none any more."""
+    outer = ask.work.get(work.within)
+    return ask.run.plan if not work.within else outer.run.plan if outer is not None and outer.run is not None else None
+
+
+def members_around(ask: Ask, work: Work) -> Mapping[str, Member]:
+    """The members of the crew that a subtask belongs to, by name, as they stood when it was planned."""
+    return around(ask, work).members
 
 
 def member_of(ask: Ask, work: Work) -> Member | None:
-    """Who a subtask is given to, as its own crew sees it; None where the plan was made without members."""
-    return members_of(ask, work.within).get(work.specialist)
+    """The member that a subtask is given to; None if the plan was made without members."""
+    return members_around(ask, work).get(work.specialist)
 
 
 def seconds_for(ask: Ask, work: Work) -> float:
-    """Seconds for all attempts at a subtask: what its crew's terms say, or a crew that is at it takes for a request."""
+    """Seconds for all attempts at a subtask: its run's terms, or those of the crew that it is given to."""
     member = member_of(ask, work)
     if member is not None and member.crew is not None:
         return member.crew.job_seconds
-    return terms_of(ask, work.within).subtask_seconds
+    return around(ask, work).terms.subtask_seconds
+
+
+def asked(ask: Ask, run: Run) -> str:
+    """What a run is to answer: the request's text, or the brief of the subtask that the crew was given."""
+    return ask.work[run.within].brief_text if run.within else ask.request.text
 
 
 def writes_before(ask: Ask, work: Work) -> tuple[Written, ...]:
-    """What earlier attempts at a subtask wrote, or may have written, and those at the ones that it is inside.
+    """The tool writes of earlier attempts at a subtask and at those around it, known or in doubt.
 
-    With them those at the one that it replaces, and at what was inside that.
+    With them those of the subtask that it replaces, and of what was inside that.
     """
     outer, replaced = ask.work.get(work.within), ask.work.get(work.instead_of)
     found = work.writes if replaced is None else (*work.writes, *writes_before(ask, replaced))
-    for one in all_inside(ask, replaced.subtask.id) if replaced is not None else ():
+    for one in ask.all_inside(replaced.subtask.id) if replaced is not None else ():
         found += one.writes
     return tuple(dict.fromkeys(found if outer is None else (*found, *writes_before(ask, outer))))
 
 
+def room_left(ask: Ask) -> int:
+    """How many more subtasks a request may have, in all its runs together."""
+    return max(0, MAX_IN_ALL - len(ask.work))
+
+
 def inner_plan(outer: Work, plan: Plan) -> Plan:
-    """A plan for what is inside a subtask, its own ids made those in `Ask.work`."""
+    """The plan of a crew at a subtask, its own ids made those in `Ask.work`."""
     again = f"{AGAIN}{outer.attempt}" if outer.attempt > 1 else ""
 
     def name(short: str) -> str:
@@ -106,37 +105,88 @@ def inner_plan(outer: Work, plan: Plan) -> Plan:
     return plan.model_copy(update={"subtasks": subtasks})
 
 
-def room_left(ask: Ask) -> int:
-    """How many subtasks more a request may have, on all levels together."""
-    return max(0, MAX_IN_ALL - len(ask.work))
+# ---------------------------------------------------------------- how a crew's run begins and ends
 
 
-def below(ask: Ask, within: str) -> Ask:
-    """What is inside a subtask as a request of its own; the request itself for an empty id.
+def opened(ask: Ask, work: Work, specialist: str, at: float) -> tuple[Ask, Work]:
+    """The request and the subtask as an attempt begins: if a crew takes it up, with a run of its own.
 
-    Its text is the subtask's brief. It shares `work`, `posted`, `decisions` and `usage` with the whole.
-    Raises KeyError where there is no such subtask, ValueError where nobody has begun to plan it.
+    Of what was inside an earlier attempt only the tool writes are kept.
     """
-    if within == ask.within:
-        return ask
-    work = ask.work[within]
-    if work.level is None:
-        raise ValueError(f"subtask {within} is not at a crew")
-    return replace(
-        ask,
-        within=within,
-        request=ask.request.model_copy(update={"text": work.brief or work.subtask.intent}),
-        file_faults=(),
-        written=None,
-        **{name: getattr(work.level, name) for name in _FIELDS},
+    if work.run is not None:
+        gone = ask.all_inside(work.subtask.id)
+        wrote = [one for each in gone for one in (*each.writes, *written(each.checkpoints))]
+        names = {each.subtask.id for each in gone}
+        kept = {name: each for name, each in ask.work.items() if name not in names}
+        ask = replace(ask, work=MappingProxyType(kept))
+        work = replace(work, run=None, writes=(*work.writes, *wrote))
+    member = members_around(ask, work).get(specialist)
+    if member is None or member.crew is None:
+        return ask, work
+    left = max(0.0, min(member.crew.job_seconds - work.spent, around(ask, work).terms.job_seconds))
+    own = {"job_seconds": left, "subtask_seconds": min(member.crew.subtask_seconds, left)}
+    terms = Terms.model_validate({**member.crew.model_dump(), **own})
+    return ask, replace(work, run=Run(within=work.subtask.id, terms=terms, since=at))
+
+
+def gathered(ask: Ask, run: Run, content: str = "") -> Result | None:
+    """The results of a run as one; None if there are none. `content` is the answer made of them, if there is one.
+
+    Its usage is empty: what the attempts took was charged when they took it.
+    """
+    results = [(work, work.result) for work in ask.inside(run.within) if work.result is not None]
+    if run.chosen:
+        results = [(work, result) for work, result in results if work.subtask.id == run.chosen]
+    if not results:
+        return None
+    findings = dict.fromkeys(finding for _, result in results for finding in result.findings)
+    files = {file.id: file for _, result in results for file in result.artifacts}
+    evidence = dict.fromkeys(line for _, result in results for line in result.evidence)
+    alone = results[0][1] if len(results) == 1 else None
+    apart = "\n\n".join(f"## {work.subtask.title}\n{whole(result)}" for work, result in results)
+    return Result(
+        summary=alone.summary if alone is not None else _summary(results),
+        content=content or with_contradictions(whole(alone) if alone is not None else apart, told(ask, run)),
+        findings=tuple(findings),
+        confidence=min(result.confidence for _, result in results),
+        artifacts=tuple(files.values()),
+        gaps=gaps(ask, run),
+        evidence=tuple(evidence),
     )
 
 
-def put_back(ask: Ask, view: Ask) -> Ask:
-    """The request with what became of the `view` that `below` gave."""
-    if view.within == ask.within:
-        return view
-    level = Level(**{name: getattr(view, name) for name in _FIELDS})
-    outer = view.work[view.within]
-    work = MappingProxyType({**view.work, view.within: replace(outer, level=level)})
-    return replace(ask, work=work, decisions=view.decisions, usage=view.usage)
+def _summary(results: list[tuple[Work, Result]]) -> str:
+    """One line a result; the longest are cut if all together are too long."""
+    share = max(120, SUMMARY // len(results))
+    lines = []
+    for work, result in results:
+        text = " ".join(result.summary.split())
+        lines.append(f"{work.subtask.title}: {text if len(text) <= share else text[: share - 1] + '…'}")
+    return "\n".join(lines)
+
+
+def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.AttemptFailed:
+    """The outcome of a crew's run, as the run around it sees it. Raises ValueError while it is not concluded."""
+    run = ask.run_of(work.subtask.id)
+    took = max(0.0, at - work.attempt_started - run.paused)
+    of = {"at": at, "request": ask.id, "subtask": work.subtask.id, "attempt": work.attempt, "took": took}
+    if run.failure is not None:
+        message = f"{run.failure.step}: {run.failure.reason}"
+        return ev.AttemptFailed.model_validate({**of, "kind": "crew", "message": message})
+    result = gathered(ask, run, run.answer or "")
+    if run.answer is None or result is None:
+        raise ValueError(f"subtask {work.subtask.id} is not concluded")
+    results = [one.result for one in ask.inside(run.within) if one.result is not None]
+    seen = checks.Seen(result, work.brief_text, work.subtask.done_when, _said(results), _sources(results))
+    found = checks.look(seen)
+    return ev.ResultReturned.model_validate({**of, "result": result, "faults": found.faults, "doubts": found.doubts})
+
+
+def _said(results: list[Result]) -> tuple[str, ...]:
+    """The texts that the figures of an answer are held against: the results, and what tools said for them."""
+    return tuple(text for result in results for text in (*result.evidence, whole(result)))
+
+
+def _sources(results: list[Result]) -> tuple[str, ...]:
+    found: list[Finding] = [finding for result in results for finding in result.findings]
+    return tuple(dict.fromkeys(finding.source for finding in found if finding.source))

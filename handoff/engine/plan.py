@@ -1,39 +1,50 @@
-"""What a plan, or one that was not accepted, changes in a request: the same for a crew inside the crew."""
+"""How a plan begins, is refused, and is revised.
+
+What is done or under way is never touched by a revision: an event that would is refused as a whole, and the plan stays
+as it was.
+"""
 
 from __future__ import annotations
 
 from types import MappingProxyType
 
 from handoff import events as ev
-from handoff.contracts import Estimate, Member, Plan
+from handoff.contracts import Change, Estimate, Member, Plan, Subtask
+from handoff.engine import ladder, replan
+from handoff.engine.decisions import with_decision, with_pack
 from handoff.engine.nested import room_left
-from handoff.engine.policy import MAX_REJECTED_PLANS
-from handoff.engine.subtask import decided, packed
-from handoff.state import Ask, Failure, Work, replace
+from handoff.engine.subtask import charged_around, settle
+from handoff.state import Ask, Failure, ReplanTrigger, Run, Work, replace
+
+MAX_REJECTED_PLANS = 2
+"""A plan may be mended once: the second rejection ends the run."""
+_WORDS = {
+    "added": "new",
+    "dropped": "no longer needed",
+    "reassigned": "given to another",
+    "rebriefed": "new brief",
+    "replaced": "replaced",
+}
+
+# ---------------------------------------------------------------- a first plan
 
 
-def proposed(ask: Ask, event: ev.PlanProposed) -> Ask:
-    """There is a plan: its subtasks lie beside all others, inside the one that `ask` is a view of, if it is one."""
-    if ask.plan is not None:
+def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
+    """Begin to work by the plan: its subtasks lie beside all others of the request."""
+    if run.plan is not None:
         return ask
-    if ask.within and (fault := _no_place(ask, event.plan)):
-        ask = decided(ask, event.at, ask.within, "plan rejected", fault)
-        of = {"at": event.at, "request": event.request, "within": event.within}
-        return rejected(ask, ev.PlanRejected.model_validate({**of, "faults": (fault,), "usage": event.usage}))
+    if run.within and (fault := _no_place(ask, event.plan)):
+        ask = with_decision(ask, event.at, run.within, "plan rejected", fault)
+        return _with_rejection(ask, run, (fault,), event.at)
     members = {member.name: member for member in event.members}
-    work = work_of(event.plan, members, {estimate.subtask: estimate for estimate in event.estimates}, ask.within)
-    ask = packed(ask, event.at, ask.within, event.pack)
+    work = work_of(event.plan, members, {estimate.subtask: estimate for estimate in event.estimates}, run.within)
+    ask = with_pack(ask, event.at, run.within, event.pack)
     for reason in event.reasons:
-        ask = decided(ask, event.at, ask.within, "planned", reason)
-    return replace(
-        ask,
-        plan=event.plan,
-        planned=ask.planned if ask.within else event.at,  # the time and terms of a crew inside run since it began
-        terms=ask.terms if ask.within else event.terms,
-        members=MappingProxyType(members),
-        work=MappingProxyType({**ask.work, **work}),
-        usage=ask.usage + event.usage,
-    )
+        ask = with_decision(ask, event.at, run.within, "planned", reason)
+    run = replace(run, plan=event.plan, members=MappingProxyType(members))
+    if not run.within:  # a crew's run has its terms, and its time runs, since it began
+        run = replace(run, since=event.at, terms=event.terms)
+    return replace(ask, work=MappingProxyType({**ask.work, **work})).with_run(run)
 
 
 def _no_place(ask: Ask, plan: Plan) -> str:
@@ -60,20 +71,137 @@ def work_of(
     }
 
 
-def rejected(ask: Ask, event: ev.PlanRejected) -> Ask:
-    """The planner's answer did not pass: it may try once more."""
-    if ask.within and ask.plan is not None:
+def rejected(ask: Ask, run: Run, event: ev.PlanRejected) -> Ask:
+    """Let the planner try once more, or end the run if it has had its tries."""
+    if run.within and run.plan is not None:
         return ask
-    ask = packed(ask, event.at, ask.within, event.pack)
-    ask = replace(ask, rejections=(*ask.rejections, event.faults), usage=ask.usage + event.usage)
-    if len(ask.rejections) < MAX_REJECTED_PLANS:
-        return ask
-    return replace(
-        ask,
-        written=event.at,
-        failure=Failure(
+    ask = with_pack(ask, event.at, run.within, event.pack)
+    return _with_rejection(ask, run, event.faults, event.at)
+
+
+def _with_rejection(ask: Ask, run: Run, faults: tuple[str, ...], at: float) -> Ask:
+    run = replace(run, rejections=(*run.rejections, faults))
+    if len(run.rejections) >= MAX_REJECTED_PLANS:
+        failure = Failure(
             "planning",
-            "the planner returned no usable plan: " + " ".join(event.faults[:3]),
+            "the planner returned no usable plan: " + " ".join(faults[:3]),
             "Say it in other words, or in smaller steps, and mention me again.",
-        ),
+        )
+        run = replace(run, failure=failure, written=at)
+    return ask.with_run(run)
+
+
+# ---------------------------------------------------------------- a revision
+
+
+def revised(ask: Ask, event: ev.PlanRevised) -> Ask:
+    """Go on by the plan that follows. If a failure led here and the planner changes nothing, take the next rung."""
+    trigger = next((one for one in ask.replans if (one.within, one.subtask) == (event.within, event.subtask)), None)
+    if trigger is None or ask.run.concluded:
+        return ask
+    free, matters = replan.touchable(ask, trigger), replan.matters(ask, trigger)
+    ask = charged_around(replan.without(ask, trigger), event.within, event.usage)
+    ask = with_pack(ask, event.at, event.subtask, event.pack)
+    if not matters:
+        why = "all that it was about had started or ended by then"
+        return with_decision(ask, event.at, event.subtask, "plan kept", why)
+    run = ask.run_of(event.within)
+    faults = event.faults
+    if event.plan is not None and run.plan is not None:
+        faults = _refused(ask, run, event, run.plan, event.plan, free)
+    if faults or event.plan is None:
+        why = " ".join(faults) or "the planner gave no other"
+        ask = with_decision(ask, event.at, event.subtask, "plan kept", why)
+    else:
+        ask = _changed(ask, run, event, event.plan)
+    return settle(_next_rung(ask, trigger, event), event.at, event.within)
+
+
+def _refused(ask: Ask, run: Run, event: ev.PlanRevised, old: Plan, plan: Plan, free: frozenset[str]) -> tuple[str, ...]:
+    """Why a plan cannot stand in the place of the present one: it changes what has started since it was asked for."""
+    new = {subtask.id: subtask for subtask in plan.subtasks}
+    known = {subtask.id: subtask for subtask in old.subtasks}
+    changed = {change.subtask for change in event.changes} & set(ask.work)
+    changed |= {name for name, subtask in known.items() if new.get(name) != subtask}
+    faults = [f"{name} has started, and would be changed." for name in sorted(changed - free)]
+    faults += [f"{name} was dropped before." for name in new if name not in known and name in ask.work]
+    faults += [
+        f"{subtask.id} would wait for {name}, which is not in the plan."
+        for subtask in plan.subtasks
+        for name in subtask.after
+        if name not in new
+    ]
+    strangers = {subtask.specialist for subtask in plan.subtasks} - set(run.members)
+    return (*faults, *(f"There is no {name} in the crew." for name in sorted(strangers)))
+
+
+def _changed(ask: Ask, run: Run, event: ev.PlanRevised, plan: Plan) -> Ask:
+    """The request under its new plan, with each change and its reason among the decisions."""
+    changes = {change.subtask: change for change in event.changes}
+    estimates = {estimate.subtask: estimate for estimate in event.estimates}
+    new = {subtask.id: subtask for subtask in plan.subtasks}
+    instead = {name: change.subtask for change in event.changes for name in change.by}
+    fresh = {
+        name: _added(run, subtask, changes.get(name), estimates.get(name), ask.work.get(instead.get(name, "")))
+        for name, subtask in new.items()
+        if name not in ask.work
+    }
+    work: dict[str, Work] = {}
+    for name, one in ask.work.items():
+        mine = one.within == run.within and not one.dropped
+        work[name] = _renewed(run, one, new.get(name), changes.get(name), event) if mine else one
+        if name in estimates:
+            work[name] = replace(work[name], estimate=estimates[name])
+        work.update({other: fresh[other] for other, replaced in instead.items() if replaced == name and other in fresh})
+    work.update({name: one for name, one in fresh.items() if name not in work})
+    for change in event.changes:
+        ask = with_decision(ask, event.at, change.subtask, f"plan changed: {change.kind}", change.why)
+    return replace(ask, work=MappingProxyType(work)).with_run(replace(run, plan=plan))
+
+
+def _added(run: Run, subtask: Subtask, change: Change | None, estimate: Estimate | None, before: Work | None) -> Work:
+    """A new part. What stands in for another knows what people told that one."""
+    return Work(
+        subtask=subtask,
+        specialist=subtask.specialist,
+        within=run.within,
+        tier=subtask.tier or run.members[subtask.specialist].tier,
+        estimate=estimate,
+        changed=_words(change),
+        instead_of=before.subtask.id if before is not None else "",
+        answers=before.answers if before is not None else (),
     )
+
+
+def _renewed(run: Run, work: Work, subtask: Subtask | None, change: Change | None, event: ev.PlanRevised) -> Work:
+    """A part of the old plan under the new one. Without a change of its own, it may have others to wait for."""
+    if subtask is None or (change is not None and change.kind in {"dropped", "replaced"}):
+        gone = subtask is None
+        reason = _words(change) if gone or change is None else change.why
+        over = replace(work, subtask=subtask or work.subtask, state="skipped", dropped=gone, reason=reason)
+        return replace(over, ended=event.at, changed=_words(change), refining="", trouble=None, question=None)
+    if change is None:
+        return work if work.subtask == subtask else replace(work, subtask=subtask)
+    return replace(
+        work,
+        subtask=subtask,
+        specialist=subtask.specialist,
+        tier=subtask.tier or run.members[subtask.specialist].tier,
+        brief="" if subtask.intent != work.subtask.intent else work.brief,
+        wanting=None,
+        trouble=None,
+        not_before=0.0,
+        changed=_words(change),
+    )
+
+
+def _words(change: Change | None) -> str:
+    return f"{_WORDS[change.kind]}: {change.why}" if change is not None else "no longer in the plan"
+
+
+def _next_rung(ask: Ask, trigger: ReplanTrigger, event: ev.PlanRevised) -> Ask:
+    """What failed and was left as it is goes on up its ladder."""
+    work = ask.work.get(trigger.subtask)
+    if trigger.cause != "failure" or work is None or work.state != "pending" or work.trouble is None:
+        return ask
+    return ladder.step(ask, replace(work, trouble=None), work.trouble, trigger.words, event.at)

@@ -1,64 +1,57 @@
-"""How a subtask ends, and what its end means for the others: values in, values out."""
+"""How an attempt and a subtask end, and what the end means for the other subtasks of the run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import MappingProxyType
 
 from handoff.answering.material import whole
 from handoff.checking.checks import quoted, without_unsure
-from handoff.contracts import Packed, Result, Usage
+from handoff.contracts import Result, Usage
 from handoff.engine import replan
-from handoff.engine.nested import below, put_back, seconds_for, terms_of
+from handoff.engine.decisions import with_decision
+from handoff.engine.nested import around, gathered, is_open, seconds_for
 from handoff.events import TurnTaken
-from handoff.state import SETTLED, Ask, Decision, Failure, Upset, Work, replace, written
+from handoff.state import SETTLED, Ask, Candidate, Failure, ReplanTrigger, Run, Work, replace, written
 
 _CHECK_FIRST = "Look first at what is unknown, then mention me again and say what is still to be done."
 
 
-def with_work(ask: Ask, work: Work) -> Ask:
-    """The request with that subtask as it is now."""
-    return replace(ask, work=MappingProxyType({**ask.work, work.subtask.id: work}))
+def ready(ask: Ask, run: Run) -> list[Work]:
+    """The subtasks of a run that wait for nothing: all that they build on has ended, at least one with a result."""
+    return [
+        work
+        for work in ask.inside(run.within)
+        if work.state == "pending" and all(ask.work[name].state in SETTLED for name in work.subtask.after)
+    ]
 
 
-def decided(ask: Ask, at: float, subtask: str, what: str, why: str) -> Ask:
-    """The request with one more decision, for its trace."""
-    return replace(ask, decisions=(*ask.decisions, Decision(at, subtask, what, why)))
-
-
-def packed(ask: Ask, at: float, subtask: str, pack: Packed) -> Ask:
-    """The request with one more decision, where something was let go to fit a budget."""
-    if not pack.left_out:
-        return ask
-    why = f"{pack.tokens:,} of {pack.budget:,} tokens; left out: " + "; ".join(pack.left_out)
-    return decided(ask, at, subtask, "pack", why)
+# ---------------------------------------------------------------- what an attempt took
 
 
 def charged(ask: Ask, work: Work, usage: Usage) -> tuple[Ask, Work]:
-    """Both with that usage added, and so is what the subtask is inside."""
-    ask = charged_around(ask, work.within, usage)
-    return replace(ask, usage=ask.usage + usage), replace(work, usage=work.usage + usage)
+    """Add `usage` to the request, the subtask and its enclosing subtasks."""
+    return charged_around(ask, work.within, usage), replace(work, usage=work.usage + usage)
 
 
 def charged_around(ask: Ask, name: str, usage: Usage) -> Ask:
-    """The request with that usage added to that subtask and those that it is inside: each tells what it took in all."""
+    """Add `usage` to the request, to the subtask of that id, and to its enclosing subtasks."""
     while work := ask.work.get(name):
-        ask = with_work(ask, replace(work, usage=work.usage + usage))
+        ask = ask.with_work(replace(work, usage=work.usage + usage))
         name = work.within
-    return ask
+    return replace(ask, usage=ask.usage + usage)
 
 
 def charged_so_far(ask: Ask, works: Iterable[Work]) -> Ask:
-    """The request with what attempts have taken that are cut off, and will not say it themselves: their turns."""
+    """Charge what attempts that are cut off have taken, by their turns: they will not say it themselves."""
     for work in works:
         turns = [point.turn.get("usage") or {} for point in work.checkpoints if isinstance(point, TurnTaken)]
         ask, work = charged(ask, ask.work[work.subtask.id], sum(map(Usage.model_validate, turns), Usage()))  # noqa: PLW2901
-        ask = with_work(ask, work)
+        ask = ask.with_work(work)
     return ask
 
 
 def attempt_over(work: Work, took: float = 0.0) -> Work:
-    """Its checkpoints go; what it wrote, or may have written, is remembered, and so are its seconds."""
+    """Drop the attempt's checkpoints; remember its tool writes, known or in doubt, and its seconds."""
     writes = (*work.writes, *written(work.checkpoints))
     return replace(work, checkpoints=(), writes=writes, spent=work.spent + took, resumed=0.0)
 
@@ -68,17 +61,20 @@ def seconds_left(ask: Ask, work: Work) -> float:
     return max(0.0, seconds_for(ask, work) - work.spent)
 
 
+# ---------------------------------------------------------------- the end of a subtask
+
+
 def complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
     """End the subtask with a result, whose usage is charged already. Findings that are not sure enough stay out."""
     ask, kept = only_sure(ask, work, result, at)
     if lost := _went_without(ask, work):
         kept = kept.model_copy(update={"gaps": (*kept.gaps, *lost)})
     done = replace(work, state="complete", result=kept, ended=at, look=None, refining="", question=None, not_before=0.0)
-    return settle(_doubted(with_work(ask, done), done, at), at, work.within)
+    return settle(_with_trigger(ask.with_work(done), done, at), at, work.within)
 
 
 def _went_without(ask: Ask, work: Work) -> tuple[str, ...]:
-    """What it should have been built on and is not there, in words, whether its specialist says so or not."""
+    """What the subtask should have been built on and is not there, in words, whether its specialist says so or not."""
     others = [ask.work[name] for name in work.subtask.after]
     lost = [repr(other.subtask.title) for other in others if other.result is None and not other.dropped]
     return (f"{work.subtask.title}: done without {', '.join(lost)}",) if lost else ()
@@ -86,63 +82,104 @@ def _went_without(ask: Ask, work: Work) -> tuple[str, ...]:
 
 def only_sure(ask: Ask, work: Work, result: Result, at: float) -> tuple[Ask, Result]:
     """The result without the findings that are not sure enough, and the request with each of them in its trace."""
-    least = terms_of(ask, work.within).confidence
+    least = around(ask, work).terms.confidence
     kept, unsure = without_unsure(result, least)
     for finding in unsure:
         why = f"{quoted(finding.message)} is {finding.confidence} sure, below {least}"
-        ask = decided(ask, at, work.subtask.id, "left out", why)
+        ask = with_decision(ask, at, work.subtask.id, "left out", why)
     return ask, kept
 
 
-def _doubted(ask: Ask, work: Work, at: float) -> Ask:
-    """The planner is to be asked again where the result says that the plan may be wrong."""
-    words = replan.upset_by(work.result) if work.result is not None else ""
+def _with_trigger(ask: Ask, work: Work, at: float) -> Ask:
+    """Have the planner asked again if the result says that the plan may be wrong."""
+    words = replan.said_of_the_plan(work.result) if work.result is not None else ""
     if not words:
         return ask
     if why_not := replan.why_not(ask, work.within):
-        return decided(ask, at, work.subtask.id, "plan kept", f"{quoted(words)}: {why_not}")
-    ask = decided(ask, at, work.subtask.id, "ask the planner again", words)
-    return replan.with_upset(ask, Upset(work.subtask.id, words, "finding", work.within))
+        return with_decision(ask, at, work.subtask.id, "plan kept", f"{quoted(words)}: {why_not}")
+    ask = with_decision(ask, at, work.subtask.id, "ask the planner again", words)
+    return replan.with_trigger(ask, ReplanTrigger(work.subtask.id, words, "finding", work.within))
 
 
 def failed(ask: Ask, work: Work, reason: str, at: float) -> Ask:
     """End the subtask without a result."""
     over = replace(work, state="error", reason=reason, ended=at, look=None, refining="", question=None)
-    return settle(with_work(ask, over), at, work.within)
+    return settle(ask.with_work(over), at, work.within)
+
+
+def ended(ask: Ask, work: Work, message: str, at: float) -> Ask:
+    """End the subtask with the best that there is, the gap named, or in error."""
+    if work.best is None:
+        return failed(ask, work, message, at)
+    return complete(ask, work, with_gaps(work.best, message), at)
+
+
+def with_gaps(candidate: Candidate, *more: str) -> Result:
+    """The result with what is wrong with it named among its gaps."""
+    result = candidate.result
+    named = (*result.gaps, *(f"not mended: {fault}" for fault in candidate.faults))
+    named += (*(f"in doubt: {doubt}" for doubt in candidate.doubts), *more)
+    return result.model_copy(update={"gaps": tuple(dict.fromkeys(named))})
+
+
+def cut(ask: Ask, late: list[Work], text: str, at: float) -> Ask:
+    """End these subtasks at once, so that none is skipped for another. Of a crew, what it has by then is taken."""
+    for work in late:
+        over, best = attempt_over(work), work.look or work.best
+        if is_open(work):
+            ask = cut(ask, unsettled_inside(ask, work), text, at)
+            there = gathered(ask, ask.run_of(work.subtask.id))
+            best = best if there is None else Candidate(there, partial=True)
+        if best is not None:
+            ask, result = only_sure(ask, work, with_gaps(best, text), at)
+            over = replace(over, state="complete", result=result, ended=at)
+        else:
+            never = work.attempt == 0
+            over = replace(over, state="skipped" if never else "error", reason=text, ended=at)
+        ask = ask.with_work(replace(over, look=None, refining="", question=None))
+    return ask
+
+
+def unsettled_inside(ask: Ask, work: Work) -> list[Work]:
+    """The subtasks of the crew at this one that have not ended; none if no crew is at it."""
+    if work.run is None:
+        return []
+    return [one for one in ask.inside(work.subtask.id) if one.state not in SETTLED]
+
+
+# ---------------------------------------------------------------- what the end of one means for the others
 
 
 def settle(ask: Ask, at: float, within: str = "") -> Ask:
-    """After a subtask ended: skip what can no longer run, and end a request that needs no synthesis.
+    """After a subtask of a run ended: skip what can no longer run, and conclude a run that needs no synthesis.
 
-    `within` is the subtask that it was inside: a crew inside the crew is then through with that one.
+    `within` is the subtask that the run is inside, empty for the request's own run.
     """
-    return put_back(ask, _settled(below(ask, within), at))
-
-
-def _settled(ask: Ask, at: float) -> Ask:
-    ask = _skip_the_stranded(ask, at)
-    own = ask.own
+    ask = _skip_the_stranded(ask, at, within)
+    run, own = ask.run_of(within), ask.inside(within)
     if any(work.state not in SETTLED for work in own):
         return ask
     results = [work for work in own if work.result is not None]
     if not results:
-        return replace(ask, failure=_nothing_came_of_it(ask), written=at)
+        return ask.with_run(replace(run, failure=_nothing_came_of_it(ask, own), written=at))
     if sum(not work.dropped for work in own) == 1 and results[0].result is not None:
-        alone, level = results[0].result, results[0].level
-        text = alone.content if level is not None else whole(alone)
-        read = level is not None and level.review is not None  # by the critic of the crew inside
-        return replace(ask, draft=text) if ask.terms.critic and not read else replace(ask, answer=text, written=at)
+        alone, inner = results[0].result, results[0].run
+        text = alone.content if inner is not None else whole(alone)
+        read = inner is not None and inner.review is not None  # by the critic of the crew inside
+        if run.terms.critic and not read:
+            return ask.with_run(replace(run, draft=text))
+        return ask.with_run(replace(run, answer=text, written=at))
     return ask
 
 
-def _skip_the_stranded(ask: Ask, at: float) -> Ask:
+def _skip_the_stranded(ask: Ask, at: float, within: str) -> Ask:
     """The cascade: a pending subtask is skipped when everything that it waits for ended without a result."""
-    while stranded := [work for work in ask.own if work.state == "pending" and _is_stranded(ask, work)]:
+    while stranded := [one for one in ask.inside(within) if one.state == "pending" and _is_stranded(ask, one)]:
         for work in stranded:
             titles = ", ".join(repr(ask.work[name].subtask.title) for name in work.subtask.after)
             reason = f"it needed {titles}"
-            ask = with_work(ask, replace(work, state="skipped", reason=reason, ended=at))
-            ask = decided(ask, at, work.subtask.id, "skipped", reason)
+            ask = ask.with_work(replace(work, state="skipped", reason=reason, ended=at))
+            ask = with_decision(ask, at, work.subtask.id, "skipped", reason)
     return ask
 
 
@@ -151,8 +188,8 @@ def _is_stranded(ask: Ask, work: Work) -> bool:
     return bool(after) and all(other.state in {"error", "skipped"} for other in after)
 
 
-def _nothing_came_of_it(ask: Ask) -> Failure:
-    first = next((work for work in ask.own if work.state == "error"), ask.own[0])
+def _nothing_came_of_it(ask: Ask, own: tuple[Work, ...]) -> Failure:
+    first = next((work for work in own if work.state == "error"), own[0])
     return Failure(
         first.subtask.title,
         first.reason,

@@ -1,7 +1,6 @@
-"""What each event changes in its request: one small function an event, and the table that finds it.
+"""The table of the state machine: what each event changes in its request, one small function an event.
 
-Only `handoff.engine.engine` calls these. Each gives back the request as it was when
-the event no longer fits.
+Only `handoff.engine.engine` calls these. Each gives back the request as it was if the event no longer fits.
 """
 
 from __future__ import annotations
@@ -12,31 +11,35 @@ from typing import Any
 
 from handoff import events as ev
 from handoff import post_keys
-from handoff.contracts import Note, Usage
-from handoff.engine import answered, hand_up, ladder, plan, revising, writes
-from handoff.engine.nested import below, is_open, put_back
-from handoff.engine.subtask import attempt_over, charged, charged_around, charged_so_far, failed, packed, with_work
-from handoff.state import SETTLED, Answered, Ask, Checked, Checkpoint, Doubt, Failure, Question, Trouble, Work, replace
+from handoff.contracts import Note
+from handoff.engine import answer, deadline, judging, ladder, plan, writes
+from handoff.engine.decisions import with_pack
+from handoff.engine.nested import is_open, opened
+from handoff.engine.subtask import attempt_over, charged, charged_around, charged_so_far, ended
+from handoff.state import SETTLED, Answered, Ask, Failure, Question, Run, Trouble, Work, replace
 
 
 def cancelled(ask: Ask, event: ev.CancelRequested) -> Ask:
-    """A person stopped it: what is left is the report."""
+    """End the request because a person stopped it: what is left is the report."""
     ask = charged_so_far(ask, (work for work in ask.work.values() if work.state not in SETTLED))
-    return replace(ask, cancelled_by=event.user, failure=Failure("the job", "stopped by a person"), written=event.at)
+    run = replace(ask.run, failure=Failure("the job", "stopped by a person"), written=event.at)
+    return replace(ask, cancelled_by=event.user, run=run)
 
 
 def _attachments_fetched(ask: Ask, event: ev.AttachmentsFetched) -> Ask:
     return replace(ask, fetched=True, artifacts=event.artifacts, file_faults=event.faults)
 
 
+# ---------------------------------------------------------------- attempts
+
+
 def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
     work = ask.work.get(event.subtask)
     if work is None or work.state != "pending" or event.attempt != work.attempt + 1:
         return ask
-    ask = packed(ask, event.at, event.subtask, event.pack)
-    ask, work = hand_up.opened(ask, work, event.specialist, event.at)
-    return with_work(
-        ask,
+    ask = with_pack(ask, event.at, event.subtask, event.pack)
+    ask, work = opened(ask, work, event.specialist, event.at)
+    return ask.with_work(
         replace(
             work,
             state="in_progress",
@@ -48,46 +51,32 @@ def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
             checkpoints=(),
             refining="",
             trouble=None,
-        ),
+        )
     )
 
 
 def _running(ask: Ask, event: ev.OfAttempt) -> Work | None:
-    """The work that an event of an attempt belongs to, if that attempt is still the one under way."""
+    """The subtask of an attempt's event, if that attempt is still under way: not ended, and its result not in."""
     work = ask.work.get(event.subtask)
-    if ask.failure is not None or work is None or work.state != "in_progress" or work.attempt != event.attempt:
+    if ask.run.failure is not None or work is None or work.state != "in_progress" or work.attempt != event.attempt:
         return None
-    if work.look is not None:  # it has ended
-        return None
-    return work
+    return work if work.look is None else None
 
 
 def _checkpoint(ask: Ask, event: ev.TurnTaken | ev.ToolStarted | ev.ToolReturned) -> Ask:
     work = _running(ask, event)
-    return with_work(ask, _kept(work, event)) if work else ask
-
-
-def _kept(work: Work, point: Checkpoint) -> Work:
-    return replace(work, checkpoints=(*work.checkpoints, point))
+    return ask.with_work(replace(work, checkpoints=(*work.checkpoints, event))) if work else ask
 
 
 def _tool_in_doubt(ask: Ask, event: ev.ToolInDoubt) -> Ask:
     work = _running(ask, event)
     intent = next((one for one in work.intents if one.call == event.call), None) if work else None
-    return _ask_about(ask, work, intent, event.reason, event.usage, event.at) if work and intent else ask
-
-
-def _ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage: Usage, at: float) -> Ask:
-    """Let people say whether it was carried out. The attempt keeps its checkpoints, to go on from them."""
-    number = work.questions + work.doubts + 1
-    doubt = Doubt(intent.call, intent.what, reason, usage)
-    question = Question(number, f"Was this carried out? {intent.what}", writes.OPTIONS, at, doubt)
-    return with_work(ask, replace(work, state="input_required", question=question, doubts=work.doubts + 1))
+    return writes.ask_about(ask, work, intent, event.reason, event.usage, event.at) if work and intent else ask
 
 
 def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
     work = _running(ask, event)
-    return ladder.returned(ask, work, event) if work else ask
+    return judging.returned(ask, work, event) if work else ask
 
 
 def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
@@ -95,7 +84,7 @@ def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
     if work is None:
         return ask
     if work.intents:
-        return _ask_about(ask, work, work.intents[0], event.message, event.usage, event.at)
+        return writes.ask_about(ask, work, work.intents[0], event.message, event.usage, event.at)
     passing = event.transient and event.kind in {"model", "unavailable"}
     trouble: Trouble = "passing" if passing else event.kind
     ask, work = charged(ask, attempt_over(work, event.took), event.usage)
@@ -109,80 +98,71 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
         return ask
     escalation = event.escalation
     if work.intents:
-        return _ask_about(ask, work, work.intents[0], escalation.message, event.usage, event.at)
+        return writes.ask_about(ask, work, work.intents[0], escalation.message, event.usage, event.at)
     ask, work = charged(ask, attempt_over(work, event.took), event.usage)
     if escalation.reason == "ambiguous_input":
-        number = work.questions + work.doubts + 1
-        question = Question(number, escalation.message, escalation.options, event.at)
+        number, whom = work.questions + work.doubts + 1, (ask.request.user,)
+        question = Question(number, escalation.message, escalation.options, event.at, whom=whom)
         work = replace(work, question=question)
     partial = escalation.partial_result
     return ladder.climb(ask, work, escalation.reason, escalation.message, event.at, partial=partial)
 
 
+# ---------------------------------------------------------------- people
+
+
 def _question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
     work = ask.work.get(event.subtask)
     question = work.question if work else None
-    if ask.failure is not None or work is None or work.state != "input_required" or question is None:
+    if ask.run.failure is not None or work is None or work.state != "input_required" or question is None:
         return ask
-    if event.number not in {0, question.number}:
+    if event.number not in {0, question.number} or not question.may_answer(event.user):
         return ask
-    decision = Answered(question, event.user, event.text, event.at)
-    work = replace(work, question=None, answered=(*work.answered, decision))
+    answered = Answered(question, event.user, event.text, event.at)
+    work = replace(work, question=None, answered=(*work.answered, answered))
     if question.doubt is not None:
-        return _doubt_cleared(ask, work, question.doubt, event, waited=event.at - question.asked)
+        return writes.cleared(ask, work, question.doubt, event, waited=event.at - question.asked)
     if ladder.wants_without(question, event.text):
-        return ladder.ended(ask, work, "a person said to go on without it", event.at)
+        return ended(ask, work, "a person said to go on without it", event.at)
     note = Note(source=f"Asked: {question.message}", text=f"Answered by a person: {event.text}")
-    return with_work(ask, replace(work, state="pending", answers=(*work.answers, note)))
+    return ask.with_work(replace(work, state="pending", answers=(*work.answers, note)))
 
 
-def _doubt_cleared(ask: Ask, work: Work, doubt: Doubt, event: ev.QuestionAnswered, *, waited: float) -> Ask:
-    """The attempt goes on where it was, on a clock that stood still meanwhile; or people end it here."""
-    verdict = writes.verdict_of(event.text)
-    if verdict == "stop":
-        ask, work = charged(ask, attempt_over(work), doubt.usage)
-        return failed(ask, work, "stopped by a person", event.at)
-    work = _kept(work, Checked(event.at, doubt.call, verdict, event.user, event.text))
-    started = work.attempt_started + max(0.0, waited)
-    return with_work(ask, replace(work, state="in_progress", attempt_started=started))
+# ---------------------------------------------------------------- the end of a request
 
 
 def _request_failed(ask: Ask, event: ev.RequestFailed) -> Ask:
-    if ask.answer is not None or ask.failure is not None:
+    if ask.run.concluded:
         return ask
     failure = Failure(event.step, event.reason, event.advice)
-    return replace(ask, failure=failure, usage=ask.usage + event.usage, written=event.at)
+    return replace(ask, run=replace(ask.run, failure=failure, written=event.at), usage=ask.usage + event.usage)
 
 
 def _posted(ask: Ask, event: ev.Posted) -> Ask:
     ask = replace(ask, posted=MappingProxyType({**ask.posted, event.key: event.ts}))
-    ends = event.key == post_keys.answer(ask.id) and ask.answer is None and ask.failure is None
-    return ladder.ended_before(ask, event.at) if ends else ask
+    ends = event.key == post_keys.answer(ask.id) and not ask.run.concluded
+    return deadline.ended_before(ask, event.at) if ends else ask
 
 
-def _on_its_level(change: Callable[[Ask, Any], Ask]) -> Callable[[Ask, Any], Ask]:
-    """The change made to the request, or to what a crew inside the crew is at, as the event's `within` says."""
+def _of_run(change: Callable[[Ask, Run, Any], Ask]) -> Callable[[Ask, Any], Ask]:
+    """Make the change to the run that the event's `within` names, and charge the event's usage."""
 
     def changed(ask: Ask, event: Any) -> Ask:
-        if not event.within:
-            return change(ask, event)
-        work = ask.work.get(event.within)
-        if ask.failure is not None or ask.answer is not None or work is None or not is_open(work):
-            return ask
-        view = below(ask, event.within)
-        after = change(view, event)
-        if after is view:
-            return ask
-        return charged_around(put_back(ask, after), event.within, event.usage)
+        if event.within:
+            work = ask.work.get(event.within)
+            if ask.run.concluded or work is None or not is_open(work):
+                return ask
+        after = change(ask, ask.run_of(event.within), event)
+        return ask if after is ask else charged_around(after, event.within, event.usage)
 
     return changed
 
 
-CHANGES: Mapping[str, Callable[[Ask, Any], Ask]] = {
+TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "AttachmentsFetched": _attachments_fetched,
-    "PlanProposed": _on_its_level(plan.proposed),
-    "PlanRejected": _on_its_level(plan.rejected),
-    "PlanRevised": revising.revised,
+    "PlanProposed": _of_run(plan.proposed),
+    "PlanRejected": _of_run(plan.rejected),
+    "PlanRevised": plan.revised,
     "AttemptStarted": _attempt_started,
     "TurnTaken": _checkpoint,
     "ToolStarted": _checkpoint,
@@ -192,13 +172,13 @@ CHANGES: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "AttemptFailed": _attempt_failed,
     "Escalated": _escalated,
     "QuestionAnswered": _question_answered,
-    "ResultJudged": ladder.judged,
-    "BriefRefined": ladder.refined,
-    "DeadlineReached": ladder.deadline,
-    "ConflictsJudged": _on_its_level(answered.conflicts_judged),
-    "MaterialReduced": _on_its_level(answered.material_reduced),
-    "AnswerReviewed": _on_its_level(answered.answer_reviewed),
-    "AnswerWritten": _on_its_level(answered.answer_written),
+    "ResultJudged": judging.judged,
+    "BriefRefined": judging.refined,
+    "DeadlineReached": deadline.reached,
+    "ConflictsJudged": _of_run(answer.conflicts_judged),
+    "MaterialReduced": _of_run(answer.material_reduced),
+    "AnswerReviewed": _of_run(answer.answer_reviewed),
+    "AnswerWritten": _of_run(answer.answer_written),
     "RequestFailed": _request_failed,
     "Posted": _posted,
     "FeedbackGiven": lambda ask, _: ask,

@@ -8,7 +8,10 @@ itself where that can look it up or is safe to repeat.
 
 from __future__ import annotations
 
-from handoff.state import DoubtVerdict
+from handoff import events as ev
+from handoff.contracts import Usage
+from handoff.engine.subtask import attempt_over, charged, failed
+from handoff.state import Ask, Checked, Doubt, DoubtVerdict, Question, Work, replace
 
 HAPPENED = "It happened"
 NOT_HAPPENED = "It did not happen"
@@ -26,3 +29,24 @@ _VERDICTS: dict[str, DoubtVerdict] = {
 def verdict_of(text: str) -> DoubtVerdict:
     """What an answer says: only the words of a button count, everything else is `words`."""
     return _VERDICTS.get(text.strip(" \t\n.!“”\"'").casefold(), "words")
+
+
+def ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage: Usage, at: float) -> Ask:
+    """Ask the requester whether a call was carried out. The attempt keeps its checkpoints, to go on from them."""
+    number = work.questions + work.doubts + 1
+    doubt = Doubt(intent.call, intent.what, reason, usage)
+    text = f"Was this carried out? {intent.what}"
+    question = Question(number, text, OPTIONS, at, whom=(ask.request.user,), doubt=doubt)
+    return ask.with_work(replace(work, state="input_required", question=question, doubts=work.doubts + 1))
+
+
+def cleared(ask: Ask, work: Work, doubt: Doubt, event: ev.QuestionAnswered, *, waited: float) -> Ask:
+    """Let the attempt go on where it was, on a clock that stood still for `waited` seconds; or end it, if people do."""
+    verdict = verdict_of(event.text)
+    if verdict == "stop":
+        ask, work = charged(ask, attempt_over(work), doubt.usage)
+        return failed(ask, work, "stopped by a person", event.at)
+    checked = Checked(event.at, doubt.call, verdict, event.user, event.text)
+    started = work.attempt_started + max(0.0, waited)
+    points = (*work.checkpoints, checked)
+    return ask.with_work(replace(work, state="in_progress", checkpoints=points, attempt_started=started))

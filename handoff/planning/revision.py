@@ -16,7 +16,7 @@ from handoff.engine.nested import AGAIN, SLASH, room_left
 from handoff.engine.replan import touchable
 from handoff.planning import plan_check
 from handoff.reply_text import json_in
-from handoff.state import SETTLED, Ask, Upset
+from handoff.state import SETTLED, Ask, ReplanTrigger, Run
 
 MAX_ADDED = 6
 """Subtasks that one revision may add."""
@@ -73,13 +73,14 @@ class Revision:
     faults: tuple[str, ...] = ()
 
 
-def read_revision(text: str, ask: Ask, upset: Upset) -> Revision:
+def read_revision(text: str, ask: Ask, run: Run, trigger: ReplanTrigger) -> Revision:
     """The plan that follows from the planner's reply. Never raises for what a model may say.
 
     Args:
         text: JSON with `add`, `drop`, `reassign` and `rebrief`, also when fenced or surrounded by prose.
-        ask: The request, or what is inside a subtask as one (see `handoff.engine.nested.below`). It must have a plan.
-        upset: What the planner was asked about.
+        ask: The request.
+        run: The run whose plan is looked at. It must have one.
+        trigger: What the planner was asked about.
     """
     try:
         reply = _Reply.model_validate_json(json_in(text))
@@ -87,37 +88,38 @@ def read_revision(text: str, ask: Ask, upset: Upset) -> Revision:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "the reply"
         return Revision(faults=(f"The planner gave no usable reply ({place}: {first['msg']}).",))
-    if ask.plan is None:
+    if run.plan is None:
         return Revision(faults=("There is no plan to change.",))
-    making = _Making(ask, ask.plan, upset, touchable(ask, upset))
-    plan = making.plan(reply)
-    if making.faults:
-        return Revision(faults=_capped(making.faults))
-    if not making.changes:
+    draft = _Draft(ask, run, run.plan, trigger, touchable(ask, trigger))
+    plan = draft.plan(reply)
+    if draft.faults:
+        return Revision(faults=_capped(draft.faults))
+    if not draft.changes:
         return Revision(faults=(f"{NOTHING}{f': {why}' if (why := _line(reply.why)) else ''}.",))
-    faults = _faults(ask, ask.plan, plan)
-    return Revision(faults=_capped(faults)) if faults else Revision(plan, tuple(making.changes))
+    faults = _faults(run, run.plan, plan)
+    return Revision(faults=_capped(faults)) if faults else Revision(plan, tuple(draft.changes))
 
 
-def _faults(ask: Ask, old: Plan, plan: Plan) -> list[str]:
+def _faults(run: Run, old: Plan, plan: Plan) -> list[str]:
     """What is wrong with the new plan and was not with the old one, which may have been let pass.
 
     Those that were made for it are members by now, and no revision has others made.
     """
     before, after = (one.model_copy(update={"made": ()}) for one in (old, plan))
-    if faults := plan_check.check(after, ask.members, mended=True):
+    if faults := plan_check.check(after, run.members, mended=True):
         return list(faults)
-    known = plan_check.check(before, ask.members)
-    return [fault for fault in plan_check.check(after, ask.members) if fault not in known]
+    known = plan_check.check(before, run.members)
+    return [fault for fault in plan_check.check(after, run.members) if fault not in known]
 
 
 @dataclass
-class _Making:
+class _Draft:
     """A plan as it is put together from a reply. `free` are the ids of what may be changed."""
 
     ask: Ask
+    run: Run
     old: Plan
-    upset: Upset
+    trigger: ReplanTrigger
     free: frozenset[str]
     changes: list[Change] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -153,10 +155,10 @@ class _Making:
 
     def _named(self, short: str) -> str:
         """The id of an added part as it stands in the job, where those inside a subtask carry its id."""
-        outer = self.ask.work.get(self.ask.within)
+        outer = self.ask.work.get(self.run.within)
         name = short.strip()
-        if outer is not None and not name.startswith(f"{self.ask.within}{SLASH}"):
-            name = f"{self.ask.within}{SLASH}{name}" + (f"{AGAIN}{outer.attempt}" if outer.attempt > 1 else "")
+        if outer is not None and not name.startswith(f"{self.run.within}{SLASH}"):
+            name = f"{self.run.within}{SLASH}{name}" + (f"{AGAIN}{outer.attempt}" if outer.attempt > 1 else "")
         if name in self.ask.work:
             self.faults.append(f"There is a subtask {name!r} already; a new one needs another id.")
         return name
@@ -177,7 +179,7 @@ class _Making:
         """What goes: what is replaced or needless. What is only given up stays in the plan, its gap named."""
         gone = set(instead)
         for one in reply.drop:
-            given_up = not one.needless and self.upset.cause == "failure" and one.id == self.upset.subtask
+            given_up = not one.needless and self.trigger.cause == "failure" and one.id == self.trigger.subtask
             if one.id in gone or given_up:  # giving up what failed is the ladder's to decide
                 continue
             if self._may(one.id, "dropped"):
@@ -202,7 +204,7 @@ class _Making:
         for name, specialist in moved.items():
             if specialist == self.ask.work[name].specialist:
                 self.faults.append(f"{name} is {specialist}'s as it is.")
-            member, tier = self.ask.members.get(specialist), subtasks[name].tier
+            member, tier = self.run.members.get(specialist), subtasks[name].tier
             may_have = member is None or not member.tiers or tier in member.tiers
             theirs: dict[str, Any] = {"specialist": specialist, "tier": tier if may_have else None}
             subtasks[name] = subtasks[name].model_copy(update=theirs)

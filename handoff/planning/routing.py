@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handoff.contracts import Plan, Subtask
-from handoff.state import Ask, Job
+from handoff.planning.plan_brief import PlanBrief
 
 LONGEST = 1_000
 """Characters of a request that rules look at. A longer one is no request of one skill: the planner reads it."""
@@ -69,16 +69,16 @@ class Routed:
     reasons: tuple[str, ...]
 
 
-def route(job: Job, ask: Ask, rules: Sequence[Rule], loads: Loads) -> Routed | None:
+def route(brief: PlanBrief, rules: Sequence[Rule], loads: Loads) -> Routed | None:
     """A plan of one subtask, or None where the planner has to decide.
 
     It does where no rule fits, where several fit that lead to different specialists (that is more than one
     skill), where the request is long, and where it may refer to what was said earlier in the thread.
     """
-    text = " ".join(ask.request.text.split())
-    if not text or len(text) > LONGEST or ask.file_faults or any(other.id != ask.id for other in job.asks):
+    text = " ".join(brief.text.split())
+    if not text or len(text) > LONGEST or brief.file_faults or brief.earlier:
         return None
-    files = [file.name for file in ask.artifacts]
+    files = [file.name for file in brief.files]
     fit = [rule for rule in rules if rule.fits(text, files)]
     if not fit or any(set(rule.to) != set(fit[0].to) for rule in fit):
         return None
@@ -90,7 +90,7 @@ def route(job: Job, ask: Ask, rules: Sequence[Rule], loads: Loads) -> Routed | N
     subtask = Subtask(
         id="request",
         title=title[:1].upper() + title[1:],
-        intent=ask.request.text.strip(),
+        intent=brief.text.strip(),
         specialist=name,
         done_when=rule.done_when or "It answers the task as it is worded.",
     )

@@ -151,8 +151,8 @@ def _ends(found: Found) -> Iterator[Violation]:
             yield Violation("stuck", f"the request {ask.id} is {ask.state}")
         if ask.refusal:
             yield Violation("wrong", f"the request {ask.id} was refused: {ask.refusal}")
-        elif ask.failure is not None and not ask.cancelled_by and not _spent(found, ask.failure.reason):
-            yield Violation("wrong", f"the request {ask.id} failed: {ask.failure.step}: {ask.failure.reason}")
+        elif ask.run.failure is not None and not ask.cancelled_by and not _spent(found, ask.run.failure.reason):
+            yield Violation("wrong", f"the request {ask.id} failed: {ask.run.failure.step}: {ask.run.failure.reason}")
     ends = Counter(key for message in found.messages if (key := key_of(message)).endswith(":answer"))
     for ts in found.visit.asked:
         if found.job is not None and found.job.ask(ts) is not None and ends[f"{ts}:answer"] == 0:
@@ -239,7 +239,7 @@ def _answers(run: Run) -> Check:
         errand = found.visit.errand
         for turn, ts in enumerate(found.visit.asked, 1):
             ask = found.job.ask(ts) if found.job else None
-            if ask is None or ask.answer is None:
+            if ask is None or ask.run.answer is None:
                 continue
             text = " ".join(shown(message) for message in found.visit.with_key(f"{ts}:answer"))
             cut = cuts_stream(run.options.seed, f"{errand.number}.{turn}", errand.kind)
@@ -254,8 +254,8 @@ def _answers(run: Run) -> Check:
 def _says(ask: Ask, text: str, whole: list[str], parts: object, forgiven: str) -> bool:
     """Whether it says all of it, and lacks nothing but what is `forgiven`, by words of such a gap."""
     flat = re.sub(r"\s+", " ", text)
-    wanting = [gap for gap in ask.gaps if not forgiven or forgiven not in gap]
-    if wanting or ("Answered in part" in flat) != bool(ask.gaps):
+    wanting = [gap for gap in gaps(ask, ask.run) if not forgiven or forgiven not in gap]
+    if wanting or ("Answered in part" in flat) != bool(gaps(ask, ask.run)):
         return False
     if all(each in flat for each in whole):
         return True

@@ -70,7 +70,7 @@ async def end_of(talk: Talk) -> tuple[End | None, str]:
     end = End(
         messages=tuple(ordered),
         state=job.latest.state,
-        answer=job.latest.answer or "",
+        answer=job.latest.run.answer or "",
         status=talk.status(),
         posted=tuple(posted),
         readable=tuple(

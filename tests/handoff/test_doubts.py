@@ -6,7 +6,7 @@ from handoff import events as ev
 from handoff import post_keys
 from handoff.contracts import Usage
 from handoff.effects import Post, RunSubtask
-from handoff.engine.engine import outstanding
+from handoff.engine.outstanding import outstanding
 from handoff.engine.writes import OPTIONS, verdict_of
 from handoff.state import Checked, Job, Work
 from tests.handoff.test_engine import R, ask, asked, escalated, failed, job, planned, started, subtask
@@ -84,7 +84,7 @@ def test_stopping_ends_the_part_with_a_gap_that_names_the_doubt() -> None:
     state = job(*DOUBT, said("Stop this part"))
     assert (work(state).state, work(state).reason) == ("error", "stopped by a person")
     assert ask(state).gaps == ("Part a: stopped by a person", "unknown, please check: post c1")
-    assert ask(state).failure is not None
+    assert ask(state).run.failure is not None
     assert ask(state).usage.tokens_in == 7
     assert running(state) == []
 

@@ -119,7 +119,7 @@ def test_a_handoff_carries_direct_dependencies_and_nothing_else() -> None:
 
 def test_one_subtask_needs_no_synthesis() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), returned("a"))
-    assert ask(state).answer == "all of a"
+    assert ask(state).run.answer == "all of a"
     assert WriteAnswer(R) not in effects(state)
 
 
@@ -149,8 +149,8 @@ def test_a_lasting_fault_goes_to_the_fallback_and_then_ends() -> None:
     assert running(state) == [("a", 2, "analyst")]
     state = apply(apply(state, started("a", 2)), failed("a", 2))
     assert ask(state).work["a"].state == "error"
-    assert ask(state).failure is not None
-    assert ask(state).failure.reason == "the model broke"
+    assert ask(state).run.failure is not None
+    assert ask(state).run.failure.reason == "the model broke"
 
 
 def test_three_failures_end_a_subtask() -> None:
@@ -203,7 +203,7 @@ def test_a_partial_result_is_kept_with_its_gap_when_nothing_more_helps() -> None
     late = escalated("a", "timeout", partial_result=partial).model_copy(update={"took": 300.0})
     state = job(asked(), planned(subtask("a")), started("a"), late)
     assert ask(state).work["a"].state == "complete"
-    assert ask(state).answer == "half of it"
+    assert ask(state).run.answer == "half of it"
     assert ask(state).gaps == ("which one?",)
 
 
@@ -220,8 +220,8 @@ def test_a_plan_may_be_mended_once() -> None:
     state = job(asked(), ev.PlanRejected(at=2, request=R, faults=("a cycle",)))
     assert MakePlan(R, ("a cycle",)) in effects(state)
     state = apply(state, ev.PlanRejected(at=3, request=R, faults=("still a cycle",)))
-    assert ask(state).failure is not None
-    assert "still a cycle" in ask(state).failure.reason
+    assert ask(state).run.failure is not None
+    assert "still a cycle" in ask(state).run.failure.reason
 
 
 def test_cancelling_leaves_only_the_report() -> None:
@@ -234,7 +234,7 @@ def test_cancelling_leaves_only_the_report() -> None:
 
 def test_a_late_result_of_a_cancelled_request_changes_nothing_visible() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), ev.CancelRequested(at=4, user="U1"), returned("a"))
-    assert ask(state).answer is None
+    assert ask(state).run.answer is None
     assert ask(state).work["a"].result is None
     assert Post(R, post_keys.answer(R)) in effects(state)
 

@@ -22,7 +22,7 @@ from handoff.effects import (
 )
 from handoff.engine.engine import apply, fold, outstanding
 from handoff.engine.nested import below
-from handoff.engine.policy import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
+from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
 from handoff.engine.replan import current, touchable
 from handoff.engine.writes import OPTIONS
 from handoff.planning.revision import Revision, read_revision
@@ -224,7 +224,7 @@ def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int |
     ask = job.asks[0]
     assert ask.state in ENDED
     assert world.answers == 1
-    assert (ask.answer is None) == (ask.state != "completed")
+    assert (ask.run.answer is None) == (ask.state != "completed")
     assert all(count <= MAX_FAILURES + MAX_QUESTIONS + MAX_ROUNDS for count in world.attempts.values())
     assert all(count <= MAX_ROUNDS for work in ask.work.values() for count in [work.rounds])
     assert all(count <= 1 for count in world.refined.values()), "a brief is rewritten once"

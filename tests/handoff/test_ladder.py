@@ -14,7 +14,7 @@ from handoff.contracts import Member, Result, Terms
 from handoff.effects import JudgeResult, ReachDeadline, RefineBrief, RunSubtask, WriteAnswer
 from handoff.engine.answer import LATE, seconds_for
 from handoff.engine.engine import BEYOND, apply, outstanding
-from handoff.engine.policy import (
+from handoff.engine.ladder import (
     BACKOFF,
     LADDER,
     LEAST_SECONDS,
@@ -206,7 +206,7 @@ def test_nothing_is_sent_back_more_than_the_rounds_allow(verdicts: list[ev.Verdi
 
 def test_a_result_without_remarks_is_done_and_nobody_is_asked() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), returned("a"))
-    assert ask(state).answer == "all of a"
+    assert ask(state).run.answer == "all of a"
     assert ask(state).decisions == ()
 
 
@@ -218,7 +218,7 @@ def test_a_doubt_or_a_critical_part_goes_to_the_judge() -> None:
     state = job(asked(), planned(critical), started("a"), returned("a"))
     assert JudgeResult(R, "a", 1) in effects(state)
     state = apply(state, looked("accepted"))
-    assert ask(state).answer == "all of a"
+    assert ask(state).run.answer == "all of a"
     assert [one.what for one in ask(state).decisions] == ["accepted"]
 
 
@@ -232,7 +232,7 @@ def test_what_is_wrong_is_quoted_to_the_specialist_and_the_rest_is_capped() -> N
         assert f"- “try {attempt}”: no" in notes.values()
         state = apply(apply(state, started("a", attempt + 1)), wanting(attempt + 1))
     state = apply(state, looked("revise", "“try 3”: still no", attempt=3))
-    assert ask(state).answer == "try 3"
+    assert ask(state).run.answer == "try 3"
     assert ask(state).gaps == ("not mended: “try 3”: still no",)
     assert "after 3 rounds" in ask(state).decisions[-1].why
 
@@ -242,7 +242,7 @@ def test_the_best_of_the_rounds_is_taken_also_where_the_last_attempt_fails() -> 
     state = apply(apply(state, started("a", 2)), wanting(2))
     state = apply(state, looked("revise", "“try 2”: no", "and that", attempt=2))
     state = apply(apply(state, started("a", 3)), failed("a", 3))
-    assert ask(state).answer == "try 1"
+    assert ask(state).run.answer == "try 1"
     assert ask(state).gaps == ("not mended: “try 1”: no", "the model broke")
 
 
@@ -256,7 +256,7 @@ def test_findings_that_are_not_sure_stay_out_of_the_answer_and_in_the_trace() ->
     result = Result.model_validate({"summary": "s", "content": "South leads.\nIt rained.", "findings": findings})
     end = ev.ResultReturned(at=5, request=R, subtask="a", attempt=1, result=result)
     state = under(asked(), planned(subtask("a")), started("a"), end)
-    assert ask(state).answer == "South leads."
+    assert ask(state).run.answer == "South leads."
     (decision,) = ask(state).decisions
     assert (decision.what, "“It rained” is 40 sure, below 80") == ("left out", decision.why)
 
@@ -351,11 +351,11 @@ def test_at_the_jobs_deadline_the_answer_is_what_is_there() -> None:
 
 def test_waiting_for_people_and_being_away_cost_no_time() -> None:
     state = under(asked(), planned(subtask("a")), started("a"), escalated("a", "ambiguous_input", at=102.0))
-    assert ask(state).deadline is None
+    assert ask(state).run.deadline is None
     state = apply(state, ev.QuestionAnswered(at=90_000.0, request=R, subtask="a", user="U1", text="x"))
-    assert ask(state).deadline == 90_500.0
+    assert ask(state).run.deadline == 90_500.0
     state = apply(state, ev.WorkResumed(at=99_000.0, away=5_000.0))
-    assert ask(state).deadline == 95_500.0
+    assert ask(state).run.deadline == 95_500.0
 
 
 def test_the_cascade_skips_or_runs_with_the_gap_named() -> None:

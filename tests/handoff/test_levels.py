@@ -153,7 +153,7 @@ def test_several_are_put_together_inside() -> None:
     assert of_kind(state, WriteAnswer) == [WriteAnswer(R, within="law")]
     written = ev.AnswerWritten(at=8, request=R, within="law", text="Together: 4,200.", usage=Usage(calls=1))
     state = apply(state, written)
-    assert ask(state).answer is None
+    assert ask(state).run.answer is None
     assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
     state = up(state)
     result = ask(state).work["law"].result
@@ -239,7 +239,7 @@ def test_the_cascade_goes_through_the_levels() -> None:
     state = apply(up(state), begun("law", 2, who="analyst"))
     state = apply(state, failed("law", 2, at=12))
     assert {name: work.state for name, work in ask(state).work.items()} == {"law": "error", "sum": "skipped"}
-    assert ask(state).failure is not None
+    assert ask(state).run.failure is not None
 
 
 def test_what_was_known_outside_is_known_inside() -> None:
@@ -290,7 +290,7 @@ def test_where_people_are_asked_inside_no_clock_runs_around_it() -> None:
     state = within(at_law(), part("read", to="legal/reader"))
     state = apply(apply(state, begun("law/read", who="legal/reader")), escalated("law/read", "ambiguous_input", at=6))
     assert ask(state).state == "input_required"
-    assert (ask(state).deadline, below(ask(state), "law").deadline) == (None, None)
+    assert (ask(state).run.deadline, below(ask(state), "law").deadline) == (None, None)
     assert Post(R, post_keys.question(R, "law/read", 1)) in effects(state)
     state = apply(state, ev.QuestionAnswered(at=1006, request=R, subtask="law/read", user="U", text="this", number=1))
     assert ask(state).work["law"].state == "in_progress"
@@ -408,7 +408,7 @@ def test_a_critic_reads_what_one_crew_alone_made_unless_its_own_did(*, reads: bo
         state = apply(state, ev.AnswerReviewed(at=7.0, request=R, within="law"))
     state = up(state)
     assert of_kind(state, ReviewAnswer) == ([] if reads else [ReviewAnswer(R)])
-    assert (ask(state).answer is not None) == reads
+    assert (ask(state).run.answer is not None) == reads
 
 
 @pytest.mark.parametrize("end", [ev.DeadlineReached(at=8.0, request=R), ev.CancelRequested(at=8.0, user="U1")])

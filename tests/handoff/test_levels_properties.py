@@ -23,7 +23,7 @@ from handoff.engine.answer import disputed
 from handoff.engine.engine import apply, fold, outstanding
 from handoff.engine.hand_up import handed_up
 from handoff.engine.nested import MAX_IN_ALL, below, inner_plan, inside, is_open, room_left
-from handoff.engine.policy import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
+from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
 from handoff.engine.replay import open_log
 from handoff.planning.revision import MAX_ADDED
 from handoff.state import ENDED, SETTLED, Ask, Job, Level, Work
@@ -134,7 +134,7 @@ class Levels(World):
     def may_run(self, ask: Ask, effect: RunSubtask) -> None:
         """A specialist works only while the crews around it are at it, before their deadlines, on what is ready."""
         work = ask.work[effect.subtask]
-        assert effect.handoff.constraints.timeout <= max(1.0, ask.terms.job_seconds)
+        assert effect.handoff.constraints.timeout <= max(1.0, ask.run.terms.job_seconds)
         while work.within:
             outer = ask.work[work.within]
             deadline = below(ask, work.within).deadline
@@ -219,9 +219,9 @@ def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int
     assert sum(work.usage.calls for work in inside(ask, "")) <= ask.usage.calls, (
         "what is inside is counted with what is around"
     )
-    if ask.answer is not None:
+    if ask.run.answer is not None:
         assert not any(is_open(work) for work in ask.work.values())
-        assert len(set(ask.gaps)) == len(ask.gaps)
+        assert len(set(gaps(ask, ask.run))) == len(gaps(ask, ask.run))
     assert fold(ev.load(ev.dump(event)) for event in log) == job, "a replay of the stored log gives the same job"
 
 

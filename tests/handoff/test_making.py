@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff.contracts import Made, Member, Plan, Tier
-from handoff.engine.policy import LADDER, Standing, after_trouble
+from handoff.engine.ladder import LADDER, Standing, after_trouble
 from handoff.planning import adhoc
 from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_check import MAX_FAULT_LENGTH, MAX_FAULTS, check, read_plan

@@ -132,7 +132,7 @@ def test_what_befalls_the_owners_changes_no_request(seed: int) -> None:
     assert all(ask.state in ENDED for ask in job.asks)
     assert job.takeovers == sum(isinstance(event, ev.TakenOver) for event in log)
     last = next((event for event in reversed(log) if isinstance(event, ev.SetAside | ev.Released)), None)
-    assert (job.aside is not None) == isinstance(last, ev.SetAside)
+    assert (job.quarantine is not None) == isinstance(last, ev.SetAside)
     without = fold(event for event in log if not isinstance(event, OWNERS))
     assert without is not None
     assert replace(job, seq=0, takeovers=0, aside=None) == replace(without, seq=0)

@@ -14,7 +14,7 @@ from handoff import events as ev
 from handoff.contracts import Escalation, Member, Result
 from handoff.effects import RevisePlan, RunSubtask, WriteAnswer
 from handoff.engine.engine import apply, fold
-from handoff.engine.policy import MAX_REVISIONS
+from handoff.engine.ladder import MAX_REVISIONS
 from handoff.engine.replan import current, touchable, upset_by
 from handoff.planning.revision import MAX_ADDED, Revision, read_revision
 from handoff.state import Ask, Job, Work
@@ -166,7 +166,7 @@ def test_dependants_of_what_changed_see_the_right_results() -> None:
 def test_the_last_part_left_is_the_answer() -> None:
     state = job(asked(), planned(subtask("a"), subtask("b", "a")), started("a"), upset("a"))
     state = revised(state, reply(drop=[{"id": "b", "needless": True, "why": "There is no bug."}]))
-    assert (ask(state).answer or "").startswith("all of a")
+    assert (ask(state).run.answer or "").startswith("all of a")
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_what_cannot_be_done_leaves_the_plan_as_it_was(text: str, fault: str) ->
     before = looked_at()
     assert any(fault in one for one in read(before, text).faults), read(before, text).faults
     after = revised(before, text)
-    assert ask(after).plan == ask(before).plan
+    assert ask(after).run.plan == ask(before).run.plan
     assert ask(after).work == ask(before).work
     assert (ask(after).decisions[-1].what, fault in ask(after).decisions[-1].why) == ("plan kept", True)
     assert ("fix", 1, "analyst") in running(after)
@@ -255,7 +255,7 @@ def test_where_it_brings_nothing_the_next_rung_follows(text: str) -> None:
     assert ask(state).work["a"].state == "error"
     assert [what for _, what in decisions(state)] == ["replan", "plan kept", "without", "skipped"]
     assert ask(state).work["a"].reason == "I cannot open pages."
-    assert ask(state).failure is not None
+    assert ask(state).run.failure is not None
 
 
 def test_what_failed_may_go_to_another_or_be_briefed_anew() -> None:
@@ -280,7 +280,7 @@ def test_a_part_keeps_its_tier_only_where_its_new_specialist_may_work_on_it() ->
 def test_the_deadline_ends_a_look_that_takes_too_long() -> None:
     state = apply(stuck(), ev.DeadlineReached(at=9.0, request=R))
     assert looks(state) == []
-    assert ask(state).failure is not None
+    assert ask(state).run.failure is not None
 
 
 # ---------------------------------------------------------------- whatever is said
@@ -288,7 +288,7 @@ def test_the_deadline_ends_a_look_that_takes_too_long() -> None:
 
 def untouched(before: Ask, event: ev.PlanRevised) -> dict[str, Work]:
     free: frozenset[str] = frozenset()
-    for one in before.revising:
+    for one in before.replans:
         if (one.within, one.subtask) == (event.within, event.subtask):
             free = touchable(before, one)
     return {name: work for name, work in before.work.items() if name not in free}

@@ -280,11 +280,11 @@ def test_a_failure_names_the_files_that_could_not_be_had_and_what_nobody_can_do(
     ask = ask_of(
         work("a", "error", reason="r"), failure=Failure("Do a", "no key", ""), file_faults=("b.csv is too large.",)
     )
-    assert ask.plan is not None
-    ask = replace(ask, plan=ask.plan.model_copy(update={"missing": ("read c.txt",)}))
+    assert ask.run.plan is not None
+    ask = replace(ask, plan=ask.run.plan.model_copy(update={"missing": ("read c.txt",)}))
     shown = taken(failed(job_of(ask), ask))
     assert "*Missing from the start:*\\n• `b.csv` is too large.\\n• nobody in the crew can read `c.txt`" in shown
-    assert ask.gaps[:2] == ask.out_of_reach
+    assert gaps(ask, ask.run)[:2] == out_of_reach(ask, ask.run)
 
 
 def two_parts(ask: Ask) -> Ask:

@@ -90,7 +90,7 @@ async def test_a_contradiction_is_judged_by_its_evidence_alone_and_shown_with_bo
     assert "Where the results contradict each other" in answer
     for part in (LOW, HIGH, "churn.csv", "example.org/churn", "supports the first (90 % sure)"):
         assert part in answer
-    (conflict,) = job.latest.conflicts or ()
+    (conflict,) = job.latest.run.conflicts or ()
     assert (conflict.verdict, conflict.favours) == ("contradict", "file")
     assert [decision.what for decision in job.latest.decisions if "contra" in decision.what] == [
         "contradiction: contradict"
@@ -110,7 +110,7 @@ async def test_what_the_model_tells_itself_is_not_told_twice(scene: Scene) -> No
         talk = await scene.ask("What was churn in May?")
         job = await talk.over()
 
-    assert job.latest.answer == f"Churn in May 2026 is disputed. {told}"
+    assert job.latest.run.answer == f"Churn in May 2026 is disputed. {told}"
 
 
 async def test_what_the_arbiter_finds_to_be_the_same_is_not_shown(scene: Scene) -> None:
@@ -125,7 +125,7 @@ async def test_what_the_arbiter_finds_to_be_the_same_is_not_shown(scene: Scene) 
         talk = await scene.ask("What was churn in May?")
         job = await talk.over()
 
-    assert job.latest.answer == "Churn was 4.2 %."
+    assert job.latest.run.answer == "Churn was 4.2 %."
     assert "# Contradictions" not in of(server, "synthesizer")[0].messages[0].text
 
 
@@ -142,8 +142,8 @@ async def test_an_arbiter_that_fails_or_babbles_leaves_the_contradiction_open_an
             talk = await scene.ask("What was churn in May?")
             job = await talk.over()
 
-        assert "Not settled: " in (job.latest.answer or "")
-        assert LOW in (job.latest.answer or "")
+        assert "Not settled: " in (job.latest.run.answer or "")
+        assert LOW in (job.latest.run.answer or "")
 
 
 def one_judged(**given: Any) -> dict[str, Any]:
@@ -196,7 +196,7 @@ async def test_of_two_specialists_on_one_question_one_is_chosen_and_the_other_st
         job = await talk.over()
 
     assert "synthesizer" not in purposes(server)
-    answer = job.latest.answer or ""
+    answer = job.latest.run.answer or ""
     assert answer.startswith("The office opens at 8:30 (handbook).")
     assert "over “Do part file” (analyst): It names its source." in answer
     (written,) = await talk.of(ev.AnswerWritten)
@@ -218,8 +218,8 @@ async def test_a_choice_that_names_nobody_takes_the_surest_and_says_so(scene: Sc
         talk = await scene.ask("When does the office open?")
         job = await talk.over()
 
-    assert (job.latest.answer or "").startswith("Nine.")
-    assert "the choice could not be read" in (job.latest.answer or "")
+    assert (job.latest.run.answer or "").startswith("Nine.")
+    assert "the choice could not be read" in (job.latest.run.answer or "")
 
 
 async def test_rivals_that_contradict_each_other_are_judged_and_told_below_the_chosen_one(scene: Scene) -> None:
@@ -236,7 +236,7 @@ async def test_rivals_that_contradict_each_other_are_judged_and_told_below_the_c
 
     assert purposes(server)[-2:] == ["arbiter", "selector"]
     assert "The file has the rows" in of(server, "selector")[0].messages[0].text
-    answer = job.latest.answer or ""
+    answer = job.latest.run.answer or ""
     assert answer.startswith(HIGH)
     assert f"“{LOW}” (churn.csv) against “{HIGH}” (https://example.org/churn)" in answer
 
@@ -264,7 +264,7 @@ async def test_what_is_too_much_is_condensed_part_by_part_and_the_figure_asked_f
     assert figure in written.messages[0].text
     assert "- The tap drips." in written.messages[0].text, "no condensing loses a finding"
     assert len(written.messages[0].text) < 20_000
-    assert job.latest.answer == "Done."
+    assert job.latest.run.answer == "Done."
     assert any(decision.what.startswith("condense, round 1") for decision in job.latest.decisions)
 
 
@@ -284,7 +284,7 @@ async def test_a_critic_sends_an_answer_back_once_and_nobody_sees_the_draft(scen
     assert purposes(server)[-3:] == ["synthesizer", "critic", "synthesizer"]
     assert "Churn was 2.4 %." in of(server, "critic")[0].messages[0].text
     assert fault in of(server, "synthesizer")[1].messages[0].text
-    assert job.latest.answer == "Churn was 4.2 %."
+    assert job.latest.run.answer == "Churn was 4.2 %."
     assert "2.4" not in talk.said()
     assert ("write the answer again", fault) in [(one.what, one.why) for one in job.latest.decisions]
 
@@ -304,8 +304,8 @@ async def test_the_critic_reads_what_a_single_specialist_says_too(scene: Scene) 
         talk = await scene.ask("What was churn in May?")
         fine = await talk.over()
 
-    assert mended.latest.answer == "Churn was 4.2 %."
-    assert fine.latest.answer == "Churn was about 4 %, or 4.2 %."
+    assert mended.latest.run.answer == "Churn was 4.2 %."
+    assert fine.latest.run.answer == "Churn was about 4 %, or 4.2 %."
     assert (purposes(server).count("critic"), purposes(server).count("synthesizer")) == (2, 1)
 
 
@@ -322,7 +322,7 @@ async def test_what_a_critic_makes_up_does_not_touch_the_answer(scene: Scene) ->
         talk = await scene.ask("What was churn in May?")
         job = await talk.over()
 
-    assert job.latest.answer == "Churn was 4.2 %."
+    assert job.latest.run.answer == "Churn was 4.2 %."
     assert purposes(server).count("synthesizer") == 1
     (reviewed,) = await talk.of(ev.AnswerReviewed)
     assert all(fault in reviewed.doubt for fault in faults), "it stays in the trace"
@@ -430,7 +430,7 @@ async def test_what_is_added_to_a_streamed_answer_is_streamed_too(scene: Scene) 
     answer = shown(talk.words()[0])
     assert words[-60:] in answer
     assert "Where the results contradict each other" in answer
-    assert "Where the results contradict each other" in (job.latest.answer or "")
+    assert "Where the results contradict each other" in (job.latest.run.answer or "")
 
 
 async def test_a_critic_that_finds_nothing_or_fails_lets_the_answer_out(scene: Scene) -> None:
@@ -446,5 +446,5 @@ async def test_a_critic_that_finds_nothing_or_fails_lets_the_answer_out(scene: S
             talk = await scene.ask("What was churn in May?")
             job = await talk.over()
 
-        assert job.latest.answer == "Churn was 4.2 %."
+        assert job.latest.run.answer == "Churn was 4.2 %."
         assert purposes(server).count("synthesizer") == purposes(server).count("critic") == 1

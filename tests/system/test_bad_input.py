@@ -138,7 +138,7 @@ async def test_a_channel_that_the_bot_is_removed_from(scene: Scene) -> None:
         await scene.person().kick("#sales")
         gate.open()
         job = await talk.over()
-    assert job.latest.answer
+    assert job.latest.run.answer
     posted = {event.key.rpartition(":")[2]: event for event in await talk.of(ev.Posted)}
     assert posted["answer"].ts == ""
     assert posted["answer"].fault == "I am no longer in that channel"

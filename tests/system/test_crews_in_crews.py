@@ -211,7 +211,7 @@ async def test_a_crew_that_brings_nothing_climbs_the_ladder_of_the_one_around(sc
         job = await talk.over()
     ask = job.latest
     assert ask.state == "completed"
-    assert ask.gaps == (), "nothing is missing: somebody else stepped in"
+    assert gaps(ask, ask.run) == (), "nothing is missing: somebody else stepped in"
     assert (ask.work["terms"].specialist, ask.work["terms"].rungs) == ("writer", ("fallback",))
     failures = [(one.subtask, one.kind) for one in await talk.of(ev.AttemptFailed)]
     assert Counter(failures) == {
@@ -248,7 +248,7 @@ async def test_a_question_from_the_inmost_level_is_answered_in_the_thread(scene:
         assert [job.latest.work[name].state for name in ("terms", "terms/find", "terms/find/search")] == [
             "input_required"
         ] * 3
-        assert job.latest.deadline is None, "nobody's time runs while all wait for people"
+        assert job.latest.run.deadline is None, "nobody's time runs while all wait for people"
         await scene.person().click(talk.channel, asked["ts"], "answer:1")
         job = await talk.over()
     assert job.latest.state == "completed"
@@ -295,7 +295,7 @@ async def test_who_is_silent_inside_costs_its_own_deadline(scene: Scene, tmp_pat
     ask = job.latest
     assert (ask.work["terms/find/search"].state, ask.work["terms/find"].state) == ("error", "error")
     assert (ask.work["terms"].state, ask.work["note"].state) == ("complete", "complete")
-    assert any(gap.startswith("Do part terms: Do part find: Do part search: ") for gap in ask.gaps)
+    assert any(gap.startswith("Do part terms: Do part find: Do part search: ") for gap in gaps(ask, ask.run))
 
 
 async def test_plans_in_plans_cannot_multiply_without_end(scene: Scene, tmp_path: Path) -> None:

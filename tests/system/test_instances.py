@@ -22,7 +22,7 @@ from bot.store.memory import MemoryStore
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.effects import Effect, Post
-from handoff.engine.policy import MAX_LOST_OWNERS
+from handoff.engine.ladder import MAX_LOST_OWNERS
 from tests.store.kit import MovedClock
 from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, result, subtask
 from tests.system.scene import Scene, eventually, shown

@@ -12,7 +12,7 @@ import pytest
 
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
-from handoff.engine.policy import BACKOFF
+from handoff.engine.ladder import BACKOFF
 from tests.providers.faults import Fault
 from tests.store.kit import tcp_server
 from tests.system.brains import Gate, connect, in_turn, plan, provider, purposes, result, subtask

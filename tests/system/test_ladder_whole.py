@@ -13,7 +13,7 @@ from bot.slack.views.status import trace_timeline
 from bot.trace import events_json
 from handoff import events as ev
 from handoff.contracts import Terms
-from handoff.engine.policy import RUNGS
+from handoff.engine.ladder import RUNGS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import task_of
@@ -101,7 +101,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
         job = await talk.over()
 
     ask = job.latest
-    assert {work.subtask.id for work in ask.missing} == {"lost"}
+    assert {work.subtask.id for work in missing(ask, ask.run)} == {"lost"}
     taken = {decision.what for decision in ask.decisions}
     assert set(RUNGS) <= taken
     assert {"revise", "brief rewritten"} <= taken

@@ -131,7 +131,7 @@ async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path)
     (planned,) = await talk.of(ev.PlanProposed)
     assert [one.subtask for one in planned.estimates] == ["units"]
     assert planned.estimates[0].tokens > len(BRIEF) // 4
-    assert job.latest.members["unitsmith"].made
+    assert job.latest.run.members["unitsmith"].made
     counted = metrics.page()[0].decode()
     assert 'leadhand_tool_calls_total{outcome="ok",tool="calculate"} 1.0' in counted
     assert "unitsmith" not in counted
@@ -253,7 +253,7 @@ async def test_an_instance_whose_crew_lends_no_more_has_it_stood_in_for(scene: S
         async with scene.bot(connect("chat", server), crew=crew_of(tmp_path)):
             talk = await scene.ask("what are 12 km in old Norwegian units?")
             await gate.reached.wait()
-            await talk.until(lambda job: job.latest.plan is not None)
+            await talk.until(lambda job: job.latest.run.plan is not None)
         gate.open()
         async with scene.bot(connect("chat", server), crew=crew_of(tmp_path, "")):
             job = await talk.over()

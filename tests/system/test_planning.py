@@ -157,7 +157,7 @@ async def test_equals_share_the_work_and_the_planner_sees_one_of_them(scene: Sce
         "b": "poet_b",
         "c": "singer",
     }
-    assert job.latest.terms.confidence == 60, "the crew's own word comes before the settings'"
+    assert job.latest.run.terms.confidence == 60, "the crew's own word comes before the settings'"
     assert any("b: poet_b of poet (1 under way" in decision.why for decision in job.latest.decisions)
 
 

@@ -18,7 +18,7 @@ from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect
-from handoff.engine.policy import MAX_LOST_OWNERS
+from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.state import Job
 from handoff.summary import QuarantineNotice
 from tests.system.brains import Gate, connect, plan, provider, result, subtask
@@ -132,7 +132,7 @@ async def test_a_job_that_is_set_aside_can_be_stopped(scene: Scene) -> None:
         job = await talk.over()
         gate.open()
         assert job.latest.state == "cancelled"
-        assert job.aside is None
+        assert job.quarantine is None
         told, report = talk.words()
         assert "set this job aside" in shown(told)
         assert "*Stopped*" in shown(report)
@@ -231,8 +231,8 @@ async def test_work_that_breaks_its_owner_again_and_again(error: Exception) -> N
     assert (told.place, told.user, told.readable) == (PLACE, "U1", True)
     assert told.step == "planning"
     assert told.job is not None
-    assert told.job.aside is not None
-    assert told.job.aside.step == "planning"
+    assert told.job.quarantine is not None
+    assert told.job.quarantine.step == "planning"
     head = await store.head(KEY)
     assert head is not None
     assert (head.lost, head.owner, head.due) == (MAX_LOST_OWNERS, "", None)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff import events as ev
-from handoff.engine.policy import MAX_REVISIONS
+from handoff.engine.ladder import MAX_REVISIONS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, task_of
@@ -73,7 +73,7 @@ async def test_a_plan_is_changed_and_everybody_sees_why(scene: Scene) -> None:
 
         trace = await scene.command(f"trace {job.id}")
     ask = job.latest
-    assert (ask.state, ask.gaps) == ("completed", ())
+    assert (ask.state, gaps(ask, ask.run)) == ("completed", ())
     assert purposes(server).count("replanner") == 1
     card = rows(talk.cards()[0])
     assert list(card) == ["cause", "letter", "fix", "option", "note"]

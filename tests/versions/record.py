@@ -54,9 +54,9 @@ def summary(job: Job, schema: int = SCHEMA) -> dict[str, Any]:
 def _looked_at(ask: Ask) -> dict[str, Any]:
     """What schema 3 added: second looks, and crews inside the crew."""
     return {
-        "conflicts": [(one.claim, one.verdict, one.favours) for one in ask.conflicts or ()],
+        "conflicts": [(one.claim, one.verdict, one.favours) for one in ask.run.conflicts or ()],
         "revisions": ask.revisions,
-        "made": [name for name, member in ask.members.items() if member.made],
+        "made": [name for name, member in ask.run.members.items() if member.made],
         "decided": [(one.subtask, one.what) for one in ask.decisions],
         "inside": {
             name: {
@@ -67,9 +67,9 @@ def _looked_at(ask: Ask) -> dict[str, Any]:
                 "dropped": work.dropped,
                 "instead_of": work.instead_of,
                 "planned": [one.id for one in work.plan.subtasks] if work.plan else None,
-                "state": work.level.state if work.level else None,
-                "draft": work.level.draft if work.level else None,
-                "answer": work.level.answer if work.level else None,
+                "state": work.run.state if work.run else None,
+                "draft": work.run.draft if work.run else None,
+                "answer": work.run.answer if work.run else None,
             }
             for name, work in ask.work.items()
         },
@@ -82,13 +82,13 @@ def _ask(ask: Ask) -> dict[str, Any]:
         "text": ask.request.text,
         "state": ask.state,
         "cancelled_by": ask.cancelled_by,
-        "answer": ask.answer,
-        "failure": [ask.failure.step, ask.failure.reason, ask.failure.advice] if ask.failure else None,
+        "answer": ask.run.answer,
+        "failure": [ask.run.failure.step, ask.run.failure.reason, ask.run.failure.advice] if ask.run.failure else None,
         "files": [artifact.name for artifact in ask.artifacts],
-        "gaps": list(ask.gaps),
+        "gaps": list(gaps(ask, ask.run)),
         "posted": dict(ask.posted),
         "usage": ask.usage.model_dump(mode="json"),
-        "written": ask.written,
+        "written": ask.run.written,
         "ended": ask.ended,
         "work": {
             name: {

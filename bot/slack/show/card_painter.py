@@ -65,7 +65,7 @@ class CardPainter:
 
     def _rows(self, ask: Ask) -> tuple[object, ...]:
         rows = ((name, work.state, work.specialist, work.attempt, work.changed) for name, work in ask.work.items())
-        return (ask.id, ask.state, ask.plan is not None, ask.revising, *rows)
+        return (ask.id, ask.state, ask.run.plan is not None, ask.replans, *rows)
 
     async def _paint_on(self) -> None:
         try:

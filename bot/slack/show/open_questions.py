@@ -11,7 +11,7 @@ from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import question_answered, question_dropped
 from handoff import post_keys
 from handoff.state import Ask, Job, Work
-from handoff.summary_rows import title_of
+from handoff.summary import title_of
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ def closed_question(ask: Ask, work: Work, number: int) -> Outgoing | None:
     if decision is not None:
         return question_answered(title, decision)
     asked_last = work.question
-    if ask.failure is not None and asked_last is not None and asked_last.number == number:
+    if ask.run.failure is not None and asked_last is not None and asked_last.number == number:
         return question_dropped(title, asked_last)
     return None
 

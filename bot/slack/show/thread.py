@@ -110,13 +110,13 @@ class Thread:
     async def _post_the_end(self, claim: Claim, job: Job, ask: Ask) -> Sent:
         key = post_keys.answer(ask.id)
         stream = self._streams.pop((claim.key, ask.id), None)
-        if ask.answer is None:
+        if ask.run.answer is None:
             if stream is not None:
                 await stream.abandon()
             return await self._outbox.post(claim, job.place, key, self._ending(job, ask), streamed=True)
         parts = answer_view.answer(job, ask, self._model_label)
         if stream is not None:
-            sent = await stream.finish(ask.answer, parts, answer_view.answer_end(job, ask, self._model_label))
+            sent = await stream.finish(ask.run.answer, parts, answer_view.answer_end(job, ask, self._model_label))
             if sent is not None:
                 return sent
         sent = Sent("")
@@ -131,7 +131,7 @@ class Thread:
     async def _tell_alone(self, claim: Claim, job: Job, ask: Ask, fault: str, allowed: Allowed) -> None:
         """The thread is out of reach: tell the requester in a direct message, once at most."""
         key = f"{post_keys.answer(ask.id)}:alone"
-        end = self._ending(job, ask) if ask.answer is None else answer_view.answer(job, ask, self._model_label)[0]
+        end = self._ending(job, ask) if ask.run.answer is None else answer_view.answer(job, ask, self._model_label)[0]
         calls, message = self._outbox.calls, ending.unreachable(job, fault, end)
         if not (await self._outbox.begin(claim, key)).first:
             return
@@ -190,7 +190,7 @@ class Thread:
         ask = after.latest
         old = before.ask(ask.id)
         taken_over = after.takeovers > before.takeovers
-        released = before.aside is not None and after.aside is None
+        released = before.quarantine is not None and after.quarantine is None
         if old is None or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask, allowed)
         if taken_over or (goes_on and old is not None and any(work.answered for work in old.work.values())):
@@ -203,11 +203,11 @@ class Thread:
                 continue
             if work.question is None or work.question.number != then.question.number:
                 self._close_question(after, ask, then, allowed)
-            elif old.failure is None and ask.failure is not None:
+            elif old.run.failure is None and ask.run.failure is not None:
                 dropped = question_dropped(then.subtask.title, then.question)
                 self._redraw_question(after, ask, then, dropped, allowed)
         ts = ask.posted.get(post_keys.card(ask.id), "")
-        if ts and ask.answer is None and ask.failure is None:  # after that, only the card's last edit is drawn
+        if ts and ask.run.answer is None and ask.run.failure is None:  # after that, only the card's last edit is drawn
             self._painter(key, allowed).show(after, ask, ts)
 
     async def set_aside(self, claim: Claim, aside: QuarantineNotice) -> None:
@@ -269,7 +269,7 @@ class Thread:
             while self._statuses[key] is not told:
                 told = self._statuses[key]
                 job, ask, allowed = told
-                whose = {"title": ask.plan.goal if ask.plan else ask.request.text, "user": ask.request.user}
+                whose = {"title": ask.run.plan.goal if ask.run.plan else ask.request.text, "user": ask.request.user}
                 status, calls = STATUS[ask.state], self._outbox.calls
                 await set_status(self._client, calls, job.place, status, **whose, allowed=allowed)
         finally:

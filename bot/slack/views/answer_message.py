@@ -8,7 +8,9 @@ from bot.slack.text.outgoing_text import clean, clean_markdown
 from bot.slack.text.split import LIMIT, split_answer
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
 from handoff.contracts import Usage
+from handoff.engine.answer import gaps
 from handoff.state import Ask, Job
+from handoff.summary import speed_up, sureness
 
 FEEDBACK = "feedback"
 """The action_id of the thumbs below an answer."""
@@ -27,10 +29,10 @@ def answer(job: Job, ask: Ask, model_label: str) -> list[Outgoing]:
 
     The first block of each is its `markdown` block. Raises ValueError for a request without an answer.
     """
-    if ask.answer is None:
+    if ask.run.answer is None:
         raise ValueError(f"{ask.id} has no answer")
-    parts = markdown_parts(ask.answer.strip() or "_The answer is empty._")
-    preview = clean(ask.answer[: 2 * _PREVIEW], limit=_PREVIEW) or "Answered."
+    parts = markdown_parts(ask.run.answer.strip() or "_The answer is empty._")
+    preview = clean(ask.run.answer[: 2 * _PREVIEW], limit=_PREVIEW) or "Answered."
     made = []
     for index, part in enumerate(parts):
         blocks: list[Block] = [{"type": "markdown", "text": part}]
@@ -54,9 +56,9 @@ def markdown_parts(text: str) -> list[str]:
 def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
     """What stands below an answer: its gaps, its sources, what it took, and the thumbs."""
     blocks: list[Block] = []
-    if ask.gaps:
-        lines = "\n".join(f"• {clean(gap, limit=400)}" for gap in ask.gaps[:6])
-        more = f"\n• and {len(ask.gaps) - 6} more" if len(ask.gaps) > 6 else ""
+    if gaps(ask, ask.run):
+        lines = "\n".join(f"• {clean(gap, limit=400)}" for gap in gaps(ask, ask.run)[:6])
+        more = f"\n• and {len(gaps(ask, ask.run)) - 6} more" if len(gaps(ask, ask.run)) > 6 else ""
         blocks.append(section(f":warning: *Answered in part.* Missing:\n{lines}{more}"))
     if sources := cited(ask):
         blocks.append(context("Sources: " + " · ".join(clean(source, limit=200) for source in sources)))
@@ -69,7 +71,7 @@ def cited(ask: Ask) -> list[str]:
     """The sources of all findings, each once, in the plan's order."""
     found = [
         finding.source.strip()
-        for work in ask.own
+        for work in ask.inside("")
         if work.result is not None
         for finding in work.result.findings
         if finding.source.strip()
@@ -80,13 +82,14 @@ def cited(ask: Ask) -> list[str]:
 def context_line(ask: Ask, model_label: str) -> str:
     """Model, tokens, cost and time, and the gain of working side by side where there is one."""
     parts = [clean(model_label, limit=200)]
-    if ask.sureness is not None and (ask.gaps or ask.sureness < SURE):
-        parts.append(f"{ask.sureness} % sure of what is there" if ask.gaps else f"{ask.sureness} % sure")
+    sure, lacks = sureness(ask), gaps(ask, ask.run)
+    if sure is not None and (lacks or sure < SURE):
+        parts.append(f"{sure} % sure of what is there" if lacks else f"{sure} % sure")
     parts += usage_words(ask.usage)
-    parts.append(seconds((ask.written or ask.request.at) - ask.request.at))
-    if ask.side_by_side > _WORTH_TELLING:
-        workers = sum(work.started is not None and work.level is None for work in ask.work.values())
-        parts.append(f"{workers} specialists side by side: {ask.side_by_side:.1f}x faster than one by one")
+    parts.append(seconds((ask.run.written or ask.request.at) - ask.request.at))
+    if (gain := speed_up(ask)) > _WORTH_TELLING:
+        workers = sum(work.started is not None and work.run is None for work in ask.work.values())
+        parts.append(f"{workers} specialists side by side: {gain:.1f}x faster than one by one")
     return " · ".join(part for part in parts if part)
 
 

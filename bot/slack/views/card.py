@@ -10,10 +10,11 @@ from bot.slack.text.outgoing_text import clean, mention, plain
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, rich_text, seconds
 from bot.slack.views.plan_changes import LOOKING, changes_line, row_words
-from handoff import summary_rows as shown_levels
-from handoff.engine.nested import plan_of
-from handoff.engine.policy import MAX_ROUNDS
-from handoff.engine.replan import current, holds
+from handoff import summary
+from handoff.engine.answer import gaps
+from handoff.engine.judging import MAX_ROUNDS
+from handoff.engine.nested import plan_around
+from handoff.engine.replan import current_trigger, holds
 from handoff.planning.adhoc import made_as
 from handoff.state import Ask, Job, Rung, SubtaskState, Work
 
@@ -44,8 +45,8 @@ _RUNGS: dict[Rung, str] = {
 
 def plan_card(job: Job, ask: Ask, now: float) -> Outgoing:
     """The card as it stands at `now` (seconds since the epoch)."""
-    title = card_title(ask, now, aside=job.aside is not None)
-    rows = [_row(ask, work, now) for work in shown_levels.rows(ask)] if ask.plan else _rows_before_a_plan(ask)
+    title = card_title(ask, now, aside=job.quarantine is not None)
+    rows = [_row(ask, work, now) for work in summary.rows(ask)] if ask.run.plan else _rows_before_a_plan(ask)
     blocks: list[Block] = []
     for shown in (MAX_ROWS, 30, 20, 12, 6):
         plan = {"type": "plan", "title": title, "tasks": _folded(rows, shown)}
@@ -57,24 +58,24 @@ def plan_card(job: Job, ask: Ask, now: float) -> Outgoing:
 
 def card_title(ask: Ask, now: float, *, aside: bool = False) -> str:
     """What the request is at, in one line of plain text. `aside`: its job is set aside."""
-    goal = ask.plan.goal if ask.plan else ask.request.text
-    took = seconds((ask.ended or ask.written or now) - ask.request.at)
-    phase = "Planning again…" if ask.rejections else "Planning…"
+    goal = ask.run.plan.goal if ask.run.plan else ask.request.text
+    took = seconds((ask.ended or ask.run.written or now) - ask.request.at)
+    phase = "Planning again…" if ask.run.rejections else "Planning…"
     if ask.cancelled_by:
         phase = f"Stopped after {took}"
-    elif ask.failure is not None:
+    elif ask.run.failure is not None:
         phase = f"Failed after {took}"
-    elif ask.answer is not None:
-        phase = f"Done in part in {took}" if ask.gaps else f"Done in {took}"
+    elif ask.run.answer is not None:
+        phase = f"Done in part in {took}" if gaps(ask, ask.run) else f"Done in {took}"
     elif aside:
         phase = "Set aside"
     elif ask.state == "synthesizing":
         phase = "Writing the answer"
     elif ask.state == "input_required":
         phase = "Waiting for an answer"
-    elif current(ask) is not None:
+    elif current_trigger(ask) is not None:
         phase = "Taking a second look at the plan"
-    elif ask.plan is not None:
+    elif ask.run.plan is not None:
         phase = _progress(ask)
     elif not ask.fetched:
         phase = "Reading the files"
@@ -83,21 +84,21 @@ def card_title(ask: Ask, now: float, *, aside: bool = False) -> str:
 
 def _progress(ask: Ask) -> str:
     """How much of the plan is done, as it stands by now."""
-    works = [work for work in ask.own if not work.dropped]
+    works = [work for work in ask.inside("") if not work.dropped]
     done = sum(work.state == "complete" for work in works)
     phase = f"Working, {done} of {len(works)} done" if len(works) > 1 else "Working"
     return f"{phase}, plan changed" if any(work.changed for work in ask.work.values()) else phase
 
 
 def _rows_before_a_plan(ask: Ask) -> list[Block]:
-    over = ask.failure is not None or bool(ask.cancelled_by)
+    over = ask.run.failure is not None or bool(ask.cancelled_by)
     rows = []
     if count := len(ask.request.attachments):
         files = "the attached file" if count == 1 else f"{count} attached files"
         status: RowStatus = "complete" if ask.fetched else "error" if over else "in_progress"
         rows.append(_task("files", f"Read {files}", status, " ".join(ask.file_faults)))
     status = "error" if over else "in_progress" if ask.fetched else "pending"
-    rows.append(_task("plan", "Make a plan", status, "the first plan had faults" if ask.rejections else ""))
+    rows.append(_task("plan", "Make a plan", status, "the first plan had faults" if ask.run.rejections else ""))
     return rows
 
 
@@ -106,14 +107,14 @@ def _row(ask: Ask, work: Work, now: float) -> Block:
     if ask.cancelled_by and status == "in_progress":
         status = "error"
     details = " · ".join((*_details(ask, work, now), *row_words(work)))
-    return _task(work.subtask.id, shown_levels.title_of(ask, work), status, details)
+    return _task(work.subtask.id, summary.title_of(ask, work), status, details)
 
 
 def _details(ask: Ask, work: Work, now: float) -> Iterable[str]:
     yield who(ask, work)
-    if parts := shown_levels.parts_words(ask, work):
+    if parts := summary.parts_words(ask, work):
         yield parts
-    open_ended = ask.failure is None and ask.answer is None
+    open_ended = ask.run.failure is None and ask.run.answer is None
     if work.state == "in_progress" and open_ended:
         yield from _under_way(work)
         yield seconds(now - (work.started or now))
@@ -136,7 +137,7 @@ def _details(ask: Ask, work: Work, now: float) -> Iterable[str]:
 
 def who(ask: Ask, work: Work) -> str:
     """Who works on it; one that the crew does not have is told apart."""
-    made = made_as(plan_of(ask, work.within), work.specialist)
+    made = made_as(plan_around(ask, work), work.specialist)
     return f"{work.specialist} (made for this job)" if made else work.specialist
 
 
@@ -200,7 +201,7 @@ def _changes(ask: Ask) -> list[Block]:
 def _below(job: Job, ask: Ask) -> list[Block]:
     if ask.cancelled_by:
         return [context(f"Stopped by {mention(ask.cancelled_by)}")]
-    if ask.answer is not None or ask.failure is not None:
+    if ask.run.answer is not None or ask.run.failure is not None:
         return []
     value = json.dumps({"job": job.id, "request": ask.id})
     return [actions([button("Stop", STOP, value)])]

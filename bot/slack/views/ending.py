@@ -7,22 +7,23 @@ from collections.abc import Sequence
 from bot.slack.text.outgoing_text import clean, mention
 from bot.slack.views.answer_message import usage_words
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
+from handoff.engine.answer import out_of_reach
 from handoff.state import PLEASE_CHECK, SETTLED, Ask, Job, Work
-from handoff.summary_rows import at_hand, title_of
+from handoff.summary import at_hand, title_of
 
 _LISTED = 12
 
 
 def failed(job: Job, ask: Ask) -> Outgoing:
     """The step that failed, why, and what people can do. Raises ValueError for a request that has not failed."""
-    if ask.failure is None:
+    if ask.run.failure is None:
         raise ValueError(f"{ask.id} has not failed")
     if ask.refusal:
         return refused(ask.refusal)
-    step, reason = clean(ask.failure.step, limit=200), clean(ask.failure.reason, limit=1200)
+    step, reason = clean(ask.run.failure.step, limit=200), clean(ask.run.failure.reason, limit=1200)
     lines = [":x: *I could not answer this.*", f"*Step:* {step}", f"*Reason:* {reason}"]
-    if ask.failure.advice:
-        lines.append(f"*What you can do:* {clean(ask.failure.advice, limit=900)}")
+    if ask.run.failure.advice:
+        lines.append(f"*What you can do:* {clean(ask.run.failure.advice, limit=900)}")
     progress = _progress(ask) if len(at_hand(ask)) > 1 else []
     blocks = [section("\n".join(lines)), *_out_of_reach(ask), *progress, *_unknown(ask), _took(job, ask)]
     return Outgoing(text=f"I could not answer this. {step}: {reason}", blocks=tuple(blocks))
@@ -87,7 +88,7 @@ def _progress(ask: Ask) -> list[Block]:
 
 
 def _out_of_reach(ask: Ask) -> list[Block]:
-    lines = [f"• {clean(what, limit=200)}" for what in ask.out_of_reach[:_LISTED]]
+    lines = [f"• {clean(what, limit=200)}" for what in out_of_reach(ask, ask.run)[:_LISTED]]
     return [section("*Missing from the start:*\n" + "\n".join(lines))] if lines else []
 
 
@@ -108,5 +109,5 @@ def _titles(ask: Ask, works: Sequence[Work]) -> str:
 
 
 def _took(job: Job, ask: Ask) -> Block:
-    took = seconds((ask.ended or ask.written or ask.request.at) - ask.request.at)
+    took = seconds((ask.ended or ask.run.written or ask.request.at) - ask.request.at)
     return context(" · ".join([*usage_words(ask.usage), took, f"job {job.id}"]))

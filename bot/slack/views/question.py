@@ -17,7 +17,7 @@ from bot.slack.views.outgoing import (
 )
 from handoff.engine.writes import OPTIONS
 from handoff.state import PLEASE_CHECK, Answered, Ask, Doubt, Job, Question, Work
-from handoff.summary_rows import title_of
+from handoff.summary import title_of
 
 ANSWER = "answer:"
 """How the action_id of an answer's button starts; the number of the option follows."""

@@ -15,7 +15,7 @@ from bot.trace import decisions_at
 from handoff import events as ev
 from handoff.contracts import Packed
 from handoff.state import Ask, Decision, Job
-from handoff.summary_rows import rows, title_of
+from handoff.summary import rows, title_of
 
 MAX_JOBS = 15
 MAX_LINES = 60
@@ -82,8 +82,8 @@ def status_job(job: Job, now: float, left: Sequence[str] = ()) -> Outgoing:
         blocks.append(
             section(f"{mark} *{clean(card_title(ask, now), limit=300)}*\nasked by {mention(ask.request.user)}")
         )
-    if job.aside is not None:
-        step, reason = clean(job.aside.step, limit=200), clean(job.aside.reason, limit=500)
+    if job.quarantine is not None:
+        step, reason = clean(job.quarantine.step, limit=200), clean(job.quarantine.reason, limit=500)
         blocks.append(section(f":warning: *Set aside* at: {step}\n{reason}"))
     ask = job.latest
     blocks += sections(_subtasks(ask, now))

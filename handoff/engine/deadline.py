@@ -1,0 +1,41 @@
+"""The end of work whose time is up, with what there is by then."""
+
+from __future__ import annotations
+
+from handoff import events as ev
+from handoff.engine.decisions import with_decision
+from handoff.engine.nested import seconds_for
+from handoff.engine.subtask import charged_so_far, cut, settle
+from handoff.state import SETTLED, Ask, Failure, replace
+
+BEFORE = "an earlier release ended it"
+
+
+def reached(ask: Ask, event: ev.DeadlineReached) -> Ask:
+    """End the subtask, or all that are not over, with what there is."""
+    if ask.run.concluded or ask.run.plan is None:
+        return ask
+    if event.subtask:
+        work = ask.work.get(event.subtask)
+        limit, words = seconds_for(ask, work) if work is not None else 0.0, "for this part"
+        late = [work] if work is not None and work.state not in SETTLED else []
+    else:
+        limit, words = ask.run.terms.job_seconds, "for the whole request"
+        work, late = None, [one for one in ask.inside("") if one.state not in SETTLED]
+    text = f"the time {words} ({limit:g} s) ran out"
+    if late:
+        ask = with_decision(ask, event.at, event.subtask, "deadline", text)
+    names = [one.subtask.id for one in late]
+    ended = [one for name in names for one in (ask.work[name], *ask.all_inside(name))]
+    ask = charged_so_far(ask, (one for one in ended if one.state not in SETTLED))
+    ask = cut(ask, [ask.work[name] for name in names], text, event.at)
+    return settle(ask, event.at, work.within if work is not None else "") if late else ask
+
+
+def ended_before(ask: Ask, at: float) -> Ask:
+    """A request whose end people have seen, whatever today's policy makes of its log: an earlier release ended it."""
+    late = [one for one in ask.inside("") if one.state not in SETTLED]
+    ask = settle(cut(ask, late, BEFORE, at), at) if ask.inside("") else ask
+    if ask.run.concluded:
+        return ask
+    return ask.with_run(replace(ask.run, failure=Failure("the job", BEFORE), written=at))

@@ -1,0 +1,141 @@
+"""Reads off the state of a job what is left to do. Effects are never stored: they follow from the job alone."""
+
+from __future__ import annotations
+
+from handoff import post_keys
+from handoff.effects import (
+    Effect,
+    FetchAttachments,
+    HandUp,
+    JudgeResult,
+    MakePlan,
+    Post,
+    ReachDeadline,
+    RefineBrief,
+    RevisePlan,
+    RunSubtask,
+)
+from handoff.engine import answer, replan
+from handoff.engine.ladder import LEAST_SECONDS
+from handoff.engine.nested import is_open, member_of
+from handoff.engine.subtask import ready, seconds_left
+from handoff.state import SETTLED, Ask, Job, Run, Work
+
+BEYOND = 20.0
+"""Seconds beyond its deadline after which an attempt that did not end by itself is cut."""
+
+
+def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
+    """What should be going on at `now`, and when to look again (None: when something comes in)."""
+    ask = job.current
+    if ask is None:
+        return [], None
+    run = ask.run
+    if run.concluded:
+        return _closing(ask), None
+    effects: list[Effect] = []
+    if post_keys.card(ask.id) not in ask.posted:
+        effects.append(Post(ask.id, post_keys.card(ask.id)))
+    if not ask.fetched:
+        return [*effects, FetchAttachments(ask.id)], None
+    if run.plan is None:
+        return [*effects, MakePlan(ask.id, run.rejections[-1] if run.rejections else ())], None
+    unsettled = any(work.state not in SETTLED for work in ask.inside(""))
+    if unsettled and run.deadline is not None and run.deadline <= now:
+        return [*effects, ReachDeadline(ask.id)], None
+    running, due = _subtasks(ask, run, now)
+    effects += running
+    if trigger := replan.current_trigger(ask):
+        effects.append(RevisePlan(ask.id, trigger.within, trigger.subtask, trigger.words))
+    effects += _files(ask)
+    if unsettled:
+        return effects, _earlier(due, run.deadline)
+    steps, due = answer.steps(ask, run, now)
+    return effects + steps, due
+
+
+def _subtasks(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | None]:
+    """What is to be done for the subtasks of a run, and when to look again."""
+    effects: list[Effect] = []
+    due: float | None = None
+    free = {work.subtask.id for work in ready(ask, run)}
+    for work in ask.inside(run.within):
+        name = work.subtask.id
+        if work.state == "input_required" and work.question is not None:
+            key = post_keys.question(ask.id, name, work.question.number)
+            if key not in ask.posted:
+                effects.append(Post(ask.id, key))
+        later: float | None = None
+        if work.run is not None and is_open(work):
+            found, later = _inside(ask, work, work.run, now)
+            effects += found
+        elif (work.state == "in_progress" or name in free) and not replan.holds(ask, work):
+            effect, later = _attempt(ask, work, now)
+            effects += [effect] if effect is not None else []
+        due = _earlier(due, later)
+    return effects, due
+
+
+def _inside(ask: Ask, work: Work, run: Run, now: float) -> tuple[list[Effect], float | None]:
+    """What is to be done for the run of a crew at a subtask, as `outstanding` says it of a request."""
+    name = work.subtask.id
+    if run.concluded:
+        return [HandUp(ask.id, name, work.attempt)], None
+    if run.deadline is not None and run.deadline <= now:
+        return [ReachDeadline(ask.id, name)], None
+    if run.plan is None:
+        return [MakePlan(ask.id, run.rejections[-1] if run.rejections else (), name, work.attempt)], run.deadline
+    effects, due = _subtasks(ask, run, now)
+    if all(one.state in SETTLED for one in ask.inside(name)):
+        steps, due = answer.steps(ask, run, now)
+        effects += steps
+    return effects, _earlier(due, run.deadline)
+
+
+def _attempt(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | None]:
+    """What is to be done for a subtask that has begun or can begin, and when to look at it again."""
+    name = work.subtask.id
+    if work.look is not None:
+        return JudgeResult(ask.id, name, work.attempt, work.look.faults, work.look.doubts), None
+    if work.refining:
+        return RefineBrief(ask.id, name, work.attempt, work.refining), None
+    if work.state == "pending" and work.not_before > now:
+        return None, work.not_before
+    number = work.attempt if work.state == "in_progress" else work.attempt + 1
+    member = member_of(ask, work)
+    if member is not None and member.crew is not None:
+        return MakePlan(ask.id, (), name, number), None
+    ends: float | None = None
+    if work.state == "in_progress" and not work.intents:  # what is in doubt is for people to end
+        ends = max(work.attempt_started, work.resumed) + seconds_left(ask, work) + BEYOND
+        if ends <= now:
+            return ReachDeadline(ask.id, name), None
+    tier, timeout = work.tier or "balanced", max(LEAST_SECONDS, seconds_left(ask, work))
+    return RunSubtask(ask.id, name, number, work.specialist, tier, timeout, work.subtask.done_when), ends
+
+
+def _files(ask: Ask) -> list[Effect]:
+    return [
+        Post(ask.id, key)
+        for work in ask.inside("")  # what is made inside a subtask travels up with its result
+        if work.result is not None
+        for artifact in work.result.artifacts
+        if artifact.publish_as != "nothing" and (key := post_keys.file(ask.id, artifact.id)) not in ask.posted
+    ]
+
+
+def _closing(ask: Ask) -> list[Effect]:
+    """Files first, then the end itself, and beside it the card's last edit."""
+    effects: list[Effect] = [] if ask.cancelled_by else _files(ask)
+    if not effects and post_keys.answer(ask.id) not in ask.posted:
+        effects.append(Post(ask.id, post_keys.answer(ask.id)))
+    if not ask.refusal:
+        if post_keys.card(ask.id) not in ask.posted:
+            effects.append(Post(ask.id, post_keys.card(ask.id)))
+        elif post_keys.card_end(ask.id) not in ask.posted:
+            effects.append(Post(ask.id, post_keys.card_end(ask.id)))
+    return effects
+
+
+def _earlier(one: float | None, other: float | None) -> float | None:
+    return min((each for each in (one, other) if each is not None), default=None)
