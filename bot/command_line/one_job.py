@@ -16,8 +16,8 @@ from bot.command_line import console
 from bot.command_line.console import say
 from bot.settings import SettingsError
 from bot.shown.trace import trace_json
-from bot.workspace.server import Workspace
 from bot.workspace.terminal import plan_rows, render
+from bot.workspace.workspace_server import Workspace
 from handoff import messages
 from handoff.contracts import Place
 from handoff.job import Ask, Job

@@ -26,7 +26,7 @@ from bot.models.rehearsal import RehearsalModel
 from bot.operation import logs
 from bot.settings import Settings, SettingsError
 from bot.slack.files import LARGEST
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
 PORT = 3900

@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 
 
 def main() -> int:

@@ -20,9 +20,9 @@ from bot.workspace.elements import (
     plain,
     text,
 )
+from bot.workspace.message_streams import TASK_STATES
 from bot.workspace.refusal import Refusal
 from bot.workspace.schema import Check, Complaints, anything, boolean, by_type, complain, items, number, string, typed
-from bot.workspace.stream import TASK_STATES
 
 MOST_IN_MESSAGE = 50
 MOST_IN_VIEW = 100

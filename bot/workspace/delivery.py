@@ -4,10 +4,10 @@ import asyncio
 import logging
 from typing import Any
 
-from bot.workspace.faults import Faults
+from bot.workspace.fault_injection import Faults
 from bot.workspace.identity import new_id
-from bot.workspace.state import State
 from bot.workspace.transport import Ack, Retry, Transport
+from bot.workspace.workspace_state import State
 
 log = logging.getLogger(__name__)
 RETRY_DELAYS = (0.0, 60.0, 300.0)

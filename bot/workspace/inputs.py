@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from bot.workspace.state import Json
+from bot.workspace.workspace_state import Json
 
 VALUE_KEY = {
     "plain_text_input": "value",

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from bot.workspace.changes import Change
 from bot.workspace.identity import User
-from bot.workspace.state import Channel
+from bot.workspace.workspace_state import Channel
 from bot.workspace.world import World
 
 MOST_WAITING = 5_000

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from aiohttp import BodyPartReader, web
 
-from bot.workspace.files import for_page
-from bot.workspace.people import Person
+from bot.workspace.file_store import for_page
+from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.world import World
 

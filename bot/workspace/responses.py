@@ -4,9 +4,9 @@ import secrets
 from dataclasses import dataclass
 
 from bot.workspace.blocks import check_message_blocks
-from bot.workspace.messages import Messages
+from bot.workspace.channel_messages import Messages
 from bot.workspace.refusal import Refusal
-from bot.workspace.state import Channel, Json, Message, State
+from bot.workspace.workspace_state import Channel, Json, Message, State
 
 LIFE_SECONDS = 1800.0
 MOST_USES = 5

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from bot.workspace.state import State
+from bot.workspace.workspace_state import State
 
 Part = dict[str, Any]
 

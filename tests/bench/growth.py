@@ -12,7 +12,7 @@ from pathlib import Path
 from bot.app import manifest_path
 from bot.command_line.serve import keep_what_is_loaded
 from bot.shown.projection import projection
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask
 from handoff.engine import fold, outstanding

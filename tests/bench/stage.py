@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.app import manifest_path
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place
 from handoff.store.embedded import start_embedded, stop_embedded
 from tests.bench.child import Child, ChildBroke, child

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.workspace.people import Person
+from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place
 from handoff.doubts import HAPPENED, NOT_HAPPENED
 from handoff.store.interface import JobKey

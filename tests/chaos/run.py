@@ -14,7 +14,7 @@ from random import Random
 
 from bot.app import manifest_path
 from bot.workspace.refusal import ActionFailed
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.store.redis import RedisStore
 from handoff.store.server import Server
 from tests.chaos import faults

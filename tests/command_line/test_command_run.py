@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.store.embedded import is_running, stop_embedded
 from tests.command_line.command import Ended, Running, environment, leadhand
 from tests.store.kit import free_port, tcp_server

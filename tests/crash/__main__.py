@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from bot.app import manifest_path
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.store.embedded import start_embedded, stop_embedded
 from tests.crash.play import Broke, Stage, Undisturbed
 from tests.crash.scenarios import SCENARIOS

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.store.redis import RedisStore
 from tests.crash.bot import Start
 from tests.crash.ends import End, end_of, without_questions

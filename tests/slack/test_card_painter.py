@@ -14,7 +14,7 @@ from bot.slack.client import close_client, make_client
 from bot.slack.outbox import Outbox
 from bot.slack.views.card import plan_card
 from bot.slack.web_calls import Gone
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
 from handoff.job import Ask, Job
 from handoff.store.interface import Claim, JobKey

@@ -18,7 +18,7 @@ from bot.slack.listeners import NO_REQUEST, ONLY_FILES, register
 from bot.slack.views.answer import answer
 from bot.slack.views.card import plan_card
 from bot.slack.views.question import question
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
 from handoff.job import Ask, Job
 from handoff.work import Question, Work

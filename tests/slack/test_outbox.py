@@ -19,7 +19,7 @@ from bot.slack.session import set_status
 from bot.slack.stream import AnswerStream
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.web_calls import Gone
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff import messages
 from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request, Subtask

@@ -14,7 +14,7 @@ from bot.slack.client import close_client, make_client
 from bot.slack.files import LARGEST, download, is_slacks
 from bot.slack.payloads import parse_files
 from bot.slack.web_calls import WebCalls
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Attachment
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"

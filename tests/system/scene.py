@@ -16,8 +16,8 @@ from bot.command_line.serve import connected
 from bot.models.choosing import ChosenModel
 from bot.models.rehearsal import RehearsalModel
 from bot.settings import Settings
-from bot.workspace.people import Attached, Person
-from bot.workspace.server import Workspace
+from bot.workspace.person import Attached, Person
+from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Place
 from handoff.engine import fold

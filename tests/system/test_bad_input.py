@@ -8,7 +8,7 @@ import pytest
 
 from bot.slack import notices
 from bot.slack.files import LARGEST
-from bot.workspace.people import Attached
+from bot.workspace.person import Attached
 from handoff import events as ev
 from handoff.job import Job
 from tests.system.brains import Gate, played, purposes

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.messages import interactive_elements
-from bot.workspace.server import Workspace
+from bot.workspace.channel_messages import interactive_elements
+from bot.workspace.workspace_server import Workspace
 
 TEXT = {"type": "mrkdwn", "text": "hello"}
 PLAIN = {"type": "plain_text", "text": "hello"}

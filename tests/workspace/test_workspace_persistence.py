@@ -10,7 +10,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.manifest import read_manifest
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 
 MANIFEST = Path(__file__).parent / "manifest.yml"
 

@@ -6,7 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from bot.workspace.refusal import Refusal
-from bot.workspace.web_api.call import ArgumentKind, Method
+from bot.workspace.web_api.api_call import ArgumentKind, Method
 
 EVERYWHERE = frozenset({"token", "team_id"})
 TRUE = frozenset({"1", "true", "True"})

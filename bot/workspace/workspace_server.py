@@ -33,7 +33,7 @@ in that folder and is there again at the next start; without, it is forgotten.
 What differs from Slack: arguments that a method does not know are refused, not
 ignored; an event that finds no Socket Mode connection waits for one; any name
 will do for a reaction; private channels, user tokens, OAuth and link unfurling
-are left out, and so is every method that `web_api/table.py` does not list.
+are left out, and so is every method that `web_api/method_table.py` does not list.
 """
 
 import asyncio
@@ -45,27 +45,27 @@ from typing import TypeVar
 
 from aiohttp import web
 
+from bot.workspace.agent_sessions import Sessions
 from bot.workspace.changes import Change, Changes
-from bot.workspace.clock import Clock
+from bot.workspace.channel_messages import Messages
 from bot.workspace.delivery import Delivery
-from bot.workspace.faults import Faults
-from bot.workspace.files import MOST_BYTES, Files
+from bot.workspace.fault_injection import Faults
+from bot.workspace.file_store import MOST_BYTES, Files
 from bot.workspace.http_mode import HttpMode
 from bot.workspace.interactivity import Interactivity
-from bot.workspace.limits import Limits
 from bot.workspace.live import Live
 from bot.workspace.local import Local
 from bot.workspace.manifest import read_manifest
-from bot.workspace.messages import Messages
-from bot.workspace.people import Person
+from bot.workspace.person import Person
+from bot.workspace.rate_limits import Limits
 from bot.workspace.record import Record
 from bot.workspace.responses import Responses
 from bot.workspace.routes import add_routes
 from bot.workspace.safety import Guard
-from bot.workspace.sessions import Sessions
 from bot.workspace.socket_mode import SocketMode
-from bot.workspace.state import Channel, Json, State
-from bot.workspace.views import Views
+from bot.workspace.view_stacks import Views
+from bot.workspace.virtual_clock import Clock
+from bot.workspace.workspace_state import Channel, Json, State
 from bot.workspace.world import ApiCall, World
 
 T = TypeVar("T")

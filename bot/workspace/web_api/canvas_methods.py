@@ -3,8 +3,8 @@
 from typing import Any
 
 from bot.workspace.refusal import Refusal
-from bot.workspace.state import Json
-from bot.workspace.web_api.call import Answer, Call
+from bot.workspace.web_api.api_call import Answer, Call
+from bot.workspace.workspace_state import Json
 
 LEVELS = ("read", "write", "owner")
 OPERATIONS = ("insert_at_start", "insert_at_end", "replace", "rename")

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from bot.workspace.changes import Change
+from bot.workspace.channel_messages import interactive_elements
 from bot.workspace.identity import User
 from bot.workspace.interactivity import Place
-from bot.workspace.messages import interactive_elements
 from bot.workspace.refusal import ActionFailed
-from bot.workspace.state import Channel, Json, Message
 from bot.workspace.typed_text import typed
+from bot.workspace.workspace_state import Channel, Json, Message
 from bot.workspace.world import World
 
 Attached = Path | tuple[str, bytes]

@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bot.workspace.changes import Change
-from bot.workspace.clock import Timer
-from bot.workspace.state import State
+from bot.workspace.virtual_clock import Timer
+from bot.workspace.workspace_state import State
 
 STATUS_SECONDS = 120.0
 SESSION_STATES = ("processing", "active", "suspended", "closed")

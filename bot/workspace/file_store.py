@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.workspace.identity import new_id
-from bot.workspace.state import Json, State
+from bot.workspace.workspace_state import Json, State
 
 MOST_BYTES = 1024 * 1024 * 1024
 

@@ -8,7 +8,7 @@ from typing import Any
 from bot.workspace.changes import Change
 from bot.workspace.identity import new_id
 from bot.workspace.refusal import Refusal
-from bot.workspace.state import Json, State
+from bot.workspace.workspace_state import Json, State
 
 TRIGGER_SECONDS = 3.0
 MOST_STACKED = 3

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.workspace.changes import Change, Changes
-from bot.workspace.clock import Clock
 from bot.workspace.identity import Identity, User, new_id
 from bot.workspace.manifest import Manifest
+from bot.workspace.message_streams import Stream
 from bot.workspace.record import Record
-from bot.workspace.stream import Stream
+from bot.workspace.virtual_clock import Clock
 
 Json = dict[str, Any]
 SHOWN_REPLIERS = 5

@@ -5,12 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from bot.workspace.agent_sessions import Sessions
 from bot.workspace.changes import Change
 from bot.workspace.delivery import Delivery
-from bot.workspace.sessions import Sessions
-from bot.workspace.state import KIND_OF_EVENT, Channel, Json, Message, State
-from bot.workspace.stream import Stream
+from bot.workspace.message_streams import Stream
 from bot.workspace.typed_text import as_rich_text
+from bot.workspace.workspace_state import KIND_OF_EVENT, Channel, Json, Message, State
 
 STREAM_SECONDS = 300.0
 HIDDEN_FROM_EVENTS = ("reply_count", "reply_users", "reply_users_count", "latest_reply", "subscribed", "is_locked")
