@@ -42,6 +42,7 @@ async def _serve(options: argparse.Namespace) -> None:
         "SLACK_SIGNING_SECRET": workspace.signing_secret,
     }
     lines = [
+        *(f"Note:  {note}" for note in workspace.notes),
         f"Page:  {workspace.page_url}",
         "Start your app with:",
         *(f"export {name}={value}" for name, value in told.items()),

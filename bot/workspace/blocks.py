@@ -36,6 +36,14 @@ TASK_CARD = typed(
     {"task_id": string(255, least=1), "title": string(256, least=1)},
     {**BLOCK, "status": string(choices=TASK_STATES), "details": RICH, "output": RICH, "sources": SOURCES},
 )
+TASK = by_type(lambda: {"task_card": TASK_CARD})
+
+
+def _task_of_plan(value: Any, pointer: str, complaints: Complaints) -> None:
+    """Check a task of a plan, which may leave its `type` out, as in Slack's own example of the block."""
+    TASK({"type": "task_card", **value} if isinstance(value, dict) else value, pointer, complaints)
+
+
 CARD = typed(
     {},
     {
@@ -90,7 +98,7 @@ MESSAGE_ONLY: dict[str, Check] = {
     "context_actions": typed({"elements": items(IN_CONTEXT_ACTIONS, 5)}, BLOCK),
     "plan": typed(
         {"title": string(256, least=1)},
-        {**BLOCK, "tasks": items(by_type(lambda: {"task_card": TASK_CARD}), MOST_IN_MESSAGE, least=0)},
+        {**BLOCK, "tasks": items(_task_of_plan, MOST_IN_MESSAGE, least=0)},
     ),
     "task_card": TASK_CARD,
     "card": CARD,

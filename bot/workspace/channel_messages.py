@@ -13,6 +13,13 @@ from bot.workspace.typed_text import as_rich_text
 from bot.workspace.workspace_state import KIND_OF_EVENT, Channel, Json, Message, State
 
 STREAM_SECONDS = 300.0
+STARTED = "assistant_thread_started"
+ASSISTANT_ROOT = "assistant_app_thread"
+NEW_ASSISTANT_THREAD = {
+    "subtype": ASSISTANT_ROOT,
+    "text": "New Assistant Thread",
+    "assistant_app_thread": {"title": "New Assistant Thread", "title_blocks": [], "artifacts": []},
+}
 HIDDEN_FROM_EVENTS = ("reply_count", "reply_users", "reply_users_count", "latest_reply", "subscribed", "is_locked")
 
 
@@ -59,6 +66,24 @@ class Messages:
         if stream:
             self._state.clock.call_in(STREAM_SECONDS, lambda: self.end_stream(channel, message))
         return message
+
+    def assistant_thread(self, channel: Channel, user_id: str, viewed: str) -> Message:
+        """Return the root of the assistant thread that waits for the person's first message, starting one if need be.
+
+        `viewed` is the channel that the person looked at before.
+        """
+        newest = channel.messages[channel.roots[-1]] if channel.roots else None
+        if newest and newest.data.get("subtype") == ASSISTANT_ROOT:
+            written = (channel.messages[ts].data.get("user") for ts in channel.replies.get(newest.ts, ()))
+            if user_id not in written:
+                return newest
+        root = Message({**self.bot_fields(), "ts": self._state.clock.next_ts(), **NEW_ASSISTANT_THREAD})
+        self._file(channel, root, None)
+        context = {"channel_id": viewed, "team_id": self._state.identity.team_id, "enterprise_id": None}
+        thread = {"user_id": user_id, "context": context, "channel_id": channel.id, "thread_ts": root.ts}
+        event = {"type": STARTED, "assistant_thread": thread, "event_ts": self._state.clock.next_ts()}
+        self._delivery.emit(STARTED, event)
+        return root
 
     def ephemeral(self, channel: Channel, user_id: str, content: Json, thread_ts: str | None) -> Message:
         """Show one person a message that nobody else sees and nothing keeps.

@@ -99,6 +99,7 @@ class Local:
 
     async def _history(self, person: Person, body: Body) -> Body:
         channel = person.channel(body["channel"])
+        person.look_at(channel)
         if channel.kind == "im":
             await person.open_home("messages")
         roots = [channel.messages[ts].shown() for ts in channel.roots[-MOST_ROOTS:]]

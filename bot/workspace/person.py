@@ -27,6 +27,8 @@ class Person:
     def __init__(self, world: World, user: User) -> None:
         self._world, self._state = world, world.state
         self.user = user
+        self.viewed = self._state.channel_ids["general"]
+        """The channel that the person looked at last, direct messages left out."""
 
     @property
     def id(self) -> str:
@@ -51,6 +53,11 @@ class Person:
             raise ActionFailed(f"{self.user.name} is in no channel {reference!r}.")
         return place
 
+    def look_at(self, place: Channel) -> None:
+        """Remember the channel as the one this person looked at last; a direct message with the app is none."""
+        if place.kind != "im":
+            self.viewed = place.id
+
     # -- writing ---------------------------------------------------------------------------------
 
     async def say(
@@ -73,15 +80,20 @@ class Person:
     def post(self, channel: str, text: str, thread_ts: str | None, files: list[Json]) -> str:
         """Post a message with files that are here already; returns its ts.
 
+        At the top of the direct message with an `assistant_view` app it goes into an assistant thread, as on Slack.
+
         Raises:
             ActionFailed: As in `say`.
         """
         place = self._writable(channel)
+        self.look_at(place)
         if not text.strip() and not files:
             raise ActionFailed("There is nothing to send.")
         if thread_ts:
             root = self._message(place, thread_ts)
             thread_ts = str(root.data.get("thread_ts", root.ts))
+        elif place.kind == "im" and self._state.app.is_assistant:
+            thread_ts = self._world.messages.assistant_thread(place, self.id, self.viewed).ts
         for file in files:
             self._world.files.share(file, place.id)
         message = self._world.messages.by_person(place, self.id, typed(self._state, text), thread_ts, files)
@@ -246,13 +258,18 @@ class Person:
         self._world.delivery.emit("agent_session_stopped", event)
 
     async def open_home(self, tab: str = "home") -> Json | None:
-        """Open the app's home tab (or its `messages` tab); returns the home view the app published before."""
+        """Open the app's home tab (or its `messages` tab); returns the home view the app published before.
+
+        The `messages` tab of an `assistant_view` app opens on a new assistant thread.
+        """
         view = self._world.views.homes.get(self.id)
         event: Json = {"type": "app_home_opened", "user": self.id, "channel": self.dm, "tab": tab}
         event["event_ts"] = self._state.clock.next_ts()
         if tab == "home" and view:
             event["view"] = view
         self._world.delivery.emit("app_home_opened", event)
+        if tab == "messages" and self._state.app.is_assistant:
+            self._world.messages.assistant_thread(self.channel(self.id), self.id, self.viewed)
         return view
 
     # -- members ---------------------------------------------------------------------------------

@@ -56,6 +56,7 @@ from bot.workspace.interactivity import Interactivity
 from bot.workspace.live import Live
 from bot.workspace.local import Local
 from bot.workspace.manifest import read_manifest
+from bot.workspace.manifest_notes import notes_on
 from bot.workspace.person import Person
 from bot.workspace.rate_limits import Limits
 from bot.workspace.record import Record
@@ -123,6 +124,11 @@ class Workspace:
         workspace = cls(world, transport, secrets.token_urlsafe(24))
         await workspace._listen(port)
         return workspace
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on what the app's manifest asks for and this workspace does not do."""
+        return notes_on(self._world.state.app)
 
     # -- addresses and tokens --------------------------------------------------------------------
 

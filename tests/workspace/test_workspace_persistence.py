@@ -134,13 +134,8 @@ async def test_a_manifest_that_cannot_be_used_is_one_line(tmp_path: Path) -> Non
 
 
 def test_what_is_wrong_with_a_manifest_is_said(manifest_with: Callable[..., Path]) -> None:
-    def legacy(raw: Any) -> None:
-        raw["features"]["assistant_view"] = raw["features"].pop("agent_view")
-
     def nameless(raw: Any) -> None:
         del raw["features"]["slash_commands"][0]["command"]
 
-    with pytest.raises(ValueError, match="use agent_view"):
-        read_manifest(manifest_with(legacy))
     with pytest.raises(ValueError, match="KeyError: 'command'"):
         read_manifest(manifest_with(nameless))
