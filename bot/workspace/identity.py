@@ -37,6 +37,7 @@ class Identity:
     app_token: str = field(default_factory=lambda: f"xapp-1-local-{secrets.token_hex(16)}")
     signing_secret: str = field(default_factory=lambda: secrets.token_hex(16))
     verification_token: str = field(default_factory=lambda: secrets.token_hex(12))
+    page_token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     people: dict[str, str] = field(default_factory=lambda: {name: new_id("U") for name, _, _ in PEOPLE})
     team_name: str = "Local workspace"
     team_domain: str = "local"

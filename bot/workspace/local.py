@@ -1,5 +1,6 @@
 """What the page asks for: POST /local/NAME, and the files people see."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -95,6 +96,13 @@ class Local:
         }
         return web.Response(body=content, content_type=file["mimetype"].partition(";")[0], headers=headers)
 
+    async def sample(self, _request: web.Request) -> web.Response:
+        """Serve the file that the page offers to attach."""
+        if self._world.sample is None:
+            return web.Response(status=404, text="There is no sample.")
+        content = await asyncio.to_thread(self._world.sample.read_bytes)
+        return web.Response(body=content, content_type="application/octet-stream")
+
     # -- endpoints -------------------------------------------------------------------------------
 
     async def _history(self, person: Person, body: Body) -> Body:
@@ -118,7 +126,8 @@ class Local:
     async def _say(self, person: Person, body: Body) -> Body:
         files = [self._file(file_id) for file_id in body.get("files") or ()]
         ts = person.post(body["channel"], str(body.get("text") or ""), body.get("thread_ts"), files)
-        return {"ts": ts}
+        filed = person.channel(body["channel"]).messages[ts]
+        return {"ts": ts, "thread_ts": filed.data.get("thread_ts")}
 
     async def _edit(self, person: Person, body: Body) -> Body:
         await person.edit(body["channel"], body["ts"], str(body["text"]))

@@ -35,6 +35,7 @@ def add_routes(app: web.Application, world: World, guard: Guard, live: Live, loc
         app.router.add_static("/page", PAGE)
     app.router.add_get("/local/live", live.connect)
     app.router.add_get("/local/files/{id}", local.file)
+    app.router.add_get("/local/sample", local.sample)
     app.router.add_post("/local/upload", local.upload)
     app.router.add_post("/local/{name}", local.post)
 
@@ -48,7 +49,8 @@ class Site:
     async def page(self, request: web.Request) -> web.StreamResponse:
         """The page, for whoever brings its token; the token moves into a cookie, and a reload needs only that."""
         if not self._guard.knows(request.query.get("token", "")) and not self._guard.remembers(request):
-            return web.Response(status=403, text="Open the page by the address the workspace printed.")
+            refused = PAGE / "refused.html"
+            return web.Response(status=403, text=refused.read_text(encoding="utf-8"), content_type="text/html")
         index = PAGE / "index.html"
         if not index.is_file():
             return web.Response(status=404, text="The page is not installed.")

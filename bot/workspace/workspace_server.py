@@ -38,7 +38,6 @@ are left out, and so is every method that `web_api/method_table.py` does not lis
 
 import asyncio
 import contextlib
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -76,8 +75,8 @@ HOST = "127.0.0.1"
 class Workspace:
     """A running workspace. Make one with `await Workspace.start(...)`."""
 
-    def __init__(self, world: World, transport: SocketMode | HttpMode, token: str) -> None:
-        self._world, self._transport, self._token = world, transport, token
+    def __init__(self, world: World, transport: SocketMode | HttpMode) -> None:
+        self._world, self._transport = world, transport
         self._people = {user.name: Person(world, user) for user in world.state.people}
         self._live = Live(world)
         self._runner: web.AppRunner | None = None
@@ -94,6 +93,7 @@ class Workspace:
         request_url: str | None = None,
         retry_scale: float = 1.0,
         ack_seconds: float = 3.0,
+        sample: Path | None = None,
     ) -> "Workspace":
         """Start a workspace on 127.0.0.1.
 
@@ -106,6 +106,7 @@ class Workspace:
                 sends to another path than events goes to that path of the same host.
             retry_scale: Shortens the waits between attempts to deliver an event (60 s, 300 s).
             ack_seconds: How long the app has to acknowledge.
+            sample: A file that the page offers to attach in an empty channel.
 
         Raises:
             ValueError: The manifest cannot be used.
@@ -121,7 +122,8 @@ class Workspace:
                 request_url, who.signing_secret, who.verification_token, ack_seconds, state.app.request_paths
             )
         world = _wire(state, transport, rate_limits=rate_limits, retry_scale=retry_scale)
-        workspace = cls(world, transport, secrets.token_urlsafe(24))
+        world.sample = sample
+        workspace = cls(world, transport)
         await workspace._listen(port)
         return workspace
 
@@ -139,8 +141,8 @@ class Workspace:
 
     @property
     def page_url(self) -> str:
-        """The page's address with its token."""
-        return f"{self._world.base_url}/?token={self._token}"
+        """The page's address with its token, which stays the same as long as `data` is kept."""
+        return f"{self._world.base_url}/?token={self._world.state.identity.page_token}"
 
     @property
     def bot_token(self) -> str:
@@ -285,7 +287,7 @@ class Workspace:
         self._world.state.record.close()
 
     async def _listen(self, port: int) -> None:
-        guard = Guard(self._token)
+        guard = Guard(self._world.state.identity.page_token)
         app = web.Application(middlewares=[guard.middleware()], client_max_size=MOST_BYTES)
         people = {person.id: person for person in self._people.values()}
         add_routes(app, self._world, guard, self._live, Local(self._world, people))

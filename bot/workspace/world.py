@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from bot.workspace.agent_sessions import Sessions
@@ -46,6 +47,7 @@ class World:
     interactivity: Interactivity
     sockets: SocketMode | None
     notice: str = ""
+    sample: Path | None = None
     base_url: str = ""
     calls: deque[ApiCall] = field(default_factory=lambda: deque(maxlen=MOST_CALLS))
     call_counts: Counter[str] = field(default_factory=Counter)

@@ -122,6 +122,7 @@ export class Completion {
   }
 
   #draw() {
+    this.menu.classList.toggle("commands", this.open.kind === "command");
     this.menu.dataset.testid = `${this.open.kind}-menu`;
     this.menu.hidden = false;
     this.menu.replaceChildren(

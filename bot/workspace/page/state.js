@@ -3,6 +3,7 @@
 
 export const state = {
   connected: false,
+  refused: false, // the workspace is there, but does not know this page
   ready: false,
   me: "",
   workspace: { team: { id: "", name: "" }, bot: { user_id: "", name: "" }, people: [], channels: [], commands: [], shortcuts: [], notice: "" },
