@@ -196,7 +196,7 @@ def check_size(blocks: list[dict[str, Any]], rest: str) -> None:
 
 
 def is_task(block: dict[str, Any]) -> bool:
-    """Whether a block shows tasks."""
+    """Return True for a block that shows tasks."""
     return block["type"] in ("plan", "task_card")
 
 
@@ -243,7 +243,7 @@ def _whole(blocks: list[dict[str, Any]], complaints: Complaints) -> None:
 
 
 def _contents(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str) -> None:
-    """What a block must have one of, which no list of its keys can say."""
+    """Check for the parts of which a block must have at least one, and for parts that exclude each other."""
     for block, place in _all(blocks, pointer):
         if block["type"] == "section" and "text" not in block and "fields" not in block:
             complain(complaints, "missing required field: text or fields", place)
@@ -252,7 +252,7 @@ def _contents(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str
 
 
 def _all(blocks: list[dict[str, Any]], pointer: str = "/blocks") -> Iterator[tuple[dict[str, Any], str]]:
-    """Every block with its place, those within containers too."""
+    """Yield every block with its place, blocks inside containers too."""
     for index, block in enumerate(blocks):
         yield block, f"{pointer}/{index}"
         yield from _all(block.get("child_blocks") or [], f"{pointer}/{index}/child_blocks")

@@ -24,7 +24,7 @@ HIDDEN_FROM_EVENTS = ("reply_count", "reply_users", "reply_users_count", "latest
 
 
 class Messages:
-    """Every way a message comes to be or changes."""
+    """Posts and changes messages, and tells the app of it."""
 
     def __init__(self, state: State, delivery: Delivery, sessions: Sessions) -> None:
         self._state, self._delivery, self._sessions = state, delivery, sessions
@@ -176,7 +176,7 @@ class Messages:
         self._changed(channel, message, before)
 
     def react(self, channel: Channel, message: Message, user_id: str, name: str, *, add: bool) -> bool:
-        """Add or remove a reaction; False when there was nothing to do."""
+        """Add or remove a reaction; return False when nothing changed."""
         reactions: list[Json] = message.data.setdefault("reactions", [])
         found = next((each for each in reactions if each["name"] == name), None)
         if (found is not None and user_id in found["users"]) == add:
@@ -202,7 +202,7 @@ class Messages:
             message.offered[block.get("block_id", ""), element.get("action_id", "")] = element
 
     def bot_fields(self) -> Json:
-        """What marks a message as the app's."""
+        """Return the fields that mark a message as the app's."""
         who = self._state.identity
         profile = {"id": who.bot_id, "app_id": who.app_id, "name": self._state.bot.name, "team_id": who.team_id}
         marks = {"user": who.bot_user_id, "bot_id": who.bot_id, "app_id": who.app_id, "team": who.team_id}
@@ -264,7 +264,7 @@ def _typed_blocks(text: str) -> list[Json]:
 
 
 def interactive_elements(blocks: list[Json]) -> Iterator[tuple[Json, Json]]:
-    """Every element with an action_id, with the block it stands in."""
+    """Yield every element that has an action_id, with the block it stands in."""
     for block in blocks:
         for element in _elements_of(block):
             if isinstance(element, dict) and element.get("action_id"):

@@ -34,7 +34,7 @@ class Delivery:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def subscribed(self, name: str) -> bool:
-        """Whether the manifest asks for the event and has the scope that Slack demands for it."""
+        """Return True if the manifest asks for the event and has the scope that Slack demands for it."""
         app = self._state.app
         return name in app.events and all(scope in app.scopes for scope in SCOPES.get(name, ()))
 
@@ -47,12 +47,12 @@ class Delivery:
         self._start(name, body)
 
     def resume(self) -> None:
-        """Deliver what an earlier run of the workspace could not."""
+        """Deliver the events that an earlier run of the workspace left undelivered."""
         for _, event in list(self._state.record.all("event")):
             self._start(event["name"], event["body"])
 
     async def close(self) -> None:
-        """Stop delivering; what is not acknowledged stays on record."""
+        """Stop delivering; events that are not acknowledged stay on record."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

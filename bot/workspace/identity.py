@@ -43,10 +43,10 @@ class Identity:
     team_domain: str = "local"
 
     def as_dict(self) -> dict[str, Any]:
-        """For the record."""
+        """Return the fields for the record."""
         return asdict(self)
 
     def users(self, bot_name: str, app_name: str) -> list[User]:
-        """The people and the bot."""
+        """Return the people and the bot."""
         people = [User(self.people[name], name, real, color) for name, real, color in PEOPLE]
         return [*people, User(self.bot_user_id, bot_name, app_name, "#4a3f8f", is_bot=True)]

@@ -1,4 +1,4 @@
-"""What people do: presses, commands, shortcuts, submissions. The app has three seconds to acknowledge each."""
+"""Presses, commands, shortcuts and submissions. The app has three seconds to acknowledge each."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -59,7 +59,7 @@ class Live:
             await socket.close()
 
     def hello(self, me: User) -> dict[str, Any]:
-        """The first message: who and what there is."""
+        """Return the first message: the people, channels, commands and shortcuts."""
         state = self._world.state
         who = state.identity
         people = [{"id": u.id, "name": u.name, "real_name": u.real_name, "color": u.color} for u in state.people]

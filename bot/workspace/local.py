@@ -1,4 +1,4 @@
-"""What the page asks for: POST /local/NAME, and the files people see."""
+"""The page's requests: POST /local/NAME, and the files people see."""
 
 import asyncio
 import json
@@ -198,7 +198,7 @@ def _no(text: str, status: int = 200) -> web.Response:
 
 
 def _chosen(action: Body) -> Any:
-    """What was chosen, out of the shapes an action comes in."""
+    """Return the chosen value out of an action, whatever its shape."""
     for key, value in action.items():
         if key.startswith("selected_") or key in ("value", "rich_text_value", "files"):
             return value

@@ -41,7 +41,7 @@ class Person:
         return self.channel(self.id).id
 
     def channel(self, reference: str) -> Channel:
-        """A channel this person is in.
+        """Return a channel that this person is in.
 
         Raises:
             ActionFailed: There is none of that id or name.
@@ -78,7 +78,7 @@ class Person:
         return self.post(channel, text, thread_ts, attached)
 
     def post(self, channel: str, text: str, thread_ts: str | None, files: list[Json]) -> str:
-        """Post a message with files that are here already; returns its ts.
+        """Post a message with files that are uploaded already, and return its ts.
 
         At the top of the direct message with an `assistant_view` app it goes into an assistant thread, as on Slack.
 
@@ -258,7 +258,7 @@ class Person:
         self._world.delivery.emit("agent_session_stopped", event)
 
     async def open_home(self, tab: str = "home") -> Json | None:
-        """Open the app's home tab (or its `messages` tab); returns the home view the app published before.
+        """Open the app's home tab (or its `messages` tab); return the home view that the app published before.
 
         The `messages` tab of an `assistant_view` app opens on a new assistant thread.
         """
@@ -295,21 +295,21 @@ class Person:
     # -- seeing ----------------------------------------------------------------------------------
 
     def ephemerals(self, channel: str) -> list[Json]:
-        """The messages in a channel that only this person sees, oldest first."""
+        """Return the messages in a channel that only this person sees, oldest first."""
         place = self.channel(channel)
         mine = self._world.messages.ephemerals[self.id].values()
         return [message.shown() for message in mine if message.data["channel"] == place.id]
 
     def views(self) -> list[Json]:
-        """The open modals, topmost last."""
+        """Return the open modals, topmost last."""
         return list(self._world.views.stacks[self.id])
 
     def home(self) -> Json | None:
-        """The home view the app published for this person."""
+        """Return the home view that the app published for this person."""
         return self._world.views.homes.get(self.id)
 
     def errors(self) -> list[str]:
-        """What Slack complained of to this person: presses and commands that failed."""
+        """Return the errors that Slack showed this person: presses and commands that failed."""
         return list(self._world.interactivity.errors.get(self.id, ()))
 
     # -- inside ----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Only this machine, only our own page: Host, Origin and token checks, and the page's security headers."""
+"""Host, Origin and token checks that let in only this machine and our own page, and the page's security headers."""
 
 import hmac
 
@@ -45,7 +45,7 @@ class Guard:
         self._origins = frozenset(f"http://{host}" for host in (self._hosts if port == HTTP_PORT else with_port))
 
     def middleware(self) -> Middleware:
-        """The check of Host and Origin, for every route there is."""
+        """Return the check of Host and Origin, for every route there is."""
 
         @web.middleware
         async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -65,11 +65,11 @@ class Guard:
         return check
 
     def knows(self, token: str) -> bool:
-        """Whether that is the page's token."""
+        """Return True for the page's token."""
         return hmac.compare_digest(token.encode(), self._token.encode())
 
     def remembers(self, request: web.Request) -> bool:
-        """Whether the request brings the page's cookie."""
+        """Return True if the request brings the page's cookie."""
         return self.knows(request.cookies.get(self._cookie, ""))
 
     def _may_use_page(self, request: web.Request) -> bool:

@@ -11,10 +11,11 @@ Alone, beside an app in any language::
     python -m bot.workspace --manifest manifest.yml
 
 It prints an address for the browser, and the tokens and the API address to
-start your app with. For Bolt for Python::
+start your app with: Slack's newest samples read SLACK_API_URL by themselves.
+For Bolt for Python, the asynchronous one likewise::
 
-    app = AsyncApp(client=AsyncWebClient(token=BOT_TOKEN, base_url=API_URL))
-    await AsyncSocketModeHandler(app, APP_TOKEN).start_async()
+    app = App(client=WebClient(token=SLACK_BOT_TOKEN, base_url=SLACK_API_URL))
+    SocketModeHandler(app, SLACK_APP_TOKEN).start()
 
 In a test::
 
@@ -32,8 +33,8 @@ in that folder and is there again at the next start; without, it is forgotten.
 
 What differs from Slack: arguments that a method does not know are refused, not
 ignored; an event that finds no Socket Mode connection waits for one; any name
-will do for a reaction; private channels, user tokens, OAuth and link unfurling
-are left out, and so is every method that `web_api/method_table.py` does not list.
+will do for a reaction; private channels, user tokens, OAuth, custom functions and
+link unfurling are left out, and so is every method that `web_api/method_table.py` does not list.
 """
 
 import asyncio
@@ -156,7 +157,7 @@ class Workspace:
 
     @property
     def signing_secret(self) -> str:
-        """What HTTP mode signs its requests with."""
+        """The secret that HTTP mode signs its requests with."""
         return self._world.state.identity.signing_secret
 
     @property
@@ -173,7 +174,7 @@ class Workspace:
 
     @property
     def faults(self) -> Faults:
-        """Faults to switch on."""
+        """The faults that can be switched on."""
         return self._world.faults
 
     @property
@@ -183,7 +184,7 @@ class Workspace:
 
     @property
     def connections(self) -> int:
-        """How many Socket Mode connections are open; 0 in HTTP mode."""
+        """The number of open Socket Mode connections; 0 in HTTP mode."""
         return self._world.sockets.connections if self._world.sockets else 0
 
     def notice(self, text: str) -> None:
@@ -203,7 +204,7 @@ class Workspace:
             await self._world.sockets.refresh()
 
     def person(self, name: str) -> Person:
-        """One of the three people: ana, ben or cleo.
+        """Return one of the three people: ana, ben or cleo.
 
         Raises:
             KeyError: There is nobody of that name.
@@ -213,7 +214,7 @@ class Workspace:
     # -- seeing ----------------------------------------------------------------------------------
 
     def channel_id(self, channel: str) -> str:
-        """The id of a channel named by id or name.
+        """Return the id of a channel given by id or name.
 
         Raises:
             KeyError: There is no such channel.
@@ -221,16 +222,16 @@ class Workspace:
         return self._channel(channel).id
 
     def messages(self, channel: str) -> list[Json]:
-        """Every message of a channel, replies included, oldest first, as Slack shows them."""
+        """Return every message of a channel, replies included, oldest first, as Slack shows them."""
         found = self._channel(channel).messages
         return [found[ts].shown() for ts in sorted(found)]
 
     def thread(self, channel: str, thread_ts: str) -> list[Json]:
-        """A thread: its root, then the replies, oldest first. Empty when there is no such root."""
+        """Return a thread: its root, then the replies, oldest first. Empty when there is no such root."""
         return [message.shown() for message in self._channel(channel).thread(thread_ts)]
 
     def session(self, channel: str, thread_ts: str) -> Json:
-        """A thread's agent session and passing status.
+        """Return a thread's agent session and passing status.
 
         Returns:
             `status` and `title` of the session, and `line`, the passing status.
@@ -241,11 +242,11 @@ class Workspace:
         return {"status": session.status, "title": session.title, "line": line}
 
     def prompts(self, channel: str, thread_ts: str = "") -> list[dict[str, str]]:
-        """The suggested prompts of a thread, or of a whole direct message."""
+        """Return the suggested prompts of a thread, or of a whole direct message."""
         return self._world.sessions.prompts.get((self._channel(channel).id, thread_ts), [])
 
     async def file(self, file_id: str) -> bytes:
-        """The bytes of a file.
+        """Return the bytes of a file.
 
         Raises:
             KeyError: There is no such file.
@@ -253,11 +254,11 @@ class Workspace:
         return await self._world.files.content(file_id)
 
     def calls(self, method: str | None = None) -> list[ApiCall]:
-        """The Web API calls that were seen, oldest first; the last 20,000 are kept."""
+        """Return the Web API calls that were seen, oldest first; the last 20,000 are kept."""
         return [call for call in self._world.calls if method in (None, call.method)]
 
     def call_count(self, method: str) -> int:
-        """How often a method was called, all calls counted."""
+        """Return how often a method was called, all calls counted."""
         return self._world.call_counts[method]
 
     async def until(self, predicate: Callable[[], T], timeout: float = 10) -> T:  # noqa: ASYNC109  # part of the public call
@@ -273,7 +274,7 @@ class Workspace:
     # -- life ------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """Stop, and write what is not written yet."""
+        """Stop, and write the records that are not written yet."""
         await self._world.delivery.close()
         await self._live.close()
         await self._transport.close()
@@ -310,7 +311,7 @@ class Workspace:
         self._world.delivery.resume()
 
     async def _bind(self, runner: web.AppRunner, port: int) -> None:
-        """Listen; where any port will do, on that of the last run, so that addresses given out then still work."""
+        """Listen. If any port will do, take that of the last run, so that addresses given out then still work."""
         last = dict(self._world.state.record.all("identity")).get("port")
         if port == 0 and last:
             with contextlib.suppress(OSError):  # taken by now: any other will do

@@ -1,4 +1,4 @@
-"""Everything a Web API method, a person or the page works with."""
+"""The parts that a Web API method, a person or the page works with."""
 
 from collections import Counter, deque
 from dataclasses import dataclass, field

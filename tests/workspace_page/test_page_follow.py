@@ -75,6 +75,7 @@ async def test_nobody_is_disturbed(workspace: Workspace, page: Page, client: Asy
     await page.get_by_test_id("composer").fill("")
 
     await line.click()
+    await expect(page.get_by_test_id("thread-composer")).to_be_focused()
     await ask(page, "@pagehand two")
     await workspace.until(sent(workspace, "two"))
     await answer(workspace, client, "answer two")

@@ -67,7 +67,7 @@ async def test_a_tab_of_another_workspace_says_what_to_do(tab: Page) -> None:
         await expect(tab.get_by_test_id("composer")).to_have_attribute("placeholder", "Message #general")
         await tab.context.clear_cookies()
         await tab.reload()
-        await expect(tab.get_by_role("heading")).to_have_text("This is not the address of the page")
+        await expect(tab.get_by_role("heading")).to_have_text("Open the page by its full address")
         assert await tab.evaluate("getComputedStyle(document.querySelector('main')).maxWidth") == "460px"
     finally:
         await workspace.stop()

@@ -12,7 +12,7 @@ EVERYWHERE = frozenset({"token", "team_id"})
 TRUE = frozenset({"1", "true", "True"})
 FALSE = frozenset({"0", "false", "False", ""})
 NOT_JSON = {"blocks": "invalid_blocks_format", "metadata": "invalid_metadata_format"}
-"""What Slack calls an argument that is not even JSON, where it has a word of its own."""
+"""Slack's error codes for arguments that are not even JSON, if it has one of its own for the argument."""
 
 
 async def read_arguments(request: web.Request) -> dict[str, Any]:

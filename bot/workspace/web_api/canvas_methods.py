@@ -68,7 +68,7 @@ def _let_users(call: Call, canvas: Json, users: list[str], level: str) -> None:
 
 
 def _was_sent(call: Call, canvas: Json, user_id: str) -> bool:
-    """Whether the canvas's link stands in the direct message with that person, as Slack demands."""
+    """Return True if the canvas's link stands in the direct message with that person, as Slack demands."""
     direct = call.state.find_channel(user_id)
     messages = direct.messages.values() if direct else ()
     return any(canvas["permalink"] in str(message.data.get("text")) for message in messages)

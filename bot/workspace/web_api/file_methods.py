@@ -14,7 +14,7 @@ async def get_upload_url(call: Call) -> Answer:
 
 
 async def complete_upload(call: Call) -> Answer:
-    """Make uploaded files into files, and share them."""
+    """Turn uploads into files, and share them."""
     wanted = call.args["files"]
     if (
         not isinstance(wanted, list)

@@ -7,7 +7,7 @@ from bot.workspace.workspace_state import Json
 
 
 async def api_test(call: Call) -> Answer:
-    """Answer what came in."""
+    """Answer with the arguments that came in."""
     if call.args.get("error"):
         raise Refusal(str(call.args["error"]), args=call.args)
     return {"args": call.args}
