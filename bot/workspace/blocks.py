@@ -159,7 +159,7 @@ def check_message_blocks(blocks: Any, *, rest: str = "") -> list[dict[str, Any]]
     """Check the blocks of a message and give ids to those without.
 
     Args:
-        blocks: What the app sent.
+        blocks: The blocks that the app sent.
         rest: The other text of the message, for limits on the whole.
 
     Raises:

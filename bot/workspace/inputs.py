@@ -31,7 +31,7 @@ def value_of(element: Json, value: Any) -> Json:
 
     Args:
         element: The element as the app sent it.
-        value: What was put in: text, a date, an option's value, a list of
+        value: The value put in: text, a date, an option's value, a list of
             them, None for nothing; or already Slack's own shape, with `type`.
             For an external menu whole options, which only the app knows.
 

@@ -147,7 +147,7 @@ class Person:
             value: Of several buttons with that action_id the one to press; the
                 option of a menu; what goes into an input.
             block_id: The block it stands in, where several have that action_id.
-            inputs: What stands in the message's inputs, in the shape of `state.values`.
+            inputs: The values in the message's inputs, in the shape of `state.values`.
 
         Raises:
             ActionFailed: There is no such element, or the app did not acknowledge.

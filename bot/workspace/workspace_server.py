@@ -102,7 +102,7 @@ class Workspace:
             manifest: The app's manifest, YAML or JSON.
             data: Folder that keeps everything; None keeps it in memory.
             port: 0 takes a free one, with `data` that of the last run if it can.
-            rate_limits: Whether Slack's rate limits hold.
+            rate_limits: True if Slack's rate limits hold.
             request_url: Where to post events (HTTP mode); None is Socket Mode. What the manifest
                 sends to another path than events goes to that path of the same host.
             retry_scale: Shortens the waits between attempts to deliver an event (60 s, 300 s).

@@ -1,4 +1,4 @@
-// Where messages are written: text, completion, attachments, sending.
+// The composer of messages: text, completion, attachments, sending.
 import { Completion } from "./completion.js";
 import { note } from "./dialogs.js";
 import { el } from "./dom.js";

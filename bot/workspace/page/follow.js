@@ -1,4 +1,4 @@
-// Where the person's own request is answered: its thread opens by itself, so that they see the work.
+// The thread of the person's own request opens by itself with the first answer, so that they see the work.
 import { channelOf, isBot, isReply, messageOf, state, threadKey, threadOf } from "./state.js";
 import { openQuietly } from "./thread_pane.js";
 
@@ -8,7 +8,7 @@ const asked = new Set(); // channel/thread of what was sent from this page and i
 /** Notes what was just sent from a channel's composer. `thread`: where the workspace put it, which an assistant's thread is. */
 export function follow(channel, ts, thread) {
   if (thread) {
-    // It went into a thread that is not on screen: without it the message would seem lost.
+    // The message went into a thread that is not on screen: it would seem lost.
     if (state.channel === channel) openQuietly(thread);
     return;
   }
@@ -29,7 +29,7 @@ export function forgetAsked() {
   asked.clear();
 }
 
-/** Whether the person writes, reads a dialog or has a menu open. */
+/** True if the person is writing, has a dialog open or a menu. */
 function isOccupied() {
   const open = [...document.querySelectorAll("dialog[open], :popover-open")].some((node) => node.id !== "notes");
   const writes = Boolean(document.activeElement?.value);

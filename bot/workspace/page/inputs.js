@@ -32,7 +32,7 @@ export function collect(root) {
   return values;
 }
 
-/** Whether a control's value says nothing. */
+/** True for a control's value that says nothing. */
 export function isEmpty(value) {
   const { type: _type, ...rest } = value;
   return Object.values(rest).every((entry) => entry === null || entry === "" || (Array.isArray(entry) && entry.length === 0));

@@ -29,7 +29,7 @@ export function connect(user, onEvent, onState) {
   mine.onopen = () => mine === socket && onState(true);
 }
 
-/** Whether the workspace is there and does not know this page: it was started anew, without what it knew before. */
+/** Resolves to true if the workspace is there and does not know this page: it was started again without its data. */
 async function isRefused() {
   try {
     return (await fetch("/", { method: "HEAD", cache: "no-store" })).status === 403;

@@ -201,7 +201,7 @@ window.addEventListener("click", (event) => {
   if (file) read(file, target.textContent);
   else location.hash = place;
 });
-// Where the sidebar lies over the page, a click beside it closes it, and so does Escape.
+// If the sidebar lies over the page, a click beside it closes it, and so does Escape.
 document.getElementById("app").addEventListener("click", (event) => state.sidebar && !event.target.closest("#sidebar, .sidebar-button") && closeSidebar());
 // A file dropped beside the panes would replace the page.
 for (const name of ["dragover", "drop"]) window.addEventListener(name, (event) => event.preventDefault());

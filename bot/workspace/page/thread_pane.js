@@ -79,7 +79,7 @@ function drawHead(channel, session) {
   ]);
 }
 
-/** What the app says it is doing, one text or several that take turns. */
+/** Returns what the app says it is doing, one text or several that take turns. */
 function waitingLines() {
   const key = threadKey(state.channel, state.thread);
   const status = state.statuses.get(key);

@@ -1,4 +1,4 @@
-// What an empty conversation says: how to begin.
+// The beginning of a conversation, and in an empty one how to start.
 import { note } from "./dialogs.js";
 import { el } from "./dom.js";
 import { icon } from "./icons.js";
@@ -51,7 +51,7 @@ async function attachSample(composer, name) {
   return composer.add([new File([await response.blob()], name)]);
 }
 
-/** What the app suggests to ask, as buttons; a click sends it and calls `sent(answer)`. */
+/** Returns the app's suggested prompts as buttons; a click sends one and calls `sent(answer)`. */
 export function prompts(channel, thread, sent = () => {}) {
   const found = state.prompts.get(thread ? threadKey(channel, thread) : channel) ?? [];
   if (!found.length) return null;
