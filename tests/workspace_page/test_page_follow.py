@@ -1,16 +1,20 @@
 """The thread of one's own request opens by itself, and only where it is in nobody's way."""
 
+import json
 import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from playwright.async_api import Page, expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
 from tests.workspace_page.browser import OpenPage
+from tests.workspace_page.conftest import MANIFEST
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -137,3 +141,24 @@ async def test_a_reload_keeps_the_thread_that_opened(workspace: Workspace, page:
     await expect(page).to_have_url(re.compile(r"#/C\w+/\d+\.\d+$"))
     await page.reload()
     await expect(page.get_by_test_id("thread")).to_contain_text("staying")
+
+
+async def test_a_message_to_an_assistant_opens_the_thread_it_went_into(open_page: OpenPage, tmp_path: Path) -> None:
+    raw = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
+    raw["features"].pop("agent_view", None)
+    raw["features"]["assistant_view"] = {"assistant_description": "Helps."}
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps(raw, indent="\t"), encoding="utf-8")
+    workspace = await Workspace.start(path)
+    try:
+        page = await open_page(workspace.page_url)
+        await page.get_by_test_id("channel").filter(has_text="pagehand").click()
+        await expect(page.get_by_test_id("message")).to_contain_text("New Assistant Thread")
+        await ask(page, "hello assistant")
+        await expect(page.get_by_test_id("thread")).to_contain_text("hello assistant")
+        await expect(page.get_by_test_id("thread-composer")).to_be_visible()
+        root, said = workspace.messages(workspace.person("ana").dm)
+        assert (said["thread_ts"], said["text"]) == (root["ts"], "hello assistant")
+        await page.close()
+    finally:
+        await workspace.stop()
