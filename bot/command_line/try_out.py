@@ -102,11 +102,11 @@ async def _workspace(data: Path | None, port: int | None) -> AsyncIterator[Works
 async def _started(data: Path | None, port: int, *, fixed: bool) -> Workspace:
     """Raises OSError where the port cannot be had, and was asked for or is not just taken."""
     try:
-        return await Workspace.start(manifest_path(), data=data, port=port)
+        return await Workspace.start(manifest_path(), data=data, port=port, sample=SAMPLE)
     except OSError as error:
         if fixed or error.errno != errno.EADDRINUSE:
             raise
-    return await Workspace.start(manifest_path(), data=data, port=0)
+    return await Workspace.start(manifest_path(), data=data, port=0, sample=SAMPLE)
 
 
 @contextlib.asynccontextmanager

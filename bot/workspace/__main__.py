@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 
 
 def main() -> int:
@@ -17,6 +17,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="folder that keeps everything (default: in memory)")
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: a free one)")
     parser.add_argument("--request-url", help="post events and the rest to this URL, signed (default: Socket Mode)")
+    parser.add_argument("--sample", type=Path, help="a file that the page offers to attach in an empty channel")
     parser.add_argument("--no-rate-limits", action="store_true", help="let calls come as fast as they like")
     options = parser.parse_args()
     try:
@@ -34,6 +35,7 @@ async def _serve(options: argparse.Namespace) -> None:
         port=options.port,
         rate_limits=not options.no_rate_limits,
         request_url=options.request_url,
+        sample=options.sample,
     )
     told = {
         "SLACK_API_URL": workspace.api_url,
@@ -42,6 +44,7 @@ async def _serve(options: argparse.Namespace) -> None:
         "SLACK_SIGNING_SECRET": workspace.signing_secret,
     }
     lines = [
+        *(f"Note:  {note}" for note in workspace.notes),
         f"Page:  {workspace.page_url}",
         "Start your app with:",
         *(f"export {name}={value}" for name, value in told.items()),

@@ -20,9 +20,9 @@ from bot.workspace.elements import (
     plain,
     text,
 )
+from bot.workspace.message_streams import TASK_STATES
 from bot.workspace.refusal import Refusal
 from bot.workspace.schema import Check, Complaints, anything, boolean, by_type, complain, items, number, string, typed
-from bot.workspace.stream import TASK_STATES
 
 MOST_IN_MESSAGE = 50
 MOST_IN_VIEW = 100
@@ -36,6 +36,14 @@ TASK_CARD = typed(
     {"task_id": string(255, least=1), "title": string(256, least=1)},
     {**BLOCK, "status": string(choices=TASK_STATES), "details": RICH, "output": RICH, "sources": SOURCES},
 )
+TASK = by_type(lambda: {"task_card": TASK_CARD})
+
+
+def _task_of_plan(value: Any, pointer: str, complaints: Complaints) -> None:
+    """Check a task of a plan, which may leave its `type` out, as in Slack's own example of the block."""
+    TASK({"type": "task_card", **value} if isinstance(value, dict) else value, pointer, complaints)
+
+
 CARD = typed(
     {},
     {
@@ -90,7 +98,7 @@ MESSAGE_ONLY: dict[str, Check] = {
     "context_actions": typed({"elements": items(IN_CONTEXT_ACTIONS, 5)}, BLOCK),
     "plan": typed(
         {"title": string(256, least=1)},
-        {**BLOCK, "tasks": items(by_type(lambda: {"task_card": TASK_CARD}), MOST_IN_MESSAGE, least=0)},
+        {**BLOCK, "tasks": items(_task_of_plan, MOST_IN_MESSAGE, least=0)},
     ),
     "task_card": TASK_CARD,
     "card": CARD,
@@ -151,7 +159,7 @@ def check_message_blocks(blocks: Any, *, rest: str = "") -> list[dict[str, Any]]
     """Check the blocks of a message and give ids to those without.
 
     Args:
-        blocks: What the app sent.
+        blocks: The blocks that the app sent.
         rest: The other text of the message, for limits on the whole.
 
     Raises:
@@ -188,7 +196,7 @@ def check_size(blocks: list[dict[str, Any]], rest: str) -> None:
 
 
 def is_task(block: dict[str, Any]) -> bool:
-    """Whether a block shows tasks."""
+    """Return True for a block that shows tasks."""
     return block["type"] in ("plan", "task_card")
 
 
@@ -235,7 +243,7 @@ def _whole(blocks: list[dict[str, Any]], complaints: Complaints) -> None:
 
 
 def _contents(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str) -> None:
-    """What a block must have one of, which no list of its keys can say."""
+    """Check for the parts of which a block must have at least one, and for parts that exclude each other."""
     for block, place in _all(blocks, pointer):
         if block["type"] == "section" and "text" not in block and "fields" not in block:
             complain(complaints, "missing required field: text or fields", place)
@@ -244,7 +252,7 @@ def _contents(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str
 
 
 def _all(blocks: list[dict[str, Any]], pointer: str = "/blocks") -> Iterator[tuple[dict[str, Any], str]]:
-    """Every block with its place, those within containers too."""
+    """Yield every block with its place, blocks inside containers too."""
     for index, block in enumerate(blocks):
         yield block, f"{pointer}/{index}"
         yield from _all(block.get("child_blocks") or [], f"{pointer}/{index}/child_blocks")

@@ -1,4 +1,4 @@
-"""What changed, told to whoever waits or watches."""
+"""Changes in the workspace, told to whoever waits or watches."""
 
 import asyncio
 from collections import deque
@@ -39,7 +39,7 @@ class Changes:
         self.wake()
 
     def wake(self) -> None:
-        """Let those who wait look again, for something the page is not told."""
+        """Let everybody who waits look again, after a change that the page is not told of."""
         for future in self._waiting:
             if not future.done():
                 future.set_result(None)

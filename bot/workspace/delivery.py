@@ -4,10 +4,10 @@ import asyncio
 import logging
 from typing import Any
 
-from bot.workspace.faults import Faults
+from bot.workspace.fault_injection import Faults
 from bot.workspace.identity import new_id
-from bot.workspace.state import State
 from bot.workspace.transport import Ack, Retry, Transport
+from bot.workspace.workspace_state import State
 
 log = logging.getLogger(__name__)
 RETRY_DELAYS = (0.0, 60.0, 300.0)
@@ -34,7 +34,7 @@ class Delivery:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def subscribed(self, name: str) -> bool:
-        """Whether the manifest asks for the event and has the scope that Slack demands for it."""
+        """Return True if the manifest asks for the event and has the scope that Slack demands for it."""
         app = self._state.app
         return name in app.events and all(scope in app.scopes for scope in SCOPES.get(name, ()))
 
@@ -47,12 +47,12 @@ class Delivery:
         self._start(name, body)
 
     def resume(self) -> None:
-        """Deliver what an earlier run of the workspace could not."""
+        """Deliver the events that an earlier run of the workspace left undelivered."""
         for _, event in list(self._state.record.all("event")):
             self._start(event["name"], event["body"])
 
     async def close(self) -> None:
-        """Stop delivering; what is not acknowledged stays on record."""
+        """Stop delivering; events that are not acknowledged stay on record."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -32,13 +32,13 @@ URL: Check = _url
 
 
 def plain(most: int) -> Check:
-    """A plain_text object."""
+    """Check a plain_text object."""
     table = {"plain_text": typed({"text": string(most, least=1)}, {"emoji": boolean})}
     return by_type(lambda: table)
 
 
 def text(most: int) -> Check:
-    """A plain_text or mrkdwn object."""
+    """Check a plain_text or mrkdwn object."""
     table = {
         "plain_text": typed({"text": string(most, least=1)}, {"emoji": boolean}),
         "mrkdwn": typed({"text": string(most, least=1)}, {"verbatim": boolean}),

@@ -33,7 +33,7 @@ class HttpMode:
         self._verified = False
 
     async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
-        """Post a payload; acknowledged means answered in time: with 200, or for an event with any 2xx."""
+        """Post a payload. Acknowledged means answered in time with 200, or for an event with any 2xx."""
         if kind == "events_api" and not self._verified:
             self._verified = await self.verify()
             if not self._verified:

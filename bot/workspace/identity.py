@@ -37,15 +37,16 @@ class Identity:
     app_token: str = field(default_factory=lambda: f"xapp-1-local-{secrets.token_hex(16)}")
     signing_secret: str = field(default_factory=lambda: secrets.token_hex(16))
     verification_token: str = field(default_factory=lambda: secrets.token_hex(12))
+    page_token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     people: dict[str, str] = field(default_factory=lambda: {name: new_id("U") for name, _, _ in PEOPLE})
     team_name: str = "Local workspace"
     team_domain: str = "local"
 
     def as_dict(self) -> dict[str, Any]:
-        """For the record."""
+        """Return the fields for the record."""
         return asdict(self)
 
     def users(self, bot_name: str, app_name: str) -> list[User]:
-        """The people and the bot."""
+        """Return the people and the bot."""
         people = [User(self.people[name], name, real, color) for name, real, color in PEOPLE]
         return [*people, User(self.bot_user_id, bot_name, app_name, "#4a3f8f", is_bot=True)]

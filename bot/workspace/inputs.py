@@ -1,9 +1,9 @@
-"""What people put into inputs and press on, in the shape that Slack reports it."""
+"""Inputs and presses in the shape that Slack reports them."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from bot.workspace.state import Json
+from bot.workspace.workspace_state import Json
 
 VALUE_KEY = {
     "plain_text_input": "value",
@@ -27,11 +27,11 @@ MANY_OPTIONS = frozenset({"multi_static_select", "multi_external_select", "check
 
 
 def value_of(element: Json, value: Any) -> Json:
-    """An element's part of `view.state.values`.
+    """Return an element's part of `view.state.values`.
 
     Args:
         element: The element as the app sent it.
-        value: What was put in: text, a date, an option's value, a list of
+        value: The value put in: text, a date, an option's value, a list of
             them, None for nothing; or already Slack's own shape, with `type`.
             For an external menu whole options, which only the app knows.
 
@@ -52,7 +52,7 @@ def value_of(element: Json, value: Any) -> Json:
 
 
 def initial_value(element: Json) -> Json:
-    """An input nobody has touched."""
+    """Return the value of an input that nobody has touched."""
     kind = element["type"]
     if kind in ONE_OPTION:
         return {"type": kind, "selected_option": element.get("initial_option")}
@@ -64,17 +64,17 @@ def initial_value(element: Json) -> Json:
 
 
 def is_input(element: Json) -> bool:
-    """Whether an element keeps a value, unlike a button."""
+    """Return True for an element that keeps a value, unlike a button."""
     return element["type"] in VALUE_KEY or element["type"] in ONE_OPTION | MANY_OPTIONS
 
 
 def is_empty(value: Json) -> bool:
-    """Whether nothing was put in."""
+    """Return True if nothing was put in."""
     return all(each in (None, "", []) for key, each in value.items() if key != "type")
 
 
 def option(element: Json, value: Any) -> Json:
-    """The element's option with that value, or the option itself.
+    """Return the element's option that has this value, or is this option.
 
     Raises:
         ValueError: There is none.
@@ -90,14 +90,14 @@ def option(element: Json, value: Any) -> Json:
 
 
 def inputs_of(view: Json) -> Iterator[tuple[Json, Json]]:
-    """The input blocks of a view, each with its element."""
+    """Yield the input blocks of a view, each with its element."""
     for block in view["blocks"]:
         if block["type"] == "input":
             yield block, block["element"]
 
 
 def pressed(element: Json, block_id: str, value: Any, at: str) -> Json:
-    """The entry in `actions` for a press on an element.
+    """Return the entry in `actions` for a press on an element.
 
     Raises:
         ValueError: The element has no such option or button.

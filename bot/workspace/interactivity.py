@@ -1,19 +1,19 @@
-"""What people do: presses, commands, shortcuts, submissions. The app has three seconds to acknowledge each."""
+"""Presses, commands, shortcuts and submissions. The app has three seconds to acknowledge each."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from bot.workspace.blocks import check_view
 from bot.workspace.changes import Change
+from bot.workspace.channel_messages import Messages
 from bot.workspace.elements import OPTION_GROUPS, SUGGESTED
 from bot.workspace.inputs import initial_value, inputs_of, is_empty, is_input, pressed, value_of
 from bot.workspace.manifest import Command, Shortcut
-from bot.workspace.messages import Messages
 from bot.workspace.refusal import ActionFailed, Refusal
 from bot.workspace.responses import Responses
-from bot.workspace.state import Channel, Json, Message, State
 from bot.workspace.transport import Ack, PayloadKind, Transport
-from bot.workspace.views import Views
+from bot.workspace.view_stacks import Views
+from bot.workspace.workspace_state import Channel, Json, Message, State
 
 FAILURES = {"timeout": "operation_timeout", "not_connected": "dispatch_failed", "connection_failed": "dispatch_failed"}
 

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from bot.workspace.changes import Change
 from bot.workspace.identity import User
-from bot.workspace.state import Channel
+from bot.workspace.workspace_state import Channel
 from bot.workspace.world import World
 
 MOST_WAITING = 5_000
@@ -25,9 +25,9 @@ class Live:
         """Serve one connection until it closes."""
         people = {user.id: user for user in self._world.state.people}
         wanted = request.query.get("as", "")
-        me = people.get(wanted) if wanted else next(iter(people.values()))
-        if me is None:
-            return web.Response(status=404, text="Nobody has that id.")
+        me = people.get(wanted) or next(
+            iter(people.values())
+        )  # a tab may remember somebody of a workspace that is no more
         socket = web.WebSocketResponse(heartbeat=20)
         await socket.prepare(request)
         waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_WAITING)
@@ -59,7 +59,7 @@ class Live:
             await socket.close()
 
     def hello(self, me: User) -> dict[str, Any]:
-        """The first message: who and what there is."""
+        """Return the first message: the people, channels, commands and shortcuts."""
         state = self._world.state
         who = state.identity
         people = [{"id": u.id, "name": u.name, "real_name": u.real_name, "color": u.color} for u in state.people]
@@ -80,6 +80,7 @@ class Live:
             "commands": commands,
             "shortcuts": shortcuts,
             "notice": self._world.notice,
+            "sample": self._world.sample.name if self._world.sample else "",
         }
         return {"type": "hello", "workspace": workspace, "me": me.id}
 

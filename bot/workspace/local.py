@@ -1,5 +1,6 @@
-"""What the page asks for: POST /local/NAME, and the files people see."""
+"""The page's requests: POST /local/NAME, and the files people see."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -7,8 +8,8 @@ from urllib.parse import quote
 
 from aiohttp import BodyPartReader, web
 
-from bot.workspace.files import for_page
-from bot.workspace.people import Person
+from bot.workspace.file_store import for_page
+from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.world import World
 
@@ -95,10 +96,18 @@ class Local:
         }
         return web.Response(body=content, content_type=file["mimetype"].partition(";")[0], headers=headers)
 
+    async def sample(self, _request: web.Request) -> web.Response:
+        """Serve the file that the page offers to attach."""
+        if self._world.sample is None:
+            return web.Response(status=404, text="There is no sample.")
+        content = await asyncio.to_thread(self._world.sample.read_bytes)
+        return web.Response(body=content, content_type="application/octet-stream")
+
     # -- endpoints -------------------------------------------------------------------------------
 
     async def _history(self, person: Person, body: Body) -> Body:
         channel = person.channel(body["channel"])
+        person.look_at(channel)
         if channel.kind == "im":
             await person.open_home("messages")
         roots = [channel.messages[ts].shown() for ts in channel.roots[-MOST_ROOTS:]]
@@ -117,7 +126,8 @@ class Local:
     async def _say(self, person: Person, body: Body) -> Body:
         files = [self._file(file_id) for file_id in body.get("files") or ()]
         ts = person.post(body["channel"], str(body.get("text") or ""), body.get("thread_ts"), files)
-        return {"ts": ts}
+        filed = person.channel(body["channel"]).messages[ts]
+        return {"ts": ts, "thread_ts": filed.data.get("thread_ts")}
 
     async def _edit(self, person: Person, body: Body) -> Body:
         await person.edit(body["channel"], body["ts"], str(body["text"]))
@@ -188,7 +198,7 @@ def _no(text: str, status: int = 200) -> web.Response:
 
 
 def _chosen(action: Body) -> Any:
-    """What was chosen, out of the shapes an action comes in."""
+    """Return the chosen value out of an action, whatever its shape."""
     for key, value in action.items():
         if key.startswith("selected_") or key in ("value", "rich_text_value", "files"):
             return value

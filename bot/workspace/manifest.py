@@ -1,5 +1,6 @@
-"""What the workspace takes from an app's manifest: names, commands, shortcuts, scopes, events."""
+"""An app's manifest, as far as the workspace needs it: names, commands, shortcuts, scopes, events."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,8 @@ class Manifest:
     scopes: frozenset[str]
     events: frozenset[str]
     is_agent: bool
+    is_assistant: bool
+    """True for `features.assistant_view`, the older form of an agent, which existing apps may keep."""
     suggested_prompts: tuple[dict[str, str], ...]
     home_tab: bool
     messages_tab: bool
@@ -60,24 +63,33 @@ class Manifest:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read a manifest in YAML (or JSON, which is YAML too).
+    """Read a manifest, JSON or YAML.
 
     Raises:
         OSError: The file cannot be read.
         ValueError: It is not a manifest; the text says what is missing.
     """
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ValueError(f"{path} is not valid YAML: {error}") from error
+    raw = _read(path)
     if not isinstance(raw, dict) or not isinstance(raw.get("display_information"), dict):
         raise ValueError(f"{path} is not an app manifest: display_information is missing")  # noqa: TRY004  # the file is wrong, not a type
-    if "assistant_view" in (raw.get("features") or {}):
-        raise ValueError(f"{path} has features.assistant_view, which Slack no longer gives new apps: use agent_view")
     try:
         return _parse(raw)
     except (KeyError, TypeError, AttributeError) as error:  # a list where a mapping belongs, a command without a name
         raise ValueError(f"{path} is not an app manifest: {type(error).__name__}: {error}") from error
+
+
+def _read(path: Path) -> Any:
+    """Read JSON, or else YAML. JSON first: YAML refuses the tabs that JSON may be indented with."""
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        if path.suffix == ".json":
+            raise ValueError(f"{path} is not valid JSON: {error}") from error
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is not valid YAML: {error}") from error
 
 
 def _parse(raw: dict[str, Any]) -> Manifest:
@@ -87,6 +99,7 @@ def _parse(raw: dict[str, Any]) -> Manifest:
     scopes = (raw.get("oauth_config") or {}).get("scopes") or {}
     home = features.get("app_home") or {}
     agent = features.get("agent_view") or {}
+    is_assistant = "assistant_view" in features and not agent
     name = str(about.get("name") or "app")
     bot = features.get("bot_user") or {}
     granted = frozenset([*(scopes.get("bot") or ()), *(scopes.get("bot_optional") or ())])
@@ -96,10 +109,11 @@ def _parse(raw: dict[str, Any]) -> Manifest:
         description=str(about.get("description") or ""),
         commands=tuple(_command(each) for each in features.get("slash_commands") or ()),
         shortcuts=tuple(_shortcut(each) for each in features.get("shortcuts") or ()),
-        # Slack grants assistant:write to an app that is declared an agent.
-        scopes=granted | ({"assistant:write"} if agent else frozenset()),
+        # Slack grants assistant:write to an app that is declared an agent, in the new form or the old.
+        scopes=granted | ({"assistant:write"} if agent or is_assistant else frozenset()),
         events=frozenset((settings.get("event_subscriptions") or {}).get("bot_events") or ()),
         is_agent=bool(agent),
+        is_assistant=is_assistant,
         suggested_prompts=tuple(agent.get("suggested_prompts") or ()),
         home_tab=bool(home.get("home_tab_enabled", False)),
         messages_tab=bool(home.get("messages_tab_enabled", True)),

@@ -1,4 +1,4 @@
-"""What outlives a restart: records in SQLite, written in batches behind the work, and the bytes of files.
+"""The record that outlives a restart: rows in SQLite, written in batches behind the work, and the bytes of files.
 
 A record that was put is written within `BATCH_SECONDS`, or when the workspace
 stops. Putting the same record often in that time costs one write.
@@ -49,7 +49,7 @@ class Record:
             self._dirty.set()
 
     def all(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Every record of a kind, by key."""
+        """Yield every record of a kind, by key."""
         if self._database is not None:
             query = "SELECT key, body FROM records WHERE kind = ? ORDER BY key"
             for key, body in self._database.execute(query, (kind,)):
@@ -88,7 +88,7 @@ class Record:
                 raise
 
     def close(self) -> None:
-        """Write what is left and close."""
+        """Write the records that are still waiting, and close."""
         if self._database is not None:
             self._write(self._take())
             self._database.close()

@@ -17,7 +17,7 @@ class Refusal(Exception):  # not an error of ours: Slack's answer to a call it d
         self.messages = list(messages)
 
     def answer(self) -> dict[str, Any]:
-        """The body Slack answers with."""
+        """Return the body that Slack answers with."""
         body: dict[str, Any] = {"ok": False, "error": self.code, **self.extra}
         if self.messages:
             body["response_metadata"] = {"messages": self.messages}

@@ -4,9 +4,9 @@ import secrets
 from dataclasses import dataclass
 
 from bot.workspace.blocks import check_message_blocks
-from bot.workspace.messages import Messages
+from bot.workspace.channel_messages import Messages
 from bot.workspace.refusal import Refusal
-from bot.workspace.state import Channel, Json, Message, State
+from bot.workspace.workspace_state import Channel, Json, Message, State
 
 LIFE_SECONDS = 1800.0
 MOST_USES = 5
@@ -33,13 +33,13 @@ class Responses:
         self.base_url = ""
 
     def url(self, user_id: str, channel: Channel, message: Message | None = None) -> str:
-        """Hand out a URL."""
+        """Hand out a response URL."""
         key = secrets.token_urlsafe(24)
         self._open[key] = Response(user_id, channel, message, self._state.clock.now() + LIFE_SECONDS)
         return f"{self.base_url}/response/{key}"
 
     def post(self, key: str, body: Json) -> None:
-        """Post what the app sent.
+        """Post the message that the app sent to a response URL.
 
         Raises:
             Refusal: `invalid_url`, `expired_url`, `used_url`, or what the message lacks.

@@ -1,4 +1,4 @@
-"""Which address does what."""
+"""The addresses of the workspace and their handlers."""
 
 from pathlib import Path
 from urllib.parse import quote
@@ -35,20 +35,22 @@ def add_routes(app: web.Application, world: World, guard: Guard, live: Live, loc
         app.router.add_static("/page", PAGE)
     app.router.add_get("/local/live", live.connect)
     app.router.add_get("/local/files/{id}", local.file)
+    app.router.add_get("/local/sample", local.sample)
     app.router.add_post("/local/upload", local.upload)
     app.router.add_post("/local/{name}", local.post)
 
 
 class Site:
-    """The few addresses that belong to nothing larger."""
+    """The few addresses that belong to no larger part."""
 
     def __init__(self, world: World, guard: Guard) -> None:
         self._world, self._guard = world, guard
 
     async def page(self, request: web.Request) -> web.StreamResponse:
-        """The page, for whoever brings its token; the token moves into a cookie, and a reload needs only that."""
+        """Serve the page to whoever brings its token. The token moves into a cookie, so a reload needs only that."""
         if not self._guard.knows(request.query.get("token", "")) and not self._guard.remembers(request):
-            return web.Response(status=403, text="Open the page by the address the workspace printed.")
+            refused = PAGE / "refused.html"
+            return web.Response(status=403, text=refused.read_text(encoding="utf-8"), content_type="text/html")
         index = PAGE / "index.html"
         if not index.is_file():
             return web.Response(status=404, text="The page is not installed.")
@@ -57,13 +59,13 @@ class Site:
         return response
 
     async def permalink(self, request: web.Request) -> web.StreamResponse:
-        """Where `chat.getPermalink` leads: to the page, with the message's thread open."""
+        """Lead a link of `chat.getPermalink` to the page, with the message's thread open."""
         channel, digits = request.match_info["channel"], request.match_info["digits"]
         ts = request.query.get("thread_ts", f"{digits[:-6]}.{digits[-6:]}")
         return web.Response(status=302, headers={"Location": f"/#/{channel}/{quote(ts)}"})
 
     async def upload(self, request: web.Request) -> web.Response:
-        """The bytes of an upload, raw or as a form."""
+        """Take the bytes of an upload, raw or as a form."""
         if request.content_type == "multipart/form-data":
             form = await request.post()
             part = next((value for value in form.values() if isinstance(value, web.FileField)), None)
@@ -76,7 +78,7 @@ class Site:
         return web.Response(text=f"OK - {len(content)}")
 
     async def response(self, request: web.Request) -> web.Response:
-        """What the app posts to a response URL."""
+        """Take what the app posts to a response URL."""
         try:
             self._world.responses.post(request.match_info["key"], await read_arguments(request))
         except Refusal as refusal:
@@ -85,7 +87,7 @@ class Site:
         return web.Response(text="ok")
 
     async def private_file(self, request: web.Request) -> web.Response:
-        """A file's bytes for the app. Without its token Slack shows a page to sign in, with status 200."""
+        """Serve a file's bytes to the app. Without its token Slack shows a page to sign in, with status 200."""
         who, scopes = self._world.state.identity, self._world.state.app.scopes
         allowed = request.headers.get("Authorization") == f"Bearer {who.bot_token}" and "files:read" in scopes
         if not allowed:

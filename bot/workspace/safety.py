@@ -1,4 +1,4 @@
-"""Only this machine, only our own page: Host, Origin and token checks, and the page's security headers."""
+"""Host, Origin and token checks that let in only this machine and our own page, and the page's security headers."""
 
 import hmac
 
@@ -7,6 +7,8 @@ from aiohttp.typedefs import Handler, Middleware
 
 TOKEN_HEADER = "X-Workspace-Token"  # noqa: S105  # the header's name
 FORBIDDEN = 403
+HTTP_PORT = 80
+LOOPBACK = frozenset({"127.0.0.1", "localhost"})
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
     "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -32,13 +34,18 @@ class Guard:
         self._origins: frozenset[str] = frozenset()
 
     def listen_on(self, port: int) -> None:
-        """Say which port is ours."""
+        """Take requests for this port alone.
+
+        A Host without a port passes too: slack_sdk's own Socket Mode client sends it so. No browser
+        does (but for port 80), so a name that was rebound to this machine still shows and is refused.
+        """
         self._cookie = f"workspace_token_{port}"  # browsers share cookies between ports
-        self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
-        self._origins = frozenset(f"http://{host}" for host in self._hosts)
+        with_port = frozenset(f"{name}:{port}" for name in LOOPBACK)
+        self._hosts = with_port | LOOPBACK
+        self._origins = frozenset(f"http://{host}" for host in (self._hosts if port == HTTP_PORT else with_port))
 
     def middleware(self) -> Middleware:
-        """The check of Host and Origin, for every route there is."""
+        """Return the check of Host and Origin, for every route there is."""
 
         @web.middleware
         async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -58,11 +65,11 @@ class Guard:
         return check
 
     def knows(self, token: str) -> bool:
-        """Whether that is the page's token."""
+        """Return True for the page's token."""
         return hmac.compare_digest(token.encode(), self._token.encode())
 
     def remembers(self, request: web.Request) -> bool:
-        """Whether the request brings the page's cookie."""
+        """Return True if the request brings the page's cookie."""
         return self.knows(request.cookies.get(self._cookie, ""))
 
     def _may_use_page(self, request: web.Request) -> bool:

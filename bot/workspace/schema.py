@@ -17,7 +17,7 @@ def complain(complaints: Complaints, text: str, pointer: str) -> None:
 
 
 def string(most: int | None = None, *, least: int = 0, choices: tuple[str, ...] = ()) -> Check:
-    """A string of `least` to `most` characters, or one of `choices`."""
+    """Return a check for a string of `least` to `most` characters, or one of `choices`."""
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, str):
@@ -33,13 +33,13 @@ def string(most: int | None = None, *, least: int = 0, choices: tuple[str, ...] 
 
 
 def boolean(value: Any, pointer: str, complaints: Complaints) -> None:
-    """True or false."""
+    """Check that the value is true or false."""
     if not isinstance(value, bool):
         complain(complaints, "must be a boolean", pointer)
 
 
 def number(value: Any, pointer: str, complaints: Complaints) -> None:
-    """A number; Slack takes some of them as strings too."""
+    """Check that the value is a number; Slack takes some of them as strings too."""
     try:
         float(value)
     except (TypeError, ValueError):
@@ -47,11 +47,11 @@ def number(value: Any, pointer: str, complaints: Complaints) -> None:
 
 
 def anything(value: Any, pointer: str, complaints: Complaints) -> None:
-    """No demands: for shapes that Slack does not document."""
+    """Accept any value: for shapes that the workspace does not check."""
 
 
 def items(check_item: Check, most: int, *, least: int = 1) -> Check:
-    """A list of `least` to `most` items."""
+    """Return a check for a list of `least` to `most` items."""
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, list):
@@ -68,7 +68,7 @@ def items(check_item: Check, most: int, *, least: int = 1) -> Check:
 
 
 def fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
-    """An object with exactly these keys."""
+    """Return a check for an object with these keys and no others."""
     known = {**required, **(optional or {})}
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
@@ -88,7 +88,7 @@ def fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None =
 
 
 def by_type(table: Callable[[], Mapping[str, Check]]) -> Check:
-    """An object that `type` tells the shape of. The table is asked for late, so that shapes may nest."""
+    """Return a check for an object whose `type` names its shape. The table is read late, so that shapes may nest."""
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, dict):
@@ -104,5 +104,5 @@ def by_type(table: Callable[[], Mapping[str, Check]]) -> Check:
 
 
 def typed(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
-    """`fields` with the `type` that `by_type` already looked at."""
+    """Return `fields` plus the `type` that `by_type` already looked at."""
     return fields({"type": anything, **required}, optional)

@@ -32,7 +32,7 @@ class SocketMode:
 
     @property
     def connections(self) -> int:
-        """How many are open."""
+        """The number of open connections."""
         return len(self._sockets)
 
     def ticket(self) -> str:

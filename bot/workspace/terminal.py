@@ -1,4 +1,4 @@
-"""Shows a Slack message as plain text, for a terminal: the same blocks, without the page."""
+"""Slack messages as plain text, for a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LINK = re.compile(r"<(https?://[^|>]+)(?:\|([^>]+))?>")
 
 
 def render(message: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """The message's text as people read it. `names` maps user ids to display names."""
+    """Return the message's text as people read it. `names` maps user ids to display names."""
     blocks = message.get("blocks") or []
     parts = [part for block in blocks if (part := _block(block))]
     streamed = message.get("markdown_text")
@@ -25,7 +25,7 @@ def render(message: Mapping[str, Any], names: Mapping[str, str]) -> str:
 
 
 def plan_rows(message: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The rows of a message's plan: (id, status, line)."""
+    """Return the rows of a message's plan: (id, status, line)."""
     plans = [block for block in message.get("blocks") or [] if block.get("type") == "plan"]
     tasks = [task for plan in plans for task in plan.get("tasks", [])]
     return [(task.get("task_id", ""), task.get("status", "pending"), _task(task)) for task in tasks]
@@ -73,7 +73,7 @@ def _task(task: Mapping[str, Any]) -> str:
 
 
 def _rich(value: Any) -> str:
-    """The text of a rich_text block, however deep; plain strings as they are."""
+    """Return the text of a rich_text block, however deep; plain strings as they are."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

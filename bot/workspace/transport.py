@@ -1,4 +1,4 @@
-"""How a payload reaches the app, whichever way that is."""
+"""Payloads on their way to the app: what both Socket Mode and HTTP mode offer."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -8,7 +8,7 @@ PayloadKind = Literal["events_api", "interactive", "slash_commands"]
 
 @dataclass(frozen=True)
 class Retry:
-    """Which attempt this is (1 for the first repeat) and why."""
+    """A repeated attempt: its number (1 for the first repeat) and the reason."""
 
     attempt: int
     reason: str

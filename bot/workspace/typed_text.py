@@ -1,11 +1,11 @@
-"""What people type, turned into what Slack stores: mentions, links, escapes."""
+"""Typed text turned into the form that Slack stores: mentions, links, escapes."""
 
 import re
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from bot.workspace.state import State
+from bot.workspace.workspace_state import State
 
 Part = dict[str, Any]
 
@@ -54,7 +54,7 @@ def _paragraphs(text: str) -> Iterator[Part]:
 
 
 def _styled(sign: str, name: str) -> str:
-    """A style opens and closes where no letter or digit touches it from outside."""
+    """Apply styles: one opens and closes where no letter or digit touches it from outside."""
     return rf"(?<![\w{sign}]){sign}(?P<{name}>[^\s{sign}](?:[^{sign}\n]*[^\s{sign}])?){sign}(?![\w{sign}])"
 
 

@@ -1,20 +1,21 @@
-"""Everything a Web API method, a person or the page works with."""
+"""The parts that a Web API method, a person or the page works with."""
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from bot.workspace.agent_sessions import Sessions
+from bot.workspace.channel_messages import Messages
 from bot.workspace.delivery import Delivery
-from bot.workspace.faults import Faults
-from bot.workspace.files import Files
+from bot.workspace.fault_injection import Faults
+from bot.workspace.file_store import Files
 from bot.workspace.interactivity import Interactivity
-from bot.workspace.limits import Limits
-from bot.workspace.messages import Messages
+from bot.workspace.rate_limits import Limits
 from bot.workspace.responses import Responses
-from bot.workspace.sessions import Sessions
 from bot.workspace.socket_mode import SocketMode
-from bot.workspace.state import State
-from bot.workspace.views import Views
+from bot.workspace.view_stacks import Views
+from bot.workspace.workspace_state import State
 
 MOST_CALLS = 20_000
 
@@ -32,7 +33,7 @@ class ApiCall:
 
 @dataclass
 class World:
-    """The parts of the workspace, wired together by `server.Workspace`."""
+    """The parts of the workspace, wired together by `workspace_server.Workspace`."""
 
     state: State
     faults: Faults
@@ -46,6 +47,7 @@ class World:
     interactivity: Interactivity
     sockets: SocketMode | None
     notice: str = ""
+    sample: Path | None = None
     base_url: str = ""
     calls: deque[ApiCall] = field(default_factory=lambda: deque(maxlen=MOST_CALLS))
     call_counts: Counter[str] = field(default_factory=Counter)

@@ -11,7 +11,7 @@ from typing import Any
 from bot.store.interface import JobKey
 from bot.workspace.people import Person
 from bot.workspace.refusal import ActionFailed
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place
 from handoff.engine.writes import HAPPENED, NOT_HAPPENED
 from tests.chaos.errands import CITIES, Errand

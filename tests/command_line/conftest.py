@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT
 from tests.store.kit import tcp_server
 

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from bot.models.choosing import ANTHROPIC_TIERS
-from bot.workspace.people import Attached
+from bot.workspace.person import Attached
 from bot.workspace.refusal import ActionFailed
 from handoff.contracts import Tier, Usage
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench

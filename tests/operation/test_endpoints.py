@@ -10,7 +10,7 @@ import pytest
 
 from bot.operation.watch import Watch
 from bot.settings import Address, SettingsError, read_settings
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT, Running, environment, leadhand
 from tests.command_line.test_command_run import failed, slack
 from tests.operation.probe import Samples, look, until, url_of

@@ -4,8 +4,8 @@ import json
 import signal
 from pathlib import Path
 
-from bot.workspace.faults import Kind
-from bot.workspace.server import Workspace
+from bot.workspace.fault_injection import Kind
+from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT, Running, environment
 from tests.command_line.test_command_run import slack
 from tests.operation.probe import Samples, look, url_of

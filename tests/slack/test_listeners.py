@@ -18,7 +18,7 @@ from bot.slack.show import notices
 from bot.slack.views.answer_message import answer
 from bot.slack.views.card import plan_card
 from bot.slack.views.question import question
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
 from handoff.state import Ask, Job, Question, Work
 from tests.slack.memory_desk import MemoryDesk

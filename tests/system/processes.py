@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.settings import NAMES
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from tests.nursery import forked
 from tests.store.kit import until
 from tests.system.scene import eventually

@@ -13,7 +13,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 
 MANIFEST = Path(__file__).parent / "manifest.yml"
 Refused = Callable[[str, Awaitable[Any]], Awaitable[dict[str, Any]]]

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.messages import interactive_elements
-from bot.workspace.server import Workspace
+from bot.workspace.channel_messages import interactive_elements
+from bot.workspace.workspace_server import Workspace
 
 TEXT = {"type": "mrkdwn", "text": "hello"}
 PLAIN = {"type": "plain_text", "text": "hello"}
@@ -62,6 +62,7 @@ GOOD = [
             ],
         }
     ],
+    [{"type": "plan", "title": "Plan", "tasks": [{key: CARD[key] for key in CARD if key != "type"}]}],
     [CARD],
     [{"type": "table", "rows": [[{"type": "raw_text", "text": "a"}] * 20] * 100}],
     [
@@ -102,6 +103,7 @@ BAD = [
     ([section(block_id="a"), section(block_id="a")], "block_id already exists: a"),
     ([{"type": "markdown", "text": "x" * 12_001}], "must be less than 12001 characters"),
     ([{"type": "markdown", "text": "x" * 6_001}] * 2, "all markdown blocks together"),
+    ([{"type": "plan", "title": "Plan", "tasks": [{**CARD, "type": "card"}]}], "unsupported type: card"),
     ([CARD, {"type": "plan", "title": "Plan", "tasks": [CARD]}], "plan and task_card cannot share a message"),
     ([{**CARD, "status": "done"}], "must be a valid enum value: pending, in_progress, complete, error"),
     ([{"type": "table", "rows": [[{"type": "raw_text", "text": "a"}] * 21]}], "no more than 20 items"),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 
 Refused = Callable[..., Awaitable[dict[str, Any]]]
 SET = "canvases.access.set"

@@ -7,7 +7,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.http_retry.builtin_async_handlers import AsyncConnectionErrorRetryHandler
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 
 PLAIN = {"type": "plain_text", "text": "Go"}
 BUTTONS = [

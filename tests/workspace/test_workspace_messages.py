@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 
 METADATA = {"event_type": "job_posted", "event_payload": {"key": "42"}}
 

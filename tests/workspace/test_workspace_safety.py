@@ -8,7 +8,7 @@ import pytest
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 
 PLAIN = {"type": "plain_text", "text": "Go"}
 
@@ -50,7 +50,15 @@ async def test_another_host_name_or_origin_is_refused_everywhere(
 ) -> None:
     token = {"X-Workspace-Token": workspace.page_url.partition("token=")[2]}
     port = base.rpartition(":")[2]
-    for wrong in ({"Host": f"evil.example:{port}"}, {"Host": "127.0.0.1:1"}, {"Origin": "http://evil.example"}):
+    for wrong in (
+        {"Host": f"evil.example:{port}"},
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1.evil.example"},
+        {"Host": "127.0.0.1:1"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "http://127.0.0.1"},
+        {"Host": "127.0.0.1", "Origin": "http://127.0.0.1"},
+    ):
         async with session.get(base + path, headers={**token, **wrong}) as response:
             assert response.status == 403, wrong
     async with session.get(base + path, headers={**token, "Origin": "null"}) as response:

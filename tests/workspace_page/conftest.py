@@ -11,7 +11,7 @@ from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from tests.workspace_page.browser import OpenPage, browser, chromium, open_page
 
 __all__ = ["browser", "chromium", "open_page"]
@@ -21,8 +21,10 @@ Run = Callable[[AsyncApp], Awaitable[None]]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def workspace() -> AsyncIterator[Workspace]:
-    workspace = await Workspace.start(MANIFEST, rate_limits=False)
+async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
+    sample = tmp_path / "towns.csv"
+    sample.write_text("town,visits\nLisbon,3\n" + "Porto,4\n" * 150, encoding="utf-8")
+    workspace = await Workspace.start(MANIFEST, rate_limits=False, sample=sample)
     yield workspace
     await workspace.stop()
 

@@ -11,7 +11,7 @@ from playwright.async_api import FilePayload, Page, Route, expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 
 # One event loop for all of them, because they share one browser.
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -103,8 +103,8 @@ async def test_files_are_attached_shown_and_sent(workspace: Workspace, page: Pag
     await expect(page.locator("[data-testid=pending-file][data-ready=true]")).to_have_count(2)
     await page.get_by_test_id("send").click()
     card, image = page.get_by_test_id("file").nth(0), page.get_by_test_id("file").nth(1)
-    await expect(card).to_contain_text("sales.csv")
-    await expect(card).to_contain_text("CSV · 14 kB")
+    await expect(card).to_contain_text("towns.csv")
+    await expect(card).to_contain_text("CSV · 1.2 kB")
     shown = image.get_by_role("img", name="chart.png")
     await expect(shown).to_be_visible()
     assert await shown.evaluate("image => image.decode().then(() => image.naturalWidth)") == 10
@@ -112,7 +112,7 @@ async def test_files_are_attached_shown_and_sent(workspace: Workspace, page: Pag
         await card.get_by_role("link", name="Download").click()
     path = await (await downloading.value).path()
     [message] = workspace.messages("#general")
-    assert [file["name"] for file in message["files"]] == ["sales.csv", "chart.png"]
+    assert [file["name"] for file in message["files"]] == ["towns.csv", "chart.png"]
     assert path.read_bytes() == await workspace.file(message["files"][0]["id"])
 
 

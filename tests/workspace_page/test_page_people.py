@@ -9,7 +9,7 @@ from playwright.async_api import Page, expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from tests.workspace_page.browser import OpenPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]

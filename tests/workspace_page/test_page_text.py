@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 
 # One event loop for all of them, because they share one browser.
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]

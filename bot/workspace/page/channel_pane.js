@@ -2,6 +2,7 @@
 import { Composer } from "./composer.js";
 import { note, popover } from "./dialogs.js";
 import { el, morphChildren } from "./dom.js";
+import { follow } from "./follow.js";
 import { icon } from "./icons.js";
 import { post } from "./live.js";
 import { MessageList } from "./message_list.js";
@@ -12,7 +13,7 @@ import { firstNew } from "./unread.js";
 import { drawHome } from "./views.js";
 import { prompts, welcome } from "./welcome.js";
 
-const panes = new Map(); // channel -> {list, composer, prompts, home}
+const panes = new Map(); // channel -> {list, composer, sent, prompts, home}
 
 export function forgetPanes() {
   panes.clear();
@@ -22,8 +23,9 @@ function paneOf(channel) {
   if (!panes.has(channel.id)) {
     const title = channel.is_im ? channelTitle(channel) : `#${channel.name}`;
     const list = new MessageList(channel.id, `Messages in ${title}`);
-    const composer = new Composer(channel.id, "", `Message ${title}`, () => list.toEnd());
-    panes.set(channel.id, { list, composer, prompts: el("div"), home: el("div", { class: "home-frame" }) });
+    const sent = ({ ts, thread_ts: thread }) => follow(channel.id, ts, thread);
+    const composer = new Composer(channel.id, "", `Message ${title}`, () => list.toEnd(), sent);
+    panes.set(channel.id, { list, composer, sent, prompts: el("div"), home: el("div", { class: "home-frame" }) });
   }
   return panes.get(channel.id);
 }
@@ -51,7 +53,7 @@ export function drawChannel() {
   const messages = rootsOf(channel.id);
   const complete = state.loaded.has(channel.id);
   pane.list.show(messages, complete ? [welcome(channel, messages.length === 0, pane.composer)] : [], firstNew(channel.id));
-  morphChildren(pane.prompts, [channel.is_im ? prompts(channel.id, "") : null]);
+  morphChildren(pane.prompts, [channel.is_im ? prompts(channel.id, "", pane.sent) : null]);
 }
 
 function drawHead(channel) {

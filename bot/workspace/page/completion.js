@@ -9,7 +9,7 @@ import { state } from "./state.js";
 
 const MOST = 8;
 
-/** What could complete the text before the caret: {kind, start, items}, or null. */
+/** Returns the completions of the text before the caret: {kind, start, items}, or null. */
 function offers(before, inThread) {
   const command = /^\/(\S*)$/.exec(before);
   if (command) return { kind: "command", start: 0, items: commands(command[1], inThread) };
@@ -105,7 +105,7 @@ export class Completion {
     return true;
   }
 
-  /** Whether what is offered is already there: then Enter sends instead of completing. */
+  /** True if the offered text is already there: then Enter sends instead of completing. */
   #isComplete() {
     const typed = this.area.value.slice(this.open.start, this.open.end);
     return this.open.kind === "command" && this.open.items[this.at].text.trim() === typed;
@@ -122,6 +122,7 @@ export class Completion {
   }
 
   #draw() {
+    this.menu.classList.toggle("commands", this.open.kind === "command");
     this.menu.dataset.testid = `${this.open.kind}-menu`;
     this.menu.hidden = false;
     this.menu.replaceChildren(

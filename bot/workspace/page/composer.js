@@ -1,4 +1,4 @@
-// Where messages are written: text, completion, attachments, sending.
+// The composer of messages: text, completion, attachments, sending.
 import { Completion } from "./completion.js";
 import { note } from "./dialogs.js";
 import { el } from "./dom.js";
@@ -20,9 +20,11 @@ const TALLEST = 260; // pixels
 
 /** The composer of a channel, or of a thread in it. It keeps its draft while another is on screen. */
 export class Composer {
-  constructor(channel, thread, placeholder, sent) {
+  /** `sending()` is called when a message is about to be sent, `sent(answer)` when the workspace has it. */
+  constructor(channel, thread, placeholder, sending, sent = () => {}) {
     this.channel = channel;
     this.thread = thread;
+    this.sending = sending;
     this.sent = sent;
     this.files = []; // {name, size, file or null while it is under way}
     const prefix = thread ? "thread-" : "";
@@ -99,9 +101,9 @@ export class Composer {
     if (typed.startsWith("/") && !typed.startsWith("//")) return this.#command(typed);
     this.#set("", []);
     const place = this.thread ? { channel: this.channel, thread_ts: this.thread } : { channel: this.channel };
-    this.sent();
+    this.sending();
     const answer = await post("say", { ...place, text: outgoing(typed), files: files.map((entry) => entry.file.id) });
-    if (answer.ok) return;
+    if (answer.ok) return this.sent(answer);
     note(`The message was not sent: ${answer.error}`, "error");
     if (!this.area.value) this.#set(typed, files);
   }

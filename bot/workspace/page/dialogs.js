@@ -1,4 +1,4 @@
-// What lies over the page for a moment: questions, menus, short notes, a picture at full size.
+// Layers that lie over the page for a moment: questions, menus, short notes, a picture at full size.
 import { el } from "./dom.js";
 import { icon } from "./icons.js";
 import { plain } from "./mrkdwn.js";
@@ -22,7 +22,7 @@ export function note(text, kind = "info") {
   setTimeout(() => entry.remove(), kind === "error" ? NOTE_MS * 2 : NOTE_MS);
 }
 
-/** Where what had the focus before is gone or hidden by now, the person goes on writing. */
+/** Moves the focus to the composer if the element that had it before is gone or hidden by now. */
 export function settle() {
   if (document.activeElement && document.activeElement !== document.body) return;
   document.querySelector("dialog[open] :is(input, textarea, button), #thread-pane:not([hidden]) textarea, #channel-pane textarea")?.focus();

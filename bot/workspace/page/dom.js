@@ -9,7 +9,7 @@ export function el(tag, props = {}, ...children) {
   return fill(document.createElement(tag), props, children);
 }
 
-/** The same for elements of SVG. */
+/** `el` for elements of SVG. */
 export function svg(tag, props = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), props, children);
 }

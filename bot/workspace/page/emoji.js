@@ -37,7 +37,7 @@ export function pickable() {
 
 let hasFont = null;
 
-/** Whether an emoji comes out in colour: written in black, a missing one stays black. */
+/** True if an emoji comes out in colour: written in black, a missing one stays black. */
 function drawsColour() {
   const pen = Object.assign(document.createElement("canvas"), { width: 20, height: 20 }).getContext("2d");
   pen.font = "16px sans-serif";

@@ -1,4 +1,4 @@
-// What stands between < and > in Slack's texts: people, channels, dates, links.
+// The parts between < and > in Slack's texts: people, channels, dates, links.
 import { el, link, safeUrl } from "./dom.js";
 import { channelOf, handleOf, state } from "./state.js";
 
@@ -7,7 +7,7 @@ export function unescape(text) {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 }
 
-/** What a person typed, with the names of people and channels as ids; the workspace does the rest. */
+/** Returns a typed text with the names of people and channels as ids; the workspace does the rest. */
 export function outgoing(text) {
   const { bot, channels, people } = state.workspace;
   const names = new Map(people.map((person) => [person.name.toLowerCase(), `<@${person.id}>`]));

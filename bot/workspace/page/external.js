@@ -1,6 +1,6 @@
 // Menus whose options the app gives while the person types.
+import { chip } from "./chips.js";
 import { el } from "./dom.js";
-import { chip } from "./inputs.js";
 import { post } from "./live.js";
 import { bare, plain } from "./mrkdwn.js";
 

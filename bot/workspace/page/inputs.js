@@ -1,8 +1,8 @@
 // The elements that hold a value until it is read: texts, selects, choices, dates, files.
 // A control's value has the shape of Slack's `state.values`.
+import { chip } from "./chips.js";
 import { el } from "./dom.js";
 import { external } from "./external.js";
-import { icon } from "./icons.js";
 import { upload } from "./live.js";
 import { bare, plain } from "./mrkdwn.js";
 import { channelTitle, nameOf, state } from "./state.js";
@@ -32,7 +32,7 @@ export function collect(root) {
   return values;
 }
 
-/** Whether a control's value says nothing. */
+/** True for a control's value that says nothing. */
 export function isEmpty(value) {
   const { type: _type, ...rest } = value;
   return Object.values(rest).every((entry) => entry === null || entry === "" || (Array.isArray(entry) && entry.length === 0));
@@ -129,10 +129,6 @@ function several(kind, key, initial) {
     const read = () => (kind === "option" ? chosen.map((value) => listed.find((entry) => entry.value === value).option) : [...chosen]);
     return [el("span", { class: "several" }, chips, add), () => ({ [key]: read() })];
   };
-}
-
-export function chip(name, removed) {
-  return el("span", { class: "chip" }, name, el("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: removed }, icon("close", 12)));
 }
 
 let groups = 0;

@@ -21,11 +21,21 @@ export function connect(user, onEvent, onState) {
   mine.onclose = () => {
     if (mine !== socket) return;
     onState(false);
+    isRefused().then((refused) => mine === socket && onState(false, refused));
     const wait = RETRY_MS[Math.min(tries, RETRY_MS.length - 1)];
     tries += 1;
     setTimeout(() => mine === socket && connect(user, onEvent, onState), wait);
   };
   mine.onopen = () => mine === socket && onState(true);
+}
+
+/** Resolves to true if the workspace is there and does not know this page: it was started again without its data. */
+async function isRefused() {
+  try {
+    return (await fetch("/", { method: "HEAD", cache: "no-store" })).status === 403;
+  } catch {
+    return false;
+  }
 }
 
 /** POST /local/NAME as the current person. Always resolves: {ok: true, ...} or {ok: false, error}. */
@@ -50,6 +60,7 @@ async function answer(pending) {
   try {
     const response = await pending;
     const type = response.headers.get("Content-Type") ?? "";
+    if (response.status === 403) return { ok: false, error: "This page is of an earlier start of the workspace." };
     if (!type.includes("json")) return { ok: false, error: `The workspace answered ${response.status}.` };
     return await response.json();
   } catch {

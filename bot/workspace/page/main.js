@@ -4,6 +4,7 @@ import { fileOfLink, read } from "./canvas.js";
 import { takeDrops } from "./composer.js";
 import { note } from "./dialogs.js";
 import { placeOfLink } from "./entities.js";
+import { answered, forgetAsked } from "./follow.js";
 import { connect, post } from "./live.js";
 import { closeSidebar, drawSidebar } from "./sidebar.js";
 import { changed, channelOf, forget, onChange, remove, state, threadKey, upsert } from "./state.js";
@@ -11,12 +12,15 @@ import { closeThread, drawThread, forgetThreads, threadComposer } from "./thread
 import { count, recall, see } from "./unread.js";
 import { closeAllViews, closeView, openView, pushView, showErrors, updateView } from "./views.js";
 
+const EARLIER = "This page is of an earlier start of the workspace. Open the address that it printed when it started again.";
 const REMEMBERED = "workspace-act-as"; // per tab, so that two tabs can be two people
 
 const events = {
   hello,
   message: ({ channel, message }) => {
-    if (upsert(channel, message)) count(channel, message);
+    if (!upsert(channel, message)) return;
+    count(channel, message);
+    answered(channel, message);
   },
   deleted: ({ channel, ts }) => remove(channel, ts),
   ephemeral: ({ channel, thread_ts: thread, message }) => upsert(channel, { ...message, thread_ts: thread || message.thread_ts, ephemeral: true }),
@@ -43,6 +47,7 @@ function hello({ workspace, me }) {
     forget();
     forgetPanes();
     forgetThreads();
+    forgetAsked();
     closeAllViews();
   }
   state.loaded.clear(); // what happened while the connection was lost
@@ -130,7 +135,9 @@ async function receive(channel, pending, me) {
 }
 
 function draw() {
-  document.getElementById("offline").hidden = state.connected || !state.ready;
+  const offline = document.getElementById("offline");
+  offline.hidden = state.connected || !(state.ready || state.refused);
+  offline.textContent = state.refused ? EARLIER : "Connection lost. Trying again…";
   if (!state.ready) return;
   see();
   const notice = document.getElementById("notice");
@@ -168,10 +175,9 @@ function start(user) {
       events[event.type]?.(event);
       changed();
     },
-    (connected) => {
-      // The remembered person may be of a workspace that is no more.
-      if (!connected && !state.ready && user) return start("");
+    (connected, refused = false) => {
       state.connected = connected;
+      state.refused = refused;
       changed();
     },
   );
@@ -195,7 +201,7 @@ window.addEventListener("click", (event) => {
   if (file) read(file, target.textContent);
   else location.hash = place;
 });
-// Where the sidebar lies over the page, a click beside it closes it, and so does Escape.
+// If the sidebar lies over the page, a click beside it closes it, and so does Escape.
 document.getElementById("app").addEventListener("click", (event) => state.sidebar && !event.target.closest("#sidebar, .sidebar-button") && closeSidebar());
 // A file dropped beside the panes would replace the page.
 for (const name of ["dragover", "drop"]) window.addEventListener(name, (event) => event.preventDefault());

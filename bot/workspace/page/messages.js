@@ -121,7 +121,7 @@ async function react(channel, message, name, add) {
   if (!answer.ok && answer.error !== "already_reacted") note(`The reaction was refused: ${answer.error}`, "error");
 }
 
-/** What appears beside a message under the pointer or with the focus in it. */
+/** The tools that appear beside a message under the pointer or with the focus in it. */
 function tools(message, channel, inThread) {
   const button = (label, testid, content, onclick, menu = null) =>
     el("button", { class: "tool", type: "button", "aria-label": label, title: label, "aria-haspopup": menu, data: { testid }, onclick }, content);

@@ -1,4 +1,4 @@
-// Who somebody is at a glance: a coloured square with initials, and the app's own mark.
+// Avatars and badges: a coloured square with initials, and the app's own mark.
 import { el } from "./dom.js";
 import { nameOf, personOf, state } from "./state.js";
 

@@ -1,8 +1,9 @@
-// What the page knows: the workspace, its messages, and which of them are on screen.
+// The page's state: the workspace, its messages, and which of them are on screen.
 // Everything that changes it calls `changed()`, which draws once for a burst of changes.
 
 export const state = {
   connected: false,
+  refused: false, // the workspace is there, but does not know this page
   ready: false,
   me: "",
   workspace: { team: { id: "", name: "" }, bot: { user_id: "", name: "" }, people: [], channels: [], commands: [], shortcuts: [], notice: "" },
@@ -44,7 +45,7 @@ export function channelOf(id) {
   return state.workspace.channels.find((channel) => channel.id === id);
 }
 
-/** What the channel is called: its name, or for a direct message the name of who is at its other end. */
+/** Returns the channel's name, or for a direct message the name of the app at its other end. */
 export function channelTitle(channel) {
   return channel.is_im ? state.workspace.bot.name : channel.name;
 }
@@ -119,7 +120,7 @@ export function forget() {
   state.fresh = { channel: "", after: "" };
 }
 
-/** Whether work goes on in a thread's session, so that it can be stopped. An "active" one is at rest. */
+/** True while work goes on in a thread's session, so that it can be stopped. An "active" one is at rest. */
 export function isBusy(session) {
   return session?.status === "processing";
 }

@@ -24,7 +24,7 @@ export function threadLine(channel, message) {
   );
 }
 
-/** How a session stands, in the reader's words; nothing where nothing goes on. */
+/** Returns a badge with the state of a session in the reader's words, or null when nothing goes on. */
 export function sessionBadge(session) {
   if (session?.status === "suspended") return badge("Waiting for you", "waiting");
   if (isBusy(session)) return badge("Working", "working");

@@ -10,6 +10,7 @@ import { sessionBadge } from "./thread_line.js";
 import { prompts } from "./welcome.js";
 
 const TURN_MS = 3000;
+let quiet = ""; // the thread that opens by itself
 const panes = new Map(); // channel/thread -> {list, composer, prompts, status}
 
 setInterval(() => state.thread && waitingLines().length > 1 && changed(), TURN_MS);
@@ -30,6 +31,13 @@ function paneOf(channel, ts) {
 
 export function threadComposer() {
   return state.thread ? paneOf(state.channel, state.thread).composer : null;
+}
+
+/** Opens a thread without taking the caret from where the person has it. */
+export function openQuietly(ts) {
+  quiet = ts;
+  state.thread = ts;
+  changed();
 }
 
 export function closeThread() {
@@ -54,8 +62,9 @@ export function drawThread() {
   const body = document.getElementById("thread-body");
   if (body.firstElementChild !== parts.list.node) {
     body.replaceChildren(parts.list.node, parts.prompts, parts.status, parts.composer.node);
-    parts.composer.focus();
+    if (quiet !== state.thread) parts.composer.focus();
   }
+  quiet = "";
   parts.list.show(threadOf(channel.id, state.thread));
   morphChildren(parts.prompts, [prompts(channel.id, state.thread)]);
   morphChildren(parts.status, statusLine(session));
@@ -70,7 +79,7 @@ function drawHead(channel, session) {
   ]);
 }
 
-/** What the app says it is doing, one text or several that take turns. */
+/** Returns what the app says it is doing, one text or several that take turns. */
 function waitingLines() {
   const key = threadKey(state.channel, state.thread);
   const status = state.statuses.get(key);

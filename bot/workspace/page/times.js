@@ -23,7 +23,7 @@ export function dayOf(ts) {
   return day.toLocaleDateString([], { weekday: "long", day: "numeric", month: "long" });
 }
 
-/** How long ago, for the line under a thread's root. */
+/** Returns how long ago that was, for the line under a thread's root. */
 export function ago(ts) {
   const minutes = Math.floor((Date.now() / 1000 - Number(ts)) / 60);
   if (minutes < 1) return "just now";

@@ -1,4 +1,4 @@
-// What somebody has not read yet: marks in the sidebar, and a line above the first new message.
+// Unread messages: marks in the sidebar, and a line above the first new message.
 import { changed, channelOf, messageOf, rootsOf, state } from "./state.js";
 
 const place = (channel) => `read ${state.workspace.team.id}/${state.me}/${channel}`;
@@ -6,7 +6,7 @@ const place = (channel) => `read ${state.workspace.team.id}/${state.me}/${channe
 /** Up to where the person has read a channel: a ts, or "" where they never were. */
 const readUntil = (channel) => localStorage.getItem(place(channel)) ?? "";
 
-/** What came while nobody looked, after a reload or as somebody else. */
+/** Marks the channels with messages that came while nobody looked, after a reload or as somebody else. */
 export function recall() {
   for (const channel of state.workspace.channels) {
     const after = readUntil(channel.id);

@@ -1,12 +1,10 @@
-// What an empty conversation says: how to begin.
+// The beginning of a conversation, and in an empty one how to start.
 import { note } from "./dialogs.js";
 import { el } from "./dom.js";
 import { icon } from "./icons.js";
 import { post } from "./live.js";
 import { avatar } from "./people.js";
 import { channelTitle, state, threadKey } from "./state.js";
-
-const SAMPLE = "sales.csv";
 
 /** The beginning of a channel: always its name, and while it is empty how to start. */
 export function welcome(channel, empty, composer) {
@@ -21,7 +19,7 @@ export function welcome(channel, empty, composer) {
 }
 
 function start(channel, composer) {
-  const { bot } = state.workspace;
+  const { bot, sample } = state.workspace;
   const ask = channel.is_im ? "Write what you need" : [el("strong", {}, `Mention @${bot.name}`), " and say what you need"];
   const mention = () => {
     if (!composer.area.value.includes(`@${bot.name}`)) composer.insert(`@${bot.name} `);
@@ -35,32 +33,33 @@ function start(channel, composer) {
       "ol",
       {},
       el("li", {}, ask, ". It answers in a thread, where you can watch it work."),
-      el("li", {}, el("strong", {}, "Attach a file"), " with the plus sign, by dropping it here or by pasting it. The sample is a small table of sales."),
+      el("li", {}, el("strong", {}, "Attach a file"), " with the plus sign, by dropping it here or by pasting it."),
       el("li", {}, "Answer its questions with the buttons or a reply. ", el("strong", {}, "Stop"), " ends the work."),
     ),
     el(
       "div",
       { class: "actions" },
       channel.is_im ? null : el("button", { type: "button", class: "button solid primary", data: { testid: "start-mention" }, onclick: mention }, `Mention @${bot.name}`),
-      el("button", { type: "button", class: "button", data: { testid: "start-sample" }, onclick: () => attachSample(composer) }, icon("table", 18), "Attach the sample table"),
+      sample ? el("button", { type: "button", class: "button", data: { testid: "start-sample" }, onclick: () => attachSample(composer, sample) }, icon("file", 18), `Attach ${sample}`) : null,
     ),
   );
 }
 
-async function attachSample(composer) {
-  const response = await fetch(`/page/${SAMPLE}`);
-  if (!response.ok) return note("The sample is missing from this installation.", "error");
-  return composer.add([new File([await response.blob()], SAMPLE, { type: "text/csv" })]);
+async function attachSample(composer, name) {
+  const response = await fetch("/local/sample");
+  if (!response.ok) return note(`${name} is missing from this installation.`, "error");
+  return composer.add([new File([await response.blob()], name)]);
 }
 
-/** What the app suggests to ask, as buttons; a click sends it. */
-export function prompts(channel, thread) {
+/** Returns the app's suggested prompts as buttons; a click sends one and calls `sent(answer)`. */
+export function prompts(channel, thread, sent = () => {}) {
   const found = state.prompts.get(thread ? threadKey(channel, thread) : channel) ?? [];
   if (!found.length) return null;
   const send = async (prompt) => {
     const place = thread ? { channel, thread_ts: thread } : { channel };
     const answer = await post("say", { ...place, text: prompt.message, files: [] });
-    if (!answer.ok) note(`The message was not sent: ${answer.error}`, "error");
+    if (!answer.ok) return note(`The message was not sent: ${answer.error}`, "error");
+    return sent(answer);
   };
   const buttons = found.map((prompt) => el("button", { type: "button", class: "prompt", title: prompt.message, data: { testid: "prompt" }, onclick: () => send(prompt) }, prompt.title));
   return el("div", { class: "prompts", role: "group", "aria-label": "Suggestions" }, buttons);

@@ -6,13 +6,13 @@ from typing import Any
 from aiohttp import web
 
 from bot.workspace.refusal import Refusal
-from bot.workspace.web_api.call import ArgumentKind, Method
+from bot.workspace.web_api.api_call import ArgumentKind, Method
 
 EVERYWHERE = frozenset({"token", "team_id"})
 TRUE = frozenset({"1", "true", "True"})
 FALSE = frozenset({"0", "false", "False", ""})
 NOT_JSON = {"blocks": "invalid_blocks_format", "metadata": "invalid_metadata_format"}
-"""What Slack calls an argument that is not even JSON, where it has a word of its own."""
+"""Slack's error codes for arguments that are not even JSON, if it has one of its own for the argument."""
 
 
 async def read_arguments(request: web.Request) -> dict[str, Any]:

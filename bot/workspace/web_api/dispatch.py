@@ -6,11 +6,11 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.workspace.faults import Fault
+from bot.workspace.fault_injection import Fault
 from bot.workspace.refusal import Refusal
+from bot.workspace.web_api.api_call import Answer, Call, Method
 from bot.workspace.web_api.arguments import check_arguments, read_arguments
-from bot.workspace.web_api.call import Answer, Call, Method
-from bot.workspace.web_api.table import METHODS
+from bot.workspace.web_api.method_table import METHODS
 from bot.workspace.world import ApiCall, World
 
 SERVER_ERROR = 500

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.workspace.refusal import Refusal
-from bot.workspace.state import SCOPE_WORD, Channel, Json, Message
-from bot.workspace.web_api.call import Answer, Call
+from bot.workspace.web_api.api_call import Answer, Call
+from bot.workspace.workspace_state import SCOPE_WORD, Channel, Json, Message
 
 KIND_OF_TYPE = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
 HISTORY_DEFAULT = 100

@@ -1,8 +1,8 @@
 """files.getUploadURLExternal, completeUploadExternal, info."""
 
 from bot.workspace.refusal import Refusal
-from bot.workspace.state import Channel, Json
-from bot.workspace.web_api.call import Answer, Call
+from bot.workspace.web_api.api_call import Answer, Call
+from bot.workspace.workspace_state import Channel, Json
 
 
 async def get_upload_url(call: Call) -> Answer:
@@ -14,7 +14,7 @@ async def get_upload_url(call: Call) -> Answer:
 
 
 async def complete_upload(call: Call) -> Answer:
-    """Make uploaded files into files, and share them."""
+    """Turn uploads into files, and share them."""
     wanted = call.args["files"]
     if (
         not isinstance(wanted, list)

@@ -5,19 +5,26 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from bot.workspace.agent_sessions import Sessions
 from bot.workspace.changes import Change
 from bot.workspace.delivery import Delivery
-from bot.workspace.sessions import Sessions
-from bot.workspace.state import KIND_OF_EVENT, Channel, Json, Message, State
-from bot.workspace.stream import Stream
+from bot.workspace.message_streams import Stream
 from bot.workspace.typed_text import as_rich_text
+from bot.workspace.workspace_state import KIND_OF_EVENT, Channel, Json, Message, State
 
 STREAM_SECONDS = 300.0
+STARTED = "assistant_thread_started"
+ASSISTANT_ROOT = "assistant_app_thread"
+NEW_ASSISTANT_THREAD = {
+    "subtype": ASSISTANT_ROOT,
+    "text": "New Assistant Thread",
+    "assistant_app_thread": {"title": "New Assistant Thread", "title_blocks": [], "artifacts": []},
+}
 HIDDEN_FROM_EVENTS = ("reply_count", "reply_users", "reply_users_count", "latest_reply", "subscribed", "is_locked")
 
 
 class Messages:
-    """Every way a message comes to be or changes."""
+    """Posts and changes messages, and tells the app of it."""
 
     def __init__(self, state: State, delivery: Delivery, sessions: Sessions) -> None:
         self._state, self._delivery, self._sessions = state, delivery, sessions
@@ -59,6 +66,24 @@ class Messages:
         if stream:
             self._state.clock.call_in(STREAM_SECONDS, lambda: self.end_stream(channel, message))
         return message
+
+    def assistant_thread(self, channel: Channel, user_id: str, viewed: str) -> Message:
+        """Return the root of the assistant thread that waits for the person's first message, starting one if need be.
+
+        `viewed` is the channel that the person looked at before.
+        """
+        newest = channel.messages[channel.roots[-1]] if channel.roots else None
+        if newest and newest.data.get("subtype") == ASSISTANT_ROOT:
+            written = (channel.messages[ts].data.get("user") for ts in channel.replies.get(newest.ts, ()))
+            if user_id not in written:
+                return newest
+        root = Message({**self.bot_fields(), "ts": self._state.clock.next_ts(), **NEW_ASSISTANT_THREAD})
+        self._file(channel, root, None)
+        context = {"channel_id": viewed, "team_id": self._state.identity.team_id, "enterprise_id": None}
+        thread = {"user_id": user_id, "context": context, "channel_id": channel.id, "thread_ts": root.ts}
+        event = {"type": STARTED, "assistant_thread": thread, "event_ts": self._state.clock.next_ts()}
+        self._delivery.emit(STARTED, event)
+        return root
 
     def ephemeral(self, channel: Channel, user_id: str, content: Json, thread_ts: str | None) -> Message:
         """Show one person a message that nobody else sees and nothing keeps.
@@ -151,7 +176,7 @@ class Messages:
         self._changed(channel, message, before)
 
     def react(self, channel: Channel, message: Message, user_id: str, name: str, *, add: bool) -> bool:
-        """Add or remove a reaction; False when there was nothing to do."""
+        """Add or remove a reaction; return False when nothing changed."""
         reactions: list[Json] = message.data.setdefault("reactions", [])
         found = next((each for each in reactions if each["name"] == name), None)
         if (found is not None and user_id in found["users"]) == add:
@@ -177,7 +202,7 @@ class Messages:
             message.offered[block.get("block_id", ""), element.get("action_id", "")] = element
 
     def bot_fields(self) -> Json:
-        """What marks a message as the app's."""
+        """Return the fields that mark a message as the app's."""
         who = self._state.identity
         profile = {"id": who.bot_id, "app_id": who.app_id, "name": self._state.bot.name, "team_id": who.team_id}
         marks = {"user": who.bot_user_id, "bot_id": who.bot_id, "app_id": who.app_id, "team": who.team_id}
@@ -239,7 +264,7 @@ def _typed_blocks(text: str) -> list[Json]:
 
 
 def interactive_elements(blocks: list[Json]) -> Iterator[tuple[Json, Json]]:
-    """Every element with an action_id, with the block it stands in."""
+    """Yield every element that has an action_id, with the block it stands in."""
     for block in blocks:
         for element in _elements_of(block):
             if isinstance(element, dict) and element.get("action_id"):

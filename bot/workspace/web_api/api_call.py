@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bot.workspace.limits import Limit
+from bot.workspace.rate_limits import Limit
 from bot.workspace.refusal import Refusal
-from bot.workspace.state import Channel, Message, State
+from bot.workspace.workspace_state import Channel, Message, State
 from bot.workspace.world import World
 
 Answer = dict[str, Any]

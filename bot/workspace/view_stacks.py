@@ -8,7 +8,7 @@ from typing import Any
 from bot.workspace.changes import Change
 from bot.workspace.identity import new_id
 from bot.workspace.refusal import Refusal
-from bot.workspace.state import Json, State
+from bot.workspace.workspace_state import Json, State
 
 TRIGGER_SECONDS = 3.0
 MOST_STACKED = 3
@@ -99,13 +99,13 @@ class Views:
         return self._show(user_id, view, "view_push")
 
     def find(self, user_id: str, view_id: str) -> Json | None:
-        """An open modal or the home view of that person."""
+        """Return an open modal or the home view of that person."""
         home = self.homes.get(user_id)
         views = [*self.stacks[user_id], *([home] if home else [])]
         return next((view for view in views if view["id"] == view_id), None)
 
     def close(self, user_id: str, view_id: str | None) -> list[Json]:
-        """Close a modal, or all of them; returns what was closed, topmost first."""
+        """Close a modal, or all of them; return the closed ones, topmost first."""
         stack = self.stacks[user_id]
         gone = [view for view in reversed(stack) if view_id is None or view["id"] == view_id]
         for view in gone:

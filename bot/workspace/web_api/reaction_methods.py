@@ -3,7 +3,7 @@
 import re
 
 from bot.workspace.refusal import Refusal
-from bot.workspace.web_api.call import Answer, Call
+from bot.workspace.web_api.api_call import Answer, Call
 
 NAME = re.compile(r"[a-z0-9_+'-]{1,100}(::skin-tone-[2-6])?")
 

@@ -33,7 +33,7 @@ class Clock:
         self._changed = asyncio.Event()
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Return the seconds since the epoch."""
         return time.time() + self._offset
 
     def advance(self, seconds: float) -> None:
@@ -53,7 +53,7 @@ class Clock:
         self._last_micro = max(self._last_micro, int(seconds) * 1_000_000 + int(micro or 0))
 
     def call_in(self, seconds: float, call: Callable[[], None]) -> Timer:
-        """Make `call` that many seconds from now, in workspace time."""
+        """Call `call` after `seconds` of workspace time."""
         timer = Timer(self.now() + seconds, next(self._numbers), call)
         heapq.heappush(self._timers, timer)
         if self._timers[0] is timer:

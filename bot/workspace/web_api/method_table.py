@@ -1,8 +1,18 @@
 """Every method of the Web API that the workspace has: arguments, scopes, limits."""
 
-from bot.workspace.limits import POST, SPECIAL, STATUS, TIER_2, TIER_3, TIER_4
-from bot.workspace.web_api import agents, canvases, chat, conversations, files, people, reactions, streams, views
-from bot.workspace.web_api.call import ArgumentKind, Method
+from bot.workspace.rate_limits import POST, SPECIAL, STATUS, TIER_2, TIER_3, TIER_4
+from bot.workspace.web_api import (
+    agent_methods,
+    canvas_methods,
+    chat_methods,
+    conversation_methods,
+    file_methods,
+    reaction_methods,
+    stream_methods,
+    user_methods,
+    view_methods,
+)
+from bot.workspace.web_api.api_call import ArgumentKind, Method
 
 PERSONA: dict[str, ArgumentKind] = {"username": "text", "icon_emoji": "text", "icon_url": "text"}
 MESSAGE: dict[str, ArgumentKind] = {
@@ -31,7 +41,7 @@ ASSISTANT = ("assistant:write", "chat:write")
 
 CHAT: dict[str, Method] = {
     "chat.postMessage": Method(
-        chat.post_message,
+        chat_methods.post_message,
         {
             **MESSAGE,
             **PERSONA,
@@ -47,20 +57,29 @@ CHAT: dict[str, Method] = {
         ("channel",),
     ),
     "chat.update": Method(
-        chat.update,
+        chat_methods.update,
         {**MESSAGE, "ts": "text", "file_ids": "text", "reply_broadcast": "bool", "metadata": "json"},
         TIER_3,
         ("channel", "ts"),
     ),
-    "chat.delete": Method(chat.delete, {"channel": "text", "ts": "text", "as_user": "bool"}, TIER_3, ("channel", "ts")),
+    "chat.delete": Method(
+        chat_methods.delete, {"channel": "text", "ts": "text", "as_user": "bool"}, TIER_3, ("channel", "ts")
+    ),
     "chat.postEphemeral": Method(
-        chat.post_ephemeral, {**MESSAGE, **PERSONA, "user": "text", "thread_ts": "text"}, TIER_4, ("channel", "user")
+        chat_methods.post_ephemeral,
+        {**MESSAGE, **PERSONA, "user": "text", "thread_ts": "text"},
+        TIER_4,
+        ("channel", "user"),
     ),
     "chat.getPermalink": Method(
-        chat.get_permalink, {"channel": "text", "message_ts": "text"}, SPECIAL, ("channel", "message_ts"), get=True
+        chat_methods.get_permalink,
+        {"channel": "text", "message_ts": "text"},
+        SPECIAL,
+        ("channel", "message_ts"),
+        get=True,
     ),
     "chat.startStream": Method(
-        streams.start_stream,
+        stream_methods.start_stream,
         {
             **CHUNKED,
             **PERSONA,
@@ -72,9 +91,9 @@ CHAT: dict[str, Method] = {
         TIER_2,
         ("channel",),
     ),
-    "chat.appendStream": Method(streams.append_stream, {**CHUNKED, "ts": "text"}, TIER_4, ("channel", "ts")),
+    "chat.appendStream": Method(stream_methods.append_stream, {**CHUNKED, "ts": "text"}, TIER_4, ("channel", "ts")),
     "chat.stopStream": Method(
-        streams.stop_stream,
+        stream_methods.stop_stream,
         {**CHUNKED, "ts": "text", "blocks": "json", "metadata": "json", "session_status": "text"},
         TIER_2,
         ("channel", "ts"),
@@ -82,33 +101,35 @@ CHAT: dict[str, Method] = {
 }
 
 READING: dict[str, Method] = {
-    "api.test": Method(people.api_test, {"error": "text", "foo": "text"}, TIER_4, get=True, authority="none"),
-    "auth.test": Method(people.auth_test, {}, SPECIAL, get=True),
-    "apps.connections.open": Method(people.open_connection, {}, TIER_3, authority="app"),
+    "api.test": Method(user_methods.api_test, {"error": "text", "foo": "text"}, TIER_4, get=True, authority="none"),
+    "auth.test": Method(user_methods.auth_test, {}, SPECIAL, get=True),
+    "apps.connections.open": Method(user_methods.open_connection, {}, TIER_3, authority="app"),
     "conversations.info": Method(
-        conversations.info,
+        conversation_methods.info,
         {"channel": "text", "include_locale": "bool", "include_num_members": "bool"},
         TIER_3,
         ("channel",),
         get=True,
     ),
-    "conversations.history": Method(conversations.history, WINDOW, TIER_3, ("channel",), get=True),
+    "conversations.history": Method(conversation_methods.history, WINDOW, TIER_3, ("channel",), get=True),
     "conversations.replies": Method(
-        conversations.replies, {**WINDOW, "ts": "text"}, TIER_3, ("channel", "ts"), get=True
+        conversation_methods.replies, {**WINDOW, "ts": "text"}, TIER_3, ("channel", "ts"), get=True
     ),
     "conversations.list": Method(
-        conversations.list_channels, {**PAGED, "exclude_archived": "bool", "types": "text"}, TIER_2, get=True
+        conversation_methods.list_channels, {**PAGED, "exclude_archived": "bool", "types": "text"}, TIER_2, get=True
     ),
     "conversations.members": Method(
-        conversations.members, {**PAGED, "channel": "text"}, TIER_4, ("channel",), get=True
+        conversation_methods.members, {**PAGED, "channel": "text"}, TIER_4, ("channel",), get=True
     ),
     "users.info": Method(
-        people.user_info, {"user": "text", "include_locale": "bool"}, TIER_4, ("user",), ("users:read",), get=True
+        user_methods.user_info, {"user": "text", "include_locale": "bool"}, TIER_4, ("user",), ("users:read",), get=True
     ),
-    "users.list": Method(people.list_users, {**PAGED, "include_locale": "bool"}, TIER_2, (), ("users:read",), get=True),
-    "bots.info": Method(people.bot_info, {"bot": "text"}, TIER_3, (), ("users:read",), get=True),
+    "users.list": Method(
+        user_methods.list_users, {**PAGED, "include_locale": "bool"}, TIER_2, (), ("users:read",), get=True
+    ),
+    "bots.info": Method(user_methods.bot_info, {"bot": "text"}, TIER_3, (), ("users:read",), get=True),
     "team.info": Method(
-        people.team_info,
+        user_methods.team_info,
         {"team": "text", "domain": "text", "include_slackbot_availability": "bool"},
         TIER_3,
         (),
@@ -116,7 +137,7 @@ READING: dict[str, Method] = {
         get=True,
     ),
     "files.info": Method(
-        files.file_info,
+        file_methods.file_info,
         {**PAGED, "file": "text", "count": "int", "page": "int"},
         TIER_4,
         ("file",),
@@ -127,63 +148,65 @@ READING: dict[str, Method] = {
 
 WRITING: dict[str, Method] = {
     "conversations.open": Method(
-        conversations.open_dm, {"channel": "text", "users": "text", "return_im": "bool"}, TIER_3
+        conversation_methods.open_dm, {"channel": "text", "users": "text", "return_im": "bool"}, TIER_3
     ),
-    "conversations.join": Method(conversations.join, {"channel": "text"}, TIER_3, ("channel",)),
+    "conversations.join": Method(conversation_methods.join, {"channel": "text"}, TIER_3, ("channel",)),
     "reactions.add": Method(
-        reactions.add,
+        reaction_methods.add,
         {"channel": "text", "name": "text", "timestamp": "text"},
         TIER_3,
         ("channel", "name", "timestamp"),
         ("reactions:write",),
     ),
     "reactions.remove": Method(
-        reactions.remove,
+        reaction_methods.remove,
         {"channel": "text", "name": "text", "timestamp": "text", "file": "text", "file_comment": "text"},
         TIER_2,
         ("name",),
         ("reactions:write",),
     ),
     "files.getUploadURLExternal": Method(
-        files.get_upload_url,
+        file_methods.get_upload_url,
         {"filename": "text", "length": "int", "alt_txt": "text", "snippet_type": "text"},
         TIER_4,
         ("filename", "length"),
         ("files:write",),
     ),
     "files.completeUploadExternal": Method(
-        files.complete_upload,
+        file_methods.complete_upload,
         {"files": "json", "channel_id": "text", "channels": "text", "initial_comment": "text", "thread_ts": "text"},
         TIER_4,
         ("files",),
         ("files:write",),
     ),
     "views.open": Method(
-        views.open_view, {**VIEW, "trigger_id": "text", "interactivity_pointer": "text"}, TIER_4, ("view",)
+        view_methods.open_view, {**VIEW, "trigger_id": "text", "interactivity_pointer": "text"}, TIER_4, ("view",)
     ),
     "views.push": Method(
-        views.push, {**VIEW, "trigger_id": "text", "interactivity_pointer": "text"}, TIER_4, ("view",)
+        view_methods.push, {**VIEW, "trigger_id": "text", "interactivity_pointer": "text"}, TIER_4, ("view",)
     ),
     "views.update": Method(
-        views.update, {**VIEW, "view_id": "text", "external_id": "text", "hash": "text"}, TIER_4, ("view",)
+        view_methods.update, {**VIEW, "view_id": "text", "external_id": "text", "hash": "text"}, TIER_4, ("view",)
     ),
-    "views.publish": Method(views.publish, {**VIEW, "user_id": "text", "hash": "text"}, TIER_4, ("view", "user_id")),
+    "views.publish": Method(
+        view_methods.publish, {**VIEW, "user_id": "text", "hash": "text"}, TIER_4, ("view", "user_id")
+    ),
     "canvases.create": Method(
-        canvases.create,
+        canvas_methods.create,
         {"title": "text", "document_content": "json", "channel_id": "text"},
         TIER_2,
         (),
         ("canvases:write",),
     ),
     "canvases.access.set": Method(
-        canvases.set_access,
+        canvas_methods.set_access,
         {"canvas_id": "text", "access_level": "text", "channel_ids": "ids", "user_ids": "ids"},
         TIER_3,
         ("canvas_id", "access_level"),
         ("canvases:write",),
     ),
     "canvases.edit": Method(
-        canvases.edit,
+        canvas_methods.edit,
         {"canvas_id": "text", "changes": "json"},
         TIER_3,
         ("canvas_id", "changes"),
@@ -193,31 +216,31 @@ WRITING: dict[str, Method] = {
 
 AGENT: dict[str, Method] = {
     "assistant.threads.setStatus": Method(
-        agents.set_status,
+        agent_methods.set_status,
         {**THREAD, **PERSONA, "status": "text", "loading_messages": "json"},
         STATUS,
         ("channel_id", "thread_ts", "status"),
         ASSISTANT,
     ),
     "assistant.threads.setTitle": Method(
-        agents.set_title, {**THREAD, "title": "text"}, TIER_3, ("channel_id", "thread_ts", "title"), ASSISTANT
+        agent_methods.set_title, {**THREAD, "title": "text"}, TIER_3, ("channel_id", "thread_ts", "title"), ASSISTANT
     ),
     "assistant.threads.setSuggestedPrompts": Method(
-        agents.set_prompts,
+        agent_methods.set_prompts,
         {**THREAD, "title": "text", "prompts": "json"},
         TIER_3,
         ("channel_id", "prompts"),
         ASSISTANT,
     ),
     "agents.sessions.setStatus": Method(
-        agents.set_session_status,
+        agent_methods.set_session_status,
         {**THREAD, **PERSONA, "status": "text", "title": "text", "initiator_user_id": "text"},
         TIER_3,
         ("channel_id", "status"),
         ("chat:write",),
     ),
     "agents.sessions.rename": Method(
-        agents.rename_session, {**THREAD, "title": "text"}, TIER_3, ("channel_id", "title"), ("chat:write",)
+        agent_methods.rename_session, {**THREAD, "title": "text"}, TIER_3, ("channel_id", "title"), ("chat:write",)
     ),
 }
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from bot.workspace.refusal import Refusal
-from bot.workspace.state import Json
-from bot.workspace.web_api.call import Answer, Call
+from bot.workspace.web_api.api_call import Answer, Call
+from bot.workspace.workspace_state import Json
 
 LEVELS = ("read", "write", "owner")
 OPERATIONS = ("insert_at_start", "insert_at_end", "replace", "rename")
@@ -68,7 +68,7 @@ def _let_users(call: Call, canvas: Json, users: list[str], level: str) -> None:
 
 
 def _was_sent(call: Call, canvas: Json, user_id: str) -> bool:
-    """Whether the canvas's link stands in the direct message with that person, as Slack demands."""
+    """Return True if the canvas's link stands in the direct message with that person, as Slack demands."""
     direct = call.state.find_channel(user_id)
     messages = direct.messages.values() if direct else ()
     return any(canvas["permalink"] in str(message.data.get("text")) for message in messages)

@@ -1,11 +1,11 @@
-"""What a thread says about the agent: its session, its passing status, and suggested prompts."""
+"""A thread's agent session, its passing status, and suggested prompts."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bot.workspace.changes import Change
-from bot.workspace.clock import Timer
-from bot.workspace.state import State
+from bot.workspace.virtual_clock import Timer
+from bot.workspace.workspace_state import State
 
 STATUS_SECONDS = 120.0
 SESSION_STATES = ("processing", "active", "suspended", "closed")
@@ -46,11 +46,11 @@ class Sessions:
             self._sessions[channel, thread] = Session(**body)
 
     def session(self, channel: str, thread_ts: str) -> Session:
-        """The thread's session; an empty one when none was started."""
+        """Return the thread's session; an empty one when none was started."""
         return self._sessions.get((channel, thread_ts), Session())
 
     def status(self, channel: str, thread_ts: str) -> Status:
-        """The thread's passing status; an empty one when none shows."""
+        """Return the thread's passing status; an empty one when none shows."""
         return self._statuses.get((channel, thread_ts), Status(""))
 
     def set_session(self, channel: str, thread_ts: str, status: str, title: str = "", initiator: str = "") -> Session:
@@ -65,11 +65,11 @@ class Sessions:
         return session
 
     def all(self) -> list[dict[str, Any]]:
-        """Every session as the page is told of it."""
+        """Return every session in the form that the page gets."""
         return [_told(key, session) for key, session in self._sessions.items()]
 
     def rename(self, channel: str, thread_ts: str, title: str) -> Session | None:
-        """Change a session's title; None when there is no session."""
+        """Change a session's title and return the session; None when there is none."""
         session = self._sessions.get((channel, thread_ts))
         if session:
             session.title = title

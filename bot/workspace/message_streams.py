@@ -8,7 +8,7 @@ TASK_STATES = ("pending", "in_progress", "complete", "error")
 
 @dataclass
 class Stream:
-    """What was streamed into a message so far. `mode` is fixed when the stream starts."""
+    """The parts streamed into a message so far. `mode` is fixed when the stream starts."""
 
     mode: str
     started: float
@@ -53,11 +53,11 @@ class Stream:
 
     @property
     def text(self) -> str:
-        """All Markdown so far."""
+        """The Markdown streamed so far."""
         return "\n".join(each["text"] for each in self.segments if each["type"] == "markdown_text")
 
     def blocks(self) -> list[dict[str, Any]]:
-        """The message as blocks, the way Slack keeps it."""
+        """Return the message as blocks, the way Slack keeps it."""
         blocks: list[dict[str, Any]] = []
         for segment in self.segments:
             if segment["type"] == "markdown_text":
@@ -72,7 +72,7 @@ class Stream:
         return blocks + self.final_blocks
 
     def shown(self) -> dict[str, Any]:
-        """What the page and the tests are told of the stream."""
+        """Return the fields that the page and the tests get."""
         return {
             "streaming": self.live,
             "markdown_text": self.text,
@@ -83,7 +83,7 @@ class Stream:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """For the record."""
+        """Return the fields for the record."""
         return dict(vars(self))
 
 
@@ -103,6 +103,6 @@ def _card(task_id: str, task: dict[str, Any]) -> dict[str, Any]:
 
 
 def rich_text(text: str) -> dict[str, Any]:
-    """Plain text as a rich_text block."""
+    """Return plain text as a rich_text block."""
     section = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
     return {"type": "rich_text", "elements": [section]}

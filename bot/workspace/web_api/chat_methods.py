@@ -5,8 +5,8 @@ from typing import Any
 
 from bot.workspace.blocks import check_message_blocks
 from bot.workspace.refusal import Refusal
-from bot.workspace.state import Json, Message
-from bot.workspace.web_api.call import Answer, Call
+from bot.workspace.web_api.api_call import Answer, Call
+from bot.workspace.workspace_state import Json, Message
 
 MOST_TEXT = 40_000
 MOST_UPDATED_TEXT = 4_000

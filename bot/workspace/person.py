@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from bot.workspace.changes import Change
+from bot.workspace.channel_messages import interactive_elements
 from bot.workspace.identity import User
 from bot.workspace.interactivity import Place
-from bot.workspace.messages import interactive_elements
 from bot.workspace.refusal import ActionFailed
-from bot.workspace.state import Channel, Json, Message
 from bot.workspace.typed_text import typed
+from bot.workspace.workspace_state import Channel, Json, Message
 from bot.workspace.world import World
 
 Attached = Path | tuple[str, bytes]
@@ -27,6 +27,8 @@ class Person:
     def __init__(self, world: World, user: User) -> None:
         self._world, self._state = world, world.state
         self.user = user
+        self.viewed = self._state.channel_ids["general"]
+        """The channel that the person looked at last, direct messages left out."""
 
     @property
     def id(self) -> str:
@@ -39,7 +41,7 @@ class Person:
         return self.channel(self.id).id
 
     def channel(self, reference: str) -> Channel:
-        """A channel this person is in.
+        """Return a channel that this person is in.
 
         Raises:
             ActionFailed: There is none of that id or name.
@@ -50,6 +52,11 @@ class Person:
         if place is None or self.id not in place.members:
             raise ActionFailed(f"{self.user.name} is in no channel {reference!r}.")
         return place
+
+    def look_at(self, place: Channel) -> None:
+        """Remember the channel as the one this person looked at last; a direct message with the app is none."""
+        if place.kind != "im":
+            self.viewed = place.id
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -71,17 +78,22 @@ class Person:
         return self.post(channel, text, thread_ts, attached)
 
     def post(self, channel: str, text: str, thread_ts: str | None, files: list[Json]) -> str:
-        """Post a message with files that are here already; returns its ts.
+        """Post a message with files that are uploaded already, and return its ts.
+
+        At the top of the direct message with an `assistant_view` app it goes into an assistant thread, as on Slack.
 
         Raises:
             ActionFailed: As in `say`.
         """
         place = self._writable(channel)
+        self.look_at(place)
         if not text.strip() and not files:
             raise ActionFailed("There is nothing to send.")
         if thread_ts:
             root = self._message(place, thread_ts)
             thread_ts = str(root.data.get("thread_ts", root.ts))
+        elif place.kind == "im" and self._state.app.is_assistant:
+            thread_ts = self._world.messages.assistant_thread(place, self.id, self.viewed).ts
         for file in files:
             self._world.files.share(file, place.id)
         message = self._world.messages.by_person(place, self.id, typed(self._state, text), thread_ts, files)
@@ -135,7 +147,7 @@ class Person:
             value: Of several buttons with that action_id the one to press; the
                 option of a menu; what goes into an input.
             block_id: The block it stands in, where several have that action_id.
-            inputs: What stands in the message's inputs, in the shape of `state.values`.
+            inputs: The values in the message's inputs, in the shape of `state.values`.
 
         Raises:
             ActionFailed: There is no such element, or the app did not acknowledge.
@@ -246,13 +258,18 @@ class Person:
         self._world.delivery.emit("agent_session_stopped", event)
 
     async def open_home(self, tab: str = "home") -> Json | None:
-        """Open the app's home tab (or its `messages` tab); returns the home view the app published before."""
+        """Open the app's home tab (or its `messages` tab); return the home view that the app published before.
+
+        The `messages` tab of an `assistant_view` app opens on a new assistant thread.
+        """
         view = self._world.views.homes.get(self.id)
         event: Json = {"type": "app_home_opened", "user": self.id, "channel": self.dm, "tab": tab}
         event["event_ts"] = self._state.clock.next_ts()
         if tab == "home" and view:
             event["view"] = view
         self._world.delivery.emit("app_home_opened", event)
+        if tab == "messages" and self._state.app.is_assistant:
+            self._world.messages.assistant_thread(self.channel(self.id), self.id, self.viewed)
         return view
 
     # -- members ---------------------------------------------------------------------------------
@@ -278,21 +295,21 @@ class Person:
     # -- seeing ----------------------------------------------------------------------------------
 
     def ephemerals(self, channel: str) -> list[Json]:
-        """The messages in a channel that only this person sees, oldest first."""
+        """Return the messages in a channel that only this person sees, oldest first."""
         place = self.channel(channel)
         mine = self._world.messages.ephemerals[self.id].values()
         return [message.shown() for message in mine if message.data["channel"] == place.id]
 
     def views(self) -> list[Json]:
-        """The open modals, topmost last."""
+        """Return the open modals, topmost last."""
         return list(self._world.views.stacks[self.id])
 
     def home(self) -> Json | None:
-        """The home view the app published for this person."""
+        """Return the home view that the app published for this person."""
         return self._world.views.homes.get(self.id)
 
     def errors(self) -> list[str]:
-        """What Slack complained of to this person: presses and commands that failed."""
+        """Return the errors that Slack showed this person: presses and commands that failed."""
         return list(self._world.interactivity.errors.get(self.id, ()))
 
     # -- inside ----------------------------------------------------------------------------------

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from bot.workspace.agent_sessions import SESSION_STATES
 from bot.workspace.refusal import Refusal
-from bot.workspace.sessions import SESSION_STATES
-from bot.workspace.state import Channel
-from bot.workspace.web_api.call import Answer, Call
+from bot.workspace.web_api.api_call import Answer, Call
+from bot.workspace.workspace_state import Channel
 
 MOST_LOADING_MESSAGES = 10
 MOST_PROMPTS = 4

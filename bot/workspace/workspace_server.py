@@ -11,10 +11,11 @@ Alone, beside an app in any language::
     python -m bot.workspace --manifest manifest.yml
 
 It prints an address for the browser, and the tokens and the API address to
-start your app with. For Bolt for Python::
+start your app with: Slack's newest samples read SLACK_API_URL by themselves.
+For Bolt for Python, the asynchronous one likewise::
 
-    app = AsyncApp(client=AsyncWebClient(token=BOT_TOKEN, base_url=API_URL))
-    await AsyncSocketModeHandler(app, APP_TOKEN).start_async()
+    app = App(client=WebClient(token=SLACK_BOT_TOKEN, base_url=SLACK_API_URL))
+    SocketModeHandler(app, SLACK_APP_TOKEN).start()
 
 In a test::
 
@@ -32,40 +33,40 @@ in that folder and is there again at the next start; without, it is forgotten.
 
 What differs from Slack: arguments that a method does not know are refused, not
 ignored; an event that finds no Socket Mode connection waits for one; any name
-will do for a reaction; private channels, user tokens, OAuth and link unfurling
-are left out, and so is every method that `web_api/table.py` does not list.
+will do for a reaction; private channels, user tokens, OAuth, custom functions and
+link unfurling are left out, and so is every method that `web_api/method_table.py` does not list.
 """
 
 import asyncio
 import contextlib
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from aiohttp import web
 
+from bot.workspace.agent_sessions import Sessions
 from bot.workspace.changes import Change, Changes
-from bot.workspace.clock import Clock
+from bot.workspace.channel_messages import Messages
 from bot.workspace.delivery import Delivery
-from bot.workspace.faults import Faults
-from bot.workspace.files import MOST_BYTES, Files
+from bot.workspace.fault_injection import Faults
+from bot.workspace.file_store import MOST_BYTES, Files
 from bot.workspace.http_mode import HttpMode
 from bot.workspace.interactivity import Interactivity
-from bot.workspace.limits import Limits
 from bot.workspace.live import Live
 from bot.workspace.local import Local
 from bot.workspace.manifest import read_manifest
-from bot.workspace.messages import Messages
-from bot.workspace.people import Person
+from bot.workspace.manifest_notes import notes_on
+from bot.workspace.person import Person
+from bot.workspace.rate_limits import Limits
 from bot.workspace.record import Record
 from bot.workspace.responses import Responses
 from bot.workspace.routes import add_routes
 from bot.workspace.safety import Guard
-from bot.workspace.sessions import Sessions
 from bot.workspace.socket_mode import SocketMode
-from bot.workspace.state import Channel, Json, State
-from bot.workspace.views import Views
+from bot.workspace.view_stacks import Views
+from bot.workspace.virtual_clock import Clock
+from bot.workspace.workspace_state import Channel, Json, State
 from bot.workspace.world import ApiCall, World
 
 T = TypeVar("T")
@@ -75,8 +76,8 @@ HOST = "127.0.0.1"
 class Workspace:
     """A running workspace. Make one with `await Workspace.start(...)`."""
 
-    def __init__(self, world: World, transport: SocketMode | HttpMode, token: str) -> None:
-        self._world, self._transport, self._token = world, transport, token
+    def __init__(self, world: World, transport: SocketMode | HttpMode) -> None:
+        self._world, self._transport = world, transport
         self._people = {user.name: Person(world, user) for user in world.state.people}
         self._live = Live(world)
         self._runner: web.AppRunner | None = None
@@ -93,6 +94,7 @@ class Workspace:
         request_url: str | None = None,
         retry_scale: float = 1.0,
         ack_seconds: float = 3.0,
+        sample: Path | None = None,
     ) -> "Workspace":
         """Start a workspace on 127.0.0.1.
 
@@ -100,11 +102,12 @@ class Workspace:
             manifest: The app's manifest, YAML or JSON.
             data: Folder that keeps everything; None keeps it in memory.
             port: 0 takes a free one, with `data` that of the last run if it can.
-            rate_limits: Whether Slack's rate limits hold.
+            rate_limits: True if Slack's rate limits hold.
             request_url: Where to post events (HTTP mode); None is Socket Mode. What the manifest
                 sends to another path than events goes to that path of the same host.
             retry_scale: Shortens the waits between attempts to deliver an event (60 s, 300 s).
             ack_seconds: How long the app has to acknowledge.
+            sample: A file that the page offers to attach in an empty channel.
 
         Raises:
             ValueError: The manifest cannot be used.
@@ -120,9 +123,15 @@ class Workspace:
                 request_url, who.signing_secret, who.verification_token, ack_seconds, state.app.request_paths
             )
         world = _wire(state, transport, rate_limits=rate_limits, retry_scale=retry_scale)
-        workspace = cls(world, transport, secrets.token_urlsafe(24))
+        world.sample = sample
+        workspace = cls(world, transport)
         await workspace._listen(port)
         return workspace
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on what the app's manifest asks for and this workspace does not do."""
+        return notes_on(self._world.state.app)
 
     # -- addresses and tokens --------------------------------------------------------------------
 
@@ -133,8 +142,8 @@ class Workspace:
 
     @property
     def page_url(self) -> str:
-        """The page's address with its token."""
-        return f"{self._world.base_url}/?token={self._token}"
+        """The page's address with its token, which stays the same as long as `data` is kept."""
+        return f"{self._world.base_url}/?token={self._world.state.identity.page_token}"
 
     @property
     def bot_token(self) -> str:
@@ -148,7 +157,7 @@ class Workspace:
 
     @property
     def signing_secret(self) -> str:
-        """What HTTP mode signs its requests with."""
+        """The secret that HTTP mode signs its requests with."""
         return self._world.state.identity.signing_secret
 
     @property
@@ -165,7 +174,7 @@ class Workspace:
 
     @property
     def faults(self) -> Faults:
-        """Faults to switch on."""
+        """The faults that can be switched on."""
         return self._world.faults
 
     @property
@@ -175,7 +184,7 @@ class Workspace:
 
     @property
     def connections(self) -> int:
-        """How many Socket Mode connections are open; 0 in HTTP mode."""
+        """The number of open Socket Mode connections; 0 in HTTP mode."""
         return self._world.sockets.connections if self._world.sockets else 0
 
     def notice(self, text: str) -> None:
@@ -195,7 +204,7 @@ class Workspace:
             await self._world.sockets.refresh()
 
     def person(self, name: str) -> Person:
-        """One of the three people: ana, ben or cleo.
+        """Return one of the three people: ana, ben or cleo.
 
         Raises:
             KeyError: There is nobody of that name.
@@ -205,7 +214,7 @@ class Workspace:
     # -- seeing ----------------------------------------------------------------------------------
 
     def channel_id(self, channel: str) -> str:
-        """The id of a channel named by id or name.
+        """Return the id of a channel given by id or name.
 
         Raises:
             KeyError: There is no such channel.
@@ -213,16 +222,16 @@ class Workspace:
         return self._channel(channel).id
 
     def messages(self, channel: str) -> list[Json]:
-        """Every message of a channel, replies included, oldest first, as Slack shows them."""
+        """Return every message of a channel, replies included, oldest first, as Slack shows them."""
         found = self._channel(channel).messages
         return [found[ts].shown() for ts in sorted(found)]
 
     def thread(self, channel: str, thread_ts: str) -> list[Json]:
-        """A thread: its root, then the replies, oldest first. Empty when there is no such root."""
+        """Return a thread: its root, then the replies, oldest first. Empty when there is no such root."""
         return [message.shown() for message in self._channel(channel).thread(thread_ts)]
 
     def session(self, channel: str, thread_ts: str) -> Json:
-        """A thread's agent session and passing status.
+        """Return a thread's agent session and passing status.
 
         Returns:
             `status` and `title` of the session, and `line`, the passing status.
@@ -233,11 +242,11 @@ class Workspace:
         return {"status": session.status, "title": session.title, "line": line}
 
     def prompts(self, channel: str, thread_ts: str = "") -> list[dict[str, str]]:
-        """The suggested prompts of a thread, or of a whole direct message."""
+        """Return the suggested prompts of a thread, or of a whole direct message."""
         return self._world.sessions.prompts.get((self._channel(channel).id, thread_ts), [])
 
     async def file(self, file_id: str) -> bytes:
-        """The bytes of a file.
+        """Return the bytes of a file.
 
         Raises:
             KeyError: There is no such file.
@@ -245,11 +254,11 @@ class Workspace:
         return await self._world.files.content(file_id)
 
     def calls(self, method: str | None = None) -> list[ApiCall]:
-        """The Web API calls that were seen, oldest first; the last 20,000 are kept."""
+        """Return the Web API calls that were seen, oldest first; the last 20,000 are kept."""
         return [call for call in self._world.calls if method in (None, call.method)]
 
     def call_count(self, method: str) -> int:
-        """How often a method was called, all calls counted."""
+        """Return how often a method was called, all calls counted."""
         return self._world.call_counts[method]
 
     async def until(self, predicate: Callable[[], T], timeout: float = 10) -> T:  # noqa: ASYNC109  # part of the public call
@@ -265,7 +274,7 @@ class Workspace:
     # -- life ------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """Stop, and write what is not written yet."""
+        """Stop, and write the records that are not written yet."""
         await self._world.delivery.close()
         await self._live.close()
         await self._transport.close()
@@ -279,7 +288,7 @@ class Workspace:
         self._world.state.record.close()
 
     async def _listen(self, port: int) -> None:
-        guard = Guard(self._token)
+        guard = Guard(self._world.state.identity.page_token)
         app = web.Application(middlewares=[guard.middleware()], client_max_size=MOST_BYTES)
         people = {person.id: person for person in self._people.values()}
         add_routes(app, self._world, guard, self._live, Local(self._world, people))
@@ -302,7 +311,7 @@ class Workspace:
         self._world.delivery.resume()
 
     async def _bind(self, runner: web.AppRunner, port: int) -> None:
-        """Listen; where any port will do, on that of the last run, so that addresses given out then still work."""
+        """Listen. If any port will do, take that of the last run, so that addresses given out then still work."""
         last = dict(self._world.state.record.all("identity")).get("port")
         if port == 0 and last:
             with contextlib.suppress(OSError):  # taken by now: any other will do

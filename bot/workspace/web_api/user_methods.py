@@ -2,12 +2,12 @@
 
 from bot.workspace.identity import User
 from bot.workspace.refusal import Refusal
-from bot.workspace.state import Json
-from bot.workspace.web_api.call import Answer, Call
+from bot.workspace.web_api.api_call import Answer, Call
+from bot.workspace.workspace_state import Json
 
 
 async def api_test(call: Call) -> Answer:
-    """Answer what came in."""
+    """Answer with the arguments that came in."""
     if call.args.get("error"):
         raise Refusal(str(call.args["error"]), args=call.args)
     return {"args": call.args}

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.workspace.identity import new_id
-from bot.workspace.state import Json, State
+from bot.workspace.workspace_state import Json, State
 
 MOST_BYTES = 1024 * 1024 * 1024
 
@@ -23,7 +23,7 @@ class Upload:
 
 
 class Files:
-    """What is known of files; their bytes are in the record."""
+    """The workspace's files. Their names and types are here, their bytes in the record."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -32,14 +32,14 @@ class Files:
         self.base_url = ""
 
     def promise(self, name: str, length: int) -> tuple[str, str]:
-        """Start an upload: returns the URL to post to, and the file's id."""
+        """Start an upload; return the URL to post to, and the file's id."""
         key = secrets.token_urlsafe(24)
         upload = Upload(new_id("F"), name, length)
         self._uploads[key] = self._by_file[upload.file_id] = upload
         return f"{self.base_url}/upload/v1/{key}", upload.file_id
 
     async def receive(self, key: str, content: bytes) -> str | None:
-        """Take the bytes of an upload; returns what is wrong, if anything."""
+        """Take the bytes of an upload; return what is wrong with them, or None."""
         upload = self._uploads.get(key)
         if upload is None:
             return "This upload URL is not valid or was used."
@@ -51,7 +51,7 @@ class Files:
         return None
 
     def complete(self, file_id: str, title: str | None, user_id: str) -> Json | None:
-        """Finish an upload; None when its bytes never came."""
+        """Finish an upload; return None when its bytes never came."""
         upload = self._by_file.get(file_id)
         if upload is None or upload.received < 0:
             return None
@@ -65,7 +65,7 @@ class Files:
         return self._add(file_id, name, len(content), user_id, None, mimetype)
 
     def rebase(self, base_url: str) -> None:
-        """Say where files are served; those of earlier runs move along."""
+        """Set the address that files are served from, for the files of earlier runs too."""
         self.base_url = base_url
         for file in self._state.files.values():
             file.update(self._addresses(file["id"], file["name"], file["user"]))
@@ -93,7 +93,7 @@ class Files:
         self._state.record.put("file", file["id"], lambda: file)
 
     async def content(self, file_id: str) -> bytes:
-        """The bytes of a file.
+        """Return the bytes of a file.
 
         Raises:
             KeyError: There is no such file.
@@ -161,5 +161,5 @@ class Files:
 
 
 def for_page(file: Json) -> dict[str, Any]:
-    """What the page needs of a file."""
+    """Return the fields of a file that the page needs."""
     return {key: file[key] for key in ("id", "name", "mimetype", "size", "url")}

@@ -68,11 +68,11 @@ class Faults:
         queue.extend([Fault(kind, retry_after, seconds, error)] * times)
 
     def take(self, method: str) -> Fault | None:
-        """The fault of this call, if one waits."""
+        """Take the fault that waits for this call, if there is one."""
         return self._next(self._calls, method)
 
     def take_delivery(self, event: str) -> Fault | None:
-        """The fault of this delivery, if one waits."""
+        """Take the fault that waits for this delivery, if there is one."""
         return self._next(self._deliveries, event)
 
     def clear(self) -> None:

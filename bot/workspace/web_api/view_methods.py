@@ -2,7 +2,7 @@
 
 from bot.workspace.blocks import check_view
 from bot.workspace.refusal import Refusal
-from bot.workspace.web_api.call import Answer, Call
+from bot.workspace.web_api.api_call import Answer, Call
 
 
 async def open_view(call: Call) -> Answer:

@@ -2,14 +2,14 @@
 
 from typing import Any
 
+from bot.workspace.agent_sessions import SESSION_STATES
 from bot.workspace.blocks import SOURCES, check_message_blocks, check_size
+from bot.workspace.message_streams import TASK_STATES, Stream
 from bot.workspace.refusal import Refusal
 from bot.workspace.schema import Check, Complaints, anything, by_type, items, string, typed
-from bot.workspace.sessions import SESSION_STATES
-from bot.workspace.state import Channel, Message
-from bot.workspace.stream import TASK_STATES, Stream
-from bot.workspace.web_api.call import Answer, Call
-from bot.workspace.web_api.chat import MOST_TEXT, check_markdown, check_metadata, own_message
+from bot.workspace.web_api.api_call import Answer, Call
+from bot.workspace.web_api.chat_methods import MOST_TEXT, check_markdown, check_metadata, own_message
+from bot.workspace.workspace_state import Channel, Message
 
 MOST_CHUNKS = 100
 CHUNK: dict[str, Check] = {

@@ -1,4 +1,4 @@
-"""Channels, messages and people: what is so right now, and finding it fast."""
+"""Channels, messages and people as they are now, with indices to find them fast."""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.workspace.changes import Change, Changes
-from bot.workspace.clock import Clock
 from bot.workspace.identity import Identity, User, new_id
 from bot.workspace.manifest import Manifest
+from bot.workspace.message_streams import Stream
 from bot.workspace.record import Record
-from bot.workspace.stream import Stream
+from bot.workspace.virtual_clock import Clock
 
 Json = dict[str, Any]
 SHOWN_REPLIERS = 5
@@ -36,12 +36,12 @@ class Message:
         return str(self.data["ts"])
 
     def shown(self) -> Json:
-        """The message for the page and the tests."""
+        """Return the message for the page and the tests."""
         extra = self.stream.shown() if self.stream else {"streaming": False}
         return {**self.data, **extra}
 
     def as_dict(self) -> Json:
-        """For the record."""
+        """Return the fields for the record."""
         return {"data": self.data, "stream": self.stream.as_dict() if self.stream else None}
 
 
@@ -79,14 +79,14 @@ class Channel:
                 del index[place]
 
     def thread(self, ts: str) -> Iterator[Message]:
-        """The root and its replies, oldest first."""
+        """Yield the root and its replies, oldest first."""
         if ts in self.messages:
             yield self.messages[ts]
             for reply in self.replies.get(ts, ()):
                 yield self.messages[reply]
 
     def as_dict(self) -> Json:
-        """For the record."""
+        """Return the fields for the record."""
         return {key: getattr(self, key) for key in ("name", "kind", "members", "topic", "archived", "created")}
 
 
@@ -120,7 +120,7 @@ class State:
         return [user for user in self.users.values() if not user.is_bot]
 
     def find_channel(self, reference: str) -> Channel | None:
-        """By id, by name with or without `#`, or by a person's id for the DM with the bot."""
+        """Find a channel by id, by name with or without `#`, or by a person's id for their DM with the bot."""
         if reference in self.channels:
             return self.channels[reference]
         if reference in self.users:
@@ -128,7 +128,7 @@ class State:
         return self.channels.get(self.channel_ids.get(reference.removeprefix("#"), ""))
 
     def bot_is_in(self, channel: Channel) -> bool:
-        """Whether the bot is a member."""
+        """Return True if the bot is a member of the channel."""
         return self.identity.bot_user_id in channel.members
 
     # -- changing --------------------------------------------------------------------------------
