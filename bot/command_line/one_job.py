@@ -17,8 +17,8 @@ from bot.command_line.console import say
 from bot.settings import SettingsError
 from bot.store.interface import JobKey
 from bot.trace import trace_json
-from bot.workspace.server import Workspace
 from bot.workspace.terminal import plan_rows, render
+from bot.workspace.workspace_server import Workspace
 from handoff import post_keys
 from handoff.contracts import Place
 from handoff.engine.answer import gaps, out_of_reach

@@ -26,7 +26,7 @@ from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.attachments import LARGEST
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
 PORT = 3900

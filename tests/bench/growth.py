@@ -14,7 +14,7 @@ from bot.command_line.serve import keep_what_is_loaded
 from bot.store.embedded import start_embedded, stop_embedded
 from bot.store.interface import JobKey, Store
 from bot.store.redis.redis_store import RedisStore
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask
 from handoff.engine.engine import fold, outstanding

@@ -12,7 +12,7 @@ from typing import Any
 
 from bot.app import manifest_path
 from bot.store.embedded import start_embedded, stop_embedded
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place
 from tests.bench.child import Child, ChildBroke, child
 from tests.bench.scenario import REQUEST

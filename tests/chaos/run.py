@@ -16,7 +16,7 @@ from bot.app import manifest_path
 from bot.store.redis.redis_store import RedisStore
 from bot.store.server import Server
 from bot.workspace.refusal import ActionFailed
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from tests.chaos import faults
 from tests.chaos.errands import CREW, errands
 from tests.chaos.far_side import FarSide

@@ -12,7 +12,7 @@ import yaml
 from bot.command_line.check import Verdict, check, verdicts
 from bot.settings import read_settings
 from bot.store.embedded import is_running, start_embedded, stop_embedded
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT, environment, leadhand, processes_in
 from tests.command_line.test_command_run import slack
 from tests.providers.faults import Fault

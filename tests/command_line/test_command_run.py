@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.store.embedded import is_running, stop_embedded
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import Ended, Running, environment, leadhand
 from tests.store.kit import free_port, tcp_server
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bot.app import manifest_path
 from bot.store.embedded import start_embedded, stop_embedded
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from tests.crash.play import Broke, Stage, Undisturbed
 from tests.crash.scenarios import SCENARIOS
 from tests.nursery.nursery import Nursery, nursery

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bot.store.redis.redis_store import RedisStore
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from tests.crash.bot import Start
 from tests.crash.ends import End, end_of, without_questions
 from tests.crash.points import passed

@@ -16,7 +16,7 @@ from bot.slack.show.card_painter import GATHER, CardPainter
 from bot.slack.views.card import plan_card
 from bot.store.interface import Claim, JobKey
 from bot.store.memory import MemoryStore
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
 from handoff.state import Ask, Job, SubtaskState, ReplanTrigger, Work, replace
 

@@ -21,7 +21,7 @@ from bot.slack.show.stream import AnswerStream
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, JobKey
 from bot.store.memory import MemoryStore
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff import post_keys
 from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request, Subtask

@@ -14,7 +14,7 @@ from bot.slack.receive.attachments import LARGEST, download, is_slacks
 from bot.slack.receive.payloads import parse_files
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Attachment
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"

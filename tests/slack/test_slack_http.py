@@ -18,7 +18,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.slack.client import close_client, make_client
 from bot.slack.receive.http import web_app
 from bot.slack.receive.listeners import register
-from bot.workspace.server import Workspace
+from bot.workspace.workspace_server import Workspace
 from tests.slack.memory_desk import MemoryDesk
 
 SECRET = "a signing secret"

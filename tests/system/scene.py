@@ -18,8 +18,8 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.store.interface import JobKey, Store
 from bot.store.redis.redis_store import RedisStore
-from bot.workspace.people import Attached, Person
-from bot.workspace.server import Workspace
+from bot.workspace.person import Attached, Person
+from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Place
 from handoff.engine.engine import fold

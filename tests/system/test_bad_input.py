@@ -8,7 +8,7 @@ import pytest
 
 from bot.slack.receive.attachments import LARGEST
 from bot.slack.show import notices
-from bot.workspace.people import Attached
+from bot.workspace.person import Attached
 from handoff import events as ev
 from handoff.state import Job
 from tests.system.brains import Gate, played, purposes
