@@ -8,6 +8,7 @@ since the epoch, durations are seconds, costs are US dollars.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal
 
@@ -200,8 +201,18 @@ class Terms(Contract):
     subtask_seconds: float = 300.0
     confidence: int = Field(default=0, ge=0, le=100)
     critic: bool = False
-    """Whether the critic reads the answer before people do."""
+    """True if the critic reads the answer before people do."""
     context: Context = Context()
+    roles: Mapping[str, Tier] = Field(default_factory=dict)
+    """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); `balanced` for those not named."""
+
+    def tier_of(self, role: str) -> Tier:
+        """The tier that a role of the supervisor works on."""
+        return self.roles.get(role, "balanced")
+
+    def room_of(self, role: str) -> int:
+        """How many tokens of material a call of that role is given at most."""
+        return self.context.of(self.tier_of(role))
 
 
 class Member(Contract):

@@ -2,11 +2,13 @@
 
 Two effects that compare equal are the same piece of work: what is new is started, and what is no longer outstanding is
 cancelled. An effect is data only: what a specialist or a role is given is made of the job when the work begins.
+`role`, if an effect has one, is the supervisor's role that performs it, and `doing` the words for people meanwhile.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar, get_args
 
 from handoff.contracts import Tier
 
@@ -25,6 +27,8 @@ class MakePlan:
     `within` is the subtask that a crew inside the crew is to plan, in that `attempt`; empty: the request itself.
     """
 
+    role: ClassVar[str] = "planner"
+    doing: ClassVar[str] = "planning"
     request: str
     faults: tuple[str, ...] = ()
     within: str = ""
@@ -38,6 +42,8 @@ class RevisePlan:
     `within` is the subtask whose own plan it is, empty for that of the request.
     """
 
+    role: ClassVar[str] = "replanner"
+    doing: ClassVar[str] = "taking a second look at the plan"
     request: str
     within: str
     subtask: str
@@ -61,6 +67,7 @@ class RunSubtask:
 class JudgeResult:
     """Look at the result of an attempt. Where `faults` are certain no model is asked."""
 
+    role: ClassVar[str] = "judge"
     request: str
     subtask: str
     attempt: int
@@ -72,6 +79,7 @@ class JudgeResult:
 class RefineBrief:
     """Ask the refiner for another brief, from what the attempt failed at."""
 
+    role: ClassVar[str] = "refiner"
     request: str
     subtask: str
     attempt: int
@@ -93,6 +101,8 @@ class JudgeConflicts:
     `within`, here and below, is the subtask that a crew inside the crew is at; empty: the request itself.
     """
 
+    role: ClassVar[str] = "arbiter"
+    doing: ClassVar[str] = "judging contradictions"
     request: str
     within: str = ""
 
@@ -101,6 +111,8 @@ class JudgeConflicts:
 class ReduceMaterial:
     """Condense one part of a round; both are counted from 1."""
 
+    role: ClassVar[str] = "reducer"
+    doing: ClassVar[str] = "condensing the results"
     request: str
     round: int
     part: int
@@ -111,6 +123,19 @@ class ReduceMaterial:
 class WriteAnswer:
     """Ask the synthesizer for the answer. `faults` are those that the critic found in the last one; empty: none yet."""
 
+    role: ClassVar[str] = "synthesizer"
+    doing: ClassVar[str] = "writing the answer"
+    request: str
+    faults: tuple[str, ...] = ()
+    within: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectAnswer:
+    """Ask the selector for the best of rival results. `faults` are those that the critic found in the last choice."""
+
+    role: ClassVar[str] = "selector"
+    doing: ClassVar[str] = "choosing between the results"
     request: str
     faults: tuple[str, ...] = ()
     within: str = ""
@@ -120,6 +145,8 @@ class WriteAnswer:
 class ReviewAnswer:
     """Ask the critic to read the answer before people do. `late`: let it out, there is no time left."""
 
+    role: ClassVar[str] = "critic"
+    doing: ClassVar[str] = "reviewing the answer"
     request: str
     late: bool = False
     within: str = ""
@@ -153,7 +180,11 @@ Effect = (
     | JudgeConflicts
     | ReduceMaterial
     | WriteAnswer
+    | SelectAnswer
     | ReviewAnswer
     | HandUp
     | Post
 )
+
+ROLES: tuple[str, ...] = tuple(one.role for one in get_args(Effect) if hasattr(one, "role"))
+"""The supervisor's roles: each performs one effect, by the module and the prompt of its name in `bot/supervisor/`."""

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from handoff.contracts import Place, Request
-from handoff.effects import JudgeConflicts, ReduceMaterial, ReviewAnswer
 from handoff.engine import answer
 from handoff.engine.nested import SLASH, is_open
 from handoff.engine.replan import current_trigger
@@ -97,11 +96,7 @@ def _working(ask: Ask, works: Sequence[Work]) -> str:
 def _answering(ask: Ask) -> str:
     """Which of the steps from the results to the answer comes next."""
     effect = answer.steps(ask, ask.run, 0.0)[0][0]
-    if isinstance(effect, JudgeConflicts):
-        return "judging contradictions"
-    if isinstance(effect, ReduceMaterial):
-        return "condensing the results"
-    return "reviewing the answer" if isinstance(effect, ReviewAnswer) else "writing the answer"
+    return getattr(effect, "doing", "writing the answer")
 
 
 def _names(ask: Ask, works: Sequence[Work]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from handoff.contracts import SUPERVISOR
+from handoff.contracts import SUPERVISOR, Tier
 from handoff.engine.nested import SLASH
 from handoff.planning.adhoc import NAME, Allowance
 from handoff.planning.routing import Rule
@@ -63,6 +63,7 @@ class Crew:
 
     `rules` say which requests go to whom without a planner, `equals` which specialists do the same work, and
     `terms` what its requests are worked on under, where its file says so: fields of `handoff.contracts.Terms`.
+    `roles` the tiers of its supervisor's roles that its file names.
     `make` is what a plan may have made (None: nothing), and `lent` are the tools for that.
     """
 
@@ -71,6 +72,7 @@ class Crew:
     rules: tuple[Rule, ...] = ()
     equals: tuple[tuple[str, ...], ...] = ()
     terms: Mapping[str, int | bool] = field(default_factory=dict)
+    roles: Mapping[str, Tier] = field(default_factory=dict)
     make: Allowance | None = None
     lent: Mapping[str, Tool] = field(default_factory=dict)
     path: str = ""
@@ -167,6 +169,7 @@ def _crew(
         rules=own.rules,
         equals=own.equals,
         terms=own.terms,
+        roles=own.roles,
         make=own.make,
         lent={name: tools[name] for name in own.make.tools if name in tools} if own.make else {},
         crews={crew.path: crew for crew in inside},

@@ -14,14 +14,8 @@ from bot.limits.rules import payer_of
 from bot.slack.send.web_calls import Gone
 from bot.slack.show.thread import Thread
 from bot.store.interface import Claim, Store, StoreError
-from bot.supervisor.arbiter import judge_conflicts
-from bot.supervisor.critic import review_answer
-from bot.supervisor.judge import judge_result
 from bot.supervisor.planning import Planning
-from bot.supervisor.reducer import reduce_material
-from bot.supervisor.refiner import refine_brief
-from bot.supervisor.selector import select_answer
-from bot.supervisor.synthesizer import write_answer
+from bot.supervisor.roles import Case, role
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
 from handoff.contracts import Terms
@@ -39,19 +33,22 @@ from handoff.effects import (
     ReviewAnswer,
     RevisePlan,
     RunSubtask,
+    SelectAnswer,
     WriteAnswer,
 )
-from handoff.engine.answer import is_late
-from handoff.engine.nested import crew_at, handed_up, plan_around
+from handoff.engine.answer import is_draft
+from handoff.engine.nested import around, crew_at, handed_up, plan_around
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import made_as
-from handoff.state import Ask, Job, Run
+from handoff.state import Ask, Job
 from handoff.summary import QuarantineNotice
 from specialists.registry import Crew
 from specialists.turns.dialogue import Model
 
 log = logging.getLogger(__name__)
 
+RoleEffect = JudgeResult | RefineBrief | JudgeConflicts | ReduceMaterial | WriteAnswer | SelectAnswer | ReviewAnswer
+"""What a role of the supervisor performs by itself."""
 NOBODY = Crew("", {})
 """The crew that is no longer there."""
 
@@ -97,51 +94,25 @@ class Shell:
             )
             made = made_as(plan_around(ask, ask.work[effect.subtask]), effect.specialist)
             return await (attempt if made else self._record.watch(effect, attempt))  # a made one never works again
-        if isinstance(effect, JudgeResult | RefineBrief | RevisePlan):
-            return await self._supervise(effect, owner, ask, model)
+        if isinstance(effect, RevisePlan):
+            planning = self._planning.within(crew_at(ask, effect.within)) or self._planning
+            return await planning.revise(effect, ask, model=model, now=owner.now())
         if isinstance(effect, ReachDeadline | HandUp):
             return _worked_out(effect, ask, owner.now())
-        if isinstance(effect, JudgeConflicts | ReduceMaterial | WriteAnswer | ReviewAnswer):
-            event = await self._answer(effect, owner, job, ask, ask.run_of(effect.within), model)
-            return event.model_copy(update={"within": effect.within}) if effect.within else event
-        return await self._post(effect, owner, job, ask)
+        if isinstance(effect, Post):
+            return await self._post(effect, owner, job, ask)
+        return await self._ask_role(effect, owner, job, ask, model)
 
-    async def _supervise(
-        self, effect: JudgeResult | RefineBrief | RevisePlan, owner: Owner, ask: Ask, model: Model
-    ) -> ev.Event:
-        """A look at a result, at a brief that failed, or at the plan."""
-        if isinstance(effect, JudgeResult):
-            return await judge_result(effect, ask, model=model, now=owner.now)
-        if isinstance(effect, RefineBrief):
-            return await refine_brief(effect, ask, model=model, now=owner.now)
-        planning = self._planning.within(crew_at(ask, effect.within)) or self._planning
-        return await planning.revise(effect, ask, model=model, now=owner.now())
-
-    async def _answer(
-        self,
-        effect: JudgeConflicts | ReduceMaterial | WriteAnswer | ReviewAnswer,
-        owner: Owner,
-        job: Job,
-        ask: Ask,
-        run: Run,
-        model: Model,
-    ) -> ev.Event:
-        """One step from the results to the answer. Where the critic reads it first, only the rewrite is streamed."""
-        if isinstance(effect, JudgeConflicts):
-            return await judge_conflicts(ask, run, model=model, now=owner.now)
-        if isinstance(effect, ReduceMaterial):
-            return await reduce_material(effect, ask, run, model=model, now=owner.now)
-        if isinstance(effect, ReviewAnswer):
-            return await review_answer(effect, ask, run, model=model, now=owner.now)
-        draft = run.terms.critic and run.draft is None and not is_late(run, owner.now())
-        if run.plan is not None and run.plan.strategy == "select":
-            return await select_answer(ask, run, model=model, now=owner.now, faults=effect.faults, draft=draft)
+    async def _ask_role(self, effect: RoleEffect, owner: Owner, job: Job, ask: Ask, model: Model) -> ev.Event:
+        """Have the supervisor's role perform its effect. An answer that people are to see now is streamed."""
+        if isinstance(effect, JudgeResult | RefineBrief):
+            run = around(ask, ask.work[effect.subtask])
+        else:
+            run = ask.run_of(effect.within)
         on_text = None
-        if not draft and not run.within:  # what a crew inside makes is for the one around it
+        if isinstance(effect, WriteAnswer) and not run.within and not is_draft(run, owner.now()):
             on_text = (await self._thread.begin_answer(owner.claim, job, ask, allowed=owner.shows)).write
-        return await write_answer(
-            ask, run, model=model, on_text=on_text, now=owner.now, faults=effect.faults, draft=draft
-        )
+        return await role(effect.role)(effect, Case(ask, run, model, owner.now, on_text))
 
     async def _post(self, effect: Post, owner: Owner, job: Job, ask: Ask) -> ev.Posted:
         sent = await self._thread.post(owner.claim, job, ask, effect.key, allowed=owner.shows)

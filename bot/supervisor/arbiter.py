@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.prompts import call_of
+from bot.supervisor.roles import Case
 from handoff.checking.conflicts import JUDGED
 from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Conflict, Side
+from handoff.effects import JudgeConflicts
 from handoff.engine import answer
 from handoff.events import ConflictsJudged
-from handoff.state import Ask, Run
-from specialists.turns.dialogue import Model, ModelError
+from specialists.turns.dialogue import ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 4096
@@ -45,13 +46,15 @@ SCHEMA = closed(
 )
 
 
-async def judge_conflicts(ask: Ask, run: Run, *, model: Model, now: Callable[[], float]) -> ConflictsJudged:
+async def perform(effect: JudgeConflicts, case: Case) -> ConflictsJudged:
     """What the arbiter says of the disputed claims. What it cannot say stays open, and is shown so."""
+    ask, run, model, now = case.ask, case.run, case.model, case.now
     disputed, unjudged = answer.disputed(ask, run)[:JUDGED], answer.beyond(ask, run)
-    shown = describe(disputed, run.terms.context.balanced)
+    shown = describe(disputed, run.terms.room_of("arbiter"))
     call = call_of(
         "arbiter",
         shown.text,
+        terms=run.terms,
         max_tokens=MAX_TOKENS,
         deadline=DEADLINE,
         answer_schema=SCHEMA,
@@ -63,7 +66,13 @@ async def judge_conflicts(ask: Ask, run: Run, *, model: Model, now: Callable[[],
     else:
         judged, usage = read(turn.text, disputed), turn.usage
     return ConflictsJudged(
-        at=now(), request=ask.id, conflicts=judged, unjudged=unjudged, pack=shown.packed, usage=usage
+        at=now(),
+        request=ask.id,
+        within=effect.within,
+        conflicts=judged,
+        unjudged=unjudged,
+        pack=shown.packed,
+        usage=usage,
     )
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.prompts import call_of
+from bot.supervisor.roles import Case
 from bot.supervisor.synthesizer import describe as material
 from handoff.context_budget import Pack
 from handoff.effects import ReviewAnswer
 from handoff.events import AnswerReviewed
 from handoff.headings import nested
 from handoff.state import Ask, Run
-from specialists.turns.dialogue import Model, ModelError
+from specialists.turns.dialogue import ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 4096
@@ -27,21 +27,23 @@ _FIGURE = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
 SCHEMA = closed({"faults": {"type": "array", "items": {"type": "string"}}})
 
 
-async def review_answer(
-    effect: ReviewAnswer, ask: Ask, run: Run, *, model: Model, now: Callable[[], float]
-) -> AnswerReviewed:
+async def perform(effect: ReviewAnswer, case: Case) -> AnswerReviewed:
     """What is wrong with the draft. Where the critic cannot say, the draft goes out, and the trace says why."""
+    ask, run, model, now = case.ask, case.run, case.model, case.now
     if effect.late:
-        return AnswerReviewed(at=now(), request=ask.id, doubt="the time ran out before the critic had read it")
+        return AnswerReviewed(
+            at=now(), request=ask.id, within=effect.within, doubt="the time ran out before the critic had read it"
+        )
     shown = describe(ask, run)
     call = call_of(
         "critic",
         shown.text,
+        terms=run.terms,
         max_tokens=MAX_TOKENS,
         deadline=DEADLINE,
         answer_schema=SCHEMA,
     )
-    of: dict[str, Any] = {"request": ask.id, "pack": shown.packed}
+    of: dict[str, Any] = {"request": ask.id, "within": effect.within, "pack": shown.packed}
     try:
         turn = await model.reply(call)
     except ModelError as error:
@@ -75,4 +77,4 @@ def _flat(text: str) -> str:
 
 def describe(ask: Ask, run: Run) -> Pack:
     """What the critic sees: what the synthesizer saw, and what it wrote."""
-    return material(ask, run, below=f"\n\n# Answer to review\n{nested(run.draft or '')}")
+    return material(ask, run, role="critic", below=f"\n\n# Answer to review\n{nested(run.draft or '')}")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.part import packed
 from bot.supervisor.prompts import call_of
+from bot.supervisor.roles import Case
 from handoff.context_budget import Pack, Piece, beginnings
 from handoff.effects import JudgeResult
-from handoff.engine.nested import around
 from handoff.events import ResultJudged
 from handoff.headings import nested
 from handoff.state import Ask, Candidate, Work
-from specialists.turns.dialogue import Model, ModelError
+from specialists.turns.dialogue import ModelError
 
 DEADLINE = 60.0
 MAX_TOKENS = 4096
@@ -30,8 +29,9 @@ SCHEMA = closed(
 )
 
 
-async def judge_result(effect: JudgeResult, ask: Ask, *, model: Model, now: Callable[[], float]) -> ResultJudged:
+async def perform(effect: JudgeResult, case: Case) -> ResultJudged:
     """The verdict on a result. Faults that are certain need no model; one that fails leaves the doubts standing."""
+    ask, model, now = case.ask, case.model, case.now
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
     if effect.faults:
         return ResultJudged(at=now(), **of, verdict="revise", by="checks", faults=effect.faults)
@@ -41,8 +41,9 @@ async def judge_result(effect: JudgeResult, ask: Ask, *, model: Model, now: Call
     call = call_of(
         "judge",
         shown.text,
+        terms=case.run.terms,
         max_tokens=MAX_TOKENS,
-        deadline=min(DEADLINE, around(ask, work).terms.subtask_seconds),
+        deadline=min(DEADLINE, case.run.terms.subtask_seconds),
         answer_schema=SCHEMA,
     )
     try:
@@ -87,7 +88,7 @@ def describe(ask: Ask, work: Work, candidate: Candidate) -> Pack:
     if result.evidence:
         said = "\n".join(result.evidence)
         pieces.append(Piece("what its tools said", (f"\n## What its tools said\n{nested(said)}", "")))
-    return packed(ask, work, HEADING, parts, pieces)
+    return packed("judge", ask, work, HEADING, parts, pieces)
 
 
 def read(text: str, shown: str) -> tuple[str | None, tuple[str, ...]]:

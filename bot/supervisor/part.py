@@ -13,14 +13,14 @@ LONGEST = 2_000
 """Characters of the request: the part has a brief of its own."""
 
 
-def packed(ask: Ask, work: Work, heading: str, about: Sequence[str], pieces: Sequence[Piece]) -> Pack:
+def packed(role: str, ask: Ask, work: Work, heading: str, about: Sequence[str], pieces: Sequence[Piece]) -> Pack:
     """A brief on one subtask: under the heading what always stays, with the request and the goal; then the pieces.
 
-    `about` are its lines on the subtask.
+    `about` are its lines on the subtask, `role` is who reads it.
     """
     run = around(ask, work)
     whole = [f"The request it is a part of: {' '.join(asked(ask, run).split())[:LONGEST]}"]
     if run.plan is not None:
         whole.append(f"The plan: {run.plan.goal}")
     head = Piece("the brief, the request and the plan", ("\n".join([heading, *map(nested, about), *whole]),))
-    return pack([head, *pieces], run.terms.context.balanced)
+    return pack([head, *pieces], run.terms.room_of(role))

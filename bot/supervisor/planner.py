@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from bot.supervisor.adhoc_offer import Making
 from bot.supervisor.prompts import call_of
 from handoff.context_budget import Pack, Piece, pack
-from handoff.contracts import Context, Member, Note, Usage
+from handoff.contracts import Member, Note, Terms, Usage
 from handoff.effects import MakePlan
 from handoff.events import PlanProposed, PlanRejected, RequestFailed
 from handoff.headings import nested
@@ -38,27 +39,29 @@ async def ask_planner(
     members: Sequence[Member],
     model: Model,
     now: float,
-    context: int = Context().balanced,
+    terms: Terms,
     making: Making | None = None,
 ) -> Planned:
     """Ask once for a plan. A second try is told the exact faults of the first.
 
-    `context` is how many tokens the planner is given at most. `making` is what the crew allows to have made: without
+    `terms` are those of the crew. `making` is what the crew allows to have made: without
     it, prompt and schema say nothing of that.
     """
     by_name = {member.name: member for member in members}
-    packed = describe(brief, members, context)
+    packed = describe(brief, members, terms.room_of("planner"))
     text = packed.text
     if effect.faults:
         text += "\n\n" + repair(effect.faults)
     call = call_of(
         "planner",
         text,
-        appendix=making.words if making else "",
+        terms=terms,
         max_tokens=MAX_TOKENS,
         deadline=DEADLINE,
         answer_schema=plan_schema(tuple(by_name), making.allowed if making else None),
     )
+    if making is not None:
+        call = replace(call, system=call.system + making.words)
     try:
         turn = await model.reply(call)
     except ModelError as error:

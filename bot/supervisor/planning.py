@@ -39,7 +39,8 @@ class Planning:
 
     def __init__(self, crew: Crew, model: Model, record: TrackRecord, terms: Terms) -> None:
         self._crew = crew
-        self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms})
+        roles = {"roles": {**terms.roles, **crew.roles}}
+        self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms, **roles})
         self._model = model
         self._record = record
         self._inside = {path: Planning(inner, model, record, terms) for path, inner in crew.crews.items()}
@@ -82,7 +83,7 @@ class Planning:
                 members=self._offered,
                 model=model or self._model,
                 now=now,
-                context=self._terms.context.balanced,
+                terms=self._terms,
                 making=self._making,
             )
             if isinstance(planned, RequestFailed) and effect.within:

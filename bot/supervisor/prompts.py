@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from handoff.contracts import Terms
 from specialists.turns.dialogue import Message, ModelCall
 
 
@@ -20,22 +21,22 @@ def call_of(
     role: str,
     text: str,
     *,
+    terms: Terms,
     max_tokens: int,
     deadline: float,
-    appendix: str = "",
     answer_schema: dict[str, Any] | None = None,
     on_text: Callable[[str], Awaitable[None]] | None = None,
     last: bool = False,
 ) -> ModelCall:
-    """The call of a role, which is told `text`. `appendix` goes on its prompt; the others are those of `ModelCall`.
+    """The call of a role, which is told `text`; `terms` say on which tier.
 
-    `max_tokens` is for more than the reply: where a model thinks first, all providers count that in.
+    `max_tokens` is for more than the reply: if a model thinks first, all providers count that in.
     """
     return ModelCall(
         purpose=role,
-        system=prompt(role) + appendix,
+        system=prompt(role),
         messages=(Message(role="user", text=text),),
-        tier="balanced",
+        tier=terms.tier_of(role),
         max_tokens=max_tokens,
         deadline=deadline,
         answer_schema=answer_schema,

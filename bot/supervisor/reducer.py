@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from bot.supervisor.prompts import call_of
+from bot.supervisor.roles import Case
 from handoff.answering.reducing import Part, condensed, render, uncondensed
 from handoff.context_budget import Pack, Piece, pack
 from handoff.effects import ReduceMaterial
@@ -12,23 +11,23 @@ from handoff.engine.answer import stage
 from handoff.engine.nested import asked
 from handoff.events import MaterialReduced
 from handoff.state import Ask, Run
-from specialists.turns.dialogue import Model, ModelError
+from specialists.turns.dialogue import ModelError
 
 DEADLINE = 120.0
 LEAST_TOKENS = 4096
 WORDS_PER_TOKEN = 0.6
 
 
-async def reduce_material(
-    effect: ReduceMaterial, ask: Ask, run: Run, *, model: Model, now: Callable[[], float]
-) -> MaterialReduced:
+async def perform(effect: ReduceMaterial, case: Case) -> MaterialReduced:
     """The notes that stand for one part. Where the model gives none, the part's beginning does, and says so."""
+    ask, run, model, now = case.ask, case.run, case.model, case.now
     part = part_of(ask, run, effect)
     request = asked(ask, run)
     shown = describe(ask, run, part)
     call = call_of(
         "reducer",
         shown.text,
+        terms=run.terms,
         max_tokens=max(LEAST_TOKENS, part.limit * 2),
         deadline=DEADLINE,
     )
@@ -41,7 +40,14 @@ async def reduce_material(
         usable = turn.text.strip() and turn.stop != "refused"
         notes, left_out = condensed(request, part, turn.text) if usable else uncondensed(request, part)
         usage = turn.usage
-    of = {"request": ask.id, "round": effect.round, "part": effect.part, "pack": shown.packed, "usage": usage}
+    of = {
+        "request": ask.id,
+        "within": effect.within,
+        "round": effect.round,
+        "part": effect.part,
+        "pack": shown.packed,
+        "usage": usage,
+    }
     return MaterialReduced.model_validate({"at": now(), **of, "notes": notes, "left_out": left_out})
 
 
@@ -59,4 +65,4 @@ def describe(ask: Ask, run: Run, part: Part) -> Pack:
     most = int(part.limit * WORDS_PER_TOKEN)
     head = ["# Request", asked(ask, run).strip(), "", "# Goal", goal, "", "# Length", f"At most {most} words.", ""]
     pieces = [Piece("the request", ("\n".join([*head, "# Material"]),)), Piece("the material", (render(part),))]
-    return pack(pieces, run.terms.context.balanced)
+    return pack(pieces, run.terms.room_of("reducer"))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.part import packed
 from bot.supervisor.prompts import call_of
+from bot.supervisor.roles import Case
 from handoff.context_budget import Pack, Piece, beginnings
 from handoff.effects import RefineBrief
-from handoff.engine.nested import around, members_around
+from handoff.engine.nested import members_around
 from handoff.events import BriefRefined
 from handoff.headings import nested
 from handoff.state import Ask
-from specialists.turns.dialogue import Model, ModelError
+from specialists.turns.dialogue import ModelError
 
 DEADLINE = 60.0
 MAX_TOKENS = 4096
@@ -25,16 +25,18 @@ HEADING = "# Brief to rewrite"
 SCHEMA = closed({"intent": {"type": "string"}})
 
 
-async def refine_brief(effect: RefineBrief, ask: Ask, *, model: Model, now: Callable[[], float]) -> BriefRefined:
+async def perform(effect: RefineBrief, case: Case) -> BriefRefined:
     """The new brief. Where the model gives none, the event says so, and the ladder goes on."""
+    ask, model, now = case.ask, case.model, case.now
     shown = describe(effect, ask)
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
     of["pack"] = shown.packed
     call = call_of(
         "refiner",
         shown.text,
+        terms=case.run.terms,
         max_tokens=MAX_TOKENS,
-        deadline=min(DEADLINE, around(ask, ask.work[effect.subtask]).terms.subtask_seconds),
+        deadline=min(DEADLINE, case.run.terms.subtask_seconds),
         answer_schema=SCHEMA,
     )
     try:
@@ -56,4 +58,5 @@ def describe(effect: RefineBrief, ask: Ask) -> Pack:
     if work.subtask.done_when:
         parts.append(f"Criterion: {work.subtask.done_when}")
     parts.append(f"For: {work.specialist}" + (f" ({member.description})" if member else ""))
-    return packed(ask, work, HEADING, parts, [Piece("the error", beginnings(f"Error: {nested(effect.error)}"))])
+    error = Piece("the error", beginnings(f"Error: {nested(effect.error)}"))
+    return packed("refiner", ask, work, HEADING, parts, [error])

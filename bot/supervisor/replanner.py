@@ -39,6 +39,7 @@ async def ask_replanner(
     call = call_of(
         "replanner",
         packed.text,
+        terms=run.terms,
         max_tokens=MAX_TOKENS,
         deadline=min(DEADLINE, run.terms.subtask_seconds),
         answer_schema=schema(sorted(free), [member.name for member in members]),
@@ -93,7 +94,7 @@ def describe(ask: Ask, run: Run, trigger: ReplanTrigger, members: Iterable[Membe
     rest = ["", "# May change", *(_may_change(work) for work in live if work.subtask.id in free)]
     rest += ["", "# Specialists", *(f"- {member.name}: {member.line}" for member in members)]
     pieces.append(Piece("what may change", ("\n".join(rest),)))
-    return pack(pieces, run.terms.context.balanced)
+    return pack(pieces, run.terms.room_of("replanner"))
 
 
 def _there(work: Work) -> Piece:

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.prompts import call_of
+from bot.supervisor.roles import Case
 from bot.supervisor.synthesizer import describe, repair
 from handoff.answering import disputes
 from handoff.answering.material import whole
 from handoff.contracts import Packed, Usage
-from handoff.engine.answer import beyond, rivals, seconds_for_call, told
+from handoff.effects import SelectAnswer
+from handoff.engine.answer import beyond, is_draft, rivals, seconds_for_call, told
 from handoff.events import AnswerWritten
-from handoff.state import Ask, Run, Work
-from specialists.turns.dialogue import Model, ModelError
+from handoff.state import Work
+from specialists.turns.dialogue import ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 4096
 REASON = 400
 
 
-async def select_answer(
-    ask: Ask, run: Run, *, model: Model, now: Callable[[], float], faults: Sequence[str] = (), draft: bool = False
-) -> AnswerWritten:
+async def perform(effect: SelectAnswer, case: Case) -> AnswerWritten:
     """The best of the rival results. A single one needs no choice, and no model call; the losers stay in the log."""
+    ask, run, model, now = case.ask, case.run, case.model, case.now
     there = rivals(ask, run)
     usage, size = Usage(), Packed()
     if len(there) == 1:
         chosen, why = next(iter(there)), "the only result on the question that came back"
     else:
-        described = describe(ask, run, ids=True, below=repair(run, faults))
+        described = describe(ask, run, role="selector", ids=True, below=repair(run, effect.faults))
         size = described.packed
         call = call_of(
             "selector",
             described.text,
+            terms=run.terms,
             max_tokens=MAX_TOKENS,
             deadline=seconds_for_call(run, now(), DEADLINE),
             answer_schema=closed({"chosen": {"type": "string", "enum": list(there)}, "reason": {"type": "string"}}),
@@ -51,8 +53,9 @@ async def select_answer(
     return AnswerWritten(
         at=now(),
         request=ask.id,
+        within=effect.within,
         text=text,
-        draft=draft,
+        draft=is_draft(run, now()),
         chosen=chosen,
         why=why,
         unjudged=beyond(ask, run),

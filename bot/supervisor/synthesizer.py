@@ -5,21 +5,23 @@ It is streamed, but for a draft that the critic reads first: what people have se
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import get_args
 
 from bot.supervisor.prompts import call_of
+from bot.supervisor.roles import Case
 from handoff.answering import disputes
 from handoff.answering.material import line, whole
 from handoff.answering.reducing import Stage
 from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Severity, Usage
-from handoff.engine.answer import beyond, contents, gaps, seconds_for_call, stage, told
+from handoff.effects import WriteAnswer
+from handoff.engine.answer import beyond, contents, gaps, is_draft, seconds_for_call, stage, told
 from handoff.engine.nested import asked
 from handoff.events import AnswerWritten
 from handoff.headings import nested
 from handoff.state import Ask, Run, Work
-from specialists.turns.dialogue import Model, ModelError
+from specialists.turns.dialogue import ModelError
 
 DEADLINE = 180.0
 MAX_TOKENS = 8192
@@ -31,27 +33,15 @@ LINE = 300
 """Characters of each of them then."""
 _GRAVITY: tuple[Severity, ...] = get_args(Severity)
 
-OnText = Callable[[str], Awaitable[None]]
 
-
-async def write_answer(
-    ask: Ask,
-    run: Run,
-    *,
-    model: Model,
-    on_text: OnText | None,
-    now: Callable[[], float],
-    faults: Sequence[str] = (),
-    draft: bool = False,
-) -> AnswerWritten:
-    """The answer. Where the model cannot give one, the results themselves are the answer, and say so.
-
-    `faults` are what the critic found in the last draft. A `draft` is not the answer yet: pass no `on_text` then.
-    """
-    described = describe(ask, run, below=repair(run, faults))
+async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten:
+    """Write the answer. If the model cannot give one, the results themselves are the answer, and say so."""
+    ask, run, model, now, on_text = case.ask, case.run, case.model, case.now, case.on_text
+    described = describe(ask, run, below=repair(run, effect.faults))
     call = call_of(
         "synthesizer",
         described.text,
+        terms=run.terms,
         max_tokens=MAX_TOKENS,
         deadline=seconds_for_call(run, now(), DEADLINE),
         on_text=on_text,
@@ -77,8 +67,9 @@ async def write_answer(
     return AnswerWritten(
         at=now(),
         request=ask.id,
+        within=effect.within,
         text=text,
-        draft=draft,
+        draft=is_draft(run, now()),
         unjudged=beyond(ask, run),
         pack=described.packed,
         usage=usage,
@@ -90,11 +81,11 @@ def instead(ask: Ask, run: Run, preface: str) -> str:
     return run.draft if run.draft is not None else plainly(ask, run, preface)
 
 
-def describe(ask: Ask, run: Run, *, ids: bool = False, below: str = "") -> Pack:
+def describe(ask: Ask, run: Run, *, role: str = "synthesizer", ids: bool = False, below: str = "") -> Pack:
     """What the synthesizer sees: the request, the plan's goal and strategy, results, contradictions and gaps.
 
     `ids`: with the id of each result, where one is to be picked. `below` is what a role is given besides; it always
-    stays, as do the request, the plan and what contradicts itself or is missing.
+    stays, as do the request, the plan and what contradicts itself or is missing. `role` is who reads it.
     """
     plan = run.plan
     if plan is None:
@@ -105,7 +96,7 @@ def describe(ask: Ask, run: Run, *, ids: bool = False, below: str = "") -> Pack:
     results = _condensed(ask, run, at) if at.rounds else _whole(ask, run, ids=ids)
     rest = _rest(ask, run, at)
     always = [Piece("the request", ("\n".join(head),)), Piece("the rest", ("\n".join(rest),)), Piece("below", (below,))]
-    packed = pack([*always, *results], run.terms.context.balanced)
+    packed = pack([*always, *results], run.terms.room_of(role))
     text = "\n".join([*head, *(f"{each}\n" for each in packed.texts[len(always) :]), *rest]).strip() + below
     left_out = [*at.left_out, *(f"{ask.work[name].subtask.title}: {n} repeated passages" for name, n in lost.items())]
     size = packed.packed

@@ -6,8 +6,10 @@ read it, with one rewrite at most. Each step's outcome is an event, so that a cr
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
 from handoff import events as ev
 from handoff.answering import reducing
@@ -15,7 +17,7 @@ from handoff.answering.material import whole
 from handoff.checking.conflicts import JUDGED, candidates
 from handoff.checking.duplicates import without_duplicates
 from handoff.contracts import Conflict, Note, Result
-from handoff.effects import Effect, JudgeConflicts, ReduceMaterial, ReviewAnswer, WriteAnswer
+from handoff.effects import Effect, JudgeConflicts, ReduceMaterial, ReviewAnswer, SelectAnswer, WriteAnswer
 from handoff.engine.decisions import with_decision, with_pack
 from handoff.state import PLEASE_CHECK, Ask, Run, Work, replace
 
@@ -37,15 +39,25 @@ def steps(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | None]:
     if effects:
         return effects, run.deadline
     if run.draft is None:
-        return [WriteAnswer(ask.id, within=run.within)], None
+        return [_writing(ask, run)], None
     if run.review is None:
         return [ReviewAnswer(ask.id, late, run.within)], None if late else run.deadline
-    return [WriteAnswer(ask.id, run.review, run.within)], None
+    return [_writing(ask, run, run.review)], None
+
+
+def _writing(ask: Ask, run: Run, faults: tuple[str, ...] = ()) -> WriteAnswer | SelectAnswer:
+    chosen = run.plan is not None and run.plan.strategy == "select"
+    return SelectAnswer(ask.id, faults, run.within) if chosen else WriteAnswer(ask.id, faults, run.within)
 
 
 def is_late(run: Run, now: float) -> bool:
     """True if the run's time is up."""
     return run.deadline is not None and run.deadline <= now
+
+
+def is_draft(run: Run, now: float) -> bool:
+    """True if what is written now is read by the critic before people see it."""
+    return run.terms.critic and run.draft is None and not is_late(run, now)
 
 
 def seconds_for_call(run: Run, now: float, most: float) -> float:
@@ -149,7 +161,12 @@ def stage(ask: Ask, run: Run) -> reducing.Stage:
     notes = tuple(Note(source=ask.work[name].subtask.title, text=text) for name, text in texts.items())
     if run.plan is not None and run.plan.strategy == "select":
         return reducing.Stage(notes)
-    return reducing.stage(notes, run.reduced, reducing.room(run.terms.context.balanced))
+    return reducing.stage(notes, run.reduced, room(run))
+
+
+def room(run: Run) -> int:
+    """How many tokens the results may take in the synthesizer's call."""
+    return reducing.room(run.terms.room_of("synthesizer"))
 
 
 # ---------------------------------------------------------------- what the answer lacks
@@ -214,7 +231,7 @@ def material_reduced(ask: Ask, run: Run, event: ev.MaterialReduced) -> Ask:
     reduced = MappingProxyType({**run.reduced, key: event.notes})
     ask = ask.with_run(replace(run, reduced=reduced, left_out=(*run.left_out, *event.left_out)))
     ask = with_pack(ask, event.at, run.within, event.pack)
-    why = f"the material exceeds {reducing.room(run.terms.context.balanced):,} tokens"
+    why = f"the material exceeds {room(run):,} tokens"
     if event.left_out:
         why += "; left out: " + "; ".join(event.left_out)
     return with_decision(ask, event.at, run.within, f"condense, round {event.round}, part {event.part}", why)
@@ -245,3 +262,12 @@ def answer_reviewed(ask: Ask, run: Run, event: ev.AnswerReviewed) -> Ask:
         return ask.with_run(run)
     ask = with_decision(ask, event.at, run.within, "let the answer out", event.doubt or "the critic found no fault")
     return ask.with_run(replace(run, answer=run.draft, written=event.at))
+
+
+TRANSITIONS: Mapping[str, Callable[[Ask, Run, Any], Ask]] = {
+    "ConflictsJudged": conflicts_judged,
+    "MaterialReduced": material_reduced,
+    "AnswerReviewed": answer_reviewed,
+    "AnswerWritten": answer_written,
+}
+"""What the event of each step changes in the run that its `within` names."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import get_args
 
 from handoff import events as ev
 from handoff.engine.engine import fold
@@ -35,22 +36,10 @@ HARMLESS = frozenset(
 )
 """Types whose events leave no checkpoints behind in a request that is over, and do not look at them, whatever else
 they do: those that may end a request do so when no attempt is under way, or end its attempts with it."""
-CLOSING = frozenset(
-    {
-        "PlanRejected",
-        "PlanRevised",
-        "CancelRequested",
-        "DeadlineReached",
-        "SetAside",
-        "Released",
-        "ConflictsJudged",
-        "MaterialReduced",
-        "AnswerReviewed",
-        "AnswerWritten",
-        "RequestFailed",
-    }
-)
-"""Types of events that are of no attempt, and may end a request while one is under way."""
+_ALL = get_args(get_args(ev.Event)[0])
+CLOSING = frozenset(one.__name__ for one in _ALL if not issubclass(one, ev.OfAttempt)) - HARMLESS
+
+"""Types of all other events that are of no attempt: they may end a request while an attempt is under way."""
 
 # As `events.dump` writes them.
 _TYPE = '"type":"'

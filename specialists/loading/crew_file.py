@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import yaml
 
 from handoff.contracts import Tier
+from handoff.effects import ROLES
 from handoff.planning.adhoc import MOST, Allowance
 from handoff.planning.routing import Files, Rule
 from specialists.loading.frontmatter import Fault, Page, meant, trouble
@@ -27,7 +28,7 @@ _TERMS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds":
 """The keys of `handoff.contracts.Terms`, each with the lowest and highest whole number that it takes."""
 _ABOUT = ("description", "can", "cannot", "fallback")
 """What a crew inside another says of itself, as a specialist does in its front matter."""
-_KEYS = ("rules", "equals", *_TERMS, "critic", "make", *_ABOUT)
+_KEYS = ("rules", "equals", *_TERMS, "critic", "roles", "make", *_ABOUT)
 _FILES: tuple[Literal["any", "none", "some"], ...] = ("any", "none", "some")
 _RULE_KEYS = ("name", "to", "when", "unless", "files", "done_when")
 _MAKE_KEYS = ("tools", "tiers", "at_most", "fallback")
@@ -46,6 +47,7 @@ class CrewFile:
     rules: tuple[Rule, ...] = ()
     equals: tuple[tuple[str, ...], ...] = ()
     terms: dict[str, int | bool] = field(default_factory=dict)
+    roles: dict[str, Tier] = field(default_factory=dict)
     make: Allowance | None = None
     about: Page = field(default_factory=lambda: Page(Path()))
     """What it says of the crew, for one around it; its faults are not among `faults`."""
@@ -88,6 +90,8 @@ def _read(file: CrewFile, root: yaml.Node, known: tuple[str, ...], tools: Mappin
         file.make = _make(file, top["make"][1], known, tools)
     if "critic" in top:
         file.terms["critic"] = _yes(file, top["critic"][1], "critic")
+    if "roles" in top:
+        file.roles = _roles(file, top["roles"][1])
     if "equals" in top:
         file.equals = _equals(file, top["equals"][1], known)
     if "rules" in top:
@@ -188,6 +192,18 @@ def _make(file: CrewFile, node: yaml.Node, known: tuple[str, ...], tools: Mappin
         taken=frozenset(known),
         writing=frozenset(name for name, tool in tools.items() if tool.access != "read"),
     )
+
+
+def _roles(file: CrewFile, node: yaml.Node) -> dict[str, Tier]:
+    """The tiers of the supervisor's roles, by name."""
+    roles: dict[str, Tier] = {}
+    for role, (_, value) in _mapping(file, node, ROLES, "roles").items():
+        tier = next((tier for tier in _TIERS if tier == str(value.value)), None)
+        if tier is None:
+            file.fault(value, f"{role} takes a tier: {', '.join(_TIERS)}")
+        else:
+            roles[role] = tier
+    return roles
 
 
 def _lent(file: CrewFile, node: yaml.Node, tools: Mapping[str, Tool]) -> tuple[str, ...]:
