@@ -106,6 +106,27 @@ def test_an_empty_request_is_told_what_to_write(data: Path) -> None:
     assert "without a request" in ended.err
 
 
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("help", "/leadhand trace JOB"),
+        ("Help!", "/leadhand trace JOB"),
+        ("status", "You have no jobs"),
+        ("stop", "There is nothing to stop"),
+    ],
+)
+def test_what_is_answered_without_a_job_is_printed_at_once(data: Path, word: str, told: str) -> None:
+    ended = leadhand("try", "--ask", word, "--timeout", "20", env=environment(data))
+    assert (ended.code, ended.err) == (0, "")
+    assert told in ended.out, ended.out
+
+
+def test_what_is_answered_without_a_job_has_no_trace(data: Path) -> None:
+    ended = leadhand("try", "--ask", "help", "--json", "--timeout", "20", env=environment(data))
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == "leadhand: that is answered without a job, so it has no trace\n"
+
+
 def test_a_request_that_takes_too_long_is_given_up(data: Path) -> None:
     env = environment(data, LEADHAND_REHEARSAL_PACE="30")
     ended = leadhand("try", "--ask", "Write a note.", "--timeout", "1", env=env)
