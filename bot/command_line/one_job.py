@@ -136,7 +136,10 @@ def _written(path: Path, data: bytes) -> Path:
 
 
 class _Screen:
-    """Prints a thread as it grows: new messages once, plan rows as they change. `told`: the bot said something aside."""
+    """Prints a thread as it grows: new messages once, plan rows as they change.
+
+    `told` is True once the bot has said something that only the asker can see.
+    """
 
     def __init__(self, workspace: Workspace, ts: str, *, quiet: bool) -> None:
         self._workspace = workspace
