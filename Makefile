@@ -52,7 +52,7 @@ mutants: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.mutants
 
 # The environment comes from the hash-checked locks alone. uv (itself from the lock) installs in seconds what pip
-# takes most of a minute for.
+# takes most of a minute for; .ci/install.py sees to it that it takes them from where pip would.
 $(VENV)/.uv: requirements.lock
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(NEW_ENOUGH)' || { \
 	    echo "Leadhand needs Python 3.11 or newer on the PATH. Or say which: make PYTHON=/path/to/python3.11 ..."; exit 1; }
@@ -62,15 +62,15 @@ $(VENV)/.uv: requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(VENV)/uv.lock
 	@touch $@
 
-$(VENV)/.ready: $(VENV)/.uv requirements.lock pyproject.toml
+$(VENV)/.ready: $(VENV)/.uv requirements.lock pyproject.toml .ci/install.py
 	@echo "Installing what Leadhand needs, hash-checked against requirements.lock ..."
-	@$(UV) pip install --python $(BIN)/python --require-hashes --no-deps -r requirements.lock
+	@$(BIN)/python .ci/install.py requirements.lock
 	@$(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready .ci/dev.lock
 	@echo "Installing what the tests need, hash-checked against .ci/dev.lock ..."
-	@$(UV) pip install --python $(BIN)/python --require-hashes --no-deps -r .ci/dev.lock
+	@$(BIN)/python .ci/install.py .ci/dev.lock
 	@touch $@
 
 lock: $(VENV)/.uv
