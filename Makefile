@@ -1,11 +1,14 @@
 # Two commands do everything on a machine with Python 3.11 or newer and make:
 #   make try    a thread becomes a job, on your own machine
 #   make test   all checks and tests
+# While you work:
+#   make quick  the checks, and all tests but the long ones: under two minutes on two cores
+# And for what must hold whatever dies:
 #   make chaos  three instances at work while everything around them fails: SEED=n MINUTES=m, by default a random
 #               seed, which is printed, and ten minutes
 #   make mutants  takes the guards of "once" away, one at a time, and shows that the tests notice each
-# The rest: make install (the command alone, .venv/bin/leadhand), make check (lint, types, arrows), make bench, make lock,
-# make clean.
+# The rest: make install (the command alone, .venv/bin/leadhand), make check (lint, types, arrows), make coverage (how much
+# of handoff its own tests reach), make bench, make lock, make clean.
 
 # The first Python that runs and is new enough; a name on the PATH alone may be a shim for nothing.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -19,7 +22,7 @@ UV     := $(BIN)/uv --quiet --no-progress
 # tests start many.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: try install test check bench chaos mutants lock clean
+.PHONY: try install test quick check coverage bench chaos mutants lock clean
 
 try: $(VENV)/.ready
 	@$(BIN)/leadhand try
@@ -33,14 +36,26 @@ ONE_MORE := import os; cores = len(os.sched_getaffinity(0)) if hasattr(os, "sche
     print(min(cores + 1, 4))
 WORKERS  = $(shell $(BIN)/python -c '$(ONE_MORE)')
 
-test: check
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST   = -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test: check coverage
+	@$(BIN)/python $(PYTEST) --ignore=tests/handoff
+
+quick: check
+	@$(BIN)/python $(PYTEST) -m "not long"
 
 check: $(VENV)/.ready-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+
+# Of handoff by tests/handoff alone: what other tests happen to pass through is not shown by that.
+coverage: $(VENV)/.ready-dev
+	@rm -rf .coverage && mkdir .coverage
+	@$(BIN)/coverage run $(PYTEST) tests/handoff
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
 
 bench: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.bench
@@ -81,4 +96,4 @@ lock: $(VENV)/.uv
 	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/dev.lock
 
 clean:
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage

@@ -11,6 +11,7 @@ import pytest
 from bot.__main__ import _parser
 from bot.settings import NAMES
 from tests.command_line.command import ROOT
+from tests.conftest import LONG_FILES, LONG_FOLDERS, LONG_TESTS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -170,3 +171,12 @@ def test_the_readmes_table_of_the_crew_is_the_crew() -> None:
         head = path.read_text(encoding="utf-8").split("---")[1]
         tools = re.search(r"^tools:(.*?)(?=^\w|\Z)", head, re.MULTILINE | re.DOTALL)
         assert told[path.stem] == set(re.findall(r"\w+", tools[1]) if tools else ()), path.stem
+
+
+def test_every_test_that_is_called_long_exists() -> None:
+    tests = ROOT / "tests"
+    assert [name for name in LONG_FOLDERS if not (tests / name).is_dir()] == []
+    files = {path.stem: path.read_text(encoding="utf-8") for path in tests.rglob("test_*.py")}
+    assert LONG_FILES - set(files) == set()
+    named = {name for text in files.values() for name in re.findall(r"^(?:async )?def (test_\w+)", text, re.MULTILINE)}
+    assert LONG_TESTS - named == set()

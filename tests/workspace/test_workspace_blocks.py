@@ -125,7 +125,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("blocks", GOOD, ids=lambda blocks: blocks[0]["type"])
+@pytest.mark.parametrize("blocks", GOOD, ids=[f"{blocks[0]['type']}-{number}" for number, blocks in enumerate(GOOD)])
 async def test_good_blocks_are_taken(
     workspace: Workspace, client: AsyncWebClient, blocks: list[dict[str, Any]]
 ) -> None:
