@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.slack.files import LARGEST
+from bot.slack.views.home import PROMPTS
 from tests.command_line.command import Ended, environment, leadhand, leadhand_inside, processes_in, words
 from tests.providers.faults import Fault
 from tests.providers.server import ProviderServer
@@ -119,6 +120,12 @@ def test_what_is_answered_without_a_job_is_printed_at_once(data: Path, word: str
     ended = leadhand("try", "--ask", word, "--timeout", "20", env=environment(data))
     assert (ended.code, ended.err) == (0, "")
     assert told in ended.out, ended.out
+
+
+@pytest.mark.parametrize("prompt", [text for _, text in PROMPTS])
+def test_a_suggested_prompt_works_as_it_stands(data: Path, prompt: str) -> None:
+    ended = leadhand("try", "--ask", prompt, "--timeout", "20", env=environment(data))
+    assert (ended.code, ended.err) == (0, ""), ended.out
 
 
 def test_what_is_answered_without_a_job_has_no_trace(data: Path) -> None:
