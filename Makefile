@@ -7,8 +7,8 @@
 #   make chaos  three instances at work while everything around them fails: SEED=n MINUTES=m, by default a random
 #               seed, which is printed, and ten minutes
 #   make mutants  takes the guards of "once" away, one at a time, and shows that the tests notice each
-# The rest: make install (the command alone, .venv/bin/leadhand), make check (lint, types, arrows), make coverage (how much
-# of handoff its own tests reach), make bench, make lock, make clean.
+# The rest: make install (the command alone, .venv/bin/leadhand), make wheel (into dist/), make check (lint, types,
+# arrows), make coverage (how much of handoff its own tests reach), make bench, make lock, make clean.
 
 # The first Python that runs and is new enough; a name on the PATH alone may be a shim for nothing.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -22,13 +22,17 @@ UV     := $(BIN)/uv --quiet --no-progress
 # tests start many.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: try install test quick check coverage bench chaos mutants lock clean
+.PHONY: try install wheel test quick check coverage bench chaos mutants lock clean
 
 try: $(VENV)/.ready
 	@$(BIN)/leadhand try
 
 install: $(VENV)/.ready
 	@echo "The command is $(BIN)/leadhand"
+
+# With all that a run needs in it, for machines without a clone.
+wheel: $(VENV)/.ready
+	@$(BIN)/python -m hatchling build --target wheel
 
 # One worker more than there are cores, four at most: tests that wait for a process or a deadline leave a core to others.
 # Python is asked how many cores there are, since not every system has nproc.
@@ -96,4 +100,4 @@ lock: $(VENV)/.uv
 	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/dev.lock
 
 clean:
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist
