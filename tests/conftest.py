@@ -15,13 +15,17 @@ LONG_FOLDERS = frozenset({"chaos", "crash", "failover", "mutants", "newcomer", "
 LONG_FILES = frozenset(
     {
         "test_command_ask",
+        "test_command_check",
+        "test_command_console",
         "test_failures",
         "test_instances",
         "test_instances_processes",
+        "test_ladder_whole",
         "test_outbox",
         "test_providers_end_to_end",
         "test_store_machine",
         "test_table_attacks",
+        "test_table_files",
     }
 )
 LONG_TESTS = frozenset({
@@ -29,15 +33,10 @@ LONG_TESTS = frozenset({
     "test_a_file_of_the_first_request_serves_the_second",
     "test_a_planner_that_fails_leaves_the_plan_as_it_was",
     "test_a_rate_is_shared_and_a_call_waits_for_its_minute",
-    "test_a_specialist_that_is_down_costs_three_failed_calls",
     "test_a_specialist_that_is_down_costs_three_failed_calls_however_many_parts_it_has",
     "test_a_specialist_that_talks_nonsense_still_ends_in_one_message",
     "test_a_store_in_a_black_hole_holds_nobody_up",
     "test_a_whole_job_is_counted_and_nothing_of_it_is_logged",
-    "test_a_workbook_that_unpacks_to_far_more_than_memory_is_bounded",
-    "test_all_in_order",
-    "test_an_answer_at_the_terminal_goes_on_with_the_job",
-    "test_an_output_that_nobody_takes_is_one_clear_line",
     "test_an_owner_that_is_killed_inside_repeats_only_what_was_in_flight",
     "test_another_instance_takes_it_over_with_nothing_but_the_log",
     "test_hard_data_is_drawn_all_the_same",
