@@ -1,11 +1,14 @@
 # Two commands do everything on a machine with Python 3.11 or newer and make:
 #   make try    a thread becomes a job, on your own machine
 #   make test   all checks and tests
+# While you work:
+#   make quick  the checks, and all tests but the long ones: under two minutes on two cores
+# And for what must hold whatever dies:
 #   make chaos  three instances at work while everything around them fails: SEED=n MINUTES=m, by default a random
 #               seed, which is printed, and ten minutes
 #   make mutants  takes the guards of "once" away, one at a time, and shows that the tests notice each
-# The rest: make install (the command alone, .venv/bin/leadhand), make check (lint, types, arrows), make bench, make lock,
-# make clean.
+# The rest: make install (the command alone, .venv/bin/leadhand), make wheel (into dist/), make check (lint, types,
+# arrows), make coverage (how much of handoff its own tests reach), make bench, make lock, make clean.
 
 # The first Python that runs and is new enough; a name on the PATH alone may be a shim for nothing.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -19,7 +22,7 @@ UV     := $(BIN)/uv --quiet --no-progress
 # tests start many.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: try install test check bench chaos mutants lock clean
+.PHONY: try install wheel test quick check coverage bench chaos mutants lock clean
 
 try: $(VENV)/.ready
 	@$(BIN)/leadhand try
@@ -27,20 +30,36 @@ try: $(VENV)/.ready
 install: $(VENV)/.ready
 	@echo "The command is $(BIN)/leadhand"
 
+# With all that a run needs in it, for machines without a clone.
+wheel: $(VENV)/.ready
+	@$(BIN)/python -m hatchling build --target wheel
+
 # One worker more than there are cores, four at most: tests that wait for a process or a deadline leave a core to others.
 # Python is asked how many cores there are, since not every system has nproc.
 ONE_MORE := import os; cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1; \
     print(min(cores + 1, 4))
 WORKERS  = $(shell $(BIN)/python -c '$(ONE_MORE)')
 
-test: check
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST   = -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test: check coverage
+	@$(BIN)/python $(PYTEST) --ignore=tests/handoff
+
+quick: check
+	@$(BIN)/python $(PYTEST) -m "not long"
 
 check: $(VENV)/.ready-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+
+# Of handoff by tests/handoff alone: what other tests happen to pass through is not shown by that.
+coverage: $(VENV)/.ready-dev
+	@rm -rf .coverage && mkdir .coverage
+	@$(BIN)/coverage run $(PYTEST) tests/handoff
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
 
 bench: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.bench
@@ -52,7 +71,7 @@ mutants: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.mutants
 
 # The environment comes from the hash-checked locks alone. uv (itself from the lock) installs in seconds what pip
-# takes most of a minute for.
+# takes most of a minute for; .ci/install.py sees to it that it takes them from where pip would.
 $(VENV)/.uv: requirements.lock
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(NEW_ENOUGH)' || { \
 	    echo "Leadhand needs Python 3.11 or newer on the PATH. Or say which: make PYTHON=/path/to/python3.11 ..."; exit 1; }
@@ -62,15 +81,15 @@ $(VENV)/.uv: requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(VENV)/uv.lock
 	@touch $@
 
-$(VENV)/.ready: $(VENV)/.uv requirements.lock pyproject.toml
+$(VENV)/.ready: $(VENV)/.uv requirements.lock pyproject.toml .ci/install.py
 	@echo "Installing what Leadhand needs, hash-checked against requirements.lock ..."
-	@$(UV) pip install --python $(BIN)/python --require-hashes --no-deps -r requirements.lock
+	@$(BIN)/python .ci/install.py requirements.lock
 	@$(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready .ci/dev.lock
 	@echo "Installing what the tests need, hash-checked against .ci/dev.lock ..."
-	@$(UV) pip install --python $(BIN)/python --require-hashes --no-deps -r .ci/dev.lock
+	@$(BIN)/python .ci/install.py .ci/dev.lock
 	@touch $@
 
 lock: $(VENV)/.uv
@@ -81,4 +100,4 @@ lock: $(VENV)/.uv
 	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/dev.lock
 
 clean:
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist

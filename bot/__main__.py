@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bot.settings import Settings
 
-VERSION = "0.1.0"
-
 ENDS = "Exit code with --ask: 0 answered, 3 answered in part, 1 not. `leadhand run --help` lists the settings."
 DESCRIPTION = "A self-hosted Slack bot: a thread becomes a job that a supervisor plans and specialists do side by side."
 
@@ -101,7 +99,7 @@ def _command(
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="leadhand", description=DESCRIPTION)
-    parser.add_argument("--version", action="version", version=f"leadhand {VERSION}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Command)
     text = "a Slack on your own machine with the bot in it; no account, no key"
     _add_try(commands.add_parser("try", help=text, description=text, epilog=ENDS))
@@ -112,6 +110,17 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text, formatter_class=_Raw)
         command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
     return parser
+
+
+class _Version(argparse.Action):
+    """Prints the version of the installation; pyproject.toml is the one place that says it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Look the version up only now, as it takes longer than all of `--help`."""
+        from importlib.metadata import version  # noqa: PLC0415 - not needed for --help
+
+        print(f"leadhand {version('leadhand')}")
+        parser.exit()
 
 
 class _Command(argparse.ArgumentParser):

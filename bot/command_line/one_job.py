@@ -15,6 +15,7 @@ from bot.app import App
 from bot.command_line import console
 from bot.command_line.console import say
 from bot.settings import SettingsError
+from bot.slack.receive.listeners import WORDS
 from bot.store.interface import JobKey
 from bot.trace import trace_json
 from bot.workspace.terminal import plan_rows, render
@@ -39,10 +40,10 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
     screen = _Screen(workspace, ts, quiet=options.json)
     place = Place(team=workspace.team_id, channel=screen.channel, thread_ts=ts)
     key = JobKey(place.team, place.job_id)
-    code, reason = await _watch(app, key, screen, options.timeout)
+    code, reason = await _watch(app, key, screen, options)
     written = await _write_files(app, key, options.out) if code != FAILED else []
-    if options.json:
-        head = await app.store.head(key)
+    head = await app.store.head(key)
+    if options.json and head is not None:
         say(json.dumps(trace_json(await app.store.log(key), head), indent=2))
     else:
         for path in written:
@@ -52,13 +53,15 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
     return code
 
 
-async def _watch(app: App, key: JobKey, screen: _Screen, patience: float) -> tuple[int, str]:
+async def _watch(app: App, key: JobKey, screen: _Screen, options: argparse.Namespace) -> tuple[int, str]:
     """Print the thread until the job ends. Gives the exit code and, if it is not 0, why."""
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(options.timeout):
             while True:
                 screen.show()
                 ask = await _ask(app, key)
+                if ask is None and screen.told:
+                    return _without_a_job(options)
                 if ask is not None and ask.over:
                     screen.show(final=True)
                     return _verdict(ask)
@@ -67,7 +70,7 @@ async def _watch(app: App, key: JobKey, screen: _Screen, patience: float) -> tup
                     return FAILED, f"the job asks, and there is nobody here to answer: {asked[1].message}"
                 await screen.change()
     except TimeoutError:
-        return FAILED, f"no answer within {patience:g} s"
+        return FAILED, f"no answer within {options.timeout:g} s"
 
 
 async def _ask(app: App, key: JobKey) -> Ask | None:
@@ -78,6 +81,13 @@ async def _ask(app: App, key: JobKey) -> Ask | None:
 async def read_job(app: App, key: JobKey) -> Job | None:
     """The job as its log stands."""
     return open_log([entry.payload for entry in await app.store.log(key)])
+
+
+def _without_a_job(options: argparse.Namespace) -> tuple[int, str]:
+    """Judge an answer that only the person who asked can see: `help` and its like are answered so, without a job."""
+    if options.ask.lower().strip(" .!?") not in WORDS:
+        return FAILED, "the request was not taken in"
+    return (FAILED, "that is answered without a job, so it has no trace") if options.json else (ANSWERED, "")
 
 
 def _verdict(ask: Ask) -> tuple[int, str]:
@@ -128,7 +138,10 @@ def _written(path: Path, data: bytes) -> Path:
 
 
 class _Screen:
-    """Prints a thread as it grows: new messages once, plan rows as they change."""
+    """Prints a thread as it grows: new messages once, plan rows as they change.
+
+    `told` is True once the bot has said something that only the asker can see.
+    """
 
     def __init__(self, workspace: Workspace, ts: str, *, quiet: bool) -> None:
         self._workspace = workspace
@@ -137,13 +150,20 @@ class _Screen:
         self._rows: dict[str, str] = {}
         self._shown: set[str] = set()
         self.answered: set[str] = set()
+        self.told = False
         self.channel = workspace.channel_id(CHANNEL)
         self._names = {workspace.person(name).id: name for name in PEOPLE} | {workspace.bot_user_id: "leadhand"}
 
     def show(self, *, final: bool = False) -> None:
         """Print what is new. A message that is still being written waits until it is whole."""
+        aside = self._workspace.person("ana").ephemerals(CHANNEL)
+        self.told = bool(aside)
         if self._quiet:
             return
+        for message in aside:
+            if message["ts"] not in self._shown:
+                self._shown.add(message["ts"])
+                self._print(message)
         for message in self._workspace.thread(self.channel, self._ts):
             if rows := plan_rows(message):
                 self._plan(message, rows, final=final)

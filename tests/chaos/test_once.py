@@ -36,7 +36,7 @@ def test_each_step_of_each_level_may_stand_once() -> None:
     assert list(twice_in(STEPS)) == []
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.type)
+@pytest.mark.parametrize("step", STEPS, ids=[f"{step.type}-{number}" for number, step in enumerate(STEPS)])
 def test_a_step_that_is_done_twice_is_named(step: ev.Event) -> None:
     (found,) = twice_in([*STEPS, step.model_copy(update={"at": 2.0})])
     assert found.startswith(step.type)

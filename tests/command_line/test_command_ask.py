@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.slack.receive.attachments import LARGEST
+from bot.slack.views.home import PROMPTS
 from tests.command_line.command import Ended, environment, leadhand, leadhand_inside, processes_in, words
 from tests.providers.faults import Fault
 from tests.providers.server import ProviderServer
@@ -104,6 +105,33 @@ def test_an_empty_request_is_told_what_to_write(data: Path) -> None:
     ended = leadhand("try", "--ask", "  ", env=environment(data))
     assert ended.code == 1
     assert "without a request" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("help", "/leadhand trace JOB"),
+        ("Help!", "/leadhand trace JOB"),
+        ("status", "You have no jobs"),
+        ("stop", "There is nothing to stop"),
+    ],
+)
+def test_what_is_answered_without_a_job_is_printed_at_once(data: Path, word: str, told: str) -> None:
+    ended = leadhand("try", "--ask", word, "--timeout", "20", env=environment(data))
+    assert (ended.code, ended.err) == (0, "")
+    assert told in ended.out, ended.out
+
+
+@pytest.mark.parametrize("prompt", [text for _, text in PROMPTS])
+def test_a_suggested_prompt_works_as_it_stands(data: Path, prompt: str) -> None:
+    ended = leadhand("try", "--ask", prompt, "--timeout", "20", env=environment(data))
+    assert (ended.code, ended.err) == (0, ""), ended.out
+
+
+def test_what_is_answered_without_a_job_has_no_trace(data: Path) -> None:
+    ended = leadhand("try", "--ask", "help", "--json", "--timeout", "20", env=environment(data))
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == "leadhand: that is answered without a job, so it has no trace\n"
 
 
 def test_a_request_that_takes_too_long_is_given_up(data: Path) -> None:

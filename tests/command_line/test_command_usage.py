@@ -1,11 +1,12 @@
 """What the command line says of itself, and what it takes."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from bot.settings import NAMES
-from tests.command_line.command import environment, leadhand, leadhand_inside, words
+from tests.command_line.command import ROOT, environment, leadhand, leadhand_inside, words
 
 COMMANDS = ("try", "run", "check")
 
@@ -34,7 +35,14 @@ def test_help_of_a_command_lists_its_options_and_settings(tmp_path: Path, comman
 def test_version(tmp_path: Path) -> None:
     ended = leadhand("--version", env=environment(tmp_path))
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.startswith("leadhand 0.")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert ended.out == f"leadhand {project['version']}\n"
+
+
+def test_the_version_is_said_in_one_place() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    repeated = [path for path in (ROOT / "bot").rglob("*.py") if f'"{version}"' in path.read_text(encoding="utf-8")]
+    assert repeated == []
 
 
 def test_no_command_shows_the_help(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""README, CONTRIBUTING, the settings, the commands and the Makefile say the same."""
+"""README, CONTRIBUTING, docs/, the settings, the commands and the Makefile say the same."""
 
 import argparse
 import ast
@@ -11,11 +11,15 @@ import pytest
 from bot.__main__ import _parser
 from bot.settings import NAMES
 from tests.command_line.command import ROOT
+from tests.conftest import LONG_FILES, LONG_FOLDERS, LONG_TESTS
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+OPERATING = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+CREWS = (ROOT / "docs" / "crews.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 SETTING = re.compile(r"(?:SLACK|LEADHAND|ANTHROPIC|OPENAI|OLLAMA|REDIS|BRAVE|TAVILY)_[A-Z_]+")
+COMMAND = re.compile(r"(?<![@/.\w-])leadhand ([a-z]+)((?: +(?:--?[a-z][a-z-]*|\"[^\"]*\"|[\w.]+))*)")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 SYSTEMS_OWN = {"XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "PATH", "HOME"}
 OTHERS = {"OLLAMA_CONTEXT_LENGTH"}
@@ -108,28 +112,31 @@ def test_every_setting_that_the_code_names_exists() -> None:
     assert named - set(NAMES) == set()
 
 
-def test_the_table_of_the_readme_is_that_of_the_settings() -> None:
-    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| (.*?) \|$", README, re.MULTILINE))
+def test_the_table_of_the_settings_is_that_of_the_code() -> None:
+    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| (.*?) \|$", OPERATING, re.MULTILINE))
     assert rows == dict(NAMES)
 
 
-@pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
-def test_every_setting_that_a_document_names_exists(text: str) -> None:
-    assert set(SETTING.findall(text)) - set(NAMES) - OTHERS == set()
+@EACH_PAGE
+def test_every_setting_that_a_document_names_exists(page: Path) -> None:
+    assert set(SETTING.findall(page.read_text(encoding="utf-8"))) - set(NAMES) - OTHERS == set()
 
 
-@pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
-def test_every_command_that_a_document_shows_exists(text: str) -> None:
-    shown = re.findall(r"(?<![@/.\w-])leadhand ([a-z]+)((?: +(?:--?[a-z][a-z-]*|\"[^\"]*\"|[\w.]+))*)", spoken(text))
-    assert shown or text is CONTRIBUTING
-    for command, rest in shown:
+@EACH_PAGE
+def test_every_command_that_a_document_shows_exists(page: Path) -> None:
+    code = spoken(page.read_text(encoding="utf-8"))
+    for command, rest in COMMAND.findall(code):
         assert command in COMMANDS, f"leadhand {command}"
         for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest):
             assert option in COMMANDS[command]._option_string_actions, f"leadhand {command} {option}"
 
 
-def test_the_readme_shows_every_command() -> None:
-    assert [command for command in COMMANDS if f"`leadhand {command}" not in README] == []
+def test_commands_are_found_in_documents() -> None:
+    assert len(COMMAND.findall(spoken(OPERATING))) >= len(COMMANDS)
+
+
+def test_every_command_is_described() -> None:
+    assert [command for command in COMMANDS if f"| `leadhand {command}" not in OPERATING] == []
 
 
 def test_every_command_has_its_help() -> None:
@@ -137,11 +144,12 @@ def test_every_command_has_its_help() -> None:
     assert [command for command in COMMANDS if not re.search(rf"^ +{command} +\S", text, re.MULTILINE)] == []
 
 
-@pytest.mark.parametrize("text", [README, CONTRIBUTING, MAKEFILE], ids=["README", "CONTRIBUTING", "Makefile"])
-def test_every_target_of_make_that_is_named_exists(text: str) -> None:
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "Makefile"], ids=lambda page: page.name)
+def test_every_target_of_make_that_is_named_exists(page: Path) -> None:
     targets = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
-    named = set(re.findall(r"\bmake ([a-z]+)\b", text if text is MAKEFILE else spoken(text)))
-    assert {"try", "test"} <= named
+    text = page.read_text(encoding="utf-8")
+    named = set(re.findall(r"\bmake ([a-z]+)\b", text if page.name == "Makefile" else spoken(text)))
+    assert {"try", "test"} <= named or page.name not in {"README.md", "CONTRIBUTING.md", "Makefile"}
     assert named - targets == set()
 
 
@@ -150,23 +158,50 @@ def test_targets_are_phony_or_files() -> None:
     assert set(phony.split()) == set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
 
 
-@pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
-def test_every_file_that_a_document_points_at_exists(text: str) -> None:
-    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+@EACH_PAGE
+def test_every_file_that_a_document_points_at_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = [page.parent / link for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in link]
     paths = [
-        word for word in re.findall(r"`([\w./-]+/[\w./-]*|\w+\.(?:yml|toml|md|lock))`", text) if "NAME" not in word
+        ROOT / word
+        for word in re.findall(r"`([\w./-]+/[\w./-]*|\w+\.(?:yml|toml|md|lock))`", text)
+        if "NAME" not in word and "translator" not in word and not word.startswith(("/", "./"))
     ]
-    files = [path for path in (*links, *paths) if not path.startswith("/")]
-    missing = [path for path in files if not (ROOT / path).exists() and "translator" not in path]
-    assert missing == []
+    assert [path for path in (*links, *paths) if not path.exists()] == []
 
 
-def test_the_readmes_table_of_the_crew_is_the_crew() -> None:
+@EACH_PAGE
+def test_every_heading_that_a_document_points_at_exists(page: Path) -> None:
+    for file, heading in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text(encoding="utf-8")):
+        there = (page.parent / file if file else page).read_text(encoding="utf-8")
+        headings = re.findall(r"^#+ (.*)$", there, re.MULTILINE)
+        anchors = {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
+        assert heading in anchors, f"{file}#{heading}"
+
+
+def test_the_readme_is_short_and_its_pictures_are_light() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 130
+    pictures = [ROOT / picture for picture in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)]
+    assert len(pictures) >= 4
+    assert [picture for picture in pictures if picture.stat().st_size > 150_000] == []
+
+
+def test_the_table_of_the_crew_is_the_crew() -> None:
     told = {
         name: set(re.findall(r"`(\w+)`", tools))
-        for name, tools in re.findall(r"^\| ([a-z]+) \| (.*?)\|", README, re.MULTILINE)
+        for name, tools in re.findall(r"^\| ([a-z]+) \| (.*?)\|", CREWS, re.MULTILINE)
     }
     for path in (ROOT / "specialists" / "crews" / "general").glob("*.md"):
         head = path.read_text(encoding="utf-8").split("---")[1]
         tools = re.search(r"^tools:(.*?)(?=^\w|\Z)", head, re.MULTILINE | re.DOTALL)
         assert told[path.stem] == set(re.findall(r"\w+", tools[1]) if tools else ()), path.stem
+
+
+def test_every_test_that_is_called_long_exists() -> None:
+    tests = ROOT / "tests"
+    assert [name for name in LONG_FOLDERS if not (tests / name).is_dir()] == []
+    files = [*tests.rglob("test_*.py")]
+    assert LONG_FILES - {path.stem for path in files} == set()
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    assert LONG_TESTS - set(re.findall(r"^(?:async )?def (test_\w+)", text, re.MULTILINE)) == set()

@@ -127,7 +127,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("blocks", GOOD, ids=lambda blocks: blocks[0]["type"])
+@pytest.mark.parametrize("blocks", GOOD, ids=[f"{blocks[0]['type']}-{number}" for number, blocks in enumerate(GOOD)])
 async def test_good_blocks_are_taken(
     workspace: Workspace, client: AsyncWebClient, blocks: list[dict[str, Any]]
 ) -> None:
@@ -135,7 +135,9 @@ async def test_good_blocks_are_taken(
     assert all(block["block_id"] for block in answer["message"]["blocks"])
 
 
-@pytest.mark.parametrize(("blocks", "complaint"), BAD, ids=[complaint[:40] for _, complaint in BAD])
+@pytest.mark.parametrize(
+    ("blocks", "complaint"), BAD, ids=[f"{complaint[:40]}-{number}" for number, (_, complaint) in enumerate(BAD)]
+)
 async def test_bad_blocks_are_refused_and_the_fault_is_named(
     workspace: Workspace,
     client: AsyncWebClient,

@@ -91,6 +91,7 @@ async def test_who_and_where_is_refused_as_slack_refuses(
     await refused("is_archived", client.chat_postMessage(channel=general, text="x"))
 
 
+@pytest.mark.filterwarnings("ignore:The top-level `text`:UserWarning")  # the SDK says so too
 async def test_what_is_too_long_or_empty_is_refused(
     client: AsyncWebClient, general: str, refused: Callable[..., Awaitable[dict[str, Any]]]
 ) -> None:

@@ -16,12 +16,11 @@ REQUEST_ACTION = "text"
 REQUEST_LIMIT = 2900
 
 PROMPTS: tuple[tuple[str, str], ...] = (
-    ("Analyse a table", "Profile the attached table: what stands out, and what should I check?"),
-    ("Research a question", "Research this question and give me a short answer with sources: "),
-    ("Write a document", "Write a one-page brief on this topic, with the open questions at the end: "),
-    ("What can you do?", "help"),
+    ("What can you do?", "What can you do?"),
+    ("How do I ask?", "help"),
+    ("What are my jobs at?", "status"),
 )
-"""Title and text of the prompts that Slack suggests in a new conversation."""
+"""Title and text of the prompts that Slack suggests in a new conversation. It sends one as it is when it is clicked."""
 
 
 def help_text() -> str:

@@ -1,0 +1,55 @@
+"""Which tests are long. `make quick` leaves them out, `make test` runs them all.
+
+They take two thirds of the time of all: several instances, browsers, servers
+that fail over, random histories, waits for a real deadline. What they show is
+shown in small by the rest, or needs no second look between two edits.
+`pytest --durations=60` says which they are.
+"""
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+LONG_FOLDERS = frozenset({"chaos", "crash", "failover", "mutants", "newcomer", "versions", "workspace_page"})
+LONG_FILES = frozenset(
+    {
+        "test_command_ask",
+        "test_command_check",
+        "test_command_console",
+        "test_failures",
+        "test_instances",
+        "test_instances_processes",
+        "test_ladder_whole",
+        "test_outbox",
+        "test_providers_end_to_end",
+        "test_store_machine",
+        "test_table_attacks",
+        "test_table_files",
+    }
+)
+LONG_TESTS = frozenset({
+    "test_a_critic_that_finds_nothing_or_fails_lets_the_answer_out",
+    "test_a_file_of_the_first_request_serves_the_second",
+    "test_a_planner_that_fails_leaves_the_plan_as_it_was",
+    "test_a_rate_is_shared_and_a_call_waits_for_its_minute",
+    "test_a_specialist_that_is_down_costs_three_failed_calls_however_many_parts_it_has",
+    "test_a_specialist_that_talks_nonsense_still_ends_in_one_message",
+    "test_a_store_in_a_black_hole_holds_nobody_up",
+    "test_a_whole_job_is_counted_and_nothing_of_it_is_logged",
+    "test_an_owner_that_is_killed_inside_repeats_only_what_was_in_flight",
+    "test_another_instance_takes_it_over_with_nothing_but_the_log",
+    "test_hard_data_is_drawn_all_the_same",
+    "test_its_name_leaves_nothing_in_the_shared_counters",
+    "test_stopping_loses_nothing_and_leaves_nothing",
+    "test_the_analyst_shows_the_queries_rows_and_draws_them",
+    "test_two_bots_on_one_store_do_each_job_once",
+})  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the long ones their marker."""
+    for item in items:
+        path, name = item.path.relative_to(TESTS), item.name.partition("[")[0]
+        if path.parts[0] in LONG_FOLDERS or path.stem in LONG_FILES or name in LONG_TESTS:
+            item.add_marker(pytest.mark.long)
