@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Tier = Literal["fast", "balanced", "deep"]
 Strategy = Literal["merge", "select", "reduce"]
 Severity = Literal["info", "low", "medium", "high", "critical"]
+StopReason = Literal["end", "tool_use", "max_tokens", "refused"]
+"""Why a model turn ended."""
 EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_low", "timeout"]
 
 SUPERVISOR = "supervisor"
@@ -268,6 +270,31 @@ class Handoff(Contract):
     artifacts: tuple[Artifact, ...] = ()
     constraints: Constraints = Constraints()
     return_to: str = SUPERVISOR
+
+
+class ToolCall(Contract):
+    """A model's wish to run a tool. `arguments` is the parsed JSON object."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+class ToolReply(Contract):
+    """A tool's answer to a call, as text for the model. `failed` marks an error that the model may mend."""
+
+    call_id: str
+    text: str
+    failed: bool = False
+
+
+class Turn(Contract):
+    """A model's answer to one call. `calls` is empty unless `stop` is `tool_use`: a cut-off call is no call."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    stop: StopReason
+    usage: Usage
 
 
 class Packed(Contract):

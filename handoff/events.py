@@ -8,9 +8,10 @@ an instance leaves jobs alone whose log was written by a newer one.
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from contextlib import suppress
+from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError
 
 from handoff.contracts import (
     Artifact,
@@ -28,9 +29,11 @@ from handoff.contracts import (
     Result,
     Terms,
     Tier,
+    ToolReply,
+    Turn,
     Usage,
 )
-from handoff.upcasters import UPCASTERS, lifted
+from handoff.upcasters import UPCASTERS, Json, lifted
 
 SCHEMA = 3
 
@@ -139,17 +142,17 @@ class AttemptStarted(OfAttempt):
 
 
 class TurnTaken(OfAttempt):
-    """A model turn ended: a checkpoint. `turn` is a `specialists.turns.dialogue.Turn` as JSON."""
+    """A model turn ended: a checkpoint."""
 
     type: Literal["TurnTaken"] = "TurnTaken"
-    turn: dict[str, Any]
+    turn: Turn
 
 
 class ToolReturned(OfAttempt):
-    """A tool call of the last turn ended: a checkpoint. `reply` is a `ToolReply` as JSON."""
+    """A tool call of the last turn ended: a checkpoint."""
 
     type: Literal["ToolReturned"] = "ToolReturned"
-    reply: dict[str, Any]
+    reply: ToolReply
     artifacts: tuple[Artifact, ...] = ()
     gaps: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
@@ -447,6 +450,32 @@ def load(line: str | bytes) -> Event:
         ValueError: It is no event of ours.
     """
     text = line if isinstance(line, str) else line.decode()
-    if text.endswith(f',"v":{SCHEMA}}}'):  # as nearly all are: nothing is parsed twice
-        return _adapter.validate_json(text)
-    return _adapter.validate_python(lifted(json.loads(text), SCHEMA, UPCASTERS))
+    if not text.endswith(f',"v":{SCHEMA}}}'):
+        event = lifted(json.loads(text), SCHEMA, UPCASTERS)
+    else:  # as nearly all are: nothing is parsed twice
+        try:
+            return _adapter.validate_json(text)
+        except ValidationError:
+            event = json.loads(text)
+    return _adapter.validate_python({**event, **_salvaged(event)})
+
+
+_LEAST: dict[str, tuple[str, Turn | ToolReply]] = {
+    "TurnTaken": ("turn", Turn(text="", stop="tool_use", usage=Usage())),
+    "ToolReturned": ("reply", ToolReply(call_id="", text="")),
+}
+"""By type of event: the field that earlier releases kept without a look at it, and what stands for unreadable parts."""
+
+
+def _salvaged(event: Json) -> Json:
+    """Read such a field as far as it can be read, part by part: one odd turn must not cost a whole job."""
+    name, least = _LEAST.get(str(event.get("type")), ("", None))
+    given = event.get(name)
+    if least is None or not isinstance(given, dict):
+        return {}
+    with suppress(ValidationError):
+        return {name: least.model_validate(given)}
+    for part in type(least).model_fields.keys() & given.keys():
+        with suppress(ValidationError):
+            least = least.model_validate({**dict(least), part: given[part]})
+    return {name: least}

@@ -7,22 +7,23 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from handoff.contracts import Escalation, EscalationReason, Handoff, Result
+from handoff.contracts import Escalation, EscalationReason, Handoff, Result, Turn
+from handoff.state import UnknownWrite
 from specialists.specialist import Specialist
-from specialists.toolkits.tool import ToolOutcome, Workbench
-from specialists.turns import briefing, finish
-from specialists.turns.checkpoint import AttemptLog, InDoubt
+from specialists.toolkits.tool import ToolOutcome, ToolSpec, Workbench
+from specialists.turns import briefing, finish, write_calls
+from specialists.turns.attempt_log import AttemptLog
 from specialists.turns.conversation import Conversation
-from specialists.turns.dialogue import Model, ModelCall, ModelError, ToolSpec, Turn, Withheld
 from specialists.turns.egress import Trail
+from specialists.turns.model import Model, ModelCall, ModelError, Withheld
 from specialists.turns.one_call import ToolBroke
 from specialists.turns.tool_calls import ToolCalls
 
-End = Result | Escalation | InDoubt
+End = Result | Escalation | UnknownWrite
 """How an attempt ends.
 
-`InDoubt` where nobody knows whether a call that writes was carried out: it rests until a person has said so, which then
-is part of its history.
+`UnknownWrite` if nobody knows whether a call that writes was carried out: the attempt rests until a person has said so,
+which then is part of its history.
 """
 
 LAST_CALL_SHARE = 0.85
@@ -133,11 +134,11 @@ class _Attempt:
             outcome = await self._settle(await self._turn())
         return outcome
 
-    def _out_of_time(self) -> Escalation | InDoubt:
+    def _out_of_time(self) -> Escalation | UnknownWrite:
         """What is said when the deadline cut the work short."""
         what = f"time for this task ({self.handoff.constraints.timeout:g} s) ran out before it was done"
         if self.tools.intents:
-            return InDoubt(self.tools.intents[0], f"the {what}")
+            return write_calls.in_doubt(self.tools.intents[0], f"the {what}")
         text = f"The {what}."
         return Escalation(reason="timeout", message=text, partial_result=self.talk.partial(gap=text))
 

@@ -13,9 +13,8 @@ from handoff.planning.adhoc import NAME
 from specialists.loading import capabilities
 from specialists.loading.between_files import tool_names
 from specialists.loading.frontmatter import Page, meant
-from specialists.toolkits.tool import Tool
+from specialists.toolkits.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish
-from specialists.turns.dialogue import ToolSpec
 
 DESCRIPTION_LIMIT = 200
 TURNS_LIMIT = 50

@@ -11,7 +11,7 @@ from handoff.effects import Effect, HandUp, MakePlan, RevisePlan
 from handoff.engine.hand_up import job_of
 from handoff.engine.nested import below
 from handoff.state import Job
-from specialists.turns.dialogue import Model
+from specialists.turns.model import Model
 
 
 async def plan_inside(effect: MakePlan, owner: Owner, *, planning: Planning, model: Model) -> ev.Event:

@@ -14,7 +14,7 @@ from handoff.contracts import Conflict, Side
 from handoff.engine import answer
 from handoff.events import ConflictsJudged
 from handoff.state import Ask
-from specialists.turns.dialogue import Model, ModelError
+from specialists.turns.model import Model, ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 4096

@@ -16,7 +16,7 @@ from handoff.headings import nested
 from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_check import MAX_SUBTASKS, check, read_plan
 from handoff.state import Ask, Job
-from specialists.turns.dialogue import Model, ModelError, Withheld
+from specialists.turns.model import Model, ModelError, Withheld
 
 DEADLINE = 120.0
 MAX_TOKENS = 8192

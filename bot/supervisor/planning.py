@@ -22,7 +22,7 @@ from handoff.state import Ask, Job
 from specialists.adhoc_specialist import NotLent, built
 from specialists.registry import Crew
 from specialists.specialist import Specialist
-from specialists.turns.dialogue import Model
+from specialists.turns.model import Model
 
 MEMBERS = 2
 """Of a crew inside the crew that a subtask takes, as a rule of thumb."""

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from specialists.turns.dialogue import Message, ModelCall
+from specialists.turns.model import ModelCall, ModelMessage
 
 
 @cache
@@ -34,7 +34,7 @@ def call_of(
     return ModelCall(
         purpose=role,
         system=prompt(role) + appendix,
-        messages=(Message(role="user", text=text),),
+        messages=(ModelMessage(role="user", text=text),),
         tier="balanced",
         max_tokens=max_tokens,
         deadline=deadline,

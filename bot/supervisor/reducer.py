@@ -10,7 +10,7 @@ from handoff.context_budget import Pack, Piece, pack
 from handoff.effects import ReduceMaterial
 from handoff.events import MaterialReduced
 from handoff.state import Ask
-from specialists.turns.dialogue import Model, ModelError
+from specialists.turns.model import Model, ModelError
 
 DEADLINE = 120.0
 LEAST_TOKENS = 4096

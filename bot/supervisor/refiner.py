@@ -13,7 +13,7 @@ from handoff.effects import RefineBrief
 from handoff.events import BriefRefined
 from handoff.headings import nested
 from handoff.state import Ask
-from specialists.turns.dialogue import Model, ModelError
+from specialists.turns.model import Model, ModelError
 
 DEADLINE = 60.0
 MAX_TOKENS = 4096

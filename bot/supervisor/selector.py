@@ -13,7 +13,7 @@ from handoff.contracts import Packed, Usage
 from handoff.engine.answer import beyond, rivals, seconds_for, told
 from handoff.events import AnswerWritten
 from handoff.state import Ask, Work
-from specialists.turns.dialogue import Model, ModelError
+from specialists.turns.model import Model, ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 4096

@@ -18,7 +18,7 @@ from handoff.engine.answer import beyond, contents, seconds_for, stage, told
 from handoff.events import AnswerWritten
 from handoff.headings import nested
 from handoff.state import Ask, Work
-from specialists.turns.dialogue import Model, ModelError
+from specialists.turns.model import Model, ModelError
 
 DEADLINE = 180.0
 MAX_TOKENS = 8192

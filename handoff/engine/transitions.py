@@ -16,7 +16,19 @@ from handoff.contracts import Note, Usage
 from handoff.engine import answered, hand_up, ladder, plan, revising, writes
 from handoff.engine.nested import below, is_open, put_back
 from handoff.engine.subtask import attempt_over, charged, charged_around, charged_so_far, failed, packed, with_work
-from handoff.state import SETTLED, Answered, Ask, Checked, Checkpoint, Doubt, Failure, Question, Trouble, Work, replace
+from handoff.state import (
+    SETTLED,
+    Answered,
+    Ask,
+    Checked,
+    Checkpoint,
+    Failure,
+    Question,
+    Trouble,
+    UnknownWrite,
+    Work,
+    replace,
+)
 
 
 def cancelled(ask: Ask, event: ev.CancelRequested) -> Ask:
@@ -80,7 +92,7 @@ def _tool_in_doubt(ask: Ask, event: ev.ToolInDoubt) -> Ask:
 def _ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage: Usage, at: float) -> Ask:
     """Let people say whether it was carried out. The attempt keeps its checkpoints, to go on from them."""
     number = work.questions + work.doubts + 1
-    doubt = Doubt(intent.call, intent.what, reason, usage)
+    doubt = UnknownWrite(intent.call, intent.tool, intent.what, reason, usage)
     question = Question(number, f"Was this carried out? {intent.what}", writes.OPTIONS, at, doubt)
     return with_work(ask, replace(work, state="input_required", question=question, doubts=work.doubts + 1))
 
@@ -136,7 +148,7 @@ def _question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
     return with_work(ask, replace(work, state="pending", answers=(*work.answers, note)))
 
 
-def _doubt_cleared(ask: Ask, work: Work, doubt: Doubt, event: ev.QuestionAnswered, *, waited: float) -> Ask:
+def _doubt_cleared(ask: Ask, work: Work, doubt: UnknownWrite, event: ev.QuestionAnswered, *, waited: float) -> Ask:
     """The attempt goes on where it was, on a clock that stood still meanwhile; or people end it here."""
     verdict = writes.verdict_of(event.text)
     if verdict == "stop":

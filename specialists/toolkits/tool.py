@@ -19,7 +19,6 @@ from pydantic import BaseModel
 
 from handoff.contracts import Artifact
 from handoff.provenance import Origin
-from specialists.turns.dialogue import ToolSpec
 
 Access = Literal["read", "write"]
 Key = Literal["none", "marks", "drops_repeats"]
@@ -59,6 +58,15 @@ class ToolOutcome:
     gaps: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as models see it: `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from handoff.contracts import Artifact, Finding, Result, Usage
+from handoff.contracts import Artifact, Finding, Result, ToolCall, ToolReply, Turn, Usage
+from handoff.events import ToolReturned
+from specialists.toolkits.tool import ToolOutcome
 from specialists.turns import briefing, finish
-from specialists.turns.checkpoint import ToolReturn
-from specialists.turns.dialogue import Message, ToolCall, ToolReply, Turn
 from specialists.turns.egress import Trail
+from specialists.turns.model import ModelMessage
 
 _SOURCES_NAMED = 3
 _FOUND_KEPT = 5
@@ -32,7 +33,7 @@ class Conversation:
 
     def __init__(self, opening: str, trail: Trail) -> None:
         self.trail = trail
-        self.messages = [Message(role="user", text=opening)]
+        self.messages = [ModelMessage(role="user", text=opening)]
         self.turns = 0
         self.cuts = 0
         self.blanks = 0
@@ -62,7 +63,7 @@ class Conversation:
             self._text = turn.text.strip()
         # Providers refuse an empty message of the assistant, so a blank one is written out.
         spoken = turn.text if turn.text.strip() or calls else "(nothing)"
-        self.messages.append(Message(role="assistant", text=spoken, calls=calls))
+        self.messages.append(ModelMessage(role="assistant", text=spoken, calls=calls))
         if turn.stop == "max_tokens":
             self.cuts += 1
             self.ask("cut")
@@ -72,24 +73,28 @@ class Conversation:
 
     def ask(self, note: str, **values: str) -> None:
         """Add one of the runner's own messages, by the name of its file in `notes/`."""
-        self.messages.append(Message(role="user", text=briefing.note(note, **values)))
+        self.messages.append(ModelMessage(role="user", text=briefing.note(note, **values)))
 
-    def returned(self, back: ToolReturn) -> None:
-        """A call of the last turn ended. The message with the replies follows once all have."""
+    def returned(self, reply: ToolReply, brought: ToolReturned | ToolOutcome | None = None) -> None:
+        """Take in the end of a call of the last turn, with the files, gaps and sources that it brought.
+
+        The message with the replies follows once all calls have one.
+        """
         for index, call in enumerate(self._calls):
             # Some models give several calls of a turn the same id, so the first open one is meant.
-            if self._replies[index] is None and call.id == back.reply.call_id:
-                self._replies[index] = back.reply
-                self.trail.heard(call.name, back.reply)
+            if self._replies[index] is None and call.id == reply.call_id:
+                self._replies[index] = reply
+                self.trail.heard(call.name, reply)
                 self.finishes += call.name in finish.NAMES and not self.mixed
-                if not back.reply.failed:
-                    self._found.append(f"{call.name}: {back.reply.text[:_FOUND_LENGTH]}")
+                if not reply.failed:
+                    self._found.append(f"{call.name}: {reply.text[:_FOUND_LENGTH]}")
                 break
-        self.artifacts.extend(back.artifacts)
-        self.gaps.extend(gap for gap in back.gaps if gap not in self.gaps)
-        self.sources.extend(source for source in back.sources if source not in self.sources)
+        if brought is not None:
+            self.artifacts.extend(brought.artifacts)
+            self.gaps.extend(gap for gap in brought.gaps if gap not in self.gaps)
+            self.sources.extend(source for source in brought.sources if source not in self.sources)
         if self._replies and None not in self._replies:
-            self.messages.append(Message(role="tool", replies=tuple(filter(None, self._replies))))
+            self.messages.append(ModelMessage(role="tool", replies=tuple(filter(None, self._replies))))
 
     @property
     def open_calls(self) -> list[tuple[ToolCall, int]]:

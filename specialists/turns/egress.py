@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Sequence
 from urllib.parse import unquote, urlsplit
 
-from specialists.turns.dialogue import ToolReply
+from handoff.contracts import ToolReply
 
 _ADDRESS = re.compile(r"https?://[^\s<>\"'|\[\]`\\]+", re.IGNORECASE)
 _HOST = re.compile(r"(?<![\w@.-])(?:https?://)?([^\W_][\w-]*(?:\.[\w-]+)+(?::\d{1,5})?)(?![\w@-])", re.IGNORECASE)

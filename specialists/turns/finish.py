@@ -13,9 +13,9 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from handoff.contracts import Escalation, EscalationReason, Finding, Result, Severity
+from handoff.contracts import Escalation, EscalationReason, Finding, Result, Severity, ToolCall
 from handoff.reply_text import sound
-from specialists.turns.dialogue import ToolCall, ToolSpec
+from specialists.toolkits.tool import ToolSpec
 
 RETURN = "return_result"
 ESCALATE = "escalate"

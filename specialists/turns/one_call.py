@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
-from handoff.contracts import Usage
+from handoff.contracts import ToolCall, Usage
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.turns.dialogue import ToolCall
 from specialists.turns.finish import faults_of
 
 OUTPUT_LIMIT = 12_000

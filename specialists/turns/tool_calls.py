@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, TypeVar
 
+from handoff.contracts import ToolCall, ToolReply
+from handoff.events import ToolStarted, TurnTaken
+from handoff.state import Checked, Checkpoint, UnknownWrite
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish, write_calls
-from specialists.turns.checkpoint import AttemptLog, Checkpoint, InDoubt, Intent, PersonSaid, ToolReturn
+from specialists.turns.attempt_log import AttemptLog
 from specialists.turns.conversation import Conversation
-from specialists.turns.dialogue import ToolCall, ToolReply, Turn
 from specialists.turns.one_call import Ready, check, perform
 
 GRACE = 0.5
@@ -36,32 +38,32 @@ class ToolCalls:
     log: AttemptLog
     talk: Conversation
     until: float
-    intents: list[Intent] = field(default_factory=list)
+    intents: list[ToolStarted] = field(default_factory=list)
     barred: dict[str, str] = field(default_factory=dict)
 
     def replay(self, item: Checkpoint) -> None:
         """Take in a checkpoint of the history."""
-        if isinstance(item, Turn):
-            self.talk.took(item)
-        elif isinstance(item, Intent):
+        if isinstance(item, TurnTaken):
+            self.talk.took(item.turn)
+        elif isinstance(item, ToolStarted):
             self.intents.append(item)
-        elif isinstance(item, PersonSaid):
+        elif isinstance(item, Checked):
             self._hear(item)
         else:
             self._ended(item.reply.call_id)
-            self.talk.returned(item)
+            self.talk.returned(item.reply, item)
 
-    async def settle(self) -> InDoubt | None:
+    async def settle(self) -> UnknownWrite | None:
         """Find out what became of the calls that write which the history began and did not end."""
         for intent in tuple(self.intents):
             call, times = next(one for one in self.talk.open_calls if one[0].id == intent.call)
             outcome = await write_calls.find_out(check(call, self.toolbox, times=times), intent, self.workbench)
-            if isinstance(outcome, InDoubt):
+            if isinstance(outcome, UnknownWrite):
                 return outcome
             await self.replied(call, outcome)
         return None
 
-    async def run(self) -> InDoubt | None:
+    async def run(self) -> UnknownWrite | None:
         """Run the open calls in order: those that follow each other and only read side by side."""
         for writing, calls in groupby(self.talk.open_calls, key=lambda one: self._writes(one[0])):
             if not writing:
@@ -78,7 +80,7 @@ class ToolCalls:
         reply = ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed)
         await self.log.tool(reply, outcome)
         self._ended(call.id)
-        self.talk.returned(ToolReturn(reply, outcome.artifacts, outcome.gaps, outcome.sources))
+        self.talk.returned(reply, outcome)
 
     def _writes(self, call: ToolCall) -> bool:
         tool = self.toolbox.get(call.name)
@@ -102,20 +104,20 @@ class ToolCalls:
             return ready
         return ToolOutcome(briefing.note("astray", tool=call.name), failed=True)
 
-    async def _write(self, call: ToolCall, times: int) -> InDoubt | None:
+    async def _write(self, call: ToolCall, times: int) -> UnknownWrite | None:
         """A call that writes: its intent, the call, its outcome, each kept before anything follows from it."""
         ready = self._checked(call, times)
         outcome = await self._make(ready) if isinstance(ready, Ready) else ready
-        if isinstance(outcome, InDoubt):
+        if isinstance(outcome, UnknownWrite):
             return outcome
         await self.replied(call, outcome)
         return None
 
-    async def _make(self, ready: Ready) -> ToolOutcome | InDoubt:
+    async def _make(self, ready: Ready) -> ToolOutcome | UnknownWrite:
         told = self.barred.get(write_calls.digest(ready))
         if told is not None or self._late():
             return ToolOutcome(told or _LATE, failed=True)
-        intent = write_calls.intent_of(ready)
+        intent = write_calls.intent_of(ready, self.log)
         self.intents.append(intent)
         await self.log.started(intent)
         if self._late():
@@ -125,17 +127,19 @@ class ToolCalls:
     def _late(self) -> bool:
         return asyncio.get_running_loop().time() >= self.until
 
-    def _hear(self, said: PersonSaid) -> None:
-        """A person's word stands for the outcome of a call that was in doubt."""
+    def _hear(self, said: Checked) -> None:
+        """Take a person's word for the outcome of a call that was in doubt."""
         intent = self._ended(said.call)
         if intent is None:
             return
-        text = briefing.note(f"said_{said.verdict}", tool=intent.tool, words=said.words)
+        # A person who says "stop" ends the subtask, so that no attempt ever hears it.
+        verdict = "words" if said.verdict == "stop" else said.verdict
+        text = briefing.note(f"said_{verdict}", tool=intent.tool, words=said.words)
         if said.verdict != "not_happened":
             self.barred[intent.digest] = text
-        self.talk.returned(ToolReturn(ToolReply(call_id=said.call, text=text, failed=said.verdict != "happened")))
+        self.talk.returned(ToolReply(call_id=said.call, text=text, failed=said.verdict != "happened"))
 
-    def _ended(self, call_id: str) -> Intent | None:
+    def _ended(self, call_id: str) -> ToolStarted | None:
         """The intent of a call that has an outcome now; None where the call only read."""
         intent = next((one for one in self.intents if one.call == call_id), None)
         if intent is not None:

@@ -14,9 +14,11 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from handoff.events import ToolStarted
+from handoff.state import UnknownWrite
 from specialists.toolkits.tool import ToolOutcome, Workbench
 from specialists.turns import briefing
-from specialists.turns.checkpoint import InDoubt, Intent
+from specialists.turns.attempt_log import AttemptLog
 from specialists.turns.one_call import Ready, capped
 
 SETTLE_SECONDS = 20.0
@@ -36,10 +38,10 @@ class _Unknown:
     reason: str
 
 
-def intent_of(ready: Ready) -> Intent:
-    """The intent of a call that is about to be made for the first time."""
+def intent_of(ready: Ready, log: AttemptLog) -> ToolStarted:
+    """Word the intent of a call that is about to be made for the first time."""
     key = str(uuid.uuid4()) if ready.tool.key != "none" else ""
-    return Intent(ready.call.id, ready.tool.name, ready.tool.words(ready.arguments), key, digest(ready))
+    return log.intent(ready.call, what=ready.tool.words(ready.arguments), key=key, digest=digest(ready))
 
 
 def digest(ready: Ready) -> str:
@@ -47,7 +49,9 @@ def digest(ready: Ready) -> str:
     return hashlib.sha256(f"{ready.tool.name} {ready.arguments.model_dump_json()}".encode()).hexdigest()[:32]
 
 
-async def carry_out(ready: Ready, intent: Intent, workbench: Workbench, *, until: float) -> ToolOutcome | InDoubt:
+async def carry_out(
+    ready: Ready, intent: ToolStarted, workbench: Workbench, *, until: float
+) -> ToolOutcome | UnknownWrite:
     """Make the call, whose intent is kept, for the first time. `until` is on the running loop's clock."""
     outcome = await _made(ready, intent, workbench, until)
     if isinstance(outcome, _Unknown):
@@ -55,16 +59,16 @@ async def carry_out(ready: Ready, intent: Intent, workbench: Workbench, *, until
     return outcome
 
 
-async def find_out(ready: Ready | ToolOutcome, intent: Intent, workbench: Workbench) -> ToolOutcome | InDoubt:
+async def find_out(ready: Ready | ToolOutcome, intent: ToolStarted, workbench: Workbench) -> ToolOutcome | UnknownWrite:
     """What became of a call that somebody began: its outcome, made now if it certainly was not, or still in doubt."""
     if isinstance(ready, ToolOutcome) or ready.tool.access != "write":
-        return InDoubt(intent, _ELSEWHERE)
+        return in_doubt(intent, _ELSEWHERE)
     return await _settled(ready, intent, workbench, _Unknown(RESTARTED), cut=False)
 
 
 async def _settled(
-    ready: Ready, intent: Intent, workbench: Workbench, unknown: _Unknown, *, cut: bool
-) -> ToolOutcome | InDoubt:
+    ready: Ready, intent: ToolStarted, workbench: Workbench, unknown: _Unknown, *, cut: bool
+) -> ToolOutcome | UnknownWrite:
     """`cut`: it was cut off just now, so a call that was not carried out is for the model to make again."""
     seen = await _looked_up(ready, intent, workbench)
     if isinstance(seen, ToolOutcome):
@@ -79,10 +83,15 @@ async def _settled(
             return outcome
         if isinstance(outcome, _Unknown) and seen is None:
             return await _settled(ready, intent, workbench, outcome, cut=True)
-    return InDoubt(intent, unknown.reason)
+    return in_doubt(intent, unknown.reason)
 
 
-async def _made(ready: Ready, intent: Intent, workbench: Workbench, until: float) -> ToolOutcome | _Unknown:
+def in_doubt(intent: ToolStarted, reason: str) -> UnknownWrite:
+    """Say that nobody knows whether the call of an intent was carried out. `reason` is for people."""
+    return UnknownWrite(intent.call, intent.tool, intent.what, reason)
+
+
+async def _made(ready: Ready, intent: ToolStarted, workbench: Workbench, until: float) -> ToolOutcome | _Unknown:
     tool = ready.tool
     try:
         async with asyncio.timeout_at(until):
@@ -94,12 +103,12 @@ async def _made(ready: Ready, intent: Intent, workbench: Workbench, until: float
         return _Unknown(f"it broke off with an error, {type(error).__name__}")
 
 
-def _given(ready: Ready, intent: Intent, workbench: Workbench) -> tuple[Any, ...]:
+def _given(ready: Ready, intent: ToolStarted, workbench: Workbench) -> tuple[Any, ...]:
     given = (ready.arguments, workbench)
     return given if ready.tool.key == "none" else (*given, intent.key)
 
 
-async def _looked_up(ready: Ready, intent: Intent, workbench: Workbench) -> ToolOutcome | _Unknown | None:
+async def _looked_up(ready: Ready, intent: ToolStarted, workbench: Workbench) -> ToolOutcome | _Unknown | None:
     """The outcome of a call that was carried out, None if it certainly was not, else unknown."""
     if ready.tool.look_up is None:
         return _Unknown("")

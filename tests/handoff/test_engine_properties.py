@@ -185,7 +185,7 @@ class World:
                 log.append(ev.ToolStarted(**of, call=call, tool="post", what=call, digest=call))
             fate = self.rng.choice(("returned", "failed", "doubt", "open"))
             if fate in {"returned", "failed"}:
-                log.append(ev.ToolReturned(**of, reply={"call_id": call, "failed": fate == "failed"}))
+                log.append(ev.ToolReturned(**of, reply={"call_id": call, "text": "", "failed": fate == "failed"}))
             elif fate == "doubt":
                 log.append(ev.ToolInDoubt(**of, call=call, tool="post", what=call, reason="r"))
         return log

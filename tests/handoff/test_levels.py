@@ -414,7 +414,7 @@ def test_a_critic_reads_what_one_crew_alone_made_unless_its_own_did(*, reads: bo
 @pytest.mark.parametrize("end", [ev.DeadlineReached(at=8.0, request=R), ev.CancelRequested(at=8.0, user="U1")])
 def test_what_is_cut_off_is_paid_for_up_to_its_last_turn(end: ev.Event) -> None:
     state = apply(within(at_law(), READ_AND_CHECK[0]), begun("law/read", who="legal/reader"))
-    turn = {"text": "", "usage": {"calls": 1, "tokens_in": 100}}
+    turn = {"text": "", "stop": "end", "usage": {"calls": 1, "tokens_in": 100}}
     for event in [ev.TurnTaken(at=7.0, request=R, subtask="law/read", attempt=1, turn=turn)] * 2 + [end]:
         state = apply(state, event)
     view = ask(state)

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from handoff.contracts import Artifact, Escalation, Finding, Result
+from handoff.contracts import Artifact, Escalation, Finding, Result, Turn
 from specialists.runner import End, run
 from specialists.toolkits.tool import Tool, ToolOutcome
 from specialists.turns import finish
-from specialists.turns.dialogue import ModelCall, ModelError, Turn
+from specialists.turns.model import ModelCall, ModelError
 from specialists.turns.one_call import OUTPUT_LIMIT, ToolBroke
 from tests.specialists.scripted_model import (
     SPENT,

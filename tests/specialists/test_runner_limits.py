@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from handoff.contracts import Result
+from handoff.contracts import Result, ToolCall
 from specialists.runner import run
 from specialists.toolkits.tool import ToolOutcome
 from specialists.turns import finish
-from specialists.turns.dialogue import ModelError, ToolCall, Withheld
+from specialists.turns.model import ModelError, Withheld
 from specialists.turns.one_call import Ready, check, perform
 from tests.specialists.scripted_model import (
     EmptyBench,

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from pydantic import BaseModel
 
-from handoff.contracts import Note
+from handoff.contracts import Note, ToolReply
+from handoff.events import ToolReturned, TurnTaken
 from handoff.provenance import Origin
 from specialists.runner import run
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.turns.dialogue import ToolReply
 from specialists.turns.egress import Trail
 from tests.specialists.scripted_model import (
     EmptyBench,
@@ -135,9 +135,8 @@ async def test_an_attempt_that_changed_hands_decides_as_the_first_would_have() -
     log = KeptLog()
     whole = await opened((FREE, "https://y.example"), (LEAK, LINK), log=log, bench=EmptyBench())
     for cut in range(1, len(log.history)):
-        turns = [item for item in log.history[:cut] if hasattr(item, "calls")]
-        rest = [(FREE, "https://y.example"), (LEAK, LINK)][len(turns) :]
         kept = KeptLog(history=list(log.history[:cut]))
+        rest = [(FREE, "https://y.example"), (LEAK, LINK)][len(kept.turns) :]
         done = [url for url in whole if _replied(kept, url)]
         assert [*done, *await opened(*rest, log=kept, bench=EmptyBench())] == whole, cut
 
@@ -145,8 +144,8 @@ async def test_an_attempt_that_changed_hands_decides_as_the_first_would_have() -
 def _replied(log: KeptLog, url: str) -> bool:
     calls = {}
     for item in log.history:
-        if hasattr(item, "calls"):
-            calls = {call.id: call.arguments.get("url") for call in item.calls}
-        elif calls.get(item.reply.call_id) == url:
+        if isinstance(item, TurnTaken):
+            calls = {call.id: call.arguments.get("url") for call in item.turn.calls}
+        elif isinstance(item, ToolReturned) and calls.get(item.reply.call_id) == url:
             return True
     return False

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from handoff.contracts import Contract, Result, Tier, Usage
+from handoff.contracts import Contract, Result, Tier, ToolCall, ToolReply, Turn, Usage
+from specialists.toolkits.tool import ToolSpec
 
-StopReason = Literal["end", "tool_use", "max_tokens", "refused"]
 ModelErrorKind = Literal[
     "unavailable", "rate_limited", "timeout", "bad_request", "bad_reply", "auth", "quota", "too_long"
 ]
@@ -21,47 +21,13 @@ ModelErrorKind = Literal[
 WithheldFor = Literal["breaker", "rate", "slots", "budget"]
 
 
-class ToolCall(Contract):
-    """A model's wish to run a tool. `arguments` is the parsed JSON object."""
-
-    id: str
-    name: str
-    arguments: dict[str, Any]
-
-
-class ToolReply(Contract):
-    """What the tool said, as text for the model. `failed` marks an error that the model may mend."""
-
-    call_id: str
-    text: str
-    failed: bool = False
-
-
-class Message(Contract):
-    """One message of a conversation. An assistant's may carry calls, a tool's message carries replies."""
+class ModelMessage(Contract):
+    """One message of a conversation with a model. An assistant's may carry calls, a tool's message carries replies."""
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     replies: tuple[ToolReply, ...] = ()
-
-
-class Turn(Contract):
-    """What one call gave back. `calls` is empty unless `stop` is `tool_use`: a cut-off call is no call."""
-
-    text: str
-    calls: tuple[ToolCall, ...] = ()
-    stop: StopReason
-    usage: Usage
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """A tool as the model sees it: `parameters` is a JSON Schema object."""
-
-    name: str
-    description: str
-    parameters: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +44,7 @@ class ModelCall:
 
     purpose: str
     system: str
-    messages: tuple[Message, ...]
+    messages: tuple[ModelMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
     tier: Tier = "balanced"
     max_tokens: int = 4096
