@@ -167,7 +167,7 @@ class Plan(Contract):
         raise KeyError(subtask_id)
 
 
-class Change(Contract):
+class PlanChange(Contract):
     """One change to a plan under way, with its reason for people. `by` are the subtasks that replace one.
 
     One that is `dropped` and still stands in the new plan was given up: its gap is named. Else it became needless.

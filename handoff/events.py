@@ -15,7 +15,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from handoff.contracts import (
     Artifact,
-    Change,
     Conflict,
     Contract,
     Escalation,
@@ -25,6 +24,7 @@ from handoff.contracts import (
     Packed,
     Place,
     Plan,
+    PlanChange,
     Request,
     Result,
     Terms,
@@ -125,7 +125,7 @@ class PlanRevised(OfRequest):
     within: str = ""
     subtask: str
     plan: Plan | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[PlanChange, ...] = ()
     faults: tuple[str, ...] = ()
     estimates: tuple[Estimate, ...] = ()
     pack: Packed = Packed()

@@ -30,13 +30,13 @@ def specialist_for(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Spec
     made = made_as(plan, name)
     if made is None:
         return crew.specialists.get(name)
-    one = built(crew, made)
+    one = adhoc_specialist(crew, made)
     if crew.make is not None and tier not in crew.make.tiers:
         raise NotLent(f"the crew does not lend the tier {tier}, on which {name} is to work")
     return one
 
 
-def built(crew: Crew, made: Made) -> Specialist:
+def adhoc_specialist(crew: Crew, made: Made) -> Specialist:
     """The specialist that a plan asks for. Raises NotLent."""
     if crew.make is None:
         raise NotLent(f"the crew has no specialists made, and {made.name} is one")
@@ -50,7 +50,7 @@ def built(crew: Crew, made: Made) -> Specialist:
         tier=made.tier,
         fallback=crew.make.fallback or None,
         max_turns=MAX_TURNS,
-        prompt=briefing.made(made.name, made.brief),
+        prompt=briefing.adhoc_prompt(made.name, made.brief),
         path=Path(),
         made=True,
     )

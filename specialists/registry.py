@@ -11,7 +11,7 @@ from handoff.engine.nested import SLASH
 from handoff.planning.adhoc import NAME, Allowance
 from handoff.planning.routing import Rule
 from specialists import specialist
-from specialists.loading import between_files, capabilities, crew_file, frontmatter, nesting
+from specialists.loading import capabilities, crew_checks, crew_file, frontmatter, nested_crews
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.frontmatter import Fault, Page
 from specialists.specialist import Specialist
@@ -125,9 +125,10 @@ def _read_crew(
     `names` are those of the folders that lead to it from the outermost crew's. What is wrong is added to `faults`.
     """
     path = SLASH.join(names)
-    folders = nesting.crew_folders(folder)
-    if len(names) == nesting.LEVELS - 1:
-        text = f"more than {nesting.LEVELS} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
+    folders = nested_crews.crew_folders(folder)
+    if len(names) == nested_crews.LEVELS - 1:
+        most = nested_crews.LEVELS
+        text = f"more than {most} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
         faults.extend(Fault(inner / crew_file.NAME, 1, text) for inner in folders)
         read = []
     else:
@@ -144,7 +145,7 @@ def _read_crew(
     readable = [page for page in pages if not page.faults]
     found = [specialist.read(page, tools) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
-    between_files.check(readable, about, unread=[page.path.stem for page in pages if page not in readable])
+    crew_checks.check(readable, about, unread=[page.path.stem for page in pages if page not in readable])
     faults.extend(fault for page in (*pages, *about.values()) for fault in page.faults)
     own = crew_file.read(folder, [*(page.path.stem for page in pages), *about], tools)
     faults.extend(own.faults)
@@ -155,9 +156,13 @@ def _crew(
     folder: Path, path: str, found: list[Specialist], inside: list[Crew], own: CrewFile, tools: Mapping[str, Tool]
 ) -> Crew:
     """The crew of what was read, all names as they are outside of it."""
-    own = nesting.renamed(own, path)
+    own = nested_crews.renamed(own, path)
     named = [
-        replace(one, name=nesting.outside(path, one.name), fallback=nesting.outside(path, one.fallback or "") or None)
+        replace(
+            one,
+            name=nested_crews.outside(path, one.name),
+            fallback=nested_crews.outside(path, one.fallback or "") or None,
+        )
         for one in sorted(found, key=lambda one: one.name)
     ]
     return Crew(
@@ -172,7 +177,7 @@ def _crew(
         crews={crew.path: crew for crew in inside},
         about=About(
             *capabilities.read(own.about, specialist.read_description(own.about)),
-            nesting.outside(path.rpartition(SLASH)[0], str(own.about.values.get("fallback") or "")),
+            nested_crews.outside(path.rpartition(SLASH)[0], str(own.about.values.get("fallback") or "")),
         ),
     )
 

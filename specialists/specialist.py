@@ -11,10 +11,10 @@ from typing import get_args
 from handoff.contracts import SUPERVISOR, Tier
 from handoff.planning.adhoc import NAME
 from specialists.loading import capabilities
-from specialists.loading.between_files import tool_names
+from specialists.loading.crew_checks import tool_names
 from specialists.loading.frontmatter import Page, meant
 from specialists.toolkits.tool import Tool, ToolSpec
-from specialists.turns import briefing, finish
+from specialists.turns import briefing, finish_tools
 
 DESCRIPTION_LIMIT = 200
 TURNS_LIMIT = 50
@@ -66,7 +66,7 @@ class Specialist:
     @cached_property
     def specs(self) -> tuple[ToolSpec, ...]:
         """What its model is offered: its tools and the two ways to finish. Built once."""
-        return (*(tool.spec for tool in self.tools), *finish.FINISHERS)
+        return (*(tool.spec for tool in self.tools), *finish_tools.SPECS)
 
     @cached_property
     def system(self) -> str:
@@ -135,7 +135,7 @@ def _read_tools(page: Page, tools: Mapping[str, Tool]) -> list[str]:
         page.fault("tools must be a list of tool names; write [] for none", key="tools")
         return []
     for name in dict.fromkeys(named):
-        if name in finish.NAMES:
+        if name in finish_tools.NAMES:
             page.fault(f"every specialist has {name}; take it out of tools", key="tools")
         elif name not in tools:
             known = ", ".join(sorted(tools)) or "none"

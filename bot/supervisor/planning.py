@@ -19,7 +19,7 @@ from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, 
 from handoff.planning.estimates import CHARACTERS, Worker, estimates
 from handoff.planning.routing import route, spread
 from handoff.state import Ask, Job
-from specialists.adhoc_specialist import NotLent, built
+from specialists.adhoc_specialist import NotLent, adhoc_specialist
 from specialists.registry import Crew
 from specialists.specialist import Specialist
 from specialists.turns.model import Model
@@ -151,7 +151,7 @@ class Planning:
     def _made(self, one: Made) -> Worker:
         """What an estimate goes by of one made for a plan, which the crew may lend nothing any more."""
         try:
-            return _worker(built(self._crew, one))
+            return _worker(adhoc_specialist(self._crew, one))
         except NotLent:
             return Worker(tier=one.tier, prompt=len(one.brief) // CHARACTERS, max_turns=1, has_tools=False)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from handoff import events as ev
-from handoff.contracts import Change, Estimate, Plan, Subtask
+from handoff.contracts import Estimate, Plan, PlanChange, Subtask
 from handoff.engine import ladder, replan
 from handoff.engine.nested import below, put_back
 from handoff.engine.subtask import charged_around, decided, packed, settle
@@ -86,7 +86,9 @@ def _changed(ask: Ask, event: ev.PlanRevised, plan: Plan) -> Ask:
     return replace(ask, plan=plan, work=MappingProxyType(work))
 
 
-def _added(ask: Ask, subtask: Subtask, change: Change | None, estimate: Estimate | None, before: Work | None) -> Work:
+def _added(
+    ask: Ask, subtask: Subtask, change: PlanChange | None, estimate: Estimate | None, before: Work | None
+) -> Work:
     """A new part. What stands in for another knows what people told that one."""
     return Work(
         subtask=subtask,
@@ -100,7 +102,7 @@ def _added(ask: Ask, subtask: Subtask, change: Change | None, estimate: Estimate
     )
 
 
-def _renewed(ask: Ask, work: Work, subtask: Subtask | None, change: Change | None, event: ev.PlanRevised) -> Work:
+def _renewed(ask: Ask, work: Work, subtask: Subtask | None, change: PlanChange | None, event: ev.PlanRevised) -> Work:
     """A part of the old plan under the new one. Without a change of its own, it may have others to wait for."""
     if subtask is None or (change is not None and change.kind in {"dropped", "replaced"}):
         gone = subtask is None
@@ -122,7 +124,7 @@ def _renewed(ask: Ask, work: Work, subtask: Subtask | None, change: Change | Non
     )
 
 
-def _words(change: Change | None) -> str:
+def _words(change: PlanChange | None) -> str:
     return f"{_WORDS[change.kind]}: {change.why}" if change is not None else "no longer in the plan"
 
 

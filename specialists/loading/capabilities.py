@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from specialists.loading.between_files import tool_names
+from specialists.loading.crew_checks import tool_names
 from specialists.loading.frontmatter import Page
 
 LINE_LIMIT = 240

@@ -14,9 +14,9 @@ from handoff.contracts import Tier
 from handoff.planning.adhoc import MOST, Allowance
 from handoff.planning.routing import Files, Rule
 from specialists.loading.frontmatter import Fault, Page, meant, trouble
-from specialists.loading.patterns import BadPattern, compiled, ways
+from specialists.loading.rule_patterns import BadPattern, compiled, ways
 from specialists.toolkits.tool import Tool
-from specialists.turns import finish
+from specialists.turns import finish_tools
 
 NAME = "crew.yml"
 MOST_RULES = 50
@@ -195,7 +195,7 @@ def _lent(file: CrewFile, node: yaml.Node, tools: Mapping[str, Tool]) -> tuple[s
     names: list[str] = []
     for one in nodes:
         name = _text(file, one, "tools")
-        if name in finish.NAMES:
+        if name in finish_tools.NAMES:
             file.fault(one, f"every specialist has {name}; take it out of tools")
         elif name and name not in tools:
             there = ", ".join(sorted(tools)) or "none"

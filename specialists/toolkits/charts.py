@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from specialists.toolkits.charting.data import ChartData, Kind, NoChart, Series, chart_data
+from specialists.toolkits.charting.chart_data import ChartData, Kind, NoChart, Series, chart_data
 from specialists.toolkits.charting.wording import titled
-from specialists.toolkits.child import run_child
+from specialists.toolkits.child_process import run_child
 from specialists.toolkits.tables import QueryFailed, Rows, run_query
 from specialists.toolkits.tabular.cells import shown
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench

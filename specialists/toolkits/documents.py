@@ -10,8 +10,8 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact
+from specialists.toolkits.blocking import in_thread
 from specialists.toolkits.extras import missing
-from specialists.toolkits.threads import in_thread
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"

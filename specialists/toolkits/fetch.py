@@ -18,7 +18,7 @@ from http import HTTPStatus
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
-from specialists.toolkits.threads import in_thread
+from specialists.toolkits.blocking import in_thread
 
 if TYPE_CHECKING:
     from ssl import SSLContext

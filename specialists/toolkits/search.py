@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import TYPE_CHECKING, Any, Literal
 
+from specialists.toolkits.blocking import in_thread
 from specialists.toolkits.extras import missing
-from specialists.toolkits.threads import in_thread
 
 if TYPE_CHECKING:
     import aiohttp

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import Artifact
-from specialists.toolkits.child import run_child
+from specialists.toolkits.child_process import run_child
 from specialists.toolkits.tabular.cells import shown, typed
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 

@@ -86,8 +86,8 @@ class Tool:
             its outcome if it was, None if it certainly was not and no longer will be; raises, or gives a
             failed outcome, if it cannot tell.
         what: For `write`: a few words for people on what a call does. Without, the tool's name and arguments.
-        goes_to: The web address that a call with these arguments asks for, where it does; see `turns.trail`.
-        finds_addresses: Whether its replies hold addresses that the web gave, and none of the model's own making.
+        url_of: The web address that a call with these arguments asks for, where it does; see `turns.egress`.
+        finds_urls: Whether its replies hold addresses that the web gave, and none of the model's own making.
     """
 
     name: str
@@ -97,8 +97,8 @@ class Tool:
     key: Key = "none"
     look_up: Callable[..., Awaitable[ToolOutcome | None]] | None = None
     what: Callable[[Any], str] | None = None
-    goes_to: Callable[[Any], str] | None = None
-    finds_addresses: bool = False
+    url_of: Callable[[Any], str] | None = None
+    finds_urls: bool = False
 
     @property
     def spec(self) -> ToolSpec:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from handoff.contracts import ToolCall, Usage
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.turns.finish import faults_of
+from specialists.turns.finish_tools import faults_of
 
 OUTPUT_LIMIT = 12_000
 """Characters of a tool's output that a model gets to see."""

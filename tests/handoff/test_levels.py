@@ -9,7 +9,7 @@ import pytest
 from bot.jobs.crew_planning import crew_broken
 from handoff import events as ev
 from handoff import post_keys
-from handoff.contracts import Artifact, Change, Conflict, Finding, Member, Plan, Result, Side, Subtask, Terms, Usage
+from handoff.contracts import Artifact, Conflict, Finding, Member, Plan, PlanChange, Result, Side, Subtask, Terms, Usage
 from handoff.effects import (
     Effect,
     HandUp,
@@ -355,7 +355,7 @@ def test_a_look_that_ends_too_late_changes_nothing_and_is_paid_for() -> None:
     plan = plan_of(ask(state), "law")
     assert plan is not None
     more = plan.model_copy(update={"subtasks": (*plan.subtasks, part("law/late", to="legal/reader"))})
-    changes = (Change(kind="added", subtask="law/late", why="w"),)
+    changes = (PlanChange(kind="added", subtask="law/late", why="w"),)
     late = ev.PlanRevised(
         at=8.0, request=R, within="law", subtask="law/read", plan=more, changes=changes, usage=Usage(calls=1)
     )

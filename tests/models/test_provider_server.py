@@ -13,7 +13,7 @@ import pytest
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from handoff.contracts import Plan, ToolReply
 from specialists.toolkits.tool import ToolSpec
-from specialists.turns.finish import FINISHERS
+from specialists.turns.finish_tools import SPECS
 from specialists.turns.model import ModelCall, ModelMessage
 from tests.models.conftest import AnyModel, ask, connect, paired
 from tests.providers.scripts import brain_from_model, by_purpose, six, slowed
@@ -54,7 +54,7 @@ async def six_parts(model: AnyModel) -> int:
 
 
 def part_call(messages: list[ModelMessage]) -> ModelCall:
-    return ModelCall(purpose="specialist:x", system="You work.", messages=tuple(messages), tools=(LOOK, *FINISHERS))
+    return ModelCall(purpose="specialist:x", system="You work.", messages=tuple(messages), tools=(LOOK, *SPECS))
 
 
 async def test_the_job_of_six_takes_fourteen_calls_on_its_critical_path(api: Api) -> None:
@@ -88,7 +88,7 @@ async def test_a_model_of_ours_can_stand_behind_a_wire_format(api: Api) -> None:
         purpose="specialist:writer",
         system="You are the writer: you write.",
         messages=(ModelMessage(role="user", text=brief),),
-        tools=FINISHERS,
+        tools=SPECS,
     )
     async with paired(api, brain_from_model(rehearsal)) as pair:
         planned = await pair.model.reply(

@@ -21,7 +21,7 @@ from specialists.runner import run
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.tool import ToolOutcome, ToolSpec
 from specialists.toolkits.workbench import FolderWorkbench
-from specialists.turns.finish import FINISHERS
+from specialists.turns.finish_tools import SPECS
 from specialists.turns.model import ModelCall, ModelError, ModelMessage
 
 GENERAL = Path(__file__).parents[2] / "specialists" / "crews" / "general"
@@ -201,7 +201,7 @@ async def research(task: str, *replies: tuple[str, bool]) -> list[Turn]:
     turns = []
     for text, failed in [*replies, ("", True)]:
         call = ModelCall(
-            purpose="specialist:researcher", system="", messages=tuple(messages), tools=(SEARCH, FETCH, *FINISHERS)
+            purpose="specialist:researcher", system="", messages=tuple(messages), tools=(SEARCH, FETCH, *SPECS)
         )
         turn = await RehearsalModel().reply(call)
         turns.append(turn)
@@ -247,7 +247,7 @@ async def test_when_time_is_up_the_work_is_handed_in() -> None:
         ModelMessage(role="tool", replies=(ToolReply(call_id="1", text=hits),)),
         ModelMessage(role="user", text="The limit of turns is reached."),
     )
-    call = ModelCall(purpose="specialist:researcher", system="", messages=messages, tools=FINISHERS)
+    call = ModelCall(purpose="specialist:researcher", system="", messages=messages, tools=SPECS)
     turn = await RehearsalModel().reply(call)
     assert turn.calls[0].name == "return_result"
     assert "Tea costs four francs." in turn.calls[0].arguments["content"]
@@ -296,7 +296,7 @@ async def test_no_text_brings_it_down(purpose: str, text: str, reply: str, tool:
         ModelMessage(role="tool", replies=(ToolReply(call_id="1", text=reply),)),
     )
     turn = await RehearsalModel().reply(
-        ModelCall(purpose=purpose, system="", messages=messages, tools=(SEARCH, FETCH, *FINISHERS))
+        ModelCall(purpose=purpose, system="", messages=messages, tools=(SEARCH, FETCH, *SPECS))
     )
     assert bool(turn.calls) == (turn.stop == "tool_use")
     if purpose == "planner":

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from specialists.toolkits import tables
-from specialists.toolkits.child import run_child
+from specialists.toolkits.child_process import run_child
 from specialists.toolkits.tables import QueryFailed, QueryTable, run_query
 from specialists.toolkits.tabular.database import opened, shut
 from specialists.toolkits.tabular.query import query

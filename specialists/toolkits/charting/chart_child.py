@@ -11,7 +11,7 @@ import sys
 import warnings
 from typing import Any
 
-from specialists.toolkits.charting.data import ChartData, Series
+from specialists.toolkits.charting.chart_data import ChartData, Series
 from specialists.toolkits.charting.wording import printable
 from specialists.toolkits.confine import confine, own_stdout
 

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from specialists.toolkits.charting import wording
-from specialists.toolkits.charting.data import ChartData
+from specialists.toolkits.charting.chart_data import ChartData
 from specialists.toolkits.charting.plots import draw
 
 _DPI = 200

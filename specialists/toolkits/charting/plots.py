@@ -13,7 +13,7 @@ from matplotlib.dates import AutoDateLocator, date2num, num2date
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from specialists.toolkits.charting import wording
-from specialists.toolkits.charting.data import ChartData
+from specialists.toolkits.charting.chart_data import ChartData
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; the yellow is too pale for lines.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6F4E37", "#4D4D4D")

@@ -10,7 +10,7 @@ import io
 from typing import Any
 
 from specialists.toolkits.tabular.sheet import Refusal, Sheet, sheet_of
-from specialists.toolkits.tabular.unreckoned import unreckoned
+from specialists.toolkits.tabular.uncomputed_cells import unreckoned
 
 _MOST_SHEETS = 20
 

@@ -21,7 +21,7 @@ RETURN = "return_result"
 ESCALATE = "escalate"
 NAMES = frozenset({RETURN, ESCALATE})
 
-PLAIN_CONFIDENCE = 70
+DEFAULT_CONFIDENCE = 70
 """The confidence of a result whose specialist named none."""
 
 _REASONS: tuple[EscalationReason, ...] = get_args(EscalationReason)
@@ -29,7 +29,7 @@ _SUMMARY_LIMIT = 300
 _PART_OF_TEXT = {"type": "string"}
 
 # Every call of every specialist carries these two, so every character counts.
-FINISHERS: tuple[ToolSpec, ...] = (
+SPECS: tuple[ToolSpec, ...] = (
     ToolSpec(
         RETURN,
         "Hand in work. summary: 1-3 sentences; content: all, Markdown; confidence: 0-100; "
@@ -130,7 +130,7 @@ def read_leniently(call: ToolCall) -> Result | Escalation | None:
 def from_text(text: str) -> Result:
     """Plain text as a result: all of it is the content, its first sentences the summary."""
     content = text.strip()
-    return Result(summary=first_sentences(content), content=content, confidence=PLAIN_CONFIDENCE)
+    return Result(summary=first_sentences(content), content=content, confidence=DEFAULT_CONFIDENCE)
 
 
 def first_sentences(text: str) -> str:
@@ -182,7 +182,7 @@ def _as_confidence(value: Any) -> int:
     """A number out of `85`, `"85 %"` or `0.85`; the plain default out of anything else."""
     found = re.match(r"\d+(\.\d+)?", _as_text(value))
     if isinstance(value, bool) or not found:
-        return PLAIN_CONFIDENCE
+        return DEFAULT_CONFIDENCE
     number = float(found[0])
     if "." in found[0] and number <= 1:
         number *= 100

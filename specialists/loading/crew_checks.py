@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from specialists.loading.frontmatter import Page, meant
-from specialists.turns import finish
+from specialists.turns import finish_tools
 
 
 def check(pages: Sequence[Page], crews: Mapping[str, Page], unread: Sequence[str]) -> None:
@@ -27,7 +27,7 @@ def check(pages: Sequence[Page], crews: Mapping[str, Page], unread: Sequence[str
         owners[name] = page
         for tool in dict.fromkeys(tool_names(page) or ()):
             other = holders.setdefault(tool, page)
-            if other is not page and tool not in finish.NAMES:
+            if other is not page and tool not in finish_tools.NAMES:
                 text = f"the tool {tool} belongs to {other.path} too; a tool belongs to one specialist"
                 page.fault(text, key="tools")
     for name, page in crews.items():
