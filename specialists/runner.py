@@ -20,7 +20,7 @@ from specialists.turns.one_call import ToolBroke
 from specialists.turns.tool_calls import ToolCalls
 
 End = Result | Escalation | UnknownWrite
-"""How an attempt ends.
+"""The end of an attempt.
 
 `UnknownWrite` if nobody knows whether a call that writes was carried out: the attempt rests until a person has said so,
 which then is part of its history.

@@ -1,10 +1,10 @@
-"""What is only wrong between the files of a crew: names and tools used twice, fallbacks to nowhere or in a circle."""
+"""Checks the files of a crew against each other: names and tools used twice, fallbacks to nowhere or in a circle."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from specialists.loading.frontmatter import Page, meant
+from specialists.loading.frontmatter import Page, did_you_mean
 from specialists.turns import finish_tools
 
 
@@ -41,7 +41,7 @@ def check(pages: Sequence[Page], crews: Mapping[str, Page], unread: Sequence[str
 
 
 def tool_names(page: Page) -> list[str] | None:
-    """The names under `tools`, as a YAML list or separated by commas; None for anything else."""
+    """Read the names under `tools`, a YAML list or separated by commas; None for anything else."""
     value = page.values.get("tools", [])
     if isinstance(value, str):
         return [name.strip() for name in value.split(",") if name.strip()]
@@ -59,7 +59,7 @@ def _check_fallback(name: str, page: Page, fallbacks: Mapping[str, object]) -> N
         return
     if fallback not in fallbacks:
         known = ", ".join(sorted(fallbacks))
-        near = meant(fallback, fallbacks)
+        near = did_you_mean(fallback, fallbacks)
         page.fault(f"there is no specialist {fallback} to fall back to{near}; there are {known}", key="fallback")
         return
     way = [name]

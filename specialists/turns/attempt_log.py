@@ -1,4 +1,4 @@
-"""Where an attempt leaves its checkpoints, and where it finds those of its predecessor."""
+"""The log of an attempt: keeps its checkpoints, and holds those of its predecessor."""
 
 from __future__ import annotations
 

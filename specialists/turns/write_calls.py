@@ -22,7 +22,7 @@ from specialists.turns.attempt_log import AttemptLog
 from specialists.turns.one_call import Ready, capped
 
 SETTLE_SECONDS = 20.0
-"""How long looking up may take, and how long a repeat with the same key."""
+"""Seconds that looking up may take, and also a repeat with the same key."""
 
 RESTARTED = "I was interrupted while it was under way"
 _CUT = "it took too long and was cut off"

@@ -73,7 +73,7 @@ def test_it_is_built_from_the_plan_and_what_the_crew_lends(tmp_path: Path) -> No
     scout = specialist_for(crew, PLAN, "scout", "fast")
     assert scout is not None
     assert [spec.name for spec in scout.specs] == ["look", "return_result", "escalate"]
-    assert (scout.tier, scout.fallback, scout.max_turns, scout.made) == ("fast", "b", MAX_TURNS, True)
+    assert (scout.tier, scout.fallback, scout.max_turns, scout.adhoc) == ("fast", "b", MAX_TURNS, True)
     assert scout.purpose == "made:scout"
     assert specialist_for(crew, PLAN, "a", "deep") is crew.specialists["a"]
     assert specialist_for(crew, None, "scout", "fast") is None
