@@ -1,4 +1,4 @@
-"""What is passed between people, the supervisor and the specialists.
+"""Values passed between people, the supervisor, the specialists and their models.
 
 Every model here is frozen and refuses unknown fields, so that a contract that
 changed is noticed where it is read, not where it is used. Times are seconds
@@ -17,7 +17,7 @@ Tier = Literal["fast", "balanced", "deep"]
 Strategy = Literal["merge", "select", "reduce"]
 Severity = Literal["info", "low", "medium", "high", "critical"]
 StopReason = Literal["end", "tool_use", "max_tokens", "refused"]
-"""Why a model turn ended."""
+"""The reason why a model turn ended."""
 EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_low", "timeout"]
 
 SUPERVISOR = "supervisor"
@@ -57,7 +57,7 @@ class Attachment(Contract):
 
 
 class Usage(Contract):
-    """What model calls took. `cost` is None where no price is known; `model` names the last one used."""
+    """The usage of model calls. `cost` is None if no price is known; `model` names the last one used."""
 
     model: str = ""
     calls: int = 0
@@ -94,7 +94,7 @@ class Finding(Contract):
 
 
 class Result(Contract):
-    """What a specialist hands back. `summary` is what dependants see, `content` the whole of it (Markdown)."""
+    """A specialist's result. `summary` is the part that dependants see, `content` the whole of it (Markdown)."""
 
     summary: str
     content: str
@@ -103,13 +103,13 @@ class Result(Contract):
     artifacts: tuple[Artifact, ...] = ()
     usage: Usage = Usage()
     gaps: tuple[str, ...] = ()
-    """What is missing from it, named: a limit that cut the work short, a file that could not be read."""
+    """Names of what is missing from it: a limit that cut the work short, a file that could not be read."""
     evidence: tuple[str, ...] = ()
-    """What its tools said of the figures in it, word for word; no other specialist sees it."""
+    """Its tools' own words on the figures in it; no other specialist sees them."""
 
 
 class Escalation(Contract):
-    """A specialist's honest "I can't". `options` are likely answers where a person has to choose."""
+    """A specialist's honest "I can't". `options` are likely answers if a person has to choose."""
 
     reason: EscalationReason
     message: str
@@ -129,7 +129,7 @@ class Subtask(Contract):
     tier: Tier | None = None
     """None: the tier that the specialist's own file names."""
     critical: bool = False
-    """Whether a wrong result would do harm, so that it is judged even where the free checks leave no doubt."""
+    """True if a wrong result would do harm: it is judged even if the free checks leave no doubt."""
 
 
 class Made(Contract):
@@ -147,20 +147,20 @@ class Made(Contract):
 
 
 class Plan(Contract):
-    """What the planner returns, and what is checked before anything runs."""
+    """The plan that the planner returns, checked before anything runs."""
 
     goal: str
     subtasks: tuple[Subtask, ...]
     strategy: Strategy = "merge"
     instruction: str = ""
-    """How the synthesizer should put the results together."""
+    """Advice for the synthesizer on how to put the results together."""
     missing: tuple[str, ...] = ()
-    """What the request asks for and nobody in the crew can do, each in words that go on "nobody in the crew can"."""
+    """Parts of the request that nobody in the crew can do, each in words that go on "nobody in the crew can"."""
     made: tuple[Made, ...] = ()
     """Specialists that exist for this plan alone."""
 
     def subtask(self, subtask_id: str) -> Subtask:
-        """The subtask of that id. Raises KeyError where there is none."""
+        """Find the subtask of that id. Raises KeyError if there is none."""
         for subtask in self.subtasks:
             if subtask.id == subtask_id:
                 return subtask
@@ -180,19 +180,19 @@ class PlanChange(Contract):
 
 
 class Context(Contract):
-    """How many tokens of material a model call is given at most, by its tier; most models would take far more."""
+    """The most tokens of material that a model call is given, by its tier; most models would take far more."""
 
     fast: int = Field(default=16_000, ge=1_000)
     balanced: int = Field(default=32_000, ge=1_000)
     deep: int = Field(default=64_000, ge=1_000)
 
     def of(self, tier: Tier | None) -> int:
-        """Those of a tier; of `balanced` where none is named."""
+        """Give the tokens of a tier; of `balanced` if none is named."""
         return {"fast": self.fast, "balanced": self.balanced, "deep": self.deep}[tier or "balanced"]
 
 
 class Terms(Contract):
-    """What a request is worked on under, fixed with its plan: times in seconds of work, waits for people left out.
+    """Settings of the work on a request, fixed with its plan: times in seconds of work, waits for people left out.
 
     `subtask_seconds` is for all attempts at one subtask. Findings that are less sure than `confidence` stay out of
     the answer; 0: none is too unsure.
@@ -202,7 +202,7 @@ class Terms(Contract):
     subtask_seconds: float = 300.0
     confidence: int = Field(default=0, ge=0, le=100)
     critic: bool = False
-    """Whether the critic reads the answer before people do."""
+    """True if the critic reads the answer before people do."""
     context: Context = Context()
 
 
@@ -218,14 +218,14 @@ class Member(Contract):
     tier: Tier = "balanced"
     fallback: str = ""
     made: bool = False
-    """Whether it exists for one plan alone."""
+    """True if it exists for one plan alone."""
     tiers: tuple[Tier, ...] = ()
-    """Those that it may work on; empty: all."""
+    """Tiers that it may work on; empty: all."""
     crew: Terms | None = None
 
     @property
     def line(self) -> str:
-        """What it can and cannot do, in the one line that the planner sees."""
+        """The one line that the planner sees, on what it can and cannot do."""
         if not self.cannot:
             return self.description
         *others, last = self.cannot
@@ -233,7 +233,7 @@ class Member(Contract):
 
 
 class Estimate(Contract):
-    """What a subtask is likely to take. `tokens` in and out together; `cost` is None where no price is known."""
+    """The likely usage of a subtask. `tokens` in and out together; `cost` is None if no price is known."""
 
     subtask: str
     calls: int
@@ -261,7 +261,7 @@ class Note(Contract):
 
 
 class Handoff(Contract):
-    """What a specialist gets: its part, what it depends on, and nothing else."""
+    """A specialist's assignment: its part, the results that it depends on, and nothing else."""
 
     from_agent: str = SUPERVISOR
     to_agent: str
@@ -298,7 +298,7 @@ class Turn(Contract):
 
 
 class Packed(Contract):
-    """How much a model was given: `tokens` (about) of `budget`, and what was left out for it, each in words."""
+    """The size of what a model was given: `tokens` (about) of `budget`, and what was left out for it, each in words."""
 
     tokens: int = 0
     budget: int = 0
@@ -306,7 +306,7 @@ class Packed(Contract):
 
 
 class Side(Contract):
-    """What one result says of a disputed claim, in its words, and the source that it names (empty: none).
+    """A result's side of a disputed claim, in its words, and the source that it names (empty: none).
 
     `evidence` are figures as its tools gave them, `confidence` is how sure it is, 0 to 100.
     """
@@ -321,7 +321,7 @@ class Side(Contract):
 class Conflict(Contract):
     """A claim on which results contradict each other, or may: `open` is one that could not be judged.
 
-    `favours` is the subtask whose side the evidence supports, empty where it supports neither. `reason` is for
+    `favours` is the subtask whose side the evidence supports, empty if it supports neither. `reason` is for
     people, and `confidence` how sure the judgement is.
     """
 
@@ -334,7 +334,7 @@ class Conflict(Contract):
 
 
 class Request(Contract):
-    """One ask in a thread. `id` is the `ts` of the message it came with."""
+    """A person's request in a thread. `id` is the `ts` of the message it came with."""
 
     id: str
     user: str
@@ -344,7 +344,7 @@ class Request(Contract):
 
 
 class Place(Contract):
-    """Where a job lives: a Slack team, channel and thread."""
+    """The place of a job: a Slack team, channel and thread."""
 
     team: str
     channel: str
@@ -358,7 +358,7 @@ class Place(Contract):
 
 @lru_cache(maxsize=1024)
 def _job_id(team: str, channel: str, thread_ts: str) -> str:
-    """Worked out once for a job that is at work: every commit, post and log line names it."""
+    """Work out a job's id, once while it is at work: every commit, post and log line names it."""
     digest = hashlib.sha256(f"{team}/{channel}/{thread_ts}".encode()).digest()
     alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
     number = int.from_bytes(digest[:7], "big")
