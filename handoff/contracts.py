@@ -1,4 +1,4 @@
-"""What is passed between people, the supervisor and the specialists.
+"""Values passed between people, the supervisor, the specialists and their models.
 
 Every model here is frozen and refuses unknown fields, so that a contract that
 changed is noticed where it is read, not where it is used. Times are seconds
@@ -10,13 +10,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Tier = Literal["fast", "balanced", "deep"]
 Strategy = Literal["merge", "select", "reduce"]
 Severity = Literal["info", "low", "medium", "high", "critical"]
+StopReason = Literal["end", "tool_use", "max_tokens", "refused"]
+"""The reason why a model turn ended."""
 EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_low", "timeout"]
 
 SUPERVISOR = "supervisor"
@@ -56,7 +58,7 @@ class Attachment(Contract):
 
 
 class Usage(Contract):
-    """What model calls took. `cost` is None where no price is known; `model` names the last one used."""
+    """The usage of model calls. `cost` is None if no price is known; `model` names the last one used."""
 
     model: str = ""
     calls: int = 0
@@ -93,7 +95,7 @@ class Finding(Contract):
 
 
 class Result(Contract):
-    """What a specialist hands back. `summary` is what dependants see, `content` the whole of it (Markdown)."""
+    """A specialist's result. `summary` is the part that dependants see, `content` the whole of it (Markdown)."""
 
     summary: str
     content: str
@@ -102,13 +104,13 @@ class Result(Contract):
     artifacts: tuple[Artifact, ...] = ()
     usage: Usage = Usage()
     gaps: tuple[str, ...] = ()
-    """What is missing from it, named: a limit that cut the work short, a file that could not be read."""
+    """Names of what is missing from it: a limit that cut the work short, a file that could not be read."""
     evidence: tuple[str, ...] = ()
-    """What its tools said of the figures in it, word for word; no other specialist sees it."""
+    """Its tools' own words on the figures in it; no other specialist sees them."""
 
 
 class Escalation(Contract):
-    """A specialist's honest "I can't". `options` are likely answers where a person has to choose."""
+    """A specialist's honest "I can't". `options` are likely answers if a person has to choose."""
 
     reason: EscalationReason
     message: str
@@ -128,7 +130,7 @@ class Subtask(Contract):
     tier: Tier | None = None
     """None: the tier that the specialist's own file names."""
     critical: bool = False
-    """Whether a wrong result would do harm, so that it is judged even where the free checks leave no doubt."""
+    """True if a wrong result would do harm: it is judged even if the free checks leave no doubt."""
 
 
 class Made(Contract):
@@ -146,27 +148,27 @@ class Made(Contract):
 
 
 class Plan(Contract):
-    """What the planner returns, and what is checked before anything runs."""
+    """The plan that the planner returns, checked before anything runs."""
 
     goal: str
     subtasks: tuple[Subtask, ...]
     strategy: Strategy = "merge"
     instruction: str = ""
-    """How the synthesizer should put the results together."""
+    """Advice for the synthesizer on how to put the results together."""
     missing: tuple[str, ...] = ()
-    """What the request asks for and nobody in the crew can do, each in words that go on "nobody in the crew can"."""
+    """Parts of the request that nobody in the crew can do, each in words that go on "nobody in the crew can"."""
     made: tuple[Made, ...] = ()
     """Specialists that exist for this plan alone."""
 
     def subtask(self, subtask_id: str) -> Subtask:
-        """The subtask of that id. Raises KeyError where there is none."""
+        """Find the subtask of that id. Raises KeyError if there is none."""
         for subtask in self.subtasks:
             if subtask.id == subtask_id:
                 return subtask
         raise KeyError(subtask_id)
 
 
-class Change(Contract):
+class PlanChange(Contract):
     """One change to a plan under way, with its reason for people. `by` are the subtasks that replace one.
 
     One that is `dropped` and still stands in the new plan was given up: its gap is named. Else it became needless.
@@ -179,19 +181,19 @@ class Change(Contract):
 
 
 class Context(Contract):
-    """How many tokens of material a model call is given at most, by its tier; most models would take far more."""
+    """The most tokens of material that a model call is given, by its tier; most models would take far more."""
 
     fast: int = Field(default=16_000, ge=1_000)
     balanced: int = Field(default=32_000, ge=1_000)
     deep: int = Field(default=64_000, ge=1_000)
 
     def of(self, tier: Tier | None) -> int:
-        """Those of a tier; of `balanced` where none is named."""
+        """Give the tokens of a tier; of `balanced` if none is named."""
         return {"fast": self.fast, "balanced": self.balanced, "deep": self.deep}[tier or "balanced"]
 
 
 class Terms(Contract):
-    """What a request is worked on under, fixed with its plan: times in seconds of work, waits for people left out.
+    """Settings of the work on a request, fixed with its plan: times in seconds of work, waits for people left out.
 
     `subtask_seconds` is for all attempts at one subtask. Findings that are less sure than `confidence` stay out of
     the answer; 0: none is too unsure.
@@ -227,14 +229,14 @@ class Member(Contract):
     tier: Tier = "balanced"
     fallback: str = ""
     made: bool = False
-    """Whether it exists for one plan alone."""
+    """True if it exists for one plan alone."""
     tiers: tuple[Tier, ...] = ()
-    """Those that it may work on; empty: all."""
+    """Tiers that it may work on; empty: all."""
     crew: Terms | None = None
 
     @property
     def line(self) -> str:
-        """What it can and cannot do, in the one line that the planner sees."""
+        """The one line that the planner sees, on what it can and cannot do."""
         if not self.cannot:
             return self.description
         *others, last = self.cannot
@@ -242,7 +244,7 @@ class Member(Contract):
 
 
 class Estimate(Contract):
-    """What a subtask is likely to take. `tokens` in and out together; `cost` is None where no price is known."""
+    """The likely usage of a subtask. `tokens` in and out together; `cost` is None if no price is known."""
 
     subtask: str
     calls: int
@@ -270,7 +272,7 @@ class Note(Contract):
 
 
 class Handoff(Contract):
-    """What a specialist gets: its part, what it depends on, and nothing else."""
+    """A specialist's assignment: its part, the results that it depends on, and nothing else."""
 
     from_agent: str = SUPERVISOR
     to_agent: str
@@ -281,8 +283,33 @@ class Handoff(Contract):
     return_to: str = SUPERVISOR
 
 
+class ToolCall(Contract):
+    """A model's wish to run a tool. `arguments` is the parsed JSON object."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+class ToolReply(Contract):
+    """A tool's answer to a call, as text for the model. `failed` marks an error that the model may mend."""
+
+    call_id: str
+    text: str
+    failed: bool = False
+
+
+class Turn(Contract):
+    """A model's answer to one call. `calls` is empty unless `stop` is `tool_use`: a cut-off call is no call."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    stop: StopReason
+    usage: Usage
+
+
 class Packed(Contract):
-    """How much a model was given: `tokens` (about) of `budget`, and what was left out for it, each in words."""
+    """The size of what a model was given: `tokens` (about) of `budget`, and what was left out for it, each in words."""
 
     tokens: int = 0
     budget: int = 0
@@ -290,7 +317,7 @@ class Packed(Contract):
 
 
 class Side(Contract):
-    """What one result says of a disputed claim, in its words, and the source that it names (empty: none).
+    """A result's side of a disputed claim, in its words, and the source that it names (empty: none).
 
     `evidence` are figures as its tools gave them, `confidence` is how sure it is, 0 to 100.
     """
@@ -305,7 +332,7 @@ class Side(Contract):
 class Conflict(Contract):
     """A claim on which results contradict each other, or may: `open` is one that could not be judged.
 
-    `favours` is the subtask whose side the evidence supports, empty where it supports neither. `reason` is for
+    `favours` is the subtask whose side the evidence supports, empty if it supports neither. `reason` is for
     people, and `confidence` how sure the judgement is.
     """
 
@@ -318,7 +345,7 @@ class Conflict(Contract):
 
 
 class Request(Contract):
-    """One ask in a thread. `id` is the `ts` of the message it came with."""
+    """A person's request in a thread. `id` is the `ts` of the message it came with."""
 
     id: str
     user: str
@@ -328,7 +355,7 @@ class Request(Contract):
 
 
 class Place(Contract):
-    """Where a job lives: a Slack team, channel and thread."""
+    """The place of a job: a Slack team, channel and thread."""
 
     team: str
     channel: str
@@ -342,7 +369,7 @@ class Place(Contract):
 
 @lru_cache(maxsize=1024)
 def _job_id(team: str, channel: str, thread_ts: str) -> str:
-    """Worked out once for a job that is at work: every commit, post and log line names it."""
+    """Work out a job's id, once while it is at work: every commit, post and log line names it."""
     digest = hashlib.sha256(f"{team}/{channel}/{thread_ts}".encode()).digest()
     alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
     number = int.from_bytes(digest[:7], "big")

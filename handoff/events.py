@@ -8,13 +8,13 @@ an instance leaves jobs alone whose log was written by a newer one.
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from contextlib import suppress
+from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError
 
 from handoff.contracts import (
     Artifact,
-    Change,
     Conflict,
     Contract,
     Escalation,
@@ -24,25 +24,28 @@ from handoff.contracts import (
     Packed,
     Place,
     Plan,
+    PlanChange,
     Request,
     Result,
     Terms,
     Tier,
+    ToolReply,
+    Turn,
     Usage,
 )
-from handoff.upcasters import UPCASTERS, lifted
+from handoff.upcasters import UPCASTERS, Json, lifted
 
 SCHEMA = 3
 
 FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavailable", "crew"]
-"""Why an attempt failed. `lost`: its instance died or let go of it too often; `unavailable`: a breaker, a limit or a
-budget forbade it; `crew`: it was given to a crew, and nothing that this one tried brought anything."""
+"""The reason why an attempt failed. `lost`: its instance died or let go of it too often; `unavailable`: a breaker, a
+limit or a budget forbade it; `crew`: it was given to a crew, and nothing that this one tried brought anything."""
 Verdict = Literal["accepted", "revise", "best_effort"]
-"""What follows from a look at a result. `best_effort`: taken as it is, its faults named as gaps."""
+"""The verdict on a result that was looked at. `best_effort`: taken as it is, its faults named as gaps."""
 
 
 class Fact(Contract):
-    """What all events share. `at` is seconds since the epoch, on the clock of who wrote it; `v` the schema it has."""
+    """Fields of all events. `at` is seconds since the epoch, on the clock of who wrote it; `v` the schema it has."""
 
     at: float
     v: int = SCHEMA
@@ -64,7 +67,7 @@ class OfAttempt(OfRequest):
 class RequestAdded(Fact):
     """Somebody asked for something in the thread. The first of a log makes the job.
 
-    `refusal`, where not empty, says why it will not be worked on (an empty mention, say).
+    `refusal`, if not empty, says why it will not be worked on (an empty mention, say).
     """
 
     type: Literal["RequestAdded"] = "RequestAdded"
@@ -92,11 +95,11 @@ class PlanProposed(OfRequest):
     """The crew as it stood, so that the job can be followed without it."""
     terms: Terms = Terms()
     estimates: tuple[Estimate, ...] = ()
-    """What each subtask is likely to take; none where nothing is known of what calls take."""
+    """The likely usage of each subtask; none if nothing is known of what calls take."""
     rule: str = ""
     """The routing rule that made the plan in the planner's place, by its name."""
     reasons: tuple[str, ...] = ()
-    """What was decided about it, each with why: who of equals, who was made for it."""
+    """Decisions about it, each with its reason: who of equals, which ad-hoc specialist."""
     pack: Packed = Packed()
     usage: Usage = Usage()
 
@@ -114,7 +117,7 @@ class PlanRejected(OfRequest):
 class PlanRevised(OfRequest):
     """The planner looked at its plan again, since `subtask` brought or met with something that it may be wrong about.
 
-    `plan` is the one that follows, None where it stays as it was; `faults` then say why. `within` is the subtask
+    `plan` is the one that follows, None if it stays as it was; `faults` then say why. `within` is the subtask
     whose own plan it is, empty for that of the request. `estimates` are those of what was added or changed.
     """
 
@@ -122,7 +125,7 @@ class PlanRevised(OfRequest):
     within: str = ""
     subtask: str
     plan: Plan | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[PlanChange, ...] = ()
     faults: tuple[str, ...] = ()
     estimates: tuple[Estimate, ...] = ()
     pack: Packed = Packed()
@@ -139,17 +142,17 @@ class AttemptStarted(OfAttempt):
 
 
 class TurnTaken(OfAttempt):
-    """A model turn ended: a checkpoint. `turn` is a `specialists.turns.dialogue.Turn` as JSON."""
+    """A model turn ended: a checkpoint."""
 
     type: Literal["TurnTaken"] = "TurnTaken"
-    turn: dict[str, Any]
+    turn: Turn
 
 
 class ToolReturned(OfAttempt):
-    """A tool call of the last turn ended: a checkpoint. `reply` is a `ToolReply` as JSON."""
+    """A tool call of the last turn ended: a checkpoint."""
 
     type: Literal["ToolReturned"] = "ToolReturned"
-    reply: dict[str, Any]
+    reply: ToolReply
     artifacts: tuple[Artifact, ...] = ()
     gaps: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
@@ -173,7 +176,7 @@ class ToolStarted(OfAttempt):
 class ToolInDoubt(OfAttempt):
     """Nobody knows whether a call of a tool that writes was carried out: people are asked. `reason` says why.
 
-    `usage` is what the attempt has spent so far: it counts only where people end the subtask here.
+    `usage` is what the attempt has spent so far: it counts only if people end the subtask here.
     """
 
     type: Literal["ToolInDoubt"] = "ToolInDoubt"
@@ -185,7 +188,7 @@ class ToolInDoubt(OfAttempt):
 
 
 class ResultReturned(OfAttempt):
-    """A specialist handed back a result: the subtask is done, where the free checks found nothing.
+    """A specialist handed back a result: the subtask is done, if the free checks found nothing.
 
     `faults` are what they are sure of and `doubts` what somebody should look at, each with what it quotes.
     `took` is the attempt's own seconds, as with all ends of attempts.
@@ -380,7 +383,7 @@ class RequestFailed(OfRequest):
 class Posted(OfRequest):
     """A message of the request is in the thread. `key` names it once for all; `ts` is Slack's id of it.
 
-    Where it cannot be posted ever (the bot was removed), `ts` is empty and `fault` says why.
+    If it cannot be posted ever (the bot was removed), `ts` is empty and `fault` says why.
     """
 
     type: Literal["Posted"] = "Posted"
@@ -434,19 +437,45 @@ _adapter: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 def dump(event: Event) -> str:
-    """The event as one line of JSON, defaults left out but for its type; its last two names are `type` and `v`."""
+    """Write the event as one line of JSON, defaults left out but for its type; its last names are `type` and `v`."""
     line = event.model_dump_json(exclude_defaults=True, exclude={"v"})
     return f'{line[:-1]},"type":"{event.type}","v":{SCHEMA}}}'
 
 
 def load(line: str | bytes) -> Event:
-    """The event of one line of JSON, lifted to the present schema if an older release wrote it.
+    """Read the event of one line of JSON, lifted to the present schema if an older release wrote it.
 
     Raises:
         NewerEvent: A newer release wrote it.
         ValueError: It is no event of ours.
     """
     text = line if isinstance(line, str) else line.decode()
-    if text.endswith(f',"v":{SCHEMA}}}'):  # as nearly all are: nothing is parsed twice
-        return _adapter.validate_json(text)
-    return _adapter.validate_python(lifted(json.loads(text), SCHEMA, UPCASTERS))
+    if not text.endswith(f',"v":{SCHEMA}}}'):
+        event = lifted(json.loads(text), SCHEMA, UPCASTERS)
+    else:  # as nearly all are: nothing is parsed twice
+        try:
+            return _adapter.validate_json(text)
+        except ValidationError:
+            event = json.loads(text)
+    return _adapter.validate_python({**event, **_salvaged(event)})
+
+
+_LEAST: dict[str, tuple[str, Turn | ToolReply]] = {
+    "TurnTaken": ("turn", Turn(text="", stop="tool_use", usage=Usage())),
+    "ToolReturned": ("reply", ToolReply(call_id="", text="")),
+}
+"""By type of event: the field that earlier releases kept without a look at it, and what stands for unreadable parts."""
+
+
+def _salvaged(event: Json) -> Json:
+    """Read the field of such an event as far as it can be read, part by part: one odd turn must not cost a job."""
+    name, least = _LEAST.get(str(event.get("type")), ("", None))
+    given = event.get(name)
+    if least is None or not isinstance(given, dict):
+        return {}
+    with suppress(ValidationError):
+        return {name: least.model_validate(given)}
+    for part in type(least).model_fields.keys() & given.keys():
+        with suppress(ValidationError):
+            least = least.model_validate({**dict(least), part: given[part]})
+    return {name: least}

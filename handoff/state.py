@@ -85,10 +85,15 @@ DoubtVerdict = Literal["happened", "not_happened", "stop", "words"]
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """The call that an open question is about. `usage` is what its attempt had spent by then."""
+class UnknownWrite:
+    """A call of a tool that writes of which nobody knows whether it was carried out: people are asked.
+
+    `call` is its id in the turn, `what` says in a few words for people what it does, `reason` why nobody knows, and
+    `usage` is what its attempt had spent by then.
+    """
 
     call: str
+    tool: str
     what: str
     reason: str
     usage: Usage = Usage()
@@ -119,7 +124,7 @@ class Written:
 
 
 Checkpoint = TurnTaken | ToolReturned | ToolStarted | Checked
-"""What an attempt goes on from when it changes hands."""
+"""One step of an attempt, kept so that the next owner goes on after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +140,7 @@ class Question:
     options: tuple[str, ...]
     asked: float
     whom: tuple[str, ...] = ()
-    doubt: Doubt | None = None
+    doubt: UnknownWrite | None = None
 
     def may_answer(self, user: str) -> bool:
         """True if an answer by that person counts."""
@@ -444,24 +449,24 @@ class Job:
 
 
 def open_intents(checkpoints: Sequence[Checkpoint]) -> tuple[ToolStarted, ...]:
-    """The intents without an outcome, oldest first."""
+    """List the intents that have no outcome, oldest first."""
     return tuple(intent for intent, end in _writes(checkpoints) if end is None)
 
 
 def written(checkpoints: Sequence[Checkpoint]) -> tuple[Written, ...]:
-    """What an attempt wrote, or may have written, in order."""
+    """List what an attempt wrote, or may have written, in order."""
     kept = (_written(intent, end) for intent, end in _writes(checkpoints))
     return tuple(one for one in kept if one is not None)
 
 
 def _writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, ToolReturned | Checked | None]]:
-    """Each intent with its end. Ids may come again in a later turn: the first open intent of that id is meant."""
+    """Pair each intent with its end. An id may come again in later turns: the first open intent of it is meant."""
     found: list[tuple[ToolStarted, ToolReturned | Checked | None]] = []
     for point in checkpoints:
         if isinstance(point, ToolStarted):
             found.append((point, None))
         elif isinstance(point, ToolReturned | Checked):
-            call = point.call if isinstance(point, Checked) else point.reply.get("call_id")
+            call = point.call if isinstance(point, Checked) else point.reply.call_id
             for index, (intent, end) in enumerate(found):
                 if end is None and intent.call == call:
                     found[index] = (intent, point)
@@ -470,10 +475,9 @@ def _writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, ToolRe
 
 
 def _written(intent: ToolStarted, end: ToolReturned | Checked | None) -> Written | None:
-    """None where it certainly was not carried out."""
+    """Say what the call came to; None if it certainly was not carried out."""
     if isinstance(end, ToolReturned):
-        failed = bool(end.reply.get("failed"))
-        return None if failed else Written(intent.what, intent.digest, True, str(end.reply.get("text", "")))
+        return None if end.reply.failed else Written(intent.what, intent.digest, True, end.reply.text)
     if isinstance(end, Checked) and end.verdict == "not_happened":
         return None
     known = isinstance(end, Checked) and end.verdict == "happened"

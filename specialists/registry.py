@@ -1,4 +1,4 @@
-"""Who works: reads a crew's files and refuses, all at once, what is wrong with them."""
+"""Reads the files of a crew of specialists, and refuses a crew with all of its faults at once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from handoff.engine.nested import SLASH
 from handoff.planning.adhoc import NAME, Allowance
 from handoff.planning.routing import Rule
 from specialists import specialist
-from specialists.loading import between_files, capabilities, crew_file, frontmatter, nesting
+from specialists.loading import capabilities, crew_checks, crew_file, frontmatter, nested_crews
 from specialists.loading.crew_file import CrewFile
-from specialists.loading.frontmatter import Fault, Page
+from specialists.loading.frontmatter import CrewFault, Page
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool
 
@@ -39,7 +39,7 @@ You are the translator. ..."""
 class CrewError(Exception):
     """A crew that cannot be used. `faults` are all of its faults, each with its file and line."""
 
-    def __init__(self, folder: Path, faults: Iterable[Fault]) -> None:
+    def __init__(self, folder: Path, faults: Iterable[CrewFault]) -> None:
         self.faults = tuple(sorted(set(faults)))
         lines = "\n".join(str(fault) for fault in self.faults)
         super().__init__(f"The crew in {folder} cannot be used:\n{lines}\n\n{_EXAMPLE}")
@@ -47,7 +47,7 @@ class CrewError(Exception):
 
 @dataclass(frozen=True)
 class About:
-    """What a crew says of itself to the crew around it: see `Specialist`."""
+    """A crew's description of itself for the crew around it: see `Specialist`."""
 
     description: str = ""
     cannot: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class About:
 class Crew:
     """A named set of specialists, in the order of their names, and of crews inside it.
 
-    Those of a crew inside another have its `path` before their names, `legal/writer`, and so it goes on inside of it.
+    Specialists of a crew inside another have its `path` before their names, `legal/writer`, and so on inside of it.
     The outermost crew has none.
 
     `rules` say which requests go to whom without a planner, `equals` which specialists do the same work, and
@@ -80,7 +80,7 @@ class Crew:
     about: About = About()
 
     def within(self, name: str) -> Crew | None:
-        """The crew with that path, at whatever level; None where there is none."""
+        """Find the crew with that path, at whatever level; None if there is none."""
         if name == self.path:
             return self
         return next((found for crew in self.crews.values() if (found := crew.within(name))), None)
@@ -93,7 +93,7 @@ class Crew:
 
 
 def available_crews(folder: Path = CREWS) -> tuple[str, ...]:
-    """The names of the crews in a folder, in order."""
+    """List the names of the crews in a folder, in order."""
     return tuple(sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._"))
 
 
@@ -111,8 +111,8 @@ def load_crew(folder: Path, tools: Mapping[str, Tool]) -> Crew:
     if not folder.is_dir():
         others = ", ".join(available_crews(folder.parent)) if folder.parent.is_dir() else ""
         hint = f"; there are: {others}" if others else ""
-        raise CrewError(folder, [Fault(folder, 1, f"there is no such folder{hint}")])
-    faults: list[Fault] = []
+        raise CrewError(folder, [CrewFault(folder, 1, f"there is no such folder{hint}")])
+    faults: list[CrewFault] = []
     crew, _ = _read_crew(folder, tools, (), faults)
     if faults:
         raise CrewError(folder, faults)
@@ -120,33 +120,34 @@ def load_crew(folder: Path, tools: Mapping[str, Tool]) -> Crew:
 
 
 def _read_crew(
-    folder: Path, tools: Mapping[str, Tool], names: tuple[str, ...], faults: list[Fault]
+    folder: Path, tools: Mapping[str, Tool], names: tuple[str, ...], faults: list[CrewFault]
 ) -> tuple[Crew, Page]:
-    """A crew as far as it can be read, with what it says of itself, whose faults are not added yet.
+    """Read a crew as far as it can be read, and what it says of itself, whose faults are not added yet.
 
     `names` are those of the folders that lead to it from the outermost crew's. What is wrong is added to `faults`.
     """
     path = SLASH.join(names)
-    folders = nesting.crew_folders(folder)
-    if len(names) == nesting.LEVELS - 1:
-        text = f"more than {nesting.LEVELS} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
-        faults.extend(Fault(inner / crew_file.NAME, 1, text) for inner in folders)
+    folders = nested_crews.crew_folders(folder)
+    if len(names) == nested_crews.LEVELS - 1:
+        most = nested_crews.LEVELS
+        text = f"more than {most} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
+        faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
         read = []
     else:
         read = [_read_crew(inner, tools, (*names, inner.name), faults) for inner in folders]
     files = [one for one in sorted(folder.rglob("*.md")) if not one.name.startswith(".") and not _lies_in(one, folders)]
     pages = [frontmatter.read(one) for one in files if _depth(folder, one) <= DEPTH_LIMIT]
     faults.extend(
-        Fault(one, 1, f"the file lies more than {DEPTH_LIMIT} levels deep; move it up")
+        CrewFault(one, 1, f"the file lies more than {DEPTH_LIMIT} levels deep; move it up")
         for one in files
         if _depth(folder, one) > DEPTH_LIMIT
     )
     if not files and not folders:
-        faults.append(Fault(folder, 1, "the crew is empty; add a specialist"))
+        faults.append(CrewFault(folder, 1, "the crew is empty; add a specialist"))
     readable = [page for page in pages if not page.faults]
     found = [specialist.read(page, tools) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
-    between_files.check(readable, about, unread=[page.path.stem for page in pages if page not in readable])
+    crew_checks.check(readable, about, unread=[page.path.stem for page in pages if page not in readable])
     faults.extend(fault for page in (*pages, *about.values()) for fault in page.faults)
     own = crew_file.read(folder, [*(page.path.stem for page in pages), *about], tools)
     faults.extend(own.faults)
@@ -156,10 +157,14 @@ def _read_crew(
 def _crew(
     folder: Path, path: str, found: list[Specialist], inside: list[Crew], own: CrewFile, tools: Mapping[str, Tool]
 ) -> Crew:
-    """The crew of what was read, all names as they are outside of it."""
-    own = nesting.renamed(own, path)
+    """Build the crew of what was read, all names as they are outside of it."""
+    own = nested_crews.renamed(own, path)
     named = [
-        replace(one, name=nesting.outside(path, one.name), fallback=nesting.outside(path, one.fallback or "") or None)
+        replace(
+            one,
+            name=nested_crews.outside(path, one.name),
+            fallback=nested_crews.outside(path, one.fallback or "") or None,
+        )
         for one in sorted(found, key=lambda one: one.name)
     ]
     return Crew(
@@ -175,13 +180,13 @@ def _crew(
         crews={crew.path: crew for crew in inside},
         about=About(
             *capabilities.read(own.about, specialist.read_description(own.about)),
-            nesting.outside(path.rpartition(SLASH)[0], str(own.about.values.get("fallback") or "")),
+            nested_crews.outside(path.rpartition(SLASH)[0], str(own.about.values.get("fallback") or "")),
         ),
     )
 
 
 def _about(own: CrewFile, names: tuple[str, ...]) -> Page:
-    """What a crew's file says of the crew; a crew inside another has to say something."""
+    """Check what a crew's file says of the crew; a crew inside another has to say something."""
     page = own.about
     if not names:
         return page

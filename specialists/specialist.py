@@ -1,4 +1,4 @@
-"""One specialist: its Markdown file, read and checked so that each fault can name its line."""
+"""A specialist, read from its Markdown file and checked so that each fault can name its line."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import get_args
 from handoff.contracts import SUPERVISOR, Tier
 from handoff.planning.adhoc import NAME
 from specialists.loading import capabilities
-from specialists.loading.between_files import tool_names
-from specialists.loading.frontmatter import Page, meant
-from specialists.toolkits.tool import Tool
-from specialists.turns import briefing, finish
-from specialists.turns.dialogue import ToolSpec
+from specialists.loading.crew_checks import tool_names
+from specialists.loading.frontmatter import Page, did_you_mean
+from specialists.toolkits.tool import Tool, ToolSpec
+from specialists.turns import briefing, finish_tools
 
 DESCRIPTION_LIMIT = 200
 TURNS_LIMIT = 50
@@ -35,12 +34,12 @@ class Specialist:
         description: What it can do, in the one line that the planner sees.
         tools: Its own tools, which no other specialist of the crew has.
         tier: The model tier it works on unless a subtask asks for another.
-        fallback: Who takes over where it fails, or None.
+        fallback: Who takes over if it fails, or None.
         max_turns: How many model turns it may take before its last call.
         prompt: The body of its file.
         path: Its file.
         cannot: What that line says it cannot do, a few words each.
-        made: Whether it exists for one plan alone.
+        adhoc: True if it exists for one plan alone.
     """
 
     name: str
@@ -52,12 +51,12 @@ class Specialist:
     prompt: str
     path: Path
     cannot: tuple[str, ...] = ()
-    made: bool = False
+    adhoc: bool = False
 
     @property
     def purpose(self) -> str:
-        """What its model calls are for, see `ModelCall.purpose`."""
-        return f"{'made' if self.made else 'specialist'}:{self.name}"
+        """The purpose of its model calls, see `ModelCall.purpose`."""
+        return f"{'made' if self.adhoc else 'specialist'}:{self.name}"
 
     @cached_property
     def toolbox(self) -> dict[str, Tool]:
@@ -66,8 +65,8 @@ class Specialist:
 
     @cached_property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What its model is offered: its tools and the two ways to finish. Built once."""
-        return (*(tool.spec for tool in self.tools), *finish.FINISHERS)
+        """The tools that its model is offered: its own and the two ways to finish. Built once."""
+        return (*(tool.spec for tool in self.tools), *finish_tools.SPECS)
 
     @cached_property
     def system(self) -> str:
@@ -76,10 +75,10 @@ class Specialist:
 
 
 def read(page: Page, tools: Mapping[str, Tool]) -> Specialist:
-    """The specialist of a page. What is wrong is added to the page's faults and left out."""
+    """Read the specialist of a page. What is wrong is added to the page's faults and left out."""
     for key in page.values:
         if key not in _KEYS:
-            page.fault(f"unknown key {key}{meant(key, _KEYS)}; the keys are {', '.join(_KEYS)}", key=key)
+            page.fault(f"unknown key {key}{did_you_mean(key, _KEYS)}; the keys are {', '.join(_KEYS)}", key=key)
     for key in _REQUIRED:
         if key not in page.values and not (key == "description" and "can" in page.values):
             page.fault(f"the key {key} is missing; add it to the front matter")
@@ -116,7 +115,7 @@ def _read_name(page: Page) -> str:
 
 
 def read_description(page: Page) -> str:
-    """The line under `description`, empty where there is none. What is wrong is added to the page's faults."""
+    """Read the line under `description`, empty if there is none. What is wrong is added to the page's faults."""
     text = page.values.get("description", "")
     if "description" not in page.values:
         return ""
@@ -136,11 +135,11 @@ def _read_tools(page: Page, tools: Mapping[str, Tool]) -> list[str]:
         page.fault("tools must be a list of tool names; write [] for none", key="tools")
         return []
     for name in dict.fromkeys(named):
-        if name in finish.NAMES:
+        if name in finish_tools.NAMES:
             page.fault(f"every specialist has {name}; take it out of tools", key="tools")
         elif name not in tools:
             known = ", ".join(sorted(tools)) or "none"
-            page.fault(f"unknown tool {name}{meant(name, tools)}; the tools are {known}", key="tools")
+            page.fault(f"unknown tool {name}{did_you_mean(name, tools)}; the tools are {known}", key="tools")
         elif named.count(name) > 1:
             page.fault(f"the tool {name} is named twice; keep one", key="tools")
         else:

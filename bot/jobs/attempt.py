@@ -17,12 +17,11 @@ from handoff import events as ev
 from handoff.checking import checks
 from handoff.checking.evidence import behind
 from handoff.context import handoff_for
-from handoff.contracts import Escalation, Handoff, Result, Usage
+from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
 from handoff.engine.nested import plan_around, writes_before
 from handoff.provenance import origin
-from handoff.state import Checked, Work, Written
-from handoff.state import Checkpoint as KeptCheckpoint
+from handoff.state import UnknownWrite, Work, Written
 from specialists.adhoc_specialist import NotLent, specialist_for
 from specialists.registry import Crew
 from specialists.runner import End, run
@@ -30,8 +29,7 @@ from specialists.specialist import Specialist
 from specialists.toolkits.tool import ToolOutcome
 from specialists.toolkits.workbench import FolderWorkbench
 from specialists.turns import briefing
-from specialists.turns.checkpoint import Checkpoint, InDoubt, Intent, PersonSaid, ToolReturn
-from specialists.turns.dialogue import Model, ModelError, ToolReply, Turn, Withheld
+from specialists.turns.model import Model, ModelError, Withheld
 from specialists.turns.one_call import ToolBroke
 
 
@@ -77,7 +75,7 @@ async def _worked(
     specialist: Specialist, effect: RunSubtask, owner: Owner, handoff: Handoff, log: _Log, *, model: Model, store: Store
 ) -> End:
     """The inner loop, at a workbench of its own. Raises ModelError and ToolBroke."""
-    made = [file for point in log.history if isinstance(point, ToolReturn) for file in point.artifacts]
+    made = [file for point in log.history if isinstance(point, ev.ToolReturned) for file in point.artifacts]
     folder = Path(tempfile.gettempdir()) / f"leadhand-{secrets.token_hex(8)}"
     workbench = FolderWorkbench(
         (*handoff.artifacts, *made),
@@ -102,9 +100,8 @@ async def _worked(
 
 
 def _ended(effect: RunSubtask, owner: Owner, outcome: End, log: _Log) -> ev.Event:
-    if isinstance(outcome, InDoubt):
-        intent = outcome.intent
-        of_call = {"call": intent.call, "tool": intent.tool, "what": intent.what, "reason": outcome.reason}
+    if isinstance(outcome, UnknownWrite):
+        of_call = {"call": outcome.call, "tool": outcome.tool, "what": outcome.what, "reason": outcome.reason}
         return ev.ToolInDoubt(**_of(effect, owner), **of_call, usage=log.usage)
     if isinstance(outcome, Escalation):
         return ev.Escalated(**_of(effect, owner), escalation=outcome, usage=log.usage, took=log.took())
@@ -147,14 +144,14 @@ class _Log:
         self._effect = effect
         self._handoff = handoff
         self._owner = owner
-        self.history = [_restored(point) for point in work.checkpoints] if resumed else []
+        self.history = work.checkpoints if resumed else ()
         self.written = {one.digest: _told(one) for one in writes_before(owner.at(effect.request)[1], work)}
-        returns = [point for point in self.history if isinstance(point, ToolReturn)]
+        returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
         self._evidence = [point.reply.text for point in returns if not point.reply.failed]
         self._sources = [source for point in returns for source in point.sources]
         self.before = _elapsed(work) if resumed else 0.0
         self._began = time.monotonic()
-        self.usage = sum((point.usage for point in self.history if isinstance(point, Turn)), Usage())
+        self.usage = sum((point.turn.usage for point in self.history if isinstance(point, ev.TurnTaken)), Usage())
 
     def took(self) -> float:
         """Seconds that the attempt has taken, those of earlier owners with it."""
@@ -171,21 +168,18 @@ class _Log:
         What writes keeps its intent first, and with it what was noted before.
         """
         self.usage += turn.usage
-        self._owner.note(ev.TurnTaken(**_of(self._effect, self._owner), turn=turn.model_dump(mode="json")))
+        self._owner.note(ev.TurnTaken(**_of(self._effect, self._owner), turn=turn))
         await self._owner.hold()
 
-    async def started(self, intent: Intent) -> None:
-        """Keep an intent. Where the request was stopped meanwhile, this ends as the attempt is about to."""
-        event = ev.ToolStarted(
-            **_of(self._effect, self._owner),
-            call=intent.call,
-            tool=intent.tool,
-            what=intent.what,
-            key=intent.key,
-            digest=intent.digest,
-        )
-        await self._owner.report(event)
-        if event not in _work(self._effect, self._owner).intents:
+    def intent(self, call: ToolCall, *, what: str, key: str, digest: str) -> ev.ToolStarted:
+        """Word the intent of a call that writes, without keeping it."""
+        of = _of(self._effect, self._owner)
+        return ev.ToolStarted(**of, call=call.id, tool=call.name, what=what, key=key, digest=digest)
+
+    async def started(self, intent: ev.ToolStarted) -> None:
+        """Keep an intent. If the request was stopped meanwhile, this ends as the attempt is about to."""
+        await self._owner.report(intent)
+        if intent not in _work(self._effect, self._owner).intents:
             raise asyncio.CancelledError
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
@@ -195,7 +189,7 @@ class _Log:
         self._sources += outcome.sources
         event = ev.ToolReturned(
             **_of(self._effect, self._owner),
-            reply=reply.model_dump(mode="json"),
+            reply=reply,
             artifacts=outcome.artifacts,
             gaps=outcome.gaps,
             sources=outcome.sources,
@@ -220,14 +214,3 @@ def _call_failed(effect: RunSubtask, owner: Owner, error: ModelError, *, took: f
 def _told(write: Written) -> str:
     """What a model is told that wants to do again what an earlier attempt did, or may have done."""
     return briefing.note("written_already" if write.known else "maybe_written", words=write.came_of_it)
-
-
-def _restored(point: KeptCheckpoint) -> Checkpoint:
-    if isinstance(point, ev.TurnTaken):
-        return Turn.model_validate(point.turn)
-    if isinstance(point, ev.ToolStarted):
-        return Intent(point.call, point.tool, point.what, point.key, point.digest)
-    if isinstance(point, Checked):
-        # A person who says "stop" ends the subtask, so that no attempt ever hears it.
-        return PersonSaid(point.call, "words" if point.verdict == "stop" else point.verdict, point.words)
-    return ToolReturn(ToolReply.model_validate(point.reply), point.artifacts, point.gaps, point.sources)

@@ -11,7 +11,7 @@ from handoff.context import handoff_for
 from handoff.effects import Effect, HandUp, MakePlan, RevisePlan
 from handoff.planning import plan_brief
 from handoff.state import Job
-from specialists.turns.dialogue import Model
+from specialists.turns.model import Model
 
 
 async def plan_inside(effect: MakePlan, owner: Owner, *, planning: Planning, model: Model) -> ev.Event:

@@ -43,7 +43,7 @@ from handoff.planning.adhoc import made_as
 from handoff.state import Ask, Job
 from handoff.summary import QuarantineNotice
 from specialists.registry import Crew
-from specialists.turns.dialogue import Model
+from specialists.turns.model import Model
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from bot.store.counter_rules import Breaker, BreakerRule
 from bot.store.counters import Counters
 from bot.store.interface import StoreError
-from specialists.turns.dialogue import ModelError, ModelErrorKind, Withheld
+from specialists.turns.model import ModelError, ModelErrorKind, Withheld
 
 log = logging.getLogger(__name__)
 

@@ -23,9 +23,9 @@ from bot.models.choosing import ChosenModel
 from bot.models.prices import Priced
 from bot.store.counters import Admission, Counters, Settlement
 from bot.store.interface import StoreError
-from handoff.contracts import Usage
+from handoff.contracts import Turn, Usage
 from handoff.planning.estimates import CHARACTERS
-from specialists.turns.dialogue import Model, ModelCall, ModelError, Turn, Withheld, WithheldFor
+from specialists.turns.model import Model, ModelCall, ModelError, Withheld, WithheldFor
 
 log = logging.getLogger(__name__)
 

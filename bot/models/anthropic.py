@@ -10,8 +10,8 @@ from bot.models.prices import Prices
 from bot.models.sdk import Connection
 from bot.models.strict_schema import strict_schema
 from bot.models.wire_reading import BadReplyError, Reading, Tokens, json_object, tool_call, whole_count
-from handoff.contracts import Tier
-from specialists.turns.dialogue import Message, ModelCall, StopReason, Turn
+from handoff.contracts import StopReason, Tier, Turn
+from specialists.turns.model import ModelCall, ModelMessage
 
 if TYPE_CHECKING:
     import anthropic
@@ -115,7 +115,7 @@ def _wire(call: ModelCall, model: str) -> dict[str, Any]:
     return wire
 
 
-def _message(message: Message) -> list[dict[str, Any]]:
+def _message(message: ModelMessage) -> list[dict[str, Any]]:
     """The message on the wire: none at all if it is empty, which Anthropic refuses."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text.strip() else []
     blocks += [

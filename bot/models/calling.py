@@ -14,9 +14,9 @@ from typing import Any
 from bot.models.model_faults import Fault, fault_of
 from bot.models.prices import Prices
 from bot.models.wire_reading import BadReplyError, Reading, Tokens
-from handoff.contracts import Usage
+from handoff.contracts import Turn, Usage
 from handoff.reply_text import sound
-from specialists.turns.dialogue import ModelCall, ModelError, Turn
+from specialists.turns.model import ModelCall, ModelError
 
 _log = logging.getLogger(__name__)
 MOST_BYTES = 64 * 1024

@@ -9,7 +9,7 @@ from typing import Any
 from bot.models.calling import Emitter
 from bot.models.thinking import Unthinking, unthought
 from bot.models.wire_reading import BadReplyError, Reading, Tokens, WireError, tool_call, whole_count
-from specialists.turns.dialogue import StopReason, ToolCall
+from handoff.contracts import StopReason, ToolCall
 
 _STOPS: dict[str, StopReason] = {
     "stop": "end",

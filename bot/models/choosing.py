@@ -13,7 +13,7 @@ from bot.models.openai_chat import OpenAIChatModel
 from bot.models.openai_responses import OpenAIResponsesModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from handoff.contracts import Tier
-from specialists.turns.dialogue import Message, Model, ModelCall, ModelError
+from specialists.turns.model import Model, ModelCall, ModelError, ModelMessage
 
 ANTHROPIC_TIERS: dict[Tier, str] = {
     "fast": "claude-haiku-5-5",
@@ -94,7 +94,7 @@ async def _fault(model: Model, tier: Tier) -> str | None:
     call = ModelCall(
         purpose="check",
         system="",
-        messages=(Message(role="user", text="Reply with the single word: ready"),),
+        messages=(ModelMessage(role="user", text="Reply with the single word: ready"),),
         tier=tier,
         max_tokens=64,
         deadline=_PROBE_SECONDS,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.models.wire_reading import BadReplyError, WireError
-from specialists.turns.dialogue import ModelErrorKind
+from specialists.turns.model import ModelErrorKind
 
 _QUOTA = ("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active")
 _TOO_LONG = ("context_length_exceeded", "request_too_large", "string_above_max_length")

@@ -15,8 +15,8 @@ from bot.models.prices import Prices
 from bot.models.sdk import Connection
 from bot.models.strict_schema import strict_schema
 from bot.models.wire_reading import Reading, Tokens, json_object
-from handoff.contracts import Tier
-from specialists.turns.dialogue import Message, ModelCall, Turn
+from handoff.contracts import Tier, Turn
+from specialists.turns.model import ModelCall, ModelMessage
 
 if TYPE_CHECKING:
     import openai
@@ -142,7 +142,7 @@ def _in_words(schema: dict[str, Any]) -> str:
     return words.format(schema=json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
 
 
-def _messages(message: Message) -> list[dict[str, Any]]:
+def _messages(message: ModelMessage) -> list[dict[str, Any]]:
     if message.role == "assistant":
         calls = [
             {

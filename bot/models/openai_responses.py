@@ -12,8 +12,8 @@ from bot.models.prices import Prices
 from bot.models.sdk import Connection
 from bot.models.strict_schema import strict_schema
 from bot.models.wire_reading import BadReplyError, Reading, Tokens, WireError, json_object, tool_call, whole_count
-from handoff.contracts import Tier
-from specialists.turns.dialogue import Message, ModelCall, Turn
+from handoff.contracts import Tier, Turn
+from specialists.turns.model import ModelCall, ModelMessage
 
 _WHO = "OpenAI"
 
@@ -96,7 +96,7 @@ def _wire(call: ModelCall, model: str) -> dict[str, Any]:
     return wire
 
 
-def _items(message: Message) -> list[dict[str, Any]]:
+def _items(message: ModelMessage) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = [
         {
             "type": "function_call_output",

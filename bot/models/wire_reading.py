@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from handoff.contracts import StopReason, ToolCall
 from handoff.reply_text import sound
-from specialists.turns.dialogue import StopReason, ToolCall
 
 DEEPEST = 40
 """Levels that a tool call's arguments may have: no tool takes more than three, the log a few hundred."""

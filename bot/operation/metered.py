@@ -15,14 +15,14 @@ from bot.models.prices import Priced
 from bot.operation.metrics import Metrics
 from bot.store.interface import Claim
 from handoff import events as ev
-from handoff.contracts import Tier, Usage
+from handoff.contracts import Tier, Turn, Usage
 from handoff.effects import Effect
 from handoff.engine.answer import missing
 from handoff.state import Ask, Job
 from handoff.summary import QuarantineNotice
 from specialists.registry import Crew
 from specialists.toolkits.tool import Tool, ToolOutcome
-from specialists.turns.dialogue import ModelCall, ModelError, Turn
+from specialists.turns.model import ModelCall, ModelError
 
 
 class MeteredModel:

@@ -15,7 +15,7 @@ from handoff.contracts import Conflict, Side
 from handoff.effects import JudgeConflicts
 from handoff.engine import answer
 from handoff.events import ConflictsJudged
-from specialists.turns.dialogue import ModelError
+from specialists.turns.model import ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 4096

@@ -14,7 +14,7 @@ from handoff.effects import ReviewAnswer
 from handoff.events import AnswerReviewed
 from handoff.headings import nested
 from handoff.state import Ask, Run
-from specialists.turns.dialogue import ModelError
+from specialists.turns.model import ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 4096

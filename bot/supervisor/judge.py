@@ -13,7 +13,7 @@ from handoff.effects import JudgeResult
 from handoff.events import ResultJudged
 from handoff.headings import nested
 from handoff.state import Ask, Candidate, Work
-from specialists.turns.dialogue import ModelError
+from specialists.turns.model import ModelError
 
 DEADLINE = 60.0
 MAX_TOKENS = 4096

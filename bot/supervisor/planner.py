@@ -18,7 +18,7 @@ from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_SUBTASKS, check, read_plan
 from handoff.state import Ask
-from specialists.turns.dialogue import Model, ModelError, Withheld
+from specialists.turns.model import Model, ModelError, Withheld
 
 DEADLINE = 120.0
 MAX_TOKENS = 8192

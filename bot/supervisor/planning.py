@@ -20,10 +20,10 @@ from handoff.planning.estimates import CHARACTERS, Worker, estimates
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import route, spread
 from handoff.state import Ask
-from specialists.adhoc_specialist import NotLent, built
+from specialists.adhoc_specialist import NotLent, adhoc_specialist
 from specialists.registry import Crew
 from specialists.specialist import Specialist
-from specialists.turns.dialogue import Model
+from specialists.turns.model import Model
 
 MEMBERS = 2
 """Of a crew inside the crew that a subtask takes, as a rule of thumb."""
@@ -146,7 +146,7 @@ class Planning:
     def _made(self, one: Made) -> Worker:
         """What an estimate goes by of one made for a plan, which the crew may lend nothing any more."""
         try:
-            return _worker(built(self._crew, one))
+            return _worker(adhoc_specialist(self._crew, one))
         except NotLent:
             return Worker(tier=one.tier, prompt=len(one.brief) // CHARACTERS, max_turns=1, has_tools=False)
 

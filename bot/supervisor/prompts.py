@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff.contracts import Terms
-from specialists.turns.dialogue import Message, ModelCall
+from specialists.turns.model import ModelCall, ModelMessage
 
 
 @cache
@@ -35,7 +35,7 @@ def call_of(
     return ModelCall(
         purpose=role,
         system=prompt(role),
-        messages=(Message(role="user", text=text),),
+        messages=(ModelMessage(role="user", text=text),),
         tier=terms.tier_of(role),
         max_tokens=max_tokens,
         deadline=deadline,

@@ -11,7 +11,7 @@ from handoff.engine.answer import stage
 from handoff.engine.nested import asked
 from handoff.events import MaterialReduced
 from handoff.state import Ask, Run
-from specialists.turns.dialogue import ModelError
+from specialists.turns.model import ModelError
 
 DEADLINE = 120.0
 LEAST_TOKENS = 4096

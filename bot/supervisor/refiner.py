@@ -14,7 +14,7 @@ from handoff.engine.nested import members_around
 from handoff.events import BriefRefined
 from handoff.headings import nested
 from handoff.state import Ask
-from specialists.turns.dialogue import ModelError
+from specialists.turns.model import ModelError
 
 DEADLINE = 60.0
 MAX_TOKENS = 4096

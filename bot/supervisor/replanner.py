@@ -15,7 +15,7 @@ from handoff.events import PlanRevised
 from handoff.headings import nested
 from handoff.planning.revision import MAX_ADDED, read_revision
 from handoff.state import SETTLED, Ask, ReplanTrigger, Run, Work
-from specialists.turns.dialogue import Model, ModelError
+from specialists.turns.model import Model, ModelError
 
 DEADLINE = 60.0
 MAX_TOKENS = 6144

@@ -14,7 +14,7 @@ from typing import Any
 
 from handoff.events import Event
 from handoff.state import Ask, Run
-from specialists.turns.dialogue import Model
+from specialists.turns.model import Model
 
 OnText = Callable[[str], Awaitable[None]]
 

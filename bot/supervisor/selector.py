@@ -15,7 +15,7 @@ from handoff.effects import SelectAnswer
 from handoff.engine.answer import beyond, is_draft, rivals, seconds_for_call, told
 from handoff.events import AnswerWritten
 from handoff.state import Work
-from specialists.turns.dialogue import ModelError
+from specialists.turns.model import ModelError
 
 DEADLINE = 90.0
 MAX_TOKENS = 4096

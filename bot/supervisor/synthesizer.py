@@ -21,7 +21,7 @@ from handoff.engine.nested import asked
 from handoff.events import AnswerWritten
 from handoff.headings import nested
 from handoff.state import Ask, Run, Work
-from specialists.turns.dialogue import ModelError
+from specialists.turns.model import ModelError
 
 DEADLINE = 180.0
 MAX_TOKENS = 8192

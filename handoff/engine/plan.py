@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from handoff import events as ev
-from handoff.contracts import Change, Estimate, Member, Plan, Subtask
+from handoff.contracts import Estimate, Member, Plan, PlanChange, Subtask
 from handoff.engine import ladder, replan
 from handoff.engine.decisions import with_decision, with_pack
 from handoff.engine.nested import room_left
@@ -159,7 +159,9 @@ def _changed(ask: Ask, run: Run, event: ev.PlanRevised, plan: Plan) -> Ask:
     return replace(ask, work=MappingProxyType(work)).with_run(replace(run, plan=plan))
 
 
-def _added(run: Run, subtask: Subtask, change: Change | None, estimate: Estimate | None, before: Work | None) -> Work:
+def _added(
+    run: Run, subtask: Subtask, change: PlanChange | None, estimate: Estimate | None, before: Work | None
+) -> Work:
     """A new part. What stands in for another knows what people told that one."""
     return Work(
         subtask=subtask,
@@ -173,7 +175,7 @@ def _added(run: Run, subtask: Subtask, change: Change | None, estimate: Estimate
     )
 
 
-def _renewed(run: Run, work: Work, subtask: Subtask | None, change: Change | None, event: ev.PlanRevised) -> Work:
+def _renewed(run: Run, work: Work, subtask: Subtask | None, change: PlanChange | None, event: ev.PlanRevised) -> Work:
     """A part of the old plan under the new one. Without a change of its own, it may have others to wait for."""
     if subtask is None or (change is not None and change.kind in {"dropped", "replaced"}):
         gone = subtask is None
@@ -195,7 +197,7 @@ def _renewed(run: Run, work: Work, subtask: Subtask | None, change: Change | Non
     )
 
 
-def _words(change: Change | None) -> str:
+def _words(change: PlanChange | None) -> str:
     return f"{_WORDS[change.kind]}: {change.why}" if change is not None else "no longer in the plan"
 
 

@@ -42,11 +42,11 @@ def charged_around(ask: Ask, name: str, usage: Usage) -> Ask:
 
 
 def charged_so_far(ask: Ask, works: Iterable[Work]) -> Ask:
-    """Charge what attempts that are cut off have taken, by their turns: they will not say it themselves."""
+    """Charge the turns of attempts that are cut off, as these will not report their usage themselves."""
     for work in works:
-        turns = [point.turn.get("usage") or {} for point in work.checkpoints if isinstance(point, TurnTaken)]
-        ask, work = charged(ask, ask.work[work.subtask.id], sum(map(Usage.model_validate, turns), Usage()))  # noqa: PLW2901
-        ask = ask.with_work(work)
+        usage = sum((point.turn.usage for point in work.checkpoints if isinstance(point, TurnTaken)), Usage())
+        ask, now = charged(ask, ask.work[work.subtask.id], usage)
+        ask = ask.with_work(now)
     return ask
 
 

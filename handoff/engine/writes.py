@@ -11,7 +11,7 @@ from __future__ import annotations
 from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.subtask import attempt_over, charged, failed
-from handoff.state import Ask, Checked, Doubt, DoubtVerdict, Question, Work, replace
+from handoff.state import Ask, Checked, DoubtVerdict, Question, UnknownWrite, Work, replace
 
 HAPPENED = "It happened"
 NOT_HAPPENED = "It did not happen"
@@ -34,13 +34,13 @@ def verdict_of(text: str) -> DoubtVerdict:
 def ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage: Usage, at: float) -> Ask:
     """Ask the requester whether a call was carried out. The attempt keeps its checkpoints, to go on from them."""
     number = work.questions + work.doubts + 1
-    doubt = Doubt(intent.call, intent.what, reason, usage)
+    doubt = UnknownWrite(intent.call, intent.tool, intent.what, reason, usage)
     text = f"Was this carried out? {intent.what}"
     question = Question(number, text, OPTIONS, at, whom=(ask.request.user,), doubt=doubt)
     return ask.with_work(replace(work, state="input_required", question=question, doubts=work.doubts + 1))
 
 
-def cleared(ask: Ask, work: Work, doubt: Doubt, event: ev.QuestionAnswered, *, waited: float) -> Ask:
+def cleared(ask: Ask, work: Work, doubt: UnknownWrite, event: ev.QuestionAnswered, *, waited: float) -> Ask:
     """Let the attempt go on where it was, on a clock that stood still for `waited` seconds; or end it, if people do."""
     verdict = verdict_of(event.text)
     if verdict == "stop":

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from handoff.contracts import Change, Plan, Subtask
+from handoff.contracts import Plan, PlanChange, Subtask
 from handoff.engine.nested import AGAIN, SLASH, room_left
 from handoff.engine.replan import touchable
 from handoff.planning import plan_check
@@ -69,7 +69,7 @@ class Revision:
     """What came of a look at a plan: the one that follows, with what is changed in it; or why there is none."""
 
     plan: Plan | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[PlanChange, ...] = ()
     faults: tuple[str, ...] = ()
 
 
@@ -121,7 +121,7 @@ class _Draft:
     old: Plan
     trigger: ReplanTrigger
     free: frozenset[str]
-    changes: list[Change] = field(default_factory=list)
+    changes: list[PlanChange] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
     def plan(self, reply: _Reply) -> Plan:
@@ -172,7 +172,7 @@ class _Draft:
                 found[name] = (*found.get(name, ()), names[one.id])
         for name, by in found.items():
             why = next(one.why for one in reply.add if one.instead_of.strip() == name)
-            self.changes.append(Change(kind="replaced", subtask=name, why=self._why(name, why), by=by))
+            self.changes.append(PlanChange(kind="replaced", subtask=name, why=self._why(name, why), by=by))
         return found
 
     def _dropped(self, reply: _Reply, instead: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
@@ -183,7 +183,7 @@ class _Draft:
             if one.id in gone or given_up:  # giving up what failed is the ladder's to decide
                 continue
             if self._may(one.id, "dropped"):
-                self.changes.append(Change(kind="dropped", subtask=one.id, why=self._why(one.id, one.why)))
+                self.changes.append(PlanChange(kind="dropped", subtask=one.id, why=self._why(one.id, one.why)))
                 gone |= {one.id} if one.needless else set()
         return frozenset(gone)
 
@@ -211,7 +211,9 @@ class _Draft:
         for name, why in whys.items():
             told = f"to {moved[name]}: {why}" if name in moved else why
             kind = "reassigned" if name in moved else "rebriefed"
-            self.changes.append(Change.model_validate({"kind": kind, "subtask": name, "why": self._why(name, told)}))
+            self.changes.append(
+                PlanChange.model_validate({"kind": kind, "subtask": name, "why": self._why(name, told)})
+            )
 
     def _added(
         self, one: _Addition, names: Mapping[str, str], instead: Mapping[str, tuple[str, ...]], gone: frozenset[str]
@@ -227,7 +229,7 @@ class _Draft:
             for other in after
             if (work := self.ask.work.get(other)) and work.state in SETTLED and work.result is None
         ]
-        self.changes.append(Change(kind="added", subtask=name, why=self._why(name, one.why)))
+        self.changes.append(PlanChange(kind="added", subtask=name, why=self._why(name, one.why)))
         return Subtask(
             id=name,
             title=one.title.strip() or name,

@@ -1,11 +1,11 @@
-"""What a specialist says it can and cannot do: read from its front matter, and refused where it is nonsense."""
+"""Reads what a specialist says it can and cannot do from its front matter, and refuses nonsense."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from specialists.loading.between_files import tool_names
+from specialists.loading.crew_checks import tool_names
 from specialists.loading.frontmatter import Page
 
 LINE_LIMIT = 240
@@ -18,7 +18,7 @@ _NAMES_ALL = frozenset({"all", "anything", "everything", "anything else", "every
 
 
 def read(page: Page, description: str) -> tuple[str, tuple[str, ...]]:
-    """What it can do, in a line, and what it cannot. Faults are added to the page.
+    """Read the line on what it can do, and what it cannot. Faults are added to the page.
 
     `can` may stand in place of the description, or add to it; both keys take a list of a few words an item.
     """

@@ -14,10 +14,10 @@ from handoff.contracts import Tier
 from handoff.effects import ROLES
 from handoff.planning.adhoc import MOST, Allowance
 from handoff.planning.routing import Files, Rule
-from specialists.loading.frontmatter import Fault, Page, meant, trouble
-from specialists.loading.patterns import BadPattern, compiled, ways
+from specialists.loading.frontmatter import CrewFault, Page, did_you_mean, yaml_fault
+from specialists.loading.rule_patterns import BadPattern, compiled, ways
 from specialists.toolkits.tool import Tool
-from specialists.turns import finish
+from specialists.turns import finish_tools
 
 NAME = "crew.yml"
 MOST_RULES = 50
@@ -41,7 +41,7 @@ Mapped = dict[str, tuple[yaml.Node, yaml.Node]]
 
 @dataclass(slots=True)
 class CrewFile:
-    """What the file says, and what is wrong with it."""
+    """A crew's file as it was read, with its faults."""
 
     path: Path
     rules: tuple[Rule, ...] = ()
@@ -50,32 +50,32 @@ class CrewFile:
     roles: dict[str, Tier] = field(default_factory=dict)
     make: Allowance | None = None
     about: Page = field(default_factory=lambda: Page(Path()))
-    """What it says of the crew, for one around it; its faults are not among `faults`."""
-    faults: list[Fault] = field(default_factory=list)
+    """Its description of the crew, for the crew around it; its faults are not among `faults`."""
+    faults: list[CrewFault] = field(default_factory=list)
     ways: int = 0
 
     def fault(self, node: yaml.Node, text: str) -> None:
         """Note a fault at a node's line."""
-        self.faults.append(Fault(self.path, node.start_mark.line + 1, text))
+        self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
 
 
 def read(folder: Path, specialists: Iterable[str], tools: Mapping[str, Tool] = _NO_TOOLS) -> CrewFile:
-    """The crew's file; one that is not there says nothing. `specialists` and `tools` are those that it may name."""
+    """Read the crew's file; a missing one says nothing. `specialists` and `tools` are those that it may name."""
     file = CrewFile(folder / NAME, about=Page(folder / NAME))
     if not file.path.exists():
         return file
     try:
         root = yaml.compose(file.path.read_bytes().decode("utf-8-sig"), Loader=yaml.SafeLoader)
     except (OSError, UnicodeDecodeError) as error:
-        file.faults.append(Fault(file.path, 1, f"the file cannot be read ({error}); save it as UTF-8"))
+        file.faults.append(CrewFault(file.path, 1, f"the file cannot be read ({error}); save it as UTF-8"))
         return file
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        text = f"the file is not valid YAML: {trouble(error, 'put patterns in single quotes')}"
-        file.faults.append(Fault(file.path, mark.line + 1 if mark else 1, text))
+        text = f"the file is not valid YAML: {yaml_fault(error, 'put patterns in single quotes')}"
+        file.faults.append(CrewFault(file.path, mark.line + 1 if mark else 1, text))
         return file
     except RecursionError:
-        file.faults.append(Fault(file.path, 1, "the file is nested too deep"))
+        file.faults.append(CrewFault(file.path, 1, "the file is nested too deep"))
         return file
     if root is not None:
         _read(file, root, tuple(specialists), tools)
@@ -117,7 +117,7 @@ def _rules(file: CrewFile, key: yaml.Node, node: yaml.Node, known: tuple[str, ..
 
 
 def _rule(file: CrewFile, node: yaml.Node, known: tuple[str, ...]) -> Rule | None:
-    """The rule of a node, or None where it is none; what is wrong is noted."""
+    """Read the rule of a node, or None if it is none; what is wrong is noted."""
     keys = _mapping(file, node, _RULE_KEYS, "a rule")
     missing = [key for key in ("name", "to", "when") if key not in keys]
     for key in missing if keys else ():
@@ -178,7 +178,7 @@ def _equals(file: CrewFile, node: yaml.Node, known: tuple[str, ...]) -> tuple[tu
 
 
 def _make(file: CrewFile, node: yaml.Node, known: tuple[str, ...], tools: Mapping[str, Tool]) -> Allowance:
-    """What the planner may have made. Tools that write are refused here, whatever a plan says later."""
+    """Read which ad-hoc specialists a plan may have. Tools that write are refused here, whatever a plan says later."""
     keys = {key: value for key, (_, value) in _mapping(file, node, _MAKE_KEYS, "make").items()}
     usual = Allowance()
     fallback = _specialists(file, keys["fallback"], "fallback", known) if "fallback" in keys else ()
@@ -211,11 +211,11 @@ def _lent(file: CrewFile, node: yaml.Node, tools: Mapping[str, Tool]) -> tuple[s
     names: list[str] = []
     for one in nodes:
         name = _text(file, one, "tools")
-        if name in finish.NAMES:
+        if name in finish_tools.NAMES:
             file.fault(one, f"every specialist has {name}; take it out of tools")
         elif name and name not in tools:
             there = ", ".join(sorted(tools)) or "none"
-            file.fault(one, f"unknown tool {name}{meant(name, tools)}; the tools are {there}")
+            file.fault(one, f"unknown tool {name}{did_you_mean(name, tools)}; the tools are {there}")
         elif name and tools[name].access != "read":
             file.fault(one, f"the tool {name} writes, and a specialist made for a job only reads; take it out")
         elif name in names:
@@ -242,7 +242,7 @@ def _specialists(file: CrewFile, node: yaml.Node, key: str, known: tuple[str, ..
         name = _text(file, one, key)
         if name and name not in known:
             there = ", ".join(sorted(known))
-            file.fault(one, f"there is no specialist {name}{meant(name, known)}; there are {there}")
+            file.fault(one, f"there is no specialist {name}{did_you_mean(name, known)}; there are {there}")
         elif name in names:
             file.fault(one, f"{key} names {name} twice; keep one")
         elif name:
@@ -257,7 +257,7 @@ def _read_about(file: CrewFile, top: Mapped) -> None:
 
 
 def _plain(node: yaml.Node) -> object:
-    """A text, or a list of texts; None for anything else."""
+    """Read a text, or a list of texts; None for anything else."""
     if isinstance(node, yaml.ScalarNode):
         return str(node.value)
     if isinstance(node, yaml.SequenceNode) and all(isinstance(one, yaml.ScalarNode) for one in node.value):
@@ -273,7 +273,7 @@ def _mapping(file: CrewFile, node: yaml.Node, keys: tuple[str, ...], what: str) 
     for key_node, value in node.value:
         key = str(key_node.value)
         if key not in keys:
-            file.fault(key_node, f"unknown key {key}{meant(key, keys)}; the keys are {', '.join(keys)}")
+            file.fault(key_node, f"unknown key {key}{did_you_mean(key, keys)}; the keys are {', '.join(keys)}")
         elif key in found:
             file.fault(key_node, f"the key {key} stands there twice; keep one")
         else:

@@ -14,7 +14,7 @@ FENCE = "---"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Fault:
+class CrewFault:
     """Something wrong in a file. `line` counts from 1; `text` says what is wrong and what to do."""
 
     path: Path
@@ -34,15 +34,15 @@ class Page:
     lines: dict[str, int] = field(default_factory=dict)
     body: str = ""
     body_line: int = 1
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[CrewFault] = field(default_factory=list)
 
     def fault(self, text: str, *, line: int = 0, key: str = "") -> None:
         """Note a fault, at a line or at a key's line; a key that is not there counts as line 1."""
-        self.faults.append(Fault(self.path, line or self.lines.get(key, 1), text))
+        self.faults.append(CrewFault(self.path, line or self.lines.get(key, 1), text))
 
 
-def meant(word: str, known: Iterable[str]) -> str:
-    """The name that a wrong one is nearest to, as a question; empty where there is none."""
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Ask about the known name nearest to a wrong one; empty if none is near."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 
@@ -106,11 +106,11 @@ def _read_keys(page: Page, text: str) -> None:
 def _no_yaml(page: Page, error: yaml.YAMLError) -> None:
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 2 if mark else 2
-    page.fault(f"the front matter is not valid YAML: {trouble(error)}", line=line)
+    page.fault(f"the front matter is not valid YAML: {yaml_fault(error)}", line=line)
 
 
-def trouble(error: yaml.YAMLError, remedy: str = "put texts with a colon in quotes") -> str:
-    """What is wrong and what to do."""
+def yaml_fault(error: yaml.YAMLError, remedy: str = "put texts with a colon in quotes") -> str:
+    """Say what is wrong with a YAML text and what to do."""
     if isinstance(error, yaml.reader.ReaderError):
         return f"the character U+{error.character:04X} may not stand in it; take it out"
     problem = getattr(error, "problem", None) or "it cannot be read"

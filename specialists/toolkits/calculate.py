@@ -32,7 +32,7 @@ class Calculate(BaseModel):
 
 
 def tools() -> tuple[Tool, ...]:
-    """The tools of this kit."""
+    """Make the tools of this kit."""
     return (Tool("calculate", "read", Calculate, calculate),)
 
 
@@ -79,7 +79,7 @@ def _told(value: Any, printed: str) -> str:
 
 
 def _readable(text: str) -> str:
-    """The numbers without the dust of binary fractions, which would be copied: 110.00000000000001 is 110.0."""
+    """Round off the dust of binary fractions, which would be copied: 110.00000000000001 is 110.0."""
     return _LONG_FLOAT.sub(lambda found: _without_dust(found[0]), _DECIMAL.sub(r"\1", text))
 
 
@@ -94,7 +94,7 @@ def _without_dust(number: str) -> str:
 
 
 def _digits(number: str) -> int:
-    """How many digits matter."""
+    """Count the digits that matter."""
     return len(number.partition("e")[0].replace(".", "").strip("-0"))
 
 

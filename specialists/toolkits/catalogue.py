@@ -1,4 +1,4 @@
-"""All tools there are. A toolkit is added here and nowhere else."""
+"""Lists all tools there are. A toolkit is added here and nowhere else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from specialists.toolkits.tool import Tool
 
 
 def all_tools(search: SearchSettings | None = None, fetch: FetchSettings | None = None) -> dict[str, Tool]:
-    """The tools of every toolkit by name, in the order of the toolkits.
+    """Collect the tools of every toolkit by name, in the order of the toolkits.
 
     A tool whose extra is not installed is there all the same, and says so when it is called.
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from specialists.toolkits.charting.data import ChartData, Kind, NoChart, Series, chart_data
+from specialists.toolkits.charting.chart_data import ChartData, Kind, NoChart, Series, chart_data
 from specialists.toolkits.charting.wording import titled
-from specialists.toolkits.child import run_child
-from specialists.toolkits.tables import QueryFailed, Rows, run_query
+from specialists.toolkits.child_process import run_child
+from specialists.toolkits.tables import QueryFailed, QueryRows, run_query
 from specialists.toolkits.tabular.cells import shown
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
@@ -44,7 +44,7 @@ class DrawChart(BaseModel):
 
 
 def tools() -> tuple[Tool, ...]:
-    """The tools of this kit."""
+    """Make the tools of this kit."""
     return (Tool("draw_chart", "read", DrawChart, draw_chart),)
 
 
@@ -68,14 +68,14 @@ async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:
     return ToolOutcome(_told(arguments, data, artifact.name), (artifact,), gaps, rows.sources)
 
 
-def _cut_short(rows: Rows) -> tuple[str, ...]:
+def _cut_short(rows: QueryRows) -> tuple[str, ...]:
     if rows.total == len(rows.rows):
         return ()
     return (f"the chart shows the first {len(rows.rows):,} rows only: aggregate in SQL",)
 
 
 async def _drawn(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
-    """The PNG, and whether some letters could not be drawn. Raises `NoChart`."""
+    """Draw the PNG, and say if some letters could not be drawn. Raises `NoChart`."""
     request: dict[str, Any] = {
         "kind": data.kind,
         "x_kind": data.x_kind,
@@ -104,7 +104,7 @@ async def _drawn(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
 
 
 def _font_cache() -> dict[str, str]:
-    """Where matplotlib keeps its list of fonts, which takes it seconds to make; nowhere if that cannot be."""
+    """Find a folder for matplotlib's list of fonts, which takes it seconds to make; None if there can be none."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = home / "leadhand" / "matplotlib"
     try:
@@ -120,7 +120,7 @@ def _file_name(title: str) -> str:
 
 
 def _told(arguments: DrawChart, data: ChartData, name: str) -> str:
-    """What the picture shows, numbers included, so that the model can write about it."""
+    """Say what the picture shows, numbers included, so that the model can write about it."""
     turned = " (horizontal, because of the labels)" if data.kind != arguments.kind else ""
     unit = f" in {arguments.unit}" if arguments.unit else ""
     lines = [f"{name} is kept and will be posted: a {data.kind} chart{turned} of {len(data.x)} values of x{unit}."]

@@ -22,7 +22,7 @@ def confine(*, memory_mb: int, cpu_seconds: int, file_mb: int, wall_seconds: int
         memory_mb: address space, in MB. Not applied on macOS, whose kernel refuses it.
         cpu_seconds: processor time of all threads together, until `limit_processor_from_now` sets it anew.
         file_mb: the largest file it may write, in MB.
-        wall_seconds: an alarm that ends it even where its parent is gone.
+        wall_seconds: an alarm that ends it even if its parent is gone.
     """
     if sys.platform != "darwin":
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb * MEGABYTE, memory_mb * MEGABYTE))
@@ -33,7 +33,7 @@ def confine(*, memory_mb: int, cpu_seconds: int, file_mb: int, wall_seconds: int
 
 
 def own_stdout() -> BinaryIO:
-    """The pipe to the parent, for our reply alone: what libraries print goes to stderr from here on."""
+    """Keep the pipe to the parent for our reply alone: what libraries print goes to stderr from here on."""
     reply = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return reply
@@ -48,5 +48,5 @@ def limit_processor_from_now(seconds: int) -> None:
 
 
 def write_no_more_files() -> None:
-    """From here on this process cannot write a byte to any file (pipes still work)."""
+    """Forbid this process to write a byte to any file from here on (pipes still work)."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

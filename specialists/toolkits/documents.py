@@ -10,8 +10,8 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact
+from specialists.toolkits.blocking import in_thread
 from specialists.toolkits.extras import missing
-from specialists.toolkits.threads import in_thread
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -24,7 +24,7 @@ _PICTURE = re.compile(r"(?<!\\)!\[")
 
 
 class PublishArguments(BaseModel):
-    """What publish_document takes."""
+    """Arguments of publish_document."""
 
     title: str = Field(min_length=1, max_length=200)
     markdown: str = Field(min_length=1, max_length=200_000)
@@ -32,7 +32,7 @@ class PublishArguments(BaseModel):
 
 
 def tools() -> tuple[Tool, ...]:
-    """The tool. It only reads in the sense of `Tool.access`: it adds a file to the result and sends nothing."""
+    """Make the tool. It only reads in the sense of `Tool.access`: it adds a file to the result and sends nothing."""
     return (Tool("publish_document", "read", PublishArguments, publish_document),)
 
 
@@ -65,7 +65,7 @@ async def _canvas(arguments: PublishArguments, workbench: Workbench) -> ToolOutc
 
 
 def _without_title(text: str, title: str) -> str:
-    """The text without a first heading that repeats the title, which stands above it anyway."""
+    """Take out a first heading that repeats the title, which stands above the text anyway."""
     first, _, rest = text.partition("\n")
     return rest.lstrip() if rest.strip() and first.lstrip("#").strip() == title.strip() and first[:1] == "#" else text
 
@@ -97,7 +97,7 @@ def _load() -> None:
 
 
 async def _files(names: list[str], workbench: Workbench) -> tuple[dict[str, Path], list[str]]:
-    """Local copies of the named files, and the names that no file has. The newest of a name counts."""
+    """Find local copies of the named files, and the names that no file has. The newest of a name counts."""
     known = {artifact.name: artifact for artifact in workbench.artifacts}
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -106,7 +106,7 @@ async def _files(names: list[str], workbench: Workbench) -> tuple[dict[str, Path
 
 
 def file_name(title: str, suffix: str) -> str:
-    """A safe, short file name out of a title: letters, digits and single hyphens."""
+    """Make a safe, short file name out of a title: letters, digits and single hyphens."""
     plain = unicodedata.normalize("NFC", title)
     words = re.sub(r"[^\w]+|_+", "-", plain).strip("-")
     if len(words) > _LONGEST_NAME:

@@ -38,12 +38,12 @@ _NUMBERS = ("decimal", "lowerLetter", "lowerRoman")
 
 
 def element(part: Any) -> Any:
-    """The XML of a python-docx object, which has no public name for it."""
+    """Reach the XML of a python-docx object, which has no public name for it."""
     return part._element  # noqa: SLF001  # there is no other way to it
 
 
 def set_up(document: Document) -> None:
-    """Margins and styles: one typeface, dark headings, and the styles the template lacks."""
+    """Set margins and styles: one typeface, dark headings, and the styles the template lacks."""
     for section in document.sections:
         section.left_margin = section.right_margin = Inches(1)
         section.top_margin = section.bottom_margin = Inches(1)
@@ -105,7 +105,7 @@ def share_out(table: Any, written: list[list[str]], width: Length) -> Length | N
     """Give each column of a table width by what is written in it, as equal ones would break words and numbers.
 
     Returns:
-        The size that the text must have for its longest words to fit; None where the usual one does.
+        The size that the text must have for its longest words to fit; None if the usual one does.
     """
     words, wishes = [], []
     for column in zip(*written, strict=True):
@@ -191,7 +191,7 @@ def add_link(paragraph: Paragraph, address: str) -> Any:
 
 
 def add_run(paragraph: Paragraph, link: Any, text: str) -> Run:
-    """Add a run to a paragraph or, where one is given, to a link in it."""
+    """Add a run to a paragraph or, if one is given, to a link in it."""
     if link is None:
         return paragraph.add_run(text)
     inner = OxmlElement("w:r")

@@ -1,4 +1,4 @@
-"""Whether a tool's packages are installed: heavy ones sit in extras that a person may leave out."""
+"""Looks if a tool's packages are installed: heavy ones sit in extras that a person may leave out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 
 def missing(extra: str, *modules: str) -> str:
-    """What to tell the model, and through it people, if any of the modules is not there; else nothing."""
+    """Word what the model, and through it people, are told if any of the modules is not there; else nothing."""
     absent = [module for module in modules if find_spec(module) is None]
     if not absent:
         return ""

@@ -18,7 +18,7 @@ from http import HTTPStatus
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
-from specialists.toolkits.threads import in_thread
+from specialists.toolkits.blocking import in_thread
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -54,7 +54,7 @@ class FetchSettings:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """What came back. `url` is the final address; `whole` is false where `max_bytes` cut it."""
+    """A fetched page. `url` is the final address; `whole` is false if `max_bytes` cut it."""
 
     url: str
     media_type: str
@@ -100,7 +100,7 @@ async def download(url: str, settings: FetchSettings, accepts: Callable[[str], s
 
 
 async def _hop(url: str, policy: Policy, settings: FetchSettings, accepts: Callable[[str], str]) -> Download | str:
-    """One request: the page, or where it redirects to."""
+    """Make one request: get the page, or the address it redirects to."""
     from ssrfguard.httpx import AsyncClient  # noqa: PLC0415  # only a fetch pays for it
 
     target = policy.check_url(url)
@@ -138,7 +138,7 @@ async def _read(response: httpx.Response, settings: FetchSettings, accepts: Call
 
 
 async def _body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
-    """The decoded body up to `limit` bytes, decoded piece by piece so that no bomb ever unfolds."""
+    """Read the decoded body up to `limit` bytes, decoded piece by piece so that no bomb ever unfolds."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "", "gzip", "x-gzip"):
         raise FetchFailed(f"The page comes in an encoding that was not asked for ({encoding[:40]}).")
@@ -174,7 +174,7 @@ def _policy(allow_hosts: tuple[str, ...]) -> Policy:
 
 @cache
 def _tls() -> SSLContext:
-    """Built once: reading the certificates takes longer than many a page."""
+    """Build the TLS context, once: reading the certificates takes longer than many a page."""
     import httpx  # noqa: PLC0415  # only a fetch pays for it
 
     return httpx.create_ssl_context()

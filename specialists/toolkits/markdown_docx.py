@@ -33,7 +33,7 @@ class PictureUnusable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where blocks go: into which container, in which list, how far set in."""
+    """A place for blocks: in which container, in which list, how far set in."""
 
     into: Any
     list_id: int = 0
@@ -43,7 +43,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """How text looks, and the link it is part of."""
+    """The look of a text, and the link it is part of."""
 
     bold: bool = False
     italic: bool = False
@@ -53,19 +53,19 @@ class _Look:
 
 
 def parse(markdown: str) -> SyntaxTreeNode:
-    """The tree of a Markdown text, with tables and strikethrough. HTML stays text."""
+    """Parse a Markdown text, with tables and strikethrough. HTML stays text."""
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(["table", "strikethrough"])
     return SyntaxTreeNode(parser.parse(_CONTROL.sub("", markdown)))
 
 
 def pictures(tree: SyntaxTreeNode) -> list[str]:
-    """The file names of the pictures that a text embeds, each once, without those on the web."""
+    """List the file names of the pictures that a text embeds, each once, without those on the web."""
     names = [file_name(node) for node in tree.walk() if node.type == "image"]
     return list(dict.fromkeys(name for name in names if name))
 
 
 def file_name(image: SyntaxTreeNode) -> str:
-    """The file that a picture names, or nothing for one on the web."""
+    """Name the file that a picture stands for, or nothing for one on the web."""
     source = str(image.attrs.get("src", ""))
     if "://" in source or source.startswith(("//", "data:")):
         return ""
@@ -73,7 +73,7 @@ def file_name(image: SyntaxTreeNode) -> str:
 
 
 def render(title: str, tree: SyntaxTreeNode, files: Mapping[str, Path]) -> bytes:
-    """The bytes of the .docx.
+    """Write the bytes of the .docx.
 
     Args:
         title: Stands above the text, and in the document's properties.
@@ -212,7 +212,7 @@ class _Writer:
                     self._bare(node.content, paragraph, look)
 
     def _bare(self, text: str, paragraph: Paragraph, look: _Look) -> None:
-        """Text with the addresses that stand in it bare, as sources often do, made links."""
+        """Make links of the URLs that stand bare in a text, as sources often do."""
         end = 0
         for found in _ADDRESS.finditer(text) if look.link is None else ():
             address = found[0]
@@ -259,7 +259,7 @@ def _text(paragraph: Paragraph, text: str, look: _Look) -> None:
 
 
 def _plain(node: SyntaxTreeNode) -> str:
-    """The text of a node without its marks."""
+    """Read the text of a node without its marks."""
     if node.children:
         return "".join(_plain(child) for child in node.children)
     return " " if node.type in ("softbreak", "hardbreak") else node.content

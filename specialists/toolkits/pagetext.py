@@ -31,14 +31,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """What a page says. Either part may be empty."""
+    """The text of a page. Either part may be empty."""
 
     title: str
     text: str
 
 
 def refusal(media_type: str) -> str:
-    """Why a page of that media type is of no use, or nothing."""
+    """Say why a page of that media type is of no use, or nothing."""
     if media_type in (*_HTML, *_PLAIN) or re.fullmatch(r"application/[\w.-]+\+(json|xml)", media_type):
         return ""
     if media_type == "application/pdf":
@@ -48,14 +48,14 @@ def refusal(media_type: str) -> str:
 
 
 def read(page: Download) -> PageText:
-    """The title and text of a page. Slow for a large one: call it in a thread, with a deadline."""
+    """Read the title and text of a page. Slow for a large one: call it in a thread, with a deadline."""
     if page.media_type in _HTML:
         return _from_html(page)
     return PageText("", clean(_decoded(page)))
 
 
 def clean(text: str) -> str:
-    """The text without characters that are not there to be read."""
+    """Take out characters that are not there to be read."""
     return _CONTROL.sub("", _UNSEEN.sub("", text)).strip()
 
 
@@ -70,7 +70,7 @@ def _from_html(page: Download) -> PageText:
 
 
 def _said_inside(body: bytes) -> str | bytes:
-    """The page as text by its own word on its charset, or as UTF-8; left as it is for the extractor to guess."""
+    """Decode the page by its own word on its charset, or as UTF-8; else leave it for the extractor to guess."""
     said = _CHARSET.search(body[:_HEAD])
     with contextlib.suppress(LookupError, UnicodeDecodeError):
         name = _codec(said[1].decode("ascii")) if said else "utf-8"
@@ -81,7 +81,7 @@ def _said_inside(body: bytes) -> str | bytes:
 
 
 def _codec(charset: str) -> str:
-    """Python's name for a charset. Raises `LookupError` for one that no page is written in."""
+    """Find Python's name for a charset. Raises `LookupError` for one that no page is written in."""
     name = codecs.lookup(charset).name
     if name in _NO_CHARSETS:
         raise LookupError(f"{charset} is no charset of pages")

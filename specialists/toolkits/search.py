@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import TYPE_CHECKING, Any, Literal
 
+from specialists.toolkits.blocking import in_thread
 from specialists.toolkits.extras import missing
-from specialists.toolkits.threads import in_thread
 
 if TYPE_CHECKING:
     import aiohttp
@@ -29,7 +29,7 @@ _USED_UP = (402, 429, 432, 433)
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """Which service is asked. `timeout` in seconds; `base_url` replaces the service's own address."""
+    """Settings of the search service. `timeout` in seconds; `base_url` replaces the service's own address."""
 
     provider: Provider = "ddgs"
     key: str = field(default="", repr=False)
@@ -39,7 +39,7 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One search result, as plain text."""
+    """A search result, as plain text."""
 
     title: str
     url: str
@@ -128,7 +128,7 @@ def _rows(settings: SearchSettings, rows: Any) -> list[Any]:
 
 
 async def _ask(settings: SearchSettings, method: str, path: str, **request: Any) -> dict[str, Any]:
-    """One JSON call. The service is trusted not to be hostile, but not to be well."""
+    """Make one JSON call. The service is trusted not to be hostile, but not to be well."""
     import aiohttp  # noqa: PLC0415  # only a search pays for it
 
     url = (settings.base_url or BASE_URLS[settings.provider]).rstrip("/") + path
@@ -172,6 +172,6 @@ def _hit(row: dict[str, Any], url: str, snippet: str) -> Hit:
 
 
 def _plain(value: Any) -> str:
-    """Text without tags and line breaks, cut to a snippet's length."""
+    """Take tags and line breaks out of a text, and cut it to a snippet's length."""
     text = " ".join(unescape(re.sub(r"<[^>]{0,200}>", "", str(value or ""))).split())
     return text if len(text) <= _SNIPPET_LIMIT else text[: _SNIPPET_LIMIT - 1] + "…"

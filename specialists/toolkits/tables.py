@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import Artifact
-from specialists.toolkits.child import run_child
+from specialists.toolkits.child_process import run_child
 from specialists.toolkits.tabular.cells import shown, typed
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
@@ -55,8 +55,8 @@ class QueryTable(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """What a query gave. `total` is None where there are more rows than were counted (100,000).
+class QueryRows:
+    """The rows of a query. `total` is None if there are more rows than were counted (100,000).
 
     Cells are int, float, str, bool, date, datetime, Decimal or None; `types` are DuckDB's names.
     """
@@ -74,7 +74,7 @@ class QueryFailed(Exception):
 
 
 def tools() -> tuple[Tool, ...]:
-    """The tools of this kit."""
+    """Make the tools of this kit."""
     return (
         Tool("profile_table", "read", ProfileTable, profile_table),
         Tool("query_table", "read", QueryTable, query_table),
@@ -110,8 +110,8 @@ async def query_table(arguments: QueryTable, workbench: Workbench) -> ToolOutcom
     return ToolOutcome(_as_text(result) + _report(result.gaps), gaps=result.gaps, sources=result.sources)
 
 
-async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> Rows:
-    """The rows of one SELECT over the tables of the workbench, at most `most` of them.
+async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> QueryRows:
+    """Run one SELECT over the tables of the workbench, and give at most `most` rows.
 
     Raises:
         QueryFailed: the SQL is wrong, a file cannot be read, or a limit was reached.
@@ -126,11 +126,11 @@ async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> Rows
     rows = tuple(tuple(typed(cell, kind) for cell, kind in zip(row, types, strict=True)) for row in answer["rows"])
     gaps = tuple(answer["faults"]) + tuple(f"Not read: {line}" for line in answer["refused"])
     sources = tuple(dict.fromkeys(answer["read"]))
-    return Rows(tuple(answer["columns"]), tuple(types), rows, answer["total"], gaps, sources)
+    return QueryRows(tuple(answer["columns"]), tuple(types), rows, answer["total"], gaps, sources)
 
 
 def table_names(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
-    """The files that may be tables, by the name that each has in SQL."""
+    """List the files that may be tables, by the name that each has in SQL."""
     names: dict[str, Artifact] = {}
     seen: set[tuple[str, str]] = set()
     for artifact in artifacts:
@@ -167,7 +167,7 @@ def _no_such_file(file: str, artifacts: tuple[Artifact, ...], tables: dict[str, 
 async def _ask(
     wanted: list[Artifact], tables: dict[str, Artifact], workbench: Workbench, *, sql: str | None, most: int
 ) -> dict[str, Any]:
-    """The child's answer. Raises `QueryFailed`."""
+    """Get the child's answer. Raises `QueryFailed`."""
     files = []
     for name, artifact in tables.items():
         if artifact not in wanted:
@@ -193,7 +193,7 @@ async def _ask(
     return answer
 
 
-def _as_text(result: Rows) -> str:
+def _as_text(result: QueryRows) -> str:
     lines = [" | ".join(result.columns)]
     length = 0
     for row in result.rows:

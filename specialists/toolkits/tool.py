@@ -1,7 +1,7 @@
-"""What a tool is: a name, a schema, whether it reads or writes, and a coroutine.
+"""Tools: each has a name, a schema, the word that it reads or writes, and a coroutine.
 
 A tool that writes is called at most once for a model's wish: its intent is
-kept before the call and its outcome after it. Where the outcome is not known
+kept before the call and its outcome after it. If the outcome is not known
 (the bot died, the time was up, the tool raised), the tool says what it can:
 `look_up` finds out, a `key` can make it safe to repeat. Without either, a
 person is asked.
@@ -19,25 +19,24 @@ from pydantic import BaseModel
 
 from handoff.contracts import Artifact
 from handoff.provenance import Origin
-from specialists.turns.dialogue import ToolSpec
 
 Access = Literal["read", "write"]
 Key = Literal["none", "marks", "drops_repeats"]
 
 
 class Workbench(Protocol):
-    """What a tool may reach beside its arguments: the files of its handoff, and a place for new ones."""
+    """A tool's place of work: the files of its handoff, and room for new ones."""
 
     @property
     def origin(self) -> Origin:
-        """What people said in their own words, and whether the brief holds more than that."""
+        """The words of people that the brief is made of, and if it holds more than those."""
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
         """The files of the handoff and those made since, by this specialist."""
 
     async def path(self, artifact: Artifact) -> Path:
-        """A local read-only copy of the file, valid until the attempt ends."""
+        """Give a local read-only copy of the file, valid until the attempt ends."""
 
     async def keep(self, name: str, data: bytes, *, media_type: str, about: str, publish_as: str) -> Artifact:
         """Store a new file and give back its reference."""
@@ -45,11 +44,11 @@ class Workbench(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What a tool gives back: text for the model, the files it made, and the gaps it knows of.
+    """A tool's outcome: text for the model, the files it made, and the gaps it knows of.
 
     `failed` is an expected failure (bad argument, page not found), said in
     words that let the model mend its call. A bug raises instead. From a tool that writes it says
-    that for certain nothing was done; where that is not certain (no answer came, say), the tool raises.
+    that for certain nothing was done; if that is not certain (no answer came, say), the tool raises.
     `gaps` go into the specialist's `Result` whatever the model says, for instance a parse report.
     `sources` are addresses or file names that the answer can cite.
     """
@@ -62,6 +61,15 @@ class ToolOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as models see it: `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """A tool as the registry knows it. Its `description` is a prompt: the docstring of `run`.
 
@@ -69,7 +77,7 @@ class Tool:
         name: What models call it.
         access: `write` for whatever changes something outside of the job.
         arguments: The model of its arguments.
-        run: Does it: `run(arguments, workbench)`, and where there is a key, `run(arguments, workbench, key)`.
+        run: Does it: `run(arguments, workbench)`, and if there is a key, `run(arguments, workbench, key)`.
         key: For `write`: whether it is handed a key, and what for. With `drops_repeats` it is safe to repeat,
             because its far side does nothing for a key that it has seen; with `marks` it only leaves the
             key where `look_up` finds it. The key is random: it is drawn when the intent of a call is kept,
@@ -78,8 +86,8 @@ class Tool:
             its outcome if it was, None if it certainly was not and no longer will be; raises, or gives a
             failed outcome, if it cannot tell.
         what: For `write`: a few words for people on what a call does. Without, the tool's name and arguments.
-        goes_to: The web address that a call with these arguments asks for, where it does; see `turns.trail`.
-        finds_addresses: Whether its replies hold addresses that the web gave, and none of the model's own making.
+        url_of: Gives the URL that a call with these arguments asks for; see `turns.egress`. None: it asks for none.
+        finds_urls: True if its replies hold URLs that the web gave, and none of the model's own making.
     """
 
     name: str
@@ -89,8 +97,8 @@ class Tool:
     key: Key = "none"
     look_up: Callable[..., Awaitable[ToolOutcome | None]] | None = None
     what: Callable[[Any], str] | None = None
-    goes_to: Callable[[Any], str] | None = None
-    finds_addresses: bool = False
+    url_of: Callable[[Any], str] | None = None
+    finds_urls: bool = False
 
     @property
     def spec(self) -> ToolSpec:
@@ -104,7 +112,7 @@ class Tool:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What is wrong with how it was declared, each fault in words that follow its name."""
+        """The faults of its declaration, each in words that follow its name."""
         found = []
         if self.access not in get_args(Access):
             found.append(f"has the access {self.access!r}; it is read or write")
@@ -122,7 +130,7 @@ class Tool:
         return tuple(found)
 
     def words(self, arguments: BaseModel) -> str:
-        """What a call does, in a few words for people."""
+        """Word what a call does, in a few words for people."""
         if self.what is not None:
             return _short(self.what(arguments), _WORDS)
         values = (f"{name}={_short(repr(value), _VALUE)}" for name, value in arguments)

@@ -17,13 +17,13 @@ PEOPLE = Origin()
 
 
 class FolderWorkbench:
-    """The `Workbench` that tools work at, for one attempt of one specialist.
+    """A `Workbench` for one attempt of one specialist.
 
     Args:
         artifacts: the files of the handoff.
         fetch: gives the bytes for an artifact's id. What it raises passes through `path`.
         store: keeps bytes and gives back their id (the sha256, in hex).
-        folder: where local copies go; made, for us alone, when the first is asked for. Whoever named it
+        folder: for local copies; made, for us alone, when the first is asked for. Whoever named it
             removes it when the attempt ends.
         origin: where the brief comes from.
     """
@@ -55,7 +55,7 @@ class FolderWorkbench:
         return tuple(self._made)
 
     async def path(self, artifact: Artifact) -> Path:
-        """A local read-only copy of the file, fetched once, named like the file but safe as a path."""
+        """Give a local read-only copy of the file, fetched once, named like the file but safe as a path."""
         local = self._folder / _safe(artifact.id)[:32] / _safe(artifact.name)
         async with self._fetching.setdefault(artifact.id, asyncio.Lock()):
             if not local.exists():
@@ -95,6 +95,6 @@ class FolderWorkbench:
 
 
 def _safe(name: str) -> str:
-    """The name as one path part: a name comes from whoever attached the file."""
+    """Make a name one part of a path: a name comes from whoever attached the file."""
     plain = _UNSAFE.sub("_", name.replace("\\", "/").rsplit("/", 1)[-1]).strip(". ")
     return plain[-_LONGEST_NAME:].encode()[-_LONGEST_NAME:].decode(errors="ignore") or "file"

@@ -1,4 +1,4 @@
-"""A handoff as its specialist reads it: compact Markdown under fixed headings.
+"""Writes a handoff as its specialist reads it: compact Markdown under fixed headings.
 
 Everything here is pure but for reading the texts beside this file once. The
 headings are fixed so that a deterministic model can find its way too; headings
@@ -23,7 +23,7 @@ _FOLDER = Path(__file__).parent
 
 
 def render(handoff: Handoff, done_when: str = "") -> str:
-    """The first message of an attempt. A section without content is left out.
+    """Write the first message of an attempt. A section without content is left out.
 
     Args:
         handoff: What the specialist was handed.
@@ -45,7 +45,7 @@ def render(handoff: Handoff, done_when: str = "") -> str:
 
 
 def file_lines(artifacts: Iterable[Artifact]) -> list[str]:
-    """One line a file, as under `# Files`."""
+    """List files one a line, as under `# Files`."""
     lines = []
     for artifact in artifacts:
         about = f" — {_one_line(artifact.about)}" if artifact.about.strip() else ""
@@ -54,17 +54,17 @@ def file_lines(artifacts: Iterable[Artifact]) -> list[str]:
 
 
 def system(prompt: str) -> str:
-    """A specialist's own prompt and the protocol that all of them share."""
+    """Join a specialist's own prompt and the protocol that all of them share."""
     return f"{prompt}\n\n{_text('protocol.md')}"
 
 
-def made(name: str, brief: str) -> str:
-    """The prompt of a specialist made for a job: a fixed frame around the planner's brief, which cannot close it."""
+def adhoc_prompt(name: str, brief: str) -> str:
+    """Write an ad-hoc specialist's prompt: a fixed frame around the planner's brief, which cannot close it."""
     return _text("adhoc.md").format(name=name, brief=nested(brief))
 
 
 def note(name: str, **values: str) -> str:
-    """A message of the runner's own to the model, from `notes/NAME.md` with `{value}` filled in."""
+    """Write one of the runner's own messages to the model, from `notes/NAME.md` with `{value}` filled in."""
     return _text(f"notes/{name}.md").format(**values)
 
 

@@ -1,4 +1,4 @@
-"""One tool call: check it, and where it only reads, run it within its time and say what came of it."""
+"""Checks one tool call and, if it only reads, runs it within its time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
-from handoff.contracts import Usage
+from handoff.contracts import ToolCall, Usage
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.turns.dialogue import ToolCall
-from specialists.turns.finish import faults_of
+from specialists.turns.finish_tools import faults_of
 
 OUTPUT_LIMIT = 12_000
 """Characters of a tool's output that a model gets to see."""
@@ -21,7 +20,7 @@ LONGEST = 120.0
 """Seconds that a call which only reads may take at most, however much time the attempt still has."""
 
 RUNS_OF_SAME = 3
-"""How often one call with the same arguments is run; after that the model is told so instead."""
+"""Times that one call with the same arguments is run; after that the model is told so instead."""
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +102,7 @@ async def perform(ready: Ready, workbench: Workbench, *, until: float, longest: 
 
 
 def capped(outcome: ToolOutcome) -> ToolOutcome:
-    """The outcome with no more text than a model gets to see."""
+    """Cut the text of an outcome to what a model gets to see."""
     length = len(outcome.text)
     if length <= OUTPUT_LIMIT:
         return outcome

@@ -1,4 +1,4 @@
-"""The tool calls of a turn: those that read side by side, those that write one by one, none of these ever twice."""
+"""Runs the tool calls of a turn: reads side by side, writes one by one and never twice."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, TypeVar
 
+from handoff.contracts import ToolCall, ToolReply
+from handoff.events import ToolStarted, TurnTaken
+from handoff.state import Checked, Checkpoint, UnknownWrite
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.turns import briefing, finish, write_calls
-from specialists.turns.checkpoint import AttemptLog, Checkpoint, InDoubt, Intent, PersonSaid, ToolReturn
+from specialists.turns import briefing, finish_tools, write_calls
+from specialists.turns.attempt_log import AttemptLog
 from specialists.turns.conversation import Conversation
-from specialists.turns.dialogue import ToolCall, ToolReply, Turn
 from specialists.turns.one_call import Ready, check, perform
 
 GRACE = 0.5
-"""Seconds that a call which writes gets to end by itself when its attempt is told to stop."""
+"""Seconds that a write gets to end by itself when its attempt is told to stop."""
 
 _T = TypeVar("_T")
 _MIXED = "The other calls of this turn ran first. Read their replies, then call {name} again, on its own."
@@ -27,43 +29,43 @@ _LATE = "Not run: the work has to end now."
 class ToolCalls:
     """Runs the open calls of a conversation. `until`, on the running loop's clock, is when no more may run.
 
-    `intents` are the calls that write and have no outcome yet; `barred` says by digest what is told instead
-    of one that must not be made again.
+    `intents` are the calls that write and have no outcome yet. `barred` are the calls that must not be made again, by
+    digest, each with the reply that the model gets in their place.
     """
 
     toolbox: dict[str, Tool]
     workbench: Workbench
     log: AttemptLog
-    talk: Conversation
+    conversation: Conversation
     until: float
-    intents: list[Intent] = field(default_factory=list)
+    intents: list[ToolStarted] = field(default_factory=list)
     barred: dict[str, str] = field(default_factory=dict)
 
     def replay(self, item: Checkpoint) -> None:
         """Take in a checkpoint of the history."""
-        if isinstance(item, Turn):
-            self.talk.took(item)
-        elif isinstance(item, Intent):
+        if isinstance(item, TurnTaken):
+            self.conversation.add_turn(item.turn)
+        elif isinstance(item, ToolStarted):
             self.intents.append(item)
-        elif isinstance(item, PersonSaid):
+        elif isinstance(item, Checked):
             self._hear(item)
         else:
             self._ended(item.reply.call_id)
-            self.talk.returned(item)
+            self.conversation.add_reply(item.reply, item)
 
-    async def settle(self) -> InDoubt | None:
-        """Find out what became of the calls that write which the history began and did not end."""
+    async def settle_writes(self) -> UnknownWrite | None:
+        """Find out what became of the writes that the history began and did not end."""
         for intent in tuple(self.intents):
-            call, times = next(one for one in self.talk.open_calls if one[0].id == intent.call)
-            outcome = await write_calls.find_out(check(call, self.toolbox, times=times), intent, self.workbench)
-            if isinstance(outcome, InDoubt):
+            call, times = next(one for one in self.conversation.open_calls if one[0].id == intent.call)
+            outcome = await write_calls.settle(check(call, self.toolbox, times=times), intent, self.workbench)
+            if isinstance(outcome, UnknownWrite):
                 return outcome
-            await self.replied(call, outcome)
+            await self.reply(call, outcome)
         return None
 
-    async def run(self) -> InDoubt | None:
-        """Run the open calls in order: those that follow each other and only read side by side."""
-        for writing, calls in groupby(self.talk.open_calls, key=lambda one: self._writes(one[0])):
+    async def run(self) -> UnknownWrite | None:
+        """Run the open calls in order; reads that follow each other run side by side."""
+        for writing, calls in groupby(self.conversation.open_calls, key=lambda one: self._writes(one[0])):
             if not writing:
                 await _side_by_side([self._read(call, times) for call, times in calls])
                 continue
@@ -73,49 +75,49 @@ class ToolCalls:
                     return doubt
         return None
 
-    async def replied(self, call: ToolCall, outcome: ToolOutcome) -> None:
-        """A call ended: keep what came of it, and let the model know."""
+    async def reply(self, call: ToolCall, outcome: ToolOutcome) -> None:
+        """Keep the outcome of a call, then tell the model of it."""
         reply = ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed)
         await self.log.tool(reply, outcome)
         self._ended(call.id)
-        self.talk.returned(ToolReturn(reply, outcome.artifacts, outcome.gaps, outcome.sources))
+        self.conversation.add_reply(reply, outcome)
 
     def _writes(self, call: ToolCall) -> bool:
         tool = self.toolbox.get(call.name)
         return tool is not None and tool.access == "write"
 
     async def _read(self, call: ToolCall, times: int) -> None:
-        if call.name in finish.NAMES:
+        if call.name in finish_tools.NAMES:
             outcome = ToolOutcome(_MIXED.format(name=call.name), failed=True)
         elif self._late():
             outcome = ToolOutcome(_LATE, failed=True)
         else:
             ready = self._checked(call, times)
             outcome = await perform(ready, self.workbench, until=self.until) if isinstance(ready, Ready) else ready
-        await self.replied(call, outcome)
+        await self.reply(call, outcome)
 
     def _checked(self, call: ToolCall, times: int) -> Ready | ToolOutcome:
         ready = check(call, self.toolbox, times=times)
-        if not isinstance(ready, Ready) or ready.tool.goes_to is None:
+        if not isinstance(ready, Ready) or ready.tool.url_of is None:
             return ready
-        if self.talk.trail.allows(ready.tool.goes_to(ready.arguments)):
+        if self.conversation.egress.allows(ready.tool.url_of(ready.arguments)):
             return ready
-        return ToolOutcome(briefing.note("astray", tool=call.name), failed=True)
+        return ToolOutcome(briefing.note("url_refused", tool=call.name), failed=True)
 
-    async def _write(self, call: ToolCall, times: int) -> InDoubt | None:
-        """A call that writes: its intent, the call, its outcome, each kept before anything follows from it."""
+    async def _write(self, call: ToolCall, times: int) -> UnknownWrite | None:
+        """Make a call that writes: its intent, the call, its outcome, each kept before anything follows from it."""
         ready = self._checked(call, times)
-        outcome = await self._make(ready) if isinstance(ready, Ready) else ready
-        if isinstance(outcome, InDoubt):
+        outcome = await self._write_once(ready) if isinstance(ready, Ready) else ready
+        if isinstance(outcome, UnknownWrite):
             return outcome
-        await self.replied(call, outcome)
+        await self.reply(call, outcome)
         return None
 
-    async def _make(self, ready: Ready) -> ToolOutcome | InDoubt:
-        told = self.barred.get(write_calls.digest(ready))
-        if told is not None or self._late():
-            return ToolOutcome(told or _LATE, failed=True)
-        intent = write_calls.intent_of(ready)
+    async def _write_once(self, ready: Ready) -> ToolOutcome | UnknownWrite:
+        barred = self.barred.get(write_calls.digest(ready))
+        if barred is not None or self._late():
+            return ToolOutcome(barred or _LATE, failed=True)
+        intent = write_calls.intent_of(ready, self.log)
         self.intents.append(intent)
         await self.log.started(intent)
         if self._late():
@@ -125,18 +127,20 @@ class ToolCalls:
     def _late(self) -> bool:
         return asyncio.get_running_loop().time() >= self.until
 
-    def _hear(self, said: PersonSaid) -> None:
-        """A person's word stands for the outcome of a call that was in doubt."""
+    def _hear(self, said: Checked) -> None:
+        """Take a person's word for the outcome of a call that was in doubt."""
         intent = self._ended(said.call)
         if intent is None:
             return
-        text = briefing.note(f"said_{said.verdict}", tool=intent.tool, words=said.words)
+        # A person who says "stop" ends the subtask, so that no attempt ever hears it.
+        verdict = "words" if said.verdict == "stop" else said.verdict
+        text = briefing.note(f"said_{verdict}", tool=intent.tool, words=said.words)
         if said.verdict != "not_happened":
             self.barred[intent.digest] = text
-        self.talk.returned(ToolReturn(ToolReply(call_id=said.call, text=text, failed=said.verdict != "happened")))
+        self.conversation.add_reply(ToolReply(call_id=said.call, text=text, failed=said.verdict != "happened"))
 
-    def _ended(self, call_id: str) -> Intent | None:
-        """The intent of a call that has an outcome now; None where the call only read."""
+    def _ended(self, call_id: str) -> ToolStarted | None:
+        """Close the intent of a call that has an outcome now; None if the call only read."""
         intent = next((one for one in self.intents if one.call == call_id), None)
         if intent is not None:
             self.intents.remove(intent)
@@ -144,27 +148,27 @@ class ToolCalls:
 
 
 async def _not_cut_short(work: Coroutine[Any, Any, _T]) -> _T:
-    """Do it. Told to stop meanwhile, stop a little later if it ends by then: cut off, its outcome is in doubt."""
+    """Do the work; when told to stop, give it a little time to end: the outcome of a write cut off is in doubt."""
     task = asyncio.create_task(work)
     clock = asyncio.get_running_loop().time
     until: float | None = None
-    told = asyncio.CancelledError()
+    stop = asyncio.CancelledError()
     while until is None or clock() < until:
         try:
             await asyncio.wait({task}, timeout=None if until is None else until - clock())
         except asyncio.CancelledError as error:
-            until, told = until or clock() + GRACE, error
+            until, stop = until or clock() + GRACE, error
         if task.done() and until is None:
             return task.result()
         if task.done():
             break
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    raise told
+    raise stop
 
 
 async def _side_by_side(works: list[Coroutine[Any, Any, None]]) -> None:
-    """One that breaks ends the others too."""
+    """Do all works at once; one that breaks ends the others too."""
     if len(works) == 1:
         await works[0]
         return

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from specialists.turns.dialogue import ToolCall
+from handoff.contracts import ToolCall
 from tests.bench.stage import stage
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from specialists.turns.dialogue import ToolCall
+from handoff.contracts import ToolCall
 from tests.bench.stage import Stage, stage
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of, task_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from specialists.turns.dialogue import ToolCall
+from handoff.contracts import ToolCall
 from tests.chaos.errands import (
     CITIES,
     FILE_NAME,

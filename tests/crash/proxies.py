@@ -19,9 +19,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.models.choosing import ChosenModel
 from bot.slack.client import make_client
 from bot.store.interface import Store
-from handoff.contracts import Tier
+from handoff.contracts import Tier, Turn
 from specialists.toolkits.tool import Tool
-from specialists.turns.dialogue import ModelCall, Turn
+from specialists.turns.model import ModelCall
 from tests.crash.points import Passages
 
 WRITES = frozenset(

@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict
 from bot.models.choosing import ANTHROPIC_TIERS
 from bot.workspace.person import Attached
 from bot.workspace.refusal import ActionFailed
-from handoff.contracts import Tier, Usage
+from handoff.contracts import Tier, ToolCall, Turn, Usage
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.turns.dialogue import ModelCall, ToolCall, Turn
+from specialists.turns.model import ModelCall
 from tests.system.brains import subtask
 from tests.system.scene import Talk, buttons
 

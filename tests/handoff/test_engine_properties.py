@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.contracts import Change, Escalation, Finding, Member, Place, Plan, Request, Result, Subtask, Usage
+from handoff.contracts import Escalation, Finding, Member, Place, Plan, PlanChange, Request, Result, Subtask, Usage
 from handoff.effects import (
     Effect,
     JudgeResult,
@@ -125,7 +125,7 @@ class World:
         ids = sorted(touchable(ask, upset)) if self.rng.random() < 0.8 else list(view.work)
         made = read_revision(json.dumps(wild_reply(self.rng, ids, list(view.members))), view, upset)
         if view.plan is not None and self.rng.random() < 0.1:
-            made = Revision(acyclic_plan(self.rng), (Change(kind="dropped", subtask="s0", why="w"),))
+            made = Revision(acyclic_plan(self.rng), (PlanChange(kind="dropped", subtask="s0", why="w"),))
         of = {"at": self.now, "request": effect.request, "within": effect.within, "subtask": effect.subtask}
         return ev.PlanRevised.model_validate(
             {**of, "plan": made.plan, "changes": made.changes, "faults": made.faults, "usage": Usage(calls=1)}
@@ -185,7 +185,7 @@ class World:
                 log.append(ev.ToolStarted(**of, call=call, tool="post", what=call, digest=call))
             fate = self.rng.choice(("returned", "failed", "doubt", "open"))
             if fate in {"returned", "failed"}:
-                log.append(ev.ToolReturned(**of, reply={"call_id": call, "failed": fate == "failed"}))
+                log.append(ev.ToolReturned(**of, reply={"call_id": call, "text": "", "failed": fate == "failed"}))
             elif fate == "doubt":
                 log.append(ev.ToolInDoubt(**of, call=call, tool="post", what=call, reason="r"))
         return log

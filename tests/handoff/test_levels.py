@@ -9,7 +9,7 @@ import pytest
 from bot.jobs.crew_planning import crew_broken
 from handoff import events as ev
 from handoff import post_keys
-from handoff.contracts import Artifact, Change, Conflict, Finding, Member, Plan, Result, Side, Subtask, Terms, Usage
+from handoff.contracts import Artifact, Conflict, Finding, Member, Plan, PlanChange, Result, Side, Subtask, Terms, Usage
 from handoff.effects import (
     Effect,
     HandUp,
@@ -355,7 +355,7 @@ def test_a_look_that_ends_too_late_changes_nothing_and_is_paid_for() -> None:
     plan = plan_of(ask(state), "law")
     assert plan is not None
     more = plan.model_copy(update={"subtasks": (*plan.subtasks, part("law/late", to="legal/reader"))})
-    changes = (Change(kind="added", subtask="law/late", why="w"),)
+    changes = (PlanChange(kind="added", subtask="law/late", why="w"),)
     late = ev.PlanRevised(
         at=8.0, request=R, within="law", subtask="law/read", plan=more, changes=changes, usage=Usage(calls=1)
     )
@@ -414,7 +414,7 @@ def test_a_critic_reads_what_one_crew_alone_made_unless_its_own_did(*, reads: bo
 @pytest.mark.parametrize("end", [ev.DeadlineReached(at=8.0, request=R), ev.CancelRequested(at=8.0, user="U1")])
 def test_what_is_cut_off_is_paid_for_up_to_its_last_turn(end: ev.Event) -> None:
     state = apply(within(at_law(), READ_AND_CHECK[0]), begun("law/read", who="legal/reader"))
-    turn = {"text": "", "usage": {"calls": 1, "tokens_in": 100}}
+    turn = {"text": "", "stop": "end", "usage": {"calls": 1, "tokens_in": 100}}
     for event in [ev.TurnTaken(at=7.0, request=R, subtask="law/read", attempt=1, turn=turn)] * 2 + [end]:
         state = apply(state, event)
     view = ask(state)

@@ -286,8 +286,8 @@ class Busy:
             passing = self.rng.random() < 0.5
             more = {"transient": passing, "pause": 5.0 * passing, "failed_calls": 0}
             return [first, ev.AttemptFailed.model_validate({**of, **more, "kind": "unavailable", "message": "m"})]
-        turn = ev.TurnTaken.model_validate({**of, "turn": {"text": "t"}})
-        reply = ev.ToolReturned.model_validate({**of, "reply": {"call_id": "c"}})
+        turn = ev.TurnTaken.model_validate({**of, "turn": {"text": "t", "stop": "end", "usage": {}}})
+        reply = ev.ToolReturned.model_validate({**of, "reply": {"call_id": "c", "text": ""}})
         return [first, *[turn, reply] * self.rng.randint(0, 2), last]
 
     def befalls(self) -> list[ev.Event]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.contracts import Place, Plan, Request, Result, Subtask
+from handoff.contracts import Place, Plan, Request, Result, Subtask, ToolReply, Turn, Usage
 from handoff.engine.engine import apply, fold, outstanding
 from handoff.engine.replay import _that_matter, open_log
 from handoff.state import ENDED, Job, replace
@@ -43,7 +43,8 @@ def odd(rng: random.Random, log: Sequence[ev.Event], at: float) -> ev.Event:
         "subtask": rng.choice(("s0", "s1")),
         "attempt": rng.randint(1, 3),
     }
-    turn, reply = {"text": 'a "quoted" \\ text'}, {"call_id": "c", "failed": False}
+    turn = {"text": 'a "quoted" \\ text', "stop": "end", "usage": {}}
+    reply = {"call_id": "c", "text": "", "failed": False}
     kinds: list[ev.Event] = [
         rng.choice(log),
         ev.TurnTaken(**about, turn=turn),
@@ -145,7 +146,7 @@ def begun(*names: str) -> list[ev.Event]:
     log: list[ev.Event] = [asked("1.0", 1.0)]
     log.append(ev.PlanProposed(at=2.0, request="1.0", plan=Plan(goal="g", subtasks=subtasks), members=MEMBERS))
     log += [ev.AttemptStarted(**of(name), specialist="a", tier="balanced") for name in names]
-    return log + [ev.TurnTaken(**of(name), turn={"text": name}) for name in names]
+    return log + [ev.TurnTaken(**of(name), turn=Turn(text=name, stop="end", usage=Usage())) for name in names]
 
 
 def of(name: str) -> dict[str, Any]:
@@ -174,7 +175,7 @@ def test_names_with_quotes_are_kept_apart() -> None:
 
 def test_what_an_attempt_wrote_is_remembered_in_whatever_form_it_stands() -> None:
     intent = ev.ToolStarted(**of("s0"), call="c", tool="post", what="post it", digest="d")
-    log = [*begun("s0", "s1"), intent, ev.ToolReturned(**of("s0"), reply={"call_id": "c"}), ended("s0")]
+    log = [*begun("s0", "s1"), intent, ev.ToolReturned(**of("s0"), reply=ToolReply(call_id="c", text="")), ended("s0")]
     lines = [ev.dump(event) for event in log]
     for form in (lines, [json.dumps(json.loads(line)) if "ToolStarted" in line else line for line in lines]):
         job = open_log(form)

@@ -14,7 +14,7 @@ from bot.models.calling import Limits
 from bot.models.openai_chat import OpenAIChatModel
 from bot.models.openai_responses import OpenAIResponsesModel
 from handoff.contracts import Tier
-from specialists.turns.dialogue import Message, ModelCall
+from specialists.turns.model import ModelCall, ModelMessage
 from tests.providers.rendering import Reply
 from tests.providers.server import Brain, ProviderServer
 from tests.providers.wire import Api
@@ -40,7 +40,7 @@ class Pair:
 def ask(text: str = "Hello", **more: Any) -> ModelCall:
     """A call with one message."""
     more = {"purpose": "test", "system": "You are the analyst.", "deadline": 20.0, **more}
-    return ModelCall(messages=(Message(role="user", text=text),), **more)
+    return ModelCall(messages=(ModelMessage(role="user", text=text),), **more)
 
 
 def connect(api: Api, server: ProviderServer, limits: Limits = QUICK) -> AnyModel:

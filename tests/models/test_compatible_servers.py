@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from specialists.turns.dialogue import ModelError, ToolSpec
+from specialists.toolkits.tool import ToolSpec
+from specialists.turns.model import ModelError
 from tests.models.conftest import Heard, ask, paired
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

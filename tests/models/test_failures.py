@@ -8,7 +8,7 @@ import time
 import pytest
 
 from bot.models.calling import Limits
-from specialists.turns.dialogue import ModelError
+from specialists.turns.model import ModelError
 from tests.models.conftest import Heard, Pair, ask, paired
 from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply

@@ -12,7 +12,7 @@ from bot.limits.limits import Limits
 from bot.limits.rules import Budget
 from bot.store.counter_rules import CLOSED
 from bot.store.counters import Counter
-from specialists.turns.dialogue import ModelCall, ModelError, Withheld
+from specialists.turns.model import ModelCall, ModelError, Withheld
 from tests.models.conftest import ask
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk
 from tests.providers.faults import Fault

@@ -13,7 +13,7 @@ from bot.limits.limits import Limits, prompt_tokens
 from bot.limits.rules import BadLimit, Budget, Payer, Rate, read_budget, read_rates
 from bot.store.counters import Counter
 from bot.store.memory_parts.counters import MemoryCounters
-from specialists.turns.dialogue import ModelError, Withheld
+from specialists.turns.model import ModelError, Withheld
 from tests.models.conftest import ask
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk
 from tests.providers.faults import Fault

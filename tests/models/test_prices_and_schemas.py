@@ -16,7 +16,7 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.strict_schema import strict_schema
 from bot.models.wire_reading import Tokens
 from handoff.contracts import Finding
-from specialists.turns.dialogue import Message, ModelCall
+from specialists.turns.model import ModelCall, ModelMessage
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.providers.wire import Api
@@ -112,7 +112,7 @@ async def test_a_model_says_beforehand_what_tokens_of_a_tier_cost(api: Api) -> N
         assert isinstance(model, Priced)
         assert model.price("deep", 1000, 10) is None, "nothing is known yet"
         await model.warm()
-        call = ModelCall(purpose="t", system="", messages=(Message(role="user", text="hi"),), tier="deep")
+        call = ModelCall(purpose="t", system="", messages=(ModelMessage(role="user", text="hi"),), tier="deep")
         turn = await model.reply(call)
         expected = model.price("deep", turn.usage.tokens_in, turn.usage.tokens_out)
         assert expected is not None

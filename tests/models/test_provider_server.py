@@ -11,9 +11,10 @@ import aiohttp
 import pytest
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from handoff.contracts import Plan
-from specialists.turns.dialogue import Message, ModelCall, ToolReply, ToolSpec
-from specialists.turns.finish import FINISHERS
+from handoff.contracts import Plan, ToolReply
+from specialists.toolkits.tool import ToolSpec
+from specialists.turns.finish_tools import SPECS
+from specialists.turns.model import ModelCall, ModelMessage
 from tests.models.conftest import AnyModel, ask, connect, paired
 from tests.providers.scripts import brain_from_model, by_purpose, six, slowed
 from tests.providers.server import ProviderServer
@@ -34,11 +35,11 @@ async def six_parts(model: AnyModel) -> int:
         nonlocal calls
         subtask = plan.subtask(name)
         await asyncio.gather(*(done[other] for other in subtask.after))
-        messages = [Message(role="user", text=f"# Task\n{subtask.intent}")]
+        messages = [ModelMessage(role="user", text=f"# Task\n{subtask.intent}")]
         first = await model.reply(part_call(messages))
-        messages.append(Message(role="assistant", calls=first.calls))
+        messages.append(ModelMessage(role="assistant", calls=first.calls))
         replies = tuple(ToolReply(call_id=call.id, text=f"{name} is 42") for call in first.calls)
-        messages.append(Message(role="tool", replies=replies))
+        messages.append(ModelMessage(role="tool", replies=replies))
         last = await model.reply(part_call(messages))
         assert first.calls[0].arguments == {"key": name}
         assert last.calls[0].name == "return_result"
@@ -52,8 +53,8 @@ async def six_parts(model: AnyModel) -> int:
     return calls + 1
 
 
-def part_call(messages: list[Message]) -> ModelCall:
-    return ModelCall(purpose="specialist:x", system="You work.", messages=tuple(messages), tools=(LOOK, *FINISHERS))
+def part_call(messages: list[ModelMessage]) -> ModelCall:
+    return ModelCall(purpose="specialist:x", system="You work.", messages=tuple(messages), tools=(LOOK, *SPECS))
 
 
 async def test_the_job_of_six_takes_fourteen_calls_on_its_critical_path(api: Api) -> None:
@@ -72,7 +73,7 @@ async def test_the_job_of_six_takes_fourteen_calls_on_its_critical_path(api: Api
 async def test_latency_can_depend_on_the_task_and_the_purpose() -> None:
     async with paired("chat", six) as pair:
         await pair.model.reply(ask(BRIEF))
-        await pair.model.reply(part_call([Message(role="user", text="# Task\nPart w3: look")]))
+        await pair.model.reply(part_call([ModelMessage(role="user", text="# Task\nPart w3: look")]))
         planner, part = pair.server.requests
     slow = slowed(0.1, "w3", 5)
     assert (slow(planner), slow(part)) == (0.1, 0.5)
@@ -86,8 +87,8 @@ async def test_a_model_of_ours_can_stand_behind_a_wire_format(api: Api) -> None:
     call = ModelCall(
         purpose="specialist:writer",
         system="You are the writer: you write.",
-        messages=(Message(role="user", text=brief),),
-        tools=FINISHERS,
+        messages=(ModelMessage(role="user", text=brief),),
+        tools=SPECS,
     )
     async with paired(api, brain_from_model(rehearsal)) as pair:
         planned = await pair.model.reply(

@@ -9,7 +9,7 @@ import pytest
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_planner import NO_WORDS
 from handoff.contracts import Plan, Subtask
-from specialists.turns.dialogue import Message, ModelCall
+from specialists.turns.model import ModelCall, ModelMessage
 
 CREW = """# Specialists
 - analyst: Profiles and queries attached tables, calculates, draws charts. Cannot browse the web.
@@ -26,7 +26,7 @@ async def planned(request: str, *files: str, crew: str = CREW, earlier: str = ""
         parts.append("\n".join(["# Files", *files]))
     if earlier:
         parts.append(f"# Earlier in this thread\n{earlier}")
-    call = ModelCall(purpose="planner", system="", messages=(Message(role="user", text="\n\n".join(parts)),))
+    call = ModelCall(purpose="planner", system="", messages=(ModelMessage(role="user", text="\n\n".join(parts)),))
     turn = await RehearsalModel().reply(call)
     assert turn.stop == "end"
     return Plan.model_validate_json(turn.text).subtasks
@@ -112,7 +112,7 @@ async def test_what_nobody_can_do_is_named_and_not_planned(
     request_text: str, who: str, missing: tuple[str, ...]
 ) -> None:
     text = f"# Request\n{request_text}\n\n{CREW}"
-    call = ModelCall(purpose="planner", system="", messages=(Message(role="user", text=text),))
+    call = ModelCall(purpose="planner", system="", messages=(ModelMessage(role="user", text=text),))
     plan = Plan.model_validate_json((await RehearsalModel().reply(call)).text)
     assert [subtask.specialist for subtask in plan.subtasks] == who.split()
     assert plan.missing == missing
@@ -143,7 +143,7 @@ async def test_a_file_that_nobody_can_read_is_named(
 ) -> None:
     parts = [f"# Request\n{request_text}", CREW, "# Files that could not be read\n- x.csv is too large."]
     text = "\n\n".join([*parts, *(["\n".join(["# Files", *files])] if files else [])])
-    call = ModelCall(purpose="planner", system="", messages=(Message(role="user", text=text),))
+    call = ModelCall(purpose="planner", system="", messages=(ModelMessage(role="user", text=text),))
     plan = Plan.model_validate_json((await RehearsalModel().reply(call)).text)
     assert [subtask.specialist for subtask in plan.subtasks] == who.split()
     assert [found.startswith(said) for found, said in zip(plan.missing, missing, strict=True)] == [True]
@@ -162,7 +162,9 @@ async def test_the_synthesizer_says_nothing_twice_and_names_gaps(heard: Any) -> 
         "## Write the note (writer, confidence 75)\n# Note\n\n## Find why\n\n- North fell.\n\n![c](c.png)\n\n"
         "# Gaps\n- The vendors' pages could not be read."
     )
-    call = ModelCall(purpose="synthesizer", system="", messages=(Message(role="user", text=results),), on_text=listen)
+    call = ModelCall(
+        purpose="synthesizer", system="", messages=(ModelMessage(role="user", text=results),), on_text=listen
+    )
     turn = await RehearsalModel().reply(call)
     assert turn.text == "".join(pieces)
     assert len(pieces) > 3
@@ -180,7 +182,7 @@ async def test_the_plans_strategy_is_kept_to(strategy: str, shown: str) -> None:
         "## One (analyst, confidence 40)\nFirst one. Then two. Then three. Then four.\n\n"
         "## Two (researcher, confidence 90)\nSecond."
     )
-    call = ModelCall(purpose="synthesizer", system="", messages=(Message(role="user", text=results),))
+    call = ModelCall(purpose="synthesizer", system="", messages=(ModelMessage(role="user", text=results),))
     turn = await RehearsalModel().reply(call)
     assert shown in turn.text
     assert "Then four." not in turn.text

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_brief import HELP
-from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result
+from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result, ToolCall, ToolReply, Turn
+from handoff.events import ToolStarted
 from specialists.registry import load_crew
 from specialists.runner import run
 from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.tool import ToolOutcome
+from specialists.toolkits.tool import ToolOutcome, ToolSpec
 from specialists.toolkits.workbench import FolderWorkbench
-from specialists.turns.checkpoint import Intent
-from specialists.turns.dialogue import Message, ModelCall, ModelError, ToolCall, ToolReply, ToolSpec, Turn
-from specialists.turns.finish import FINISHERS
+from specialists.turns.finish_tools import SPECS
+from specialists.turns.model import ModelCall, ModelError, ModelMessage
 
 GENERAL = Path(__file__).parents[2] / "specialists" / "crews" / "general"
 ORDERS = b"day,region,plan,revenue,units\n" + b"".join(
@@ -48,7 +48,10 @@ class _Log:
     async def tool(self, _: ToolReply, outcome: ToolOutcome) -> None:
         self.outcomes.append(outcome)
 
-    async def started(self, intent: Intent) -> None:
+    def intent(self, call: ToolCall, *, what: str, key: str, digest: str) -> ToolStarted:
+        raise AssertionError(f"no tool of this crew writes, but {what} is about to ({call}, {key}, {digest})")
+
+    async def started(self, intent: ToolStarted) -> None:
         raise AssertionError(f"no tool of this crew writes, but {intent} began")
 
 
@@ -194,17 +197,17 @@ PAGE = (
 
 async def research(task: str, *replies: tuple[str, bool]) -> list[Turn]:
     """The researcher's turns, given what its tools say one after the other."""
-    messages = [Message(role="user", text=f"# Task\n{task}")]
+    messages = [ModelMessage(role="user", text=f"# Task\n{task}")]
     turns = []
     for text, failed in [*replies, ("", True)]:
         call = ModelCall(
-            purpose="specialist:researcher", system="", messages=tuple(messages), tools=(SEARCH, FETCH, *FINISHERS)
+            purpose="specialist:researcher", system="", messages=tuple(messages), tools=(SEARCH, FETCH, *SPECS)
         )
         turn = await RehearsalModel().reply(call)
         turns.append(turn)
-        messages.append(Message(role="assistant", calls=turn.calls))
+        messages.append(ModelMessage(role="assistant", calls=turn.calls))
         told = tuple(ToolReply(call_id=each.id, text=text, failed=failed) for each in turn.calls)
-        messages.append(Message(role="tool", replies=told))
+        messages.append(ModelMessage(role="tool", replies=told))
     return turns
 
 
@@ -239,19 +242,19 @@ async def test_when_time_is_up_the_work_is_handed_in() -> None:
     query = ToolCall(id="1", name="web_search", arguments={"query": "tea"})
     hits = "1. A\n   https://a.example/x\n   Tea costs four francs."
     messages = (
-        Message(role="user", text="# Task\nFind the price of tea"),
-        Message(role="assistant", calls=(query,)),
-        Message(role="tool", replies=(ToolReply(call_id="1", text=hits),)),
-        Message(role="user", text="The limit of turns is reached."),
+        ModelMessage(role="user", text="# Task\nFind the price of tea"),
+        ModelMessage(role="assistant", calls=(query,)),
+        ModelMessage(role="tool", replies=(ToolReply(call_id="1", text=hits),)),
+        ModelMessage(role="user", text="The limit of turns is reached."),
     )
-    call = ModelCall(purpose="specialist:researcher", system="", messages=messages, tools=FINISHERS)
+    call = ModelCall(purpose="specialist:researcher", system="", messages=messages, tools=SPECS)
     turn = await RehearsalModel().reply(call)
     assert turn.calls[0].name == "return_result"
     assert "Tea costs four francs." in turn.calls[0].arguments["content"]
 
 
 async def test_a_pace_longer_than_the_deadline_is_a_model_error() -> None:
-    call = ModelCall(purpose="other", system="", messages=(Message(role="user", text="x"),), deadline=0.05)
+    call = ModelCall(purpose="other", system="", messages=(ModelMessage(role="user", text="x"),), deadline=0.05)
     with pytest.raises(ModelError) as caught:
         await RehearsalModel(pace=5).reply(call)
     assert caught.value.kind == "timeout"
@@ -288,12 +291,12 @@ PURPOSES = st.sampled_from(
 async def test_no_text_brings_it_down(purpose: str, text: str, reply: str, tool: str) -> None:
     done = ToolCall(id="1", name=tool, arguments={"file": "a.csv"})
     messages = (
-        Message(role="user", text=text),
-        Message(role="assistant", calls=(done,)),
-        Message(role="tool", replies=(ToolReply(call_id="1", text=reply),)),
+        ModelMessage(role="user", text=text),
+        ModelMessage(role="assistant", calls=(done,)),
+        ModelMessage(role="tool", replies=(ToolReply(call_id="1", text=reply),)),
     )
     turn = await RehearsalModel().reply(
-        ModelCall(purpose=purpose, system="", messages=messages, tools=(SEARCH, FETCH, *FINISHERS))
+        ModelCall(purpose=purpose, system="", messages=messages, tools=(SEARCH, FETCH, *SPECS))
     )
     assert bool(turn.calls) == (turn.stop == "tool_use")
     if purpose == "planner":

@@ -9,8 +9,9 @@ import genai_prices
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from handoff.contracts import Plan, Tier
-from specialists.turns.dialogue import Message, ModelCall, ModelError, ToolCall, ToolReply, ToolSpec
+from handoff.contracts import Plan, Tier, ToolCall, ToolReply
+from specialists.toolkits.tool import ToolSpec
+from specialists.turns.model import ModelCall, ModelError, ModelMessage
 from tests.models.conftest import QUICK, Heard, Pair, ask, connect, paired
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
@@ -79,14 +80,14 @@ async def test_a_tool_call_without_arguments_is_an_empty_object(api: Api, heard:
 
 async def test_a_whole_conversation_arrives_as_it_was(pair: Pair) -> None:
     messages = (
-        Message(role="user", text="Weather?"),
-        Message(role="assistant", text="Looking.", calls=CALLS),
-        Message(
+        ModelMessage(role="user", text="Weather?"),
+        ModelMessage(role="assistant", text="Looking.", calls=CALLS),
+        ModelMessage(
             role="tool",
             replies=(ToolReply(call_id="call_1", text="sunny"), ToolReply(call_id="call_2", text="no", failed=True)),
         ),
-        Message(role="assistant", text="Sunny."),
-        Message(role="user", text="Sure?"),
+        ModelMessage(role="assistant", text="Sunny."),
+        ModelMessage(role="user", text="Sure?"),
     )
     await pair.model.reply(
         ModelCall(purpose="test", system="Be brief.", messages=messages, tools=TOOLS, max_tokens=777)

@@ -13,11 +13,11 @@ from bot.operation.metered_store import Pulse, metered_store
 from bot.operation.metrics import EVENTS, Metrics
 from bot.store.interface import Commit, JobKey, PayloadTooLarge, Store, StoreError
 from bot.store.memory import MemoryStore
-from handoff.contracts import Usage
+from handoff.contracts import Turn, Usage
 from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.turns.dialogue import ModelCall, ModelError, Turn
+from specialists.turns.model import ModelCall, ModelError
 from tests.operation.probe import Samples
 from tests.store.kit import JOB
 

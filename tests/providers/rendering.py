@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from specialists.turns.dialogue import StopReason, ToolCall
+from handoff.contracts import StopReason, ToolCall
 from tests.providers.wire import WireRequest
 
 PIECE = 24

@@ -8,7 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from specialists.turns.dialogue import Model, ModelCall, ModelError, ToolCall, ToolSpec
+from handoff.contracts import ToolCall
+from specialists.toolkits.tool import ToolSpec
+from specialists.turns.model import Model, ModelCall, ModelError
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import Brain, Latency

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from specialists.turns.dialogue import Message, ToolCall, ToolReply, ToolSpec
+from handoff.contracts import ToolCall, ToolReply
+from specialists.toolkits.tool import ToolSpec
+from specialists.turns.model import ModelMessage
 
 Api = Literal["anthropic", "responses", "chat"]
 
@@ -46,7 +48,7 @@ class WireRequest:
         return "\n".join(each["content"] for each in self.body["messages"] if each["role"] == "system")
 
     @cached_property
-    def messages(self) -> tuple[Message, ...]:
+    def messages(self) -> tuple[ModelMessage, ...]:
         if self.api == "anthropic":
             return tuple(_anthropic_message(each) for each in self.body["messages"])
         if self.api == "responses":
@@ -94,10 +96,10 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _anthropic_message(message: dict[str, Any]) -> Message:
+def _anthropic_message(message: dict[str, Any]) -> ModelMessage:
     content = message["content"]
     if isinstance(content, str):
-        return Message(role=message["role"], text=content)
+        return ModelMessage(role=message["role"], text=content)
     text = "".join(block["text"] for block in content if block["type"] == "text")
     calls = tuple(
         ToolCall(id=block["id"], name=block["name"], arguments=block["input"])
@@ -109,27 +111,27 @@ def _anthropic_message(message: dict[str, Any]) -> Message:
         for block in content
         if block["type"] == "tool_result"
     )
-    return Message(role="tool" if replies else message["role"], text=text, calls=calls, replies=replies)
+    return ModelMessage(role="tool" if replies else message["role"], text=text, calls=calls, replies=replies)
 
 
-def _responses_messages(items: list[dict[str, Any]]) -> tuple[Message, ...]:
-    messages: list[Message] = []
+def _responses_messages(items: list[dict[str, Any]]) -> tuple[ModelMessage, ...]:
+    messages: list[ModelMessage] = []
     for item in items:
         if item.get("type") == "function_call":
             call = ToolCall(id=item["call_id"], name=item["name"], arguments=json.loads(item["arguments"]))
-            messages.append(Message(role="assistant", calls=(call,)))
+            messages.append(ModelMessage(role="assistant", calls=(call,)))
         elif item.get("type") == "function_call_output":
-            messages.append(Message(role="tool", replies=(_reply(item["call_id"], item["output"]),)))
+            messages.append(ModelMessage(role="tool", replies=(_reply(item["call_id"], item["output"]),)))
         else:
-            messages.append(Message(role=item["role"], text=item["content"]))
+            messages.append(ModelMessage(role=item["role"], text=item["content"]))
     return _joined(messages)
 
 
-def _chat_messages(items: list[dict[str, Any]]) -> tuple[Message, ...]:
-    messages: list[Message] = []
+def _chat_messages(items: list[dict[str, Any]]) -> tuple[ModelMessage, ...]:
+    messages: list[ModelMessage] = []
     for item in items:
         if item["role"] == "tool":
-            messages.append(Message(role="tool", replies=(_reply(item["tool_call_id"], item["content"]),)))
+            messages.append(ModelMessage(role="tool", replies=(_reply(item["tool_call_id"], item["content"]),)))
         elif item["role"] != "system":
             calls = tuple(
                 ToolCall(
@@ -137,7 +139,7 @@ def _chat_messages(items: list[dict[str, Any]]) -> tuple[Message, ...]:
                 )
                 for call in item.get("tool_calls") or ()
             )
-            messages.append(Message(role=item["role"], text=item.get("content") or "", calls=calls))
+            messages.append(ModelMessage(role=item["role"], text=item.get("content") or "", calls=calls))
     return _joined(messages)
 
 
@@ -145,9 +147,9 @@ def _reply(call_id: str, text: str) -> ToolReply:
     return ToolReply(call_id=call_id, text=text.removeprefix(FAILED), failed=text.startswith(FAILED))
 
 
-def _joined(messages: list[Message]) -> tuple[Message, ...]:
+def _joined(messages: list[ModelMessage]) -> tuple[ModelMessage, ...]:
     """Neighbours of the same turn as one message: both OpenAI formats spread calls and replies over several."""
-    joined: list[Message] = []
+    joined: list[ModelMessage] = []
     for message in messages:
         last = joined[-1] if joined else None
         if last is not None and last.role == message.role != "user" and (message.calls or message.replies):

@@ -20,7 +20,7 @@ from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.contracts import Attachment, Finding, Place, Plan, Request, Result, Subtask, Usage
 from handoff.engine.writes import OPTIONS
-from handoff.state import Answered, Ask, Doubt, Failure, Job, Question, SubtaskState, Work
+from handoff.state import Answered, Ask, Failure, Job, Question, SubtaskState, UnknownWrite, Work
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
 EVIL = "<!channel> [x](https://evil.com) <@U0000000A> & https://evil.com \u202e"
@@ -74,7 +74,7 @@ def asked_of(ask: Ask) -> Question:
 def doubtful(what: str, reason: str) -> Ask:
     """A request of which one subtask does not know whether it wrote something."""
     intent = ev.ToolStarted(at=1.0, request="100.1", subtask="a", attempt=1, call="c", tool="post_note", what=what)
-    asked = Question(1, f"Was this carried out? {what}", OPTIONS, 1.0, Doubt("c", what, reason))
+    asked = Question(1, f"Was this carried out? {what}", OPTIONS, 1.0, UnknownWrite("c", "post", what, reason))
     return ask_of(work("a", "input_required", question=asked, checkpoints=(intent,)))
 
 
@@ -332,7 +332,9 @@ def test_a_timeline_is_short_and_readable() -> None:
         *log_of(
             ev.RequestAdded(at=1000.0, place=PLACE, request=request),
             ev.AttemptStarted(at=1001.5, request="100.1", subtask="a", attempt=1, specialist="analyst", tier="fast"),
-            ev.TurnTaken(at=1002.0, request="100.1", subtask="a", attempt=1, turn={"text": "secret"}),
+            ev.TurnTaken(
+                at=1002.0, request="100.1", subtask="a", attempt=1, turn={"text": "secret", "stop": "end", "usage": {}}
+            ),
             ev.Posted(at=1003.0, request="100.1", key="100.1:answer", ts="1.2"),
         ),
         Entry(5, "not json"),

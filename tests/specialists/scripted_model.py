@@ -10,13 +10,14 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from handoff.contracts import Artifact, Constraints, Handoff, Usage
+from handoff import events as ev
+from handoff.contracts import Artifact, Constraints, Handoff, ToolCall, ToolReply, Turn, Usage
 from handoff.provenance import Origin
+from handoff.state import Checkpoint
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.toolkits.workbench import PEOPLE
-from specialists.turns.checkpoint import Checkpoint, Intent, ToolReturn
-from specialists.turns.dialogue import ModelCall, ModelError, ToolCall, ToolReply, Turn
+from specialists.turns.model import ModelCall, ModelError
 
 SPENT = Usage(model="played", calls=1, tokens_in=10, tokens_out=5, cost=0.01, duration=0.5)
 Move = Turn | ModelError | Callable[[ModelCall], Awaitable[Turn]]
@@ -60,30 +61,45 @@ async def silence(_call: ModelCall) -> Turn:
     raise AssertionError
 
 
+OF: dict[str, Any] = {"at": 1.0, "request": "1.0", "subtask": "s", "attempt": 1}
+
+
+def taken(turn: Turn) -> ev.TurnTaken:
+    return ev.TurnTaken(turn=turn, **OF)
+
+
 @dataclass
 class KeptLog:
-    """Keeps checkpoints as JSON would, so that a resumed attempt reads what was really written."""
+    """Keeps checkpoints as lines of a log would, so that a resumed attempt reads what was really written."""
 
     history: list[Checkpoint] = field(default_factory=list)
     written: dict[str, str] = field(default_factory=dict)
 
+    def _keep(self, point: ev.TurnTaken | ev.ToolReturned | ev.ToolStarted) -> None:
+        kept = ev.load(ev.dump(point))
+        assert isinstance(kept, type(point))
+        self.history.append(kept)
+
     async def turn(self, turn: Turn) -> None:
-        self.history.append(Turn.model_validate_json(turn.model_dump_json()))
+        self._keep(taken(turn))
+
+    def intent(self, call: ToolCall, *, what: str, key: str, digest: str) -> ev.ToolStarted:
+        return ev.ToolStarted(call=call.id, tool=call.name, what=what, key=key, digest=digest, **OF)
+
+    async def started(self, intent: ev.ToolStarted) -> None:
+        self._keep(intent)
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
-        kept = ToolReply.model_validate_json(reply.model_dump_json())
-        self.history.append(ToolReturn(kept, outcome.artifacts, outcome.gaps, outcome.sources))
-
-    async def started(self, intent: Intent) -> None:
-        self.history.append(intent)
+        of = {"artifacts": outcome.artifacts, "gaps": outcome.gaps, "sources": outcome.sources}
+        self._keep(ev.ToolReturned(reply=reply, **of, **OF))
 
     @property
     def replies(self) -> list[ToolReply]:
-        return [item.reply for item in self.history if isinstance(item, ToolReturn)]
+        return [item.reply for item in self.history if isinstance(item, ev.ToolReturned)]
 
     @property
     def turns(self) -> list[Turn]:
-        return [item for item in self.history if isinstance(item, Turn)]
+        return [item.turn for item in self.history if isinstance(item, ev.TurnTaken)]
 
 
 @dataclass

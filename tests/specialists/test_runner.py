@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from handoff.contracts import Artifact, Escalation, Finding, Result
+from handoff.contracts import Artifact, Escalation, Finding, Result, Turn
 from specialists.runner import End, run
 from specialists.toolkits.tool import Tool, ToolOutcome
-from specialists.turns import finish
-from specialists.turns.dialogue import ModelCall, ModelError, Turn
+from specialists.turns import finish_tools
+from specialists.turns.model import ModelCall, ModelError
 from specialists.turns.one_call import OUTPUT_LIMIT, ToolBroke
 from tests.specialists.scripted_model import (
     SPENT,
@@ -79,7 +79,8 @@ async def test_the_model_sees_prompt_protocol_task_tools_and_limits() -> None:
 
 def test_the_two_finishing_tools_stay_small() -> None:
     specs = [
-        {"name": spec.name, "description": spec.description, "parameters": spec.parameters} for spec in finish.FINISHERS
+        {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+        for spec in finish_tools.SPECS
     ]
     assert len(json.dumps(specs, separators=(",", ":"))) / 4 <= 190
 

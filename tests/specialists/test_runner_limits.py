@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from handoff.contracts import Result
+from handoff.contracts import Result, ToolCall
 from specialists.runner import run
 from specialists.toolkits.tool import ToolOutcome
-from specialists.turns import finish
-from specialists.turns.dialogue import ModelError, ToolCall, Withheld
+from specialists.turns import finish_tools
+from specialists.turns.model import ModelError, Withheld
 from specialists.turns.one_call import Ready, check, perform
 from tests.specialists.scripted_model import (
     EmptyBench,
@@ -49,7 +49,7 @@ async def test_a_limit_that_no_wait_helps_gives_one_last_call_without_tools() ->
     result, model = await play(LOOK, RESTS, returning())
     assert result.content == "All of it."
     assert result.gaps == ("Stopped at the rest of scout; the work may be incomplete.",)
-    assert {tool.name for tool in model.calls[-1].tools} == finish.NAMES
+    assert {tool.name for tool in model.calls[-1].tools} == finish_tools.NAMES
     assert model.calls[-1].last
     assert "reached the rest of scout" in model.calls[-1].messages[-1].text
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from handoff.contracts import Artifact, Escalation, Result
+from handoff.contracts import Artifact, Escalation, Result, Turn
 from specialists.runner import End, run
 from specialists.toolkits.tool import ToolOutcome
-from specialists.turns.dialogue import Turn
 from tests.specialists.scripted_model import (
     SPENT,
     EmptyBench,
@@ -22,6 +21,7 @@ from tests.specialists.scripted_model import (
     returning,
     saying,
     specialist,
+    taken,
 )
 
 MADE = Artifact(id="0", name="map.png")
@@ -121,7 +121,7 @@ async def test_a_last_call_in_the_log_is_still_the_last() -> None:
     "last", [saying("No.", "refused"), calling(("escalate", {"reason": "out_of_scope", "message": "No."}))]
 )
 async def test_an_escalation_in_the_log_needs_no_model(last: Turn) -> None:
-    outcome, model = await attempt(KeptLog([last]), [], Looker())
+    outcome, model = await attempt(KeptLog([taken(last)]), [], Looker())
     assert isinstance(outcome, Escalation)
     assert outcome.reason == "out_of_scope"
     assert model.calls == []

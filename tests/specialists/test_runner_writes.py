@@ -8,14 +8,16 @@ from dataclasses import dataclass
 
 import pytest
 
-from handoff.contracts import Escalation, Result
+from handoff.contracts import Escalation, Result, ToolReply, Turn
+from handoff.events import ToolReturned, ToolStarted
+from handoff.state import Checked, UnknownWrite
 from specialists.runner import End, run
 from specialists.toolkits.tool import Key, Tool, ToolOutcome, Workbench
 from specialists.turns import tool_calls, write_calls
-from specialists.turns.checkpoint import InDoubt, Intent, PersonSaid, ToolReturn
-from specialists.turns.dialogue import ModelCall, ToolReply, Turn
+from specialists.turns.model import ModelCall
 from tests.specialists.far_side import FarSide, NoteArguments, far_side
 from tests.specialists.scripted_model import (
+    OF,
     EmptyBench,
     KeptLog,
     Looker,
@@ -24,6 +26,7 @@ from tests.specialists.scripted_model import (
     handoff,
     returning,
     specialist,
+    taken,
 )
 
 TEA = ("post_note", {"text": "tea"})
@@ -46,13 +49,17 @@ async def attempt(
     return outcome, model
 
 
+def begun(call: str, tool: str, what: str, key: str, digest: str) -> ToolStarted:
+    return ToolStarted(call=call, tool=tool, what=what, key=key, digest=digest, **OF)
+
+
 async def killed(log: KeptLog, side: FarSide, tool: Tool, *calls: tuple[str, dict[str, str]]) -> None:
     """An attempt whose instance dies while its call is under way."""
     task = asyncio.create_task(attempt(log, [calling(*(calls or (TEA,)))], tool))
     await asyncio.wait_for(side.came.wait(), 5)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert isinstance(log.history[-1], Intent)
+    assert isinstance(log.history[-1], ToolStarted)
 
 
 @dataclass
@@ -64,7 +71,7 @@ class OrderLog(KeptLog):
     def __post_init__(self) -> None:
         self.order: list[tuple[str, int]] = []
 
-    async def started(self, intent: Intent) -> None:
+    async def started(self, intent: ToolStarted) -> None:
         await asyncio.sleep(0)
         self.order.append(("started", self.side.calls if self.side else -1))
         await super().started(intent)
@@ -81,7 +88,7 @@ async def test_the_intent_is_kept_before_the_call_and_the_outcome_before_the_nex
     assert isinstance(outcome, Result)
     assert side.notes == ["tea", "cake"]
     assert log.order == [("started", 0), ("returned", 1), ("started", 1), ("returned", 2)]
-    intent = next(item for item in log.history if isinstance(item, Intent))
+    intent = next(item for item in log.history if isinstance(item, ToolStarted))
     assert (intent.tool, intent.what, intent.key) == ("post_note", "post_note(text='tea')", "")
     assert [reply.text for reply in model.calls[1].messages[2].replies] == ["posted as number 1", "posted as number 2"]
 
@@ -122,15 +129,15 @@ async def test_a_call_cut_off_by_a_crash_is_never_repeated_by_itself(held: str) 
         await killed(log, side, side.tool())
         for _ in range(2):
             outcome, model = await attempt(KeptLog(list(log.history)), [], side.tool())
-            assert isinstance(outcome, InDoubt)
-            assert outcome.intent.what == "post_note(text='tea')"
+            assert isinstance(outcome, UnknownWrite)
+            assert outcome.what == "post_note(text='tea')"
             assert "interrupted" in outcome.reason
             assert model.calls == []
     assert side.calls == 1
 
 
 async def said(log: KeptLog, verdict: str, words: str, moves: Sequence[Turn], *tools: Tool) -> ScriptedModel:
-    history = [*log.history, PersonSaid("c0", verdict, words)]  # type: ignore[arg-type]  # a test's own words
+    history = [*log.history, Checked(2.0, "c0", verdict, "U1", words)]
     outcome, model = await attempt(KeptLog(history), moves, *tools)
     assert isinstance(outcome, Result)
     return model
@@ -160,17 +167,19 @@ async def test_what_a_person_says_stands_for_the_outcome() -> None:
 
 
 async def test_two_intents_of_one_turn_are_in_doubt_one_after_the_other() -> None:
-    turn = calling(TEA, CAKE)
-    intents = [Intent("c0", "post_note", "tea", "", "d0"), Intent("c1", "post_note", "cake", "", "d1")]
+    turn = taken(calling(TEA, CAKE))
+    intents = [begun("c0", "post_note", "tea", "", "d0"), begun("c1", "post_note", "cake", "", "d1")]
     async with far_side() as side:
         first, _ = await attempt(KeptLog([turn, *intents]), [], side.tool())
-        assert isinstance(first, InDoubt)
-        assert first.intent == intents[0]
-        history = [turn, *intents, PersonSaid("c0", "happened")]
+        assert isinstance(first, UnknownWrite)
+        assert first.call == intents[0].call
+        history = [turn, *intents, Checked(2.0, "c0", "happened", "U1", "")]
         second, _ = await attempt(KeptLog(history), [], side.tool())
-        assert isinstance(second, InDoubt)
-        assert second.intent == intents[1]
-        last, model = await attempt(KeptLog([*history, PersonSaid("c1", "not_happened")]), [returning()], side.tool())
+        assert isinstance(second, UnknownWrite)
+        assert second.call == intents[1].call
+        last, model = await attempt(
+            KeptLog([*history, Checked(2.0, "c1", "not_happened", "U1", "")]), [returning()], side.tool()
+        )
     assert isinstance(last, Result)
     assert [reply.failed for reply in model.calls[0].messages[2].replies] == [False, True]
     assert side.calls == 0
@@ -182,11 +191,11 @@ async def test_a_call_cut_off_by_its_time_is_in_doubt(seconds: float) -> None:
     async with far_side(held="after") as side:
         log = KeptLog()
         outcome, _ = await attempt(log, [calling(TEA)], side.tool(), seconds=max(seconds, 0.4))
-        assert isinstance(outcome, InDoubt)
+        assert isinstance(outcome, UnknownWrite)
         assert "too long" in outcome.reason
-        assert isinstance(log.history[-1], Intent), "nothing pretends to be its outcome"
+        assert isinstance(log.history[-1], ToolStarted), "nothing pretends to be its outcome"
         outcome, _ = await attempt(KeptLog(log.history), [], side.tool(), seconds=0.4, elapsed=1 / seconds)
-        assert isinstance(outcome, InDoubt)
+        assert isinstance(outcome, UnknownWrite)
     assert side.calls == 1
 
 
@@ -200,7 +209,7 @@ async def test_a_tool_that_does_not_let_go_is_in_doubt_when_the_attempt_ends() -
         raise AssertionError
 
     outcome, _ = await attempt(KeptLog(), [calling(TEA)], Tool("post_note", "write", NoteArguments, hold), seconds=0.2)
-    assert isinstance(outcome, InDoubt)
+    assert isinstance(outcome, UnknownWrite)
     assert "ran out" in outcome.reason
 
 
@@ -210,7 +219,7 @@ async def test_a_tool_that_breaks_is_in_doubt() -> None:
         raise ConnectionResetError("with a secret in it")
 
     outcome, _ = await attempt(KeptLog(), [calling(TEA)], Tool("post_note", "write", NoteArguments, broken))
-    assert isinstance(outcome, InDoubt)
+    assert isinstance(outcome, UnknownWrite)
     assert outcome.reason == "it broke off with an error, ConnectionResetError"
 
 
@@ -252,9 +261,9 @@ async def test_a_repeat_that_fails_says_nothing_of_the_first_call() -> None:
         return ToolOutcome("nobody listens", failed=True)
 
     tool = Tool("post_note", "write", NoteArguments, closed, key="drops_repeats")
-    history = [calling(TEA), Intent("c0", "post_note", "tea", "k", "d")]
+    history = [taken(calling(TEA)), begun("c0", "post_note", "tea", "k", "d")]
     outcome, _ = await attempt(KeptLog(history), [], tool)
-    assert isinstance(outcome, InDoubt)
+    assert isinstance(outcome, UnknownWrite)
 
 
 @pytest.mark.parametrize("key", ["none", "marks"])
@@ -282,7 +291,7 @@ async def test_a_look_up_that_cannot_tell_leaves_the_doubt() -> None:
         await killed(log, side, side.tool(looks=True))
         side.tells = False
         outcome, _ = await attempt(KeptLog(log.history), [], side.tool(looks=True))
-        assert isinstance(outcome, InDoubt)
+        assert isinstance(outcome, UnknownWrite)
         assert side.looks == 1
     assert side.calls == 1
 
@@ -298,9 +307,9 @@ async def test_a_look_up_that_takes_too_long_leaves_the_doubt(monkeypatch: pytes
         raise AssertionError
 
     tool = Tool("post_note", "write", NoteArguments, post, look_up=never)
-    history = [calling(TEA), Intent("c0", "post_note", "tea", "", "d")]
+    history = [taken(calling(TEA)), begun("c0", "post_note", "tea", "", "d")]
     outcome, _ = await attempt(KeptLog(history), [], tool)
-    assert isinstance(outcome, InDoubt)
+    assert isinstance(outcome, UnknownWrite)
 
 
 async def test_a_call_cut_off_by_its_time_is_looked_up_at_once() -> None:
@@ -319,9 +328,9 @@ async def test_a_call_cut_off_by_its_time_is_looked_up_at_once() -> None:
 
 
 async def test_an_intent_whose_tool_is_gone_is_in_doubt() -> None:
-    history = [calling(TEA), Intent("c0", "post_note", "tea", "", "d")]
+    history = [taken(calling(TEA)), begun("c0", "post_note", "tea", "", "d")]
     outcome, _ = await attempt(KeptLog(history), [])
-    assert isinstance(outcome, InDoubt)
+    assert isinstance(outcome, UnknownWrite)
     assert "no longer there" in outcome.reason
 
 
@@ -329,12 +338,12 @@ async def test_what_an_earlier_attempt_wrote_is_not_written_again() -> None:
     async with far_side() as side:
         log = KeptLog()
         await attempt(log, [calling(TEA), returning()], side.tool())
-        intent = next(item for item in log.history if isinstance(item, Intent))
+        intent = next(item for item in log.history if isinstance(item, ToolStarted))
         again = KeptLog(written={intent.digest: "It is done already."})
         _, model = await attempt(again, [calling(TEA), calling(CAKE), returning()], side.tool())
     assert model.calls[1].messages[2].replies[0].text == "It is done already."
     assert side.notes == ["tea", "cake"]
-    assert [item.what for item in again.history if isinstance(item, Intent)] == ["post_note(text='cake')"]
+    assert [item.what for item in again.history if isinstance(item, ToolStarted)] == ["post_note(text='cake')"]
 
 
 async def test_a_call_that_ends_soon_after_its_attempt_is_told_to_stop_has_an_outcome(
@@ -361,7 +370,7 @@ async def test_a_finished_write_is_not_made_again_by_who_takes_over() -> None:
     async with far_side() as side:
         log = KeptLog()
         await attempt(log, [calling(TEA), returning()], side.tool())
-        done = next(index for index, item in enumerate(log.history) if isinstance(item, ToolReturn))
+        done = next(index for index, item in enumerate(log.history) if isinstance(item, ToolReturned))
         outcome, model = await attempt(KeptLog(log.history[: done + 1]), [returning()], side.tool())
     assert isinstance(outcome, Result)
     assert side.calls == 1
@@ -380,4 +389,4 @@ async def test_a_write_that_is_too_late_is_not_begun() -> None:
         outcome = await run(who, handoff(0.4), model=model, workbench=EmptyBench(), log=log)
     assert isinstance(outcome, Result | Escalation)
     assert side.calls == 0
-    assert not any(isinstance(item, Intent) for item in log.history)
+    assert not any(isinstance(item, ToolStarted) for item in log.history)

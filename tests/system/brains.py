@@ -14,7 +14,7 @@ from bot.models.choosing import ANTHROPIC_TIERS, OPENAI_TIERS, ChosenModel
 from bot.models.openai_chat import OpenAIChatModel
 from bot.models.openai_responses import OpenAIResponsesModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from specialists.turns.dialogue import ToolCall
+from handoff.contracts import ToolCall
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import brain_from_model, purpose_of

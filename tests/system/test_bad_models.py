@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from handoff import events as ev
+from handoff.contracts import ToolCall
 from handoff.planning.plan_check import MAX_SUBTASKS
 from handoff.state import Job
 from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.tool import Tool
-from specialists.turns.dialogue import ToolCall
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -164,7 +164,7 @@ async def test_a_specialist_that_calls_what_is_not_there(scene: Scene) -> None:
         job = await talk.over()
     failed(talk, job, "Do part text", "without a result")
     replies = await talk.of(ev.ToolReturned)
-    assert "There is no tool 'launch_rocket'" in replies[0].reply["text"]
+    assert "There is no tool 'launch_rocket'" in replies[0].reply.text
 
 
 @pytest.mark.parametrize("kind", ["server_error", "rate_limited", "overloaded", "bad_key", "no_quota", "reset", "html"])

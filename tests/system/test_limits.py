@@ -10,7 +10,7 @@ from bot.store.counter_rules import WINDOW
 from bot.store.counters import Counter
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
-from specialists.turns import finish
+from specialists.turns import finish_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -108,7 +108,7 @@ async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_witho
         job = await talk.over()
         assert job.latest.state == "completed"
         assert "42" in talk.said()
-        assert offered[1] == finish.NAMES < offered[0]
+        assert offered[1] == finish_tools.NAMES < offered[0]
         assert any(GAP in gap for gap in job.latest.gaps)
 
         before = len(server.requests)

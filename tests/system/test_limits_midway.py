@@ -8,7 +8,7 @@ from bot.limits.breakers import RULES
 from bot.limits.rules import Budget, Rules
 from bot.store.counters import Counter
 from handoff import events as ev
-from specialists.turns import finish
+from specialists.turns import finish_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -71,7 +71,7 @@ async def test_a_breaker_that_opens_in_the_middle_gives_one_last_call_without_to
         talk = await scene.ask("Add 19 and 23")
         job = await talk.over()
     assert job.latest.state == "completed"
-    assert offered[1:] == [finish.NAMES]
+    assert offered[1:] == [finish_tools.NAMES]
     assert "42" in talk.said()
     assert any("Stopped at the rest of specialist analyst" in gap for gap in job.latest.gaps)
 

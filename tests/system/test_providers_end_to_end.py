@@ -56,7 +56,7 @@ async def test_the_answer_is_that_of_the_rehearsal(scene: Scene, api: Api, rehea
     turns = await talk.of(ev.TurnTaken)
     assert job.latest.usage.calls == len(seen) == len(turns) + 2
     assert job.latest.usage.tokens_in >= sum(request.prompt_tokens for request in seen)
-    names = {call["name"] for turn in turns for call in turn.turn["calls"]}
+    names = {call.name for turn in turns for call in turn.turn.calls}
     assert {"profile_table", "query_table", "draw_chart", "return_result"} <= names
     assert (job.latest.usage.cost is not None) == (api != "chat"), "a compatible server's price is nobody's to know"
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from specialists.toolkits.charting import wording
-from specialists.toolkits.charting.data import ChartData, Kind, NoChart, chart_data
+from specialists.toolkits.charting.chart_data import ChartData, Kind, NoChart, chart_data
 
 JAN, FEB, MAR = (dt.date(2026, month, 1) for month in (1, 2, 3))
 

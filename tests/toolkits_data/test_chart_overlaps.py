@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from specialists.toolkits.charting.data import ChartData, Kind, chart_data
+from specialists.toolkits.charting.chart_data import ChartData, Kind, chart_data
 from specialists.toolkits.charting.figure import STYLE
 from specialists.toolkits.charting.plots import draw
 

@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from specialists.toolkits import tables
-from specialists.toolkits.child import run_child
+from specialists.toolkits.child_process import run_child
 from specialists.toolkits.tables import QueryFailed, QueryTable, run_query
 from specialists.toolkits.tabular.database import opened, shut
 from specialists.toolkits.tabular.query import query
-from specialists.toolkits.tabular.sheet import Refusal
+from specialists.toolkits.tabular.sheet import TableRefused
 
 from .conftest import Bench
 
@@ -60,7 +60,7 @@ def test_hostile_and_wrong_sql_is_refused(tmp_path: Path, sql: str, said: str) -
     with opened() as connection:
         connection.execute("CREATE TABLE a AS SELECT 1::BIGINT AS n")
         shut(connection)
-        with pytest.raises(Refusal, match=re.escape(said)) as refused:
+        with pytest.raises(TableRefused, match=re.escape(said)) as refused:
             query(connection, sql.replace("{folder}", str(tmp_path)), 10)
     assert "root:" not in str(refused.value)
     assert list(tmp_path.iterdir()) == []

@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
-from specialists.toolkits.tabular.database import Table, load_sheet, opened
+from specialists.toolkits.tabular.database import LoadedTable, load_sheet, opened
 from specialists.toolkits.tabular.delimited import delimited_sheets
 from specialists.toolkits.tabular.jsonrows import json_sheets
-from specialists.toolkits.tabular.sheet import Refusal, Sheet
+from specialists.toolkits.tabular.sheet import Sheet, TableRefused
 from specialists.toolkits.tabular.sniff import identity, text_of
 
 
-def loaded(folder: Path, sheet: Sheet) -> tuple[dict[str, str], list[tuple[Any, ...]], Table]:
+def loaded(folder: Path, sheet: Sheet) -> tuple[dict[str, str], list[tuple[Any, ...]], LoadedTable]:
     """The column types, the rows, and the table with its notes."""
     with opened() as connection:
-        table = Table("t", "t.csv")
+        table = LoadedTable("t", "t.csv")
         load_sheet(connection, table, sheet, folder / "rows.csv")
         types = {name: kind for name, kind, *_ in connection.execute("DESCRIBE t").fetchall()}
         return types, connection.execute("SELECT * FROM t").fetchall(), table
 
 
-def column(folder: Path, *cells: str) -> tuple[str, list[Any], Table]:
+def column(folder: Path, *cells: str) -> tuple[str, list[Any], LoadedTable]:
     """One column of these cells: its type, its values, the notes."""
     types, rows, table = loaded(folder, Sheet(names=["x"], rows=[[cell] for cell in cells]))
     return types["x"], [row[0] for row in rows], table
@@ -198,7 +198,7 @@ def test_json_rows_of_different_shape() -> None:
     assert lines.faults == ["1 of 4 lines are no JSON and were left out (line 3)"]
     assert json_sheets(b'[["x", "y"], [1, 2]]')[0].names == ["x", "y"]
     assert json_sheets(b"[1, 2]")[0].rows == [["1"], ["2"]]
-    with pytest.raises(Refusal, match="single JSON value"):
+    with pytest.raises(TableRefused, match="single JSON value"):
         json_sheets(b'"hello"')
 
 

@@ -11,7 +11,7 @@ import pytest
 from specialists.toolkits.tables import run_query
 from specialists.toolkits.tabular.delimited import delimited_sheets
 from specialists.toolkits.tabular.jsonrows import json_sheets
-from specialists.toolkits.tabular.sheet import Refusal
+from specialists.toolkits.tabular.sheet import TableRefused
 from specialists.toolkits.tabular.workbook import workbook_sheets
 from tests.toolkits_data.conftest import Bench, workbook_bytes
 from tests.toolkits_data.test_table_reading import column, loaded
@@ -116,7 +116,7 @@ def test_a_first_row_of_words_below_a_header_with_gaps_is_no_header() -> None:
 
 
 def test_a_cell_beyond_all_measure_is_refused_in_words() -> None:
-    with pytest.raises(Refusal, match="more than a million letters"):
+    with pytest.raises(TableRefused, match="more than a million letters"):
         delimited_sheets(b"a,b\n1," + b"x" * 1_100_000 + b"\n", ".csv")
 
 

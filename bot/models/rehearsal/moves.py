@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from specialists.turns.dialogue import ToolReply, ToolSpec
+from handoff.contracts import ToolReply
+from specialists.toolkits.tool import ToolSpec
 
 RETURN = "return_result"
 ESCALATE = "escalate"

@@ -25,8 +25,8 @@ from bot.models.rehearsal.moves import Move
 from bot.models.rehearsal.rehearsed_answer import write_answer
 from bot.models.rehearsal.rehearsed_brief import read_brief, tool_history
 from bot.models.rehearsal.rehearsed_planner import make_plan
-from handoff.contracts import Tier, Usage
-from specialists.turns.dialogue import ModelCall, ModelError, ToolCall, Turn
+from handoff.contracts import Tier, ToolCall, Turn, Usage
+from specialists.turns.model import ModelCall, ModelError
 
 NAME = "rehearsal"
 _PIECE = re.compile(r"\S+\s*|\s+")

@@ -19,7 +19,8 @@ from bot.models.rehearsal.rehearsed_profile import (
     time_column,
 )
 from bot.models.rehearsal.rehearsed_sql import Question, Rows, in_words, questions, read_rows, statements, unit_of
-from specialists.turns.dialogue import ToolCall, ToolReply, ToolSpec
+from handoff.contracts import ToolCall, ToolReply
+from specialists.toolkits.tool import ToolSpec
 
 History = Sequence[tuple[ToolCall, ToolReply]]
 

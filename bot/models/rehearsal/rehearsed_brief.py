@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from specialists.turns.dialogue import ModelCall, ToolCall, ToolReply
+from handoff.contracts import ToolCall, ToolReply
+from specialists.turns.model import ModelCall
 
 TABLES = {".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".parquet", ".pq", ".json", ".jsonl", ".ndjson"}
 EARLIER_ANSWER = "The earlier answer in this thread:"

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from bot.models.rehearsal.moves import Move, fitted, give_up, hand_in, what_failed
 from bot.models.rehearsal.rehearsed_brief import Brief, keywords, sentences, stem, urls, words
-from specialists.turns.dialogue import ToolCall, ToolReply, ToolSpec
+from handoff.contracts import ToolCall, ToolReply
+from specialists.toolkits.tool import ToolSpec
 
 _MOST_PAGES = 3
 _MOST_LINKS = 5

@@ -17,7 +17,8 @@ from bot.models.rehearsal.rehearsed_brief import (
     shortened,
     urls,
 )
-from specialists.turns.dialogue import ToolCall, ToolReply, ToolSpec
+from handoff.contracts import ToolCall, ToolReply
+from specialists.toolkits.tool import ToolSpec
 
 _DOCUMENT = re.compile(r"\b(document|docx|word|canvas|report|publish\w*|paper)\b", re.IGNORECASE)
 _VERB = re.compile(

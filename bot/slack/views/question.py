@@ -16,7 +16,7 @@ from bot.slack.views.outgoing import (
     section,
 )
 from handoff.engine.writes import OPTIONS
-from handoff.state import PLEASE_CHECK, Answered, Ask, Doubt, Job, Question, Work
+from handoff.state import PLEASE_CHECK, Answered, Ask, Job, Question, UnknownWrite, Work
 from handoff.summary import title_of
 
 ANSWER = "answer:"
@@ -69,7 +69,7 @@ def question(job: Job, ask: Ask, work: Work) -> Outgoing:
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
 
 
-def _doubt(job: Job, ask: Ask, work: Work, doubt: Doubt) -> Outgoing:
+def _doubt(job: Job, ask: Ask, work: Work, doubt: UnknownWrite) -> Outgoing:
     """The question whether something was carried out: what it is, why nobody knows, and what each answer does."""
     who, title = mention(ask.request.user), clean(title_of(ask, work), limit=150)
     what, reason = clean(doubt.what, limit=400), clean(plain(doubt.reason, 300).rstrip("."))

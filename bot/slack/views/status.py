@@ -250,7 +250,7 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
         case ev.Posted():
             return _posted_words(event)
         case ev.ToolReturned():
-            return f"{event.subtask}: a tool {'failed' if event.reply.get('failed') else 'returned'}"
+            return f"{event.subtask}: a tool {'failed' if event.reply.failed else 'returned'}"
         case ev.FeedbackGiven():
             return f"{event.user} found the answer {'good' if event.good else 'bad'}"
         case _:

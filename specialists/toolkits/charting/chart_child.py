@@ -11,7 +11,7 @@ import sys
 import warnings
 from typing import Any
 
-from specialists.toolkits.charting.data import ChartData, Series
+from specialists.toolkits.charting.chart_data import ChartData, Series
 from specialists.toolkits.charting.wording import printable
 from specialists.toolkits.confine import confine, own_stdout
 
@@ -56,7 +56,7 @@ def _drawn(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
 
 
 def _fonts() -> list[tuple[str, str]]:
-    """The fonts to draw with, in order, as name and file."""
+    """List the fonts to draw with, in order, as name and file."""
     from matplotlib.font_manager import fontManager  # noqa: PLC0415
 
     files = {entry.name: entry.fname for entry in reversed(fontManager.ttflist)}
@@ -65,7 +65,7 @@ def _fonts() -> list[tuple[str, str]]:
 
 
 def _readable(request: dict[str, Any], fonts: list[tuple[str, str]]) -> tuple[ChartData, dict[str, str], bool]:
-    """The request with every text made drawable, and whether letters remain that no font has."""
+    """Make every text of the request drawable, and say if letters remain that no font has."""
     from matplotlib.ft2font import FT2Font  # noqa: PLC0415
 
     faces = [FT2Font(file) for _, file in fonts]

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from specialists.toolkits.charting import wording
-from specialists.toolkits.charting.data import ChartData
+from specialists.toolkits.charting.chart_data import ChartData
 from specialists.toolkits.charting.plots import draw
 
 _DPI = 200
@@ -48,7 +48,7 @@ STYLE: dict[Any, Any] = {
 
 
 def png(data: ChartData, *, title: str, x_label: str, y_label: str, unit: str, fonts: list[str]) -> bytes:
-    """The chart as PNG."""
+    """Draw the chart as PNG."""
     with rc_context(STYLE | {"font.family": fonts}):
         figure = Figure(figsize=_SIZE, dpi=_DPI, layout="constrained")
         FigureCanvasAgg(figure)
@@ -78,7 +78,7 @@ def _axis_labels(axes: Axes, data: ChartData, x_label: str, y_label: str, unit: 
 
 
 def _legend(axes: Axes, data: ChartData) -> None:
-    """A legend above the plot, unless the lines carry their names themselves."""
+    """Draw a legend above the plot, unless the lines carry their names themselves."""
     handles, labels = axes.get_legend_handles_labels()
     if data.kind == "pie" or len(data.series) == 1 or len(labels) < len(data.series):
         return
@@ -88,7 +88,7 @@ def _legend(axes: Axes, data: ChartData) -> None:
 
 
 def _around(figure: Figure, title: str, notes: tuple[str, ...]) -> None:
-    """The title above and the notes below, both outside of what the layout may use."""
+    """Draw the title above and the notes below, both outside of what the layout may use."""
     heading = wording.wrapped(title, _TITLE_WIDTH, 3)
     top = 0.015 + 0.058 * (heading.count("\n") + 1) if heading else 0.02
     foot = "; ".join(notes)

@@ -1,4 +1,4 @@
-"""One function per kind of chart. All draw into axes that are there already."""
+"""Draws charts, one function per kind, into axes that are there already."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.dates import AutoDateLocator, date2num, num2date
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from specialists.toolkits.charting import wording
-from specialists.toolkits.charting.data import ChartData
+from specialists.toolkits.charting.chart_data import ChartData
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; the yellow is too pale for lines.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6F4E37", "#4D4D4D")
@@ -106,13 +106,13 @@ def _lines(axes: Axes, data: ChartData, _unit: str) -> None:
 
 
 def _has_lone_points(values: list[float]) -> bool:
-    """Whether a point has no neighbour to be joined with: without a marker it would not be seen."""
+    """Say if a point has no neighbour to be joined with: without a marker it would not be seen."""
     there = [False, *(not math.isnan(value) for value in values), False]
     return any(there[i] and not there[i - 1] and not there[i + 1] for i in range(1, len(there) - 1))
 
 
 def _name_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
-    """Each line's name at its end, moved apart where ends are close."""
+    """Write each line's name at its end, moved apart if ends are close."""
     low, high = axes.get_ylim()
     ends: list[tuple[float, int]] = []
     for number, series in enumerate(data.series):
@@ -129,7 +129,7 @@ def _name_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
 
 
 def _apart(heights: list[float], gap: float) -> list[float]:
-    """Ascending heights (0 to 1), moved so that neighbours keep the gap and all stay inside."""
+    """Move ascending heights (0 to 1) so that neighbours keep the gap and all stay inside."""
     moved: list[float] = []
     for height in heights:
         moved.append(max(height, moved[-1] + gap) if moved else height)
@@ -184,7 +184,7 @@ def _pie(axes: Axes, data: ChartData, unit: str) -> None:
 
 
 def _name_slices(axes: Axes, values: list[float], names: list[str]) -> None:
-    """The names right and left of the ring, each beside its slice, and moved apart where slices are thin."""
+    """Write the names right and left of the ring, each beside its slice, moved apart if slices are thin."""
     whole, before = sum(values), 0.0
     sides: dict[int, list[tuple[float, float, str]]] = {1: [], -1: []}
     for value, name in zip(values, names, strict=True):
@@ -207,7 +207,7 @@ def _name_slices(axes: Axes, values: list[float], names: list[str]) -> None:
 
 
 def _places(axes: Axes, data: ChartData) -> list[float]:
-    """Where the points stand on the x axis, whose ticks are set here too."""
+    """Place the points on the x axis, and set its ticks."""
     if data.x_kind == "date":
         round_dates = _date_ticks(data.x)
         at = [float(place) for place in date2num(round_dates)]  # type: ignore[no-untyped-call]
@@ -229,14 +229,14 @@ def _places(axes: Axes, data: ChartData) -> list[float]:
 
 
 def _ticks(labels: list[str]) -> list[int]:
-    """The indexes of the labels that find room side by side."""
+    """Choose the indexes of the labels that find room side by side."""
     longest = max(len(line) for label in labels for line in label.split("\n"))
     step = max(math.ceil(len(labels) / _MOST_TICKS), math.ceil(len(labels) * (longest + 3) / _LETTERS_ACROSS))
     return list(range(0, len(labels), step))
 
 
 def _date_ticks(dates: Sequence[dt.datetime]) -> list[dt.datetime]:
-    """Round dates (months, Mondays, hours) inside of the range; the dates themselves where they are few and apart."""
+    """Choose round dates (months, Mondays, hours) in the range; the dates themselves if they are few and apart."""
     own = sorted(set(dates))
     gaps = [later - earlier for earlier, later in pairwise(own)]
     if len(own) <= _FEW_DATES and all(gap * _FEW_DATES > own[-1] - own[0] for gap in gaps):

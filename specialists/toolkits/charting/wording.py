@@ -1,4 +1,4 @@
-"""How numbers, dates and names read in a chart."""
+"""Words numbers, dates and names for a chart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
 
 
 def tick(value: float, largest: float) -> str:
-    """A number on an axis whose largest is `largest`: 12,000 or 1.2M, never 1.2e6."""
+    """Word a number on an axis whose largest is `largest`: 12,000 or 1.2M, never 1.2e6."""
     if largest >= 1000 * _STEPS[0][0] or largest < 1e-4:
         return f"{value:.3g}"
     for size, letter in _STEPS:
@@ -24,7 +24,7 @@ def tick(value: float, largest: float) -> str:
 
 
 def label(value: float, largest: float, unit: str) -> str:
-    """A number beside a bar or point: three or four digits that matter, with a percent sign where it is one."""
+    """Word a number beside a bar or point: three or four digits that matter, with a percent sign if it is one."""
     ending = "%" if unit == "%" else ""
     if largest >= _STEPS[-1][0]:
         near = next(size for size, _ in _STEPS if largest >= size) / 100
@@ -36,7 +36,7 @@ def label(value: float, largest: float, unit: str) -> str:
 
 
 def share(value: float, whole: float) -> str:
-    """A part in percent, which is 0% or 100% only where it is nothing or all."""
+    """Word a part in percent: 0% or 100% only if it is nothing or all."""
     if 0 < value < 0.005 * whole:
         return "<1%"
     if 0.995 * whole < value < whole:
@@ -45,7 +45,7 @@ def share(value: float, whole: float) -> str:
 
 
 def date_labels(dates: Sequence[dt.datetime]) -> list[str]:
-    """One label per date: what changes from one to the next, the year where it begins."""
+    """Label each date with what changes from one to the next, and with the year when it begins."""
     monthly = all(date.day == 1 and not (date.hour or date.minute) for date in dates)
     yearly = monthly and all(date.month == 1 for date in dates) and len({date.year for date in dates}) == len(dates)
     if yearly and len(dates) > 1:
@@ -60,7 +60,7 @@ def date_labels(dates: Sequence[dt.datetime]) -> list[str]:
 
 
 def wrapped(text: str, width: int, most_lines: int) -> str:
-    """The text in lines of about `width` characters, cut with an ellipsis after `most_lines`."""
+    """Wrap a text in lines of about `width` characters, cut with an ellipsis after `most_lines`."""
     lines = textwrap.wrap(text, width, break_long_words=True)
     if len(lines) > most_lines:
         lines = [*lines[: most_lines - 1], lines[most_lines - 1][: width - 1].rstrip() + "…"]
@@ -68,19 +68,19 @@ def wrapped(text: str, width: int, most_lines: int) -> str:
 
 
 def without_middle(text: str, length: int) -> str:
-    """The text in `length` characters, begin and end: what tells names apart may stand at either."""
+    """Shorten a text to `length` characters, begin and end: what tells names apart may stand at either."""
     text = " ".join(text.split())
     return text if len(text) <= length else f"{text[: length // 2].rstrip()}…{text[-(length // 2 - 1) :].lstrip()}"
 
 
 def titled(name: str) -> str:
-    """A column's name as a label: churned_customers is Churned customers."""
+    """Turn a column's name into a label: churned_customers is Churned customers."""
     words = " ".join(name.replace("_", " ").split())
     return words[:1].upper() + words[1:]
 
 
 def printable(text: str, drawable: Callable[[str], bool]) -> tuple[str, bool]:
-    """The text without what no font can draw and nobody misses (emoji, control characters).
+    """Take out of a text what no font can draw and nobody misses (emoji, control characters).
 
     The second value says whether letters remain that no font can draw.
     """

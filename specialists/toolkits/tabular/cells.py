@@ -11,7 +11,7 @@ LONGEST_CELL = 500
 
 
 def plain(value: Any) -> str | int | float | bool | None:
-    """The value as JSON can carry it, long texts cut. Dates, decimals and all else become text."""
+    """Make a value such that JSON can carry it, long texts cut. Dates, decimals and all else become text."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
@@ -29,12 +29,12 @@ def plain(value: Any) -> str | int | float | bool | None:
 
 
 def tidy(value: float) -> float:
-    """The number without the dust of binary fractions: 0.30000000000000004 is 0.3."""
+    """Round off the dust of binary fractions: 0.30000000000000004 is 0.3."""
     return float(f"{value:.14g}") if math.isfinite(value) else value
 
 
 def typed(value: Any, kind: str) -> Any:
-    """The Python value for a cell that came through JSON, by its DuckDB type."""
+    """Restore the Python value of a cell that came through JSON, by its DuckDB type."""
     if not isinstance(value, str):
         return value
     if kind == "DATE":
@@ -47,7 +47,7 @@ def typed(value: Any, kind: str) -> Any:
 
 
 def _parsed(kind: type[dt.date], value: str) -> Any:
-    """DuckDB's calendar is wider than Python's: a date beyond it stays text."""
+    """Parse a date; one that is beyond Python's calendar, which is narrower than DuckDB's, stays text."""
     try:
         return kind.fromisoformat(value)
     except ValueError:
@@ -55,7 +55,7 @@ def _parsed(kind: type[dt.date], value: str) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A cell as text in one line."""
+    """Write a cell as text in one line."""
     if value is None:
         return "NULL"
     if isinstance(value, float):

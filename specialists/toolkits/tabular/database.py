@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specialists.toolkits.tabular import kinds
-from specialists.toolkits.tabular.sheet import Refusal, Sheet
+from specialists.toolkits.tabular import column_types
+from specialists.toolkits.tabular.sheet import Sheet, TableRefused
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -27,7 +27,7 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 
 @dataclass(slots=True)
-class Table:
+class LoadedTable:
     """A table as loaded, from a file or a sheet of it. `facts` and `faults` as in `Sheet`."""
 
     name: str
@@ -38,20 +38,20 @@ class Table:
 
     @property
     def title(self) -> str:
-        """What people know it by."""
+        """The name that people know it by."""
         return f"{self.file} [{self.sheet}]" if self.sheet else self.file
 
 
 @dataclass(frozen=True, slots=True)
 class _Habits:
-    """How a file writes: decimals with a comma, cells apart with a semicolon (as where the comma has another use)."""
+    """Habits of a file: decimals with a comma, cells apart with a semicolon (as if the comma has another use)."""
 
     commas: bool
     semicolons: bool
 
 
 def opened() -> DuckDBPyConnection:
-    """A database in memory that loads no extension by itself."""
+    """Open a database in memory that loads no extension by itself."""
     import duckdb  # noqa: PLC0415 - heavy, and a clear message is given where it is missing
 
     connection = duckdb.connect(":memory:", config=_SETTINGS)
@@ -61,13 +61,13 @@ def opened() -> DuckDBPyConnection:
 
 
 def shut(connection: DuckDBPyConnection) -> None:
-    """No files, no network, no extensions, and no way to change that."""
+    """Shut off files, network and extensions, and any way to change that."""
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
 
-def load_parquet(connection: DuckDBPyConnection, table: Table, path: Path) -> None:
-    """Load the file. Raises `Refusal` where it is no whole Parquet file."""
+def load_parquet(connection: DuckDBPyConnection, table: LoadedTable, path: Path) -> None:
+    """Load the file. Raises `TableRefused` if it is no whole Parquet file."""
     import duckdb  # noqa: PLC0415
 
     try:
@@ -82,10 +82,10 @@ def load_parquet(connection: DuckDBPyConnection, table: Table, path: Path) -> No
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
-        raise Refusal(f"is a broken Parquet file ({str(error).splitlines()[0][:120]})") from None
+        raise TableRefused(f"is a broken Parquet file ({str(error).splitlines()[0][:120]})") from None
 
 
-def load_sheet(connection: DuckDBPyConnection, table: Table, sheet: Sheet, scratch: Path) -> None:
+def load_sheet(connection: DuckDBPyConnection, table: LoadedTable, sheet: Sheet, scratch: Path) -> None:
     """Load the rows as text, then give every column the type that all of its values have."""
     table.facts += sheet.facts
     table.faults += sheet.faults
@@ -100,7 +100,7 @@ def load_sheet(connection: DuckDBPyConnection, table: Table, sheet: Sheet, scrat
         [str(scratch)],
     )
     scratch.unlink()
-    habits = _Habits(kinds.writes_decimal_commas(samples), sheet.separator == ";")
+    habits = _Habits(column_types.writes_decimal_commas(samples), sheet.separator == ";")
     picked = [
         f"{_typed(connection, table, name, column, sample, habits)} AS {quoted(name)}"
         for name, column, sample in zip(sheet.names, plain, samples, strict=True)
@@ -120,31 +120,31 @@ def _write(sheet: Sheet, scratch: Path) -> int:
 
 
 def quoted(name: str) -> str:
-    """The name as SQL needs it."""
+    """Quote a name as SQL needs it."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _sample(rows: list[list[str]], index: int) -> list[str]:
-    """Up to 200 filled cells from the whole length of the column."""
+    """Pick up to 200 filled cells from the whole length of the column."""
     step = max(1, len(rows) // _SAMPLE)
     cells = (row[index].strip() for row in rows[::step])
-    return [cell for cell in cells if cell and cell.lower() not in kinds.NOTHINGS][:_SAMPLE]
+    return [cell for cell in cells if cell and cell.lower() not in column_types.NOTHINGS][:_SAMPLE]
 
 
 def _typed(
-    connection: DuckDBPyConnection, table: Table, name: str, column: str, sample: list[str], habits: _Habits
+    connection: DuckDBPyConnection, table: LoadedTable, name: str, column: str, sample: list[str], habits: _Habits
 ) -> str:
-    """The expression for a column. A kind counts only where it holds for every row."""
+    """Write the expression for a column. A kind counts only if it holds for every row."""
     text = f"nullif({column}, '')"
-    tried = kinds.candidates(sample, commas=habits.commas) if sample else []
-    dress = kinds.dress_of(sample) if tried else kinds.Dress()
+    tried = column_types.candidates(sample, commas=habits.commas) if sample else []
+    dress = column_types.dress_of(sample) if tried else column_types.Dress()
     fitting, misfits = [], {}
     for kind in tried:
         expression = _conversion(kind, column, dress)
         misfits[kind.name] = _misfits(connection, column, expression)
         if not misfits[kind.name][0]:
             fitting.append((kind, expression))
-            if kind.name not in kinds.TWINS:
+            if kind.name not in column_types.TWINS:
                 break
     if not fitting:
         if tried:
@@ -153,23 +153,23 @@ def _typed(
         return text
     kind, expression = fitting[0]
     _tell(table, name, [kind for kind, _ in fitting], dress, misfits[kind.name][1])
-    either = kinds.either_way(kind, [dress.off(value) for value in sample])
+    either = column_types.either_way(kind, [dress.off(value) for value in sample])
     if either and habits.semicolons and not habits.commas:
         table.faults.append(f"column {name}: {either}")
     return expression
 
 
-def _conversion(kind: kinds.Kind, column: str, dress: kinds.Dress) -> str:
+def _conversion(kind: column_types.Kind, column: str, dress: column_types.Dress) -> str:
     value = f"trim({column})"
-    if kind.name in kinds.NUMERIC:
+    if kind.name in column_types.NUMERIC:
         value = dress.sql(value)
     fits = f"regexp_full_match({value}, '{kind.pattern}')"
     return f"CASE WHEN {fits} THEN {kind.sql.format(x=value)} END"
 
 
 def _misfits(connection: DuckDBPyConnection, column: str, expression: str) -> tuple[int, int, list[str]]:
-    """How many filled cells the kind does not fit, how many of the others mean "nothing", and examples."""
-    nothings = ", ".join(f"'{word}'" for word in kinds.NOTHINGS)
+    """Count the filled cells that the kind does not fit and the others that mean "nothing", and give examples."""
+    nothings = ", ".join(f"'{word}'" for word in column_types.NOTHINGS)
     left = f"FROM raw_rows WHERE trim({column}) <> '' AND ({expression}) IS NULL"
     nothing = f"lower(trim({column})) IN ({nothings})"
     counted = connection.execute(
@@ -184,19 +184,21 @@ def _misfits(connection: DuckDBPyConnection, column: str, expression: str) -> tu
     return bad, empty, [example for (example,) in examples]
 
 
-def _unfit(name: str, kind: kinds.Kind, bad: int, _empty: int, examples: list[str]) -> str:
+def _unfit(name: str, kind: column_types.Kind, bad: int, _empty: int, examples: list[str]) -> str:
     shown = ", ".join(f"'{example}'" for example in examples)
     values = f"{bad:,} value" + ("" if bad == 1 else "s")
     return f"column {name}: {values} not {kind.words} like the rest ({shown}), so it was kept as text"
 
 
-def _tell(table: Table, name: str, fitting: list[kinds.Kind], dress: kinds.Dress, empty: int) -> None:
+def _tell(
+    table: LoadedTable, name: str, fitting: list[column_types.Kind], dress: column_types.Dress, empty: int
+) -> None:
     kind = fitting[0]
-    if kind.name in kinds.TWINS and kinds.TWINS[kind.name] in {other.name for other in fitting}:
+    if kind.name in column_types.TWINS and column_types.TWINS[kind.name] in {other.name for other in fitting}:
         table.faults.append(f"column {name}: day and month cannot be told apart; {kind.fact}")
     elif kind.fact:
         table.facts.append(f"{name}: {kind.fact}")
-    if kind.name in kinds.NUMERIC:
+    if kind.name in column_types.NUMERIC:
         table.facts.extend(f"{name}: {fact}" for fact in dress.facts)
     if empty:
         table.facts.append(f"{name}: {empty:,} cells such as 'n/a' read as empty")

@@ -1,4 +1,4 @@
-"""Reads CSV, TSV and their relatives: finds the separator, and notices where rows go missing."""
+"""Reads CSV, TSV and their relatives: finds the separator, and notices when rows go missing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import io
 from collections import Counter
 
-from specialists.toolkits.tabular.sheet import Refusal, Row, Sheet, sheet_of
+from specialists.toolkits.tabular.sheet import Row, Sheet, TableRefused, sheet_of
 from specialists.toolkits.tabular.sniff import text_of
 
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -16,14 +16,14 @@ _LONGEST_CELL = 1024 * 1024
 
 
 def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
-    """The one sheet of the file.
+    """Read the one sheet of the file.
 
     Raises:
-        Refusal: there is no text in it, or nothing that could be a table.
+        TableRefused: there is no text in it, or nothing that could be a table.
     """
     text, encoding = text_of(data)
     if not text.strip():
-        raise Refusal("is empty")
+        raise TableRefused("is empty")
     separator = _separator(text, extension)
     notes: list[str] = []
     try:
@@ -32,7 +32,9 @@ def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
         try:
             rows, lines = _rows(text, separator, [], quoted=False)
         except csv.Error:
-            raise Refusal("has a cell of more than a million letters; cut it, and attach the table again") from None
+            raise TableRefused(
+                "has a cell of more than a million letters; cut it, and attach the table again"
+            ) from None
         notes = ["a quotation mark is opened and never closed: quotation marks were read as plain characters"]
     sheet = sheet_of(rows, lines)
     sheet.separator = separator
@@ -44,7 +46,7 @@ def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
 
 
 def _separator(text: str, extension: str) -> str:
-    """The separator that cuts most lines into the same number of cells, more than one."""
+    """Find the separator that cuts most lines into the same number of cells, more than one."""
     sample = text[:_SAMPLE]
     if len(text) > _SAMPLE:
         sample = sample[: sample.rfind("\n") + 1] or sample
@@ -63,7 +65,7 @@ def _separator(text: str, extension: str) -> str:
 
 
 def _rows(text: str, separator: str, faults: list[str], *, quoted: bool) -> tuple[list[Row], list[int]]:
-    """All rows that are not blank, and the line each begins at. Raises `csv.Error` for a quote left open."""
+    """Read all rows that are not blank, and the line each begins at. Raises `csv.Error` for a quote left open."""
     csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(
         io.StringIO(text, newline=""),
@@ -91,6 +93,6 @@ def _rows(text: str, separator: str, faults: list[str], *, quoted: bool) -> tupl
 
 
 def _swallows(row: Row, separator: str) -> bool:
-    """Whether a cell of several lines holds lines that are cut like rows."""
+    """Say if a cell of several lines holds lines that are cut like rows."""
     enough = max(len(row) - 1, 1)
     return any(line.count(separator) >= enough for cell in row if "\n" in cell for line in cell.split("\n")[1:])

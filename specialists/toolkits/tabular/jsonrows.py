@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from specialists.toolkits.tabular.sheet import MOST_COLUMNS, Refusal, Sheet, sheet_of, unlike
+from specialists.toolkits.tabular.sheet import MOST_COLUMNS, Sheet, TableRefused, sheet_of, unlike
 from specialists.toolkits.tabular.sniff import text_of
 
 _MOST_LISTS = 20
 
 
 def json_sheets(data: bytes) -> list[Sheet]:
-    """The sheets of the file: one, or one for each list of objects where an object holds several and nothing else.
+    """Read the sheets of the file: one, or one for each list of objects if an object holds several and nothing else.
 
     Raises:
-        Refusal: it is no JSON, or nothing in it is a list of rows.
+        TableRefused: it is no JSON, or nothing in it is a list of rows.
     """
     text, _ = text_of(data)
     if not text.strip():
-        raise Refusal("is empty")
+        raise TableRefused("is empty")
     notes: list[str] = []
     try:
         value = json.loads(text)
@@ -27,18 +27,18 @@ def json_sheets(data: bytes) -> list[Sheet]:
             return [_sheet(rows, title) for title, rows in value.items()]
         items = _items(value, notes)
     except RecursionError:
-        raise Refusal("is nested too deep to be a table; attach a flat list of objects") from None
+        raise TableRefused("is nested too deep to be a table; attach a flat list of objects") from None
     except ValueError as error:
         items = _per_line(text, str(error), notes)
     if not items:
-        raise Refusal("holds an empty list")
+        raise TableRefused("holds an empty list")
     sheet = _sheet(items)
     (sheet.faults if any("left out" in note for note in notes) else sheet.facts).extend(notes)
     return [sheet]
 
 
 def _is_several(value: Any) -> bool:
-    """Whether it is several lists of objects, by name, as an export of a database is."""
+    """Say if it is several lists of objects, by name, as an export of a database is."""
     return (
         isinstance(value, dict)
         and 1 < len(value) <= _MOST_LISTS
@@ -57,11 +57,11 @@ def _items(value: Any, facts: list[str]) -> list[Any]:
             facts.append(f"rows are those of “{key}”")
             return list(rows)
         return [value]
-    raise Refusal("is a single JSON value, not a list of rows")
+    raise TableRefused("is a single JSON value, not a list of rows")
 
 
 def _per_line(text: str, whole: str, notes: list[str]) -> list[Any]:
-    """One JSON value per line. Lines that are none are left out and named; too many of them refuse the file."""
+    """Read one JSON value per line. Lines that are none are left out and named; too many of them refuse the file."""
     items, bad = [], []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
@@ -71,7 +71,7 @@ def _per_line(text: str, whole: str, notes: list[str]) -> list[Any]:
         except (ValueError, RecursionError):
             bad.append(number)
     if len(bad) >= len(items):
-        raise Refusal(f"is not valid JSON ({whole[:120]})")
+        raise TableRefused(f"is not valid JSON ({whole[:120]})")
     if bad:
         notes.append(
             f"{len(bad)} of {len(bad) + len(items)} lines are no JSON and were left out "

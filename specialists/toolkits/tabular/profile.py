@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from specialists.toolkits.tabular.cells import plain, shown
-from specialists.toolkits.tabular.database import Table, quoted
+from specialists.toolkits.tabular.database import LoadedTable, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -19,8 +19,8 @@ _CELL = 60
 _NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(\d+,\d+\))$")
 
 
-def profile(connection: DuckDBPyConnection, table: Table) -> str:
-    """Rows, columns, one line per column and three sample rows."""
+def profile(connection: DuckDBPyConnection, table: LoadedTable) -> str:
+    """Describe rows, columns, each column in a line, and three sample rows."""
     columns = connection.execute(f"DESCRIBE {quoted(table.name)}").fetchall()
     total = _one(connection, f"SELECT count(*) FROM {quoted(table.name)}")[0]  # noqa: S608 - quoted
     facts = f" ({'; '.join(table.facts)})" if table.facts else ""
@@ -56,7 +56,7 @@ def _line(connection: DuckDBPyConnection, table: str, name: str, kind: str, tota
 
 
 def _values(connection: DuckDBPyConnection, column: str, source: str, distinct: int, filled: int) -> str:
-    """The commonest values with how often they occur, or examples where every value is its own."""
+    """List the commonest values and how often they occur, or examples if every value occurs once."""
     if distinct == filled:
         rows = connection.execute(f"SELECT {column} {source} WHERE {column} IS NOT NULL LIMIT 3").fetchall()
         return f"{distinct:,} distinct, such as {', '.join(_short(row[0]) for row in rows)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from specialists.toolkits.tabular.cells import plain
-from specialists.toolkits.tabular.sheet import Refusal
+from specialists.toolkits.tabular.sheet import TableRefused
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 _COUNTED = 100_000
 _BATCH = 5_000
 _READING = {"SELECT", "MULTI", "EXPLAIN"}
-"""What DuckDB calls SELECT, FROM, WITH, DESCRIBE and SHOW; PIVOT; EXPLAIN."""
+"""DuckDB's words for SELECT, FROM, WITH, DESCRIBE and SHOW; PIVOT; EXPLAIN."""
 
 
 def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]:
-    """Columns, their types, up to `most` rows and how many there are (`total` None: more than were counted).
+    """Run a query: give columns, types, up to `most` rows and their number (`total` None: more than were counted).
 
     Raises:
-        Refusal: the SQL is wrong, or more than one SELECT; the text says how to mend it.
+        TableRefused: the SQL is wrong, or more than one SELECT; the text says how to mend it.
     """
     import duckdb  # noqa: PLC0415
 
     try:
         statements = connection.extract_statements(sql)
         if len(statements) != 1 or statements[0].type.name not in _READING:
-            raise Refusal("Only one SELECT at a time: the tables can be read, not changed.")
+            raise TableRefused("Only one SELECT at a time: the tables can be read, not changed.")
         connection.execute(statements[0])
         columns = [(str(name), str(kind)) for name, kind, *_ in connection.description or ()]
         rows = connection.fetchmany(most)
@@ -37,7 +37,7 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
-        raise Refusal(_said(connection, error)) from None
+        raise TableRefused(_said(connection, error)) from None
     return {
         "columns": [name for name, _ in columns],
         "types": [kind for _, kind in columns],
@@ -48,7 +48,7 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
 
 
 def _used(connection: DuckDBPyConnection, sql: str) -> list[str] | None:
-    """The tables that a query reads, in lower case; None where DuckDB does not say, as for PIVOT."""
+    """List the tables that a query reads, in lower case; None if DuckDB does not say, as for PIVOT."""
     import duckdb  # noqa: PLC0415
 
     try:
@@ -58,7 +58,7 @@ def _used(connection: DuckDBPyConnection, sql: str) -> list[str] | None:
 
 
 def _said(connection: DuckDBPyConnection, error: Exception) -> str:
-    """DuckDB's own words, which name the place, and what there is to choose from."""
+    """Quote DuckDB's own words, which name the place, and add what there is to choose from."""
     text = str(error).strip()
     if "pytz" in text:
         return "Times with a zone cannot be shown: cast them, as in now()::TIMESTAMP."

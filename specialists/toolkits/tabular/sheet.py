@@ -19,16 +19,16 @@ _TOTALS |= {"insgesamt", "gesamtergebnis", "totale", "totaal", "total general"}
 _TITLES = 8
 
 
-class Refusal(Exception):
+class TableRefused(Exception):
     """The file cannot be read as a table. The text says what it is and what to do, in one line."""
 
 
 @dataclass(slots=True)
 class Sheet:
-    """One table of a file. Every row has as many cells as there are names; an empty cell is "".
+    """A table of a file. Every row has as many cells as there are names; an empty cell is "".
 
     `facts` are worth knowing; `faults` are what looks wrong and belongs in the answer's gaps.
-    `separator` stood between the cells, where one did.
+    `separator` stood between the cells, if one did.
     """
 
     names: list[str]
@@ -40,7 +40,7 @@ class Sheet:
 
 
 def sheet_of(rows: list[Row], lines: list[int]) -> Sheet:
-    """A sheet from raw rows (no blank ones) and the line number of each: finds the header, evens out the rest."""
+    """Make a sheet from raw rows (no blank ones) and the line number of each: find the header, even out the rest."""
     start = _first_row_of_table(rows)
     header, body, body_lines = rows[start], rows[start + 1 :], lines[start + 1 :]
     titles = rows[:start]
@@ -66,7 +66,7 @@ def sheet_of(rows: list[Row], lines: list[int]) -> Sheet:
 
 
 def _first_row_of_table(rows: list[Row]) -> int:
-    """The index of the first row that is not a title above the table."""
+    """Find the index of the first row that is not a title above the table."""
     filled = [sum(1 for cell in row if cell.strip()) for row in rows[:_HEAD]]
     usual = Counter(filled).most_common(1)[0][0]
     if usual == 1:
@@ -79,7 +79,7 @@ def _first_row_of_table(rows: list[Row]) -> int:
 
 
 def _heads_numbers(row: Row, body: list[Row]) -> bool:
-    """Whether a row is all words and stands above numbers, as only a header does."""
+    """Say if a row is all words and stands above numbers, as only a header does."""
     words = [index for index, cell in enumerate(row) if cell.strip()]
     if any(_NUMBER_OR_DATE.fullmatch(row[index].strip()) for index in words):
         return False
@@ -87,13 +87,13 @@ def _heads_numbers(row: Row, body: list[Row]) -> bool:
 
 
 def _groups(above: Row, header: Row) -> bool:
-    """Whether the row above a header names groups of its columns: alone, the header is not told apart."""
+    """Say if the row above a header names groups of its columns, without which they cannot be told apart."""
     names = [cell.strip().casefold() for cell in header]
     return len(set(names)) < len(names) and sum(1 for cell in above if cell.strip()) > 1
 
 
 def _under(above: Row, header: Row) -> Row:
-    """The header with the group of each column before its name. A group goes on until the next begins."""
+    """Put the group of each column before its name. A group goes on until the next begins."""
     joined, group = [], ""
     for index, name in enumerate(header):
         own = "".join(above[index : index + 1]).strip()
@@ -103,7 +103,7 @@ def _under(above: Row, header: Row) -> Row:
 
 
 def _is_data(header: Row, body: list[Row]) -> bool:
-    """Whether the first row is no header: its cells are numbers or dates just where the others' are."""
+    """Say if the first row is no header: its cells are numbers or dates in the same columns as the others'."""
     if not body:
         return False
     like = [index for index in range(len(header)) if _mostly_numbers(body, index)]
@@ -124,7 +124,7 @@ def _width(header: Row, body: list[Row]) -> int:
 
 
 def _names(header: Row, width: int, body: list[Row], faults: list[str]) -> list[str]:
-    """Column names, all different without regard to case, as SQL needs them."""
+    """Make the column names all different without regard to case, as SQL needs them."""
     while width > 1 and not "".join(header[width - 1 : width]).strip():
         if any(len(row) >= width and row[width - 1].strip() for row in body):
             break
@@ -145,7 +145,7 @@ def _names(header: Row, width: int, body: list[Row], faults: list[str]) -> list[
 
 
 def unlike(wanted: list[str], taken: set[str] | None = None) -> list[str]:
-    """The names, those that occur again (in any case) with a number behind them. `taken` is in lower case."""
+    """Put a number behind names that occur again (in any case). `taken` is in lower case."""
     seen = set(taken or ())
     names = []
     for want in wanted:
@@ -159,7 +159,7 @@ def unlike(wanted: list[str], taken: set[str] | None = None) -> list[str]:
 
 
 def _drop_repeated_headers(sheet: Sheet, header: Row, lines: list[int]) -> None:
-    """Files that were stuck together carry their header again in the middle."""
+    """Drop the headers in the middle of files that were stuck together."""
     again = [index for index, row in enumerate(sheet.rows) if row == header] if header else []
     if again:
         where = _listed([lines[index] for index in again])

@@ -1,8 +1,8 @@
-"""What a file really is, by its first bytes, and how its text is encoded."""
+"""Tells what a file really is, by its first bytes, and how its text is encoded."""
 
 from __future__ import annotations
 
-from specialists.toolkits.tabular.sheet import Refusal
+from specialists.toolkits.tabular.sheet import TableRefused
 
 _MAGIC = (
     (b"\x89PNG", "a PNG image"),
@@ -22,7 +22,7 @@ _LOOKED_AT = 4096
 
 
 def identity(data: bytes) -> str:
-    """What the bytes are, in words such as `a PNG image`; "" where they may be text."""
+    """Say what the bytes are, in words such as `a PNG image`; "" if they may be text."""
     for magic, words in _MAGIC:
         if data.startswith(magic):
             return words
@@ -53,10 +53,10 @@ def _kind_of_zip(data: bytes) -> str:
 
 
 def text_of(data: bytes) -> tuple[str, str]:
-    """The text of the bytes and the name of its encoding.
+    """Decode the bytes, and name their encoding.
 
     Raises:
-        Refusal: the bytes are no text.
+        TableRefused: the bytes are no text.
     """
     for mark, encoding in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if data.startswith(mark):
@@ -71,9 +71,9 @@ def text_of(data: bytes) -> tuple[str, str]:
 
 
 def _without_mark(data: bytes, head: bytes) -> str:
-    """UTF-16 that lacks its mark has a zero in every other byte, for most languages."""
+    """Recognise UTF-16 that lacks its mark: it has a zero in every other byte, for most languages."""
     half = len(head) // 2
     for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[0::2])):
         if zeros.count(0) > 0.8 * half:
             return data.decode(encoding, errors="replace")
-    raise Refusal("is a binary file, not a table of text; attach CSV, TSV, XLSX, Parquet or JSON")
+    raise TableRefused("is a binary file, not a table of text; attach CSV, TSV, XLSX, Parquet or JSON")

@@ -18,7 +18,7 @@ from specialists.toolkits.confine import confine, limit_processor_from_now, own_
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from specialists.toolkits.tabular.database import Table
+    from specialists.toolkits.tabular.database import LoadedTable
     from specialists.toolkits.tabular.sheet import Sheet
 
 MEMORY = (
@@ -51,7 +51,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     from specialists.toolkits.tabular.database import opened, shut  # noqa: PLC0415
     from specialists.toolkits.tabular.profile import profile  # noqa: PLC0415
     from specialists.toolkits.tabular.query import query  # noqa: PLC0415
-    from specialists.toolkits.tabular.sheet import Refusal  # noqa: PLC0415
+    from specialists.toolkits.tabular.sheet import TableRefused  # noqa: PLC0415
 
     try:
         connection = opened()
@@ -65,7 +65,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
             answer: dict[str, Any] = {"text": "\n\n".join(profile(connection, table) for table in tables)}
         else:
             answer = query(connection, request["sql"], request["most"])
-    except Refusal as refusal:
+    except TableRefused as refusal:
         return {"error": " ".join([str(refusal), *refused])}
     except duckdb.OutOfMemoryException:
         return {"error": MEMORY}
@@ -75,39 +75,39 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     return answer | {"read": [table.file for table in read], "faults": faults, "refused": refused}
 
 
-def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[Table], list[str]]:
-    from specialists.toolkits.tabular.database import Table, load_parquet, load_sheet  # noqa: PLC0415
-    from specialists.toolkits.tabular.sheet import Refusal, unlike  # noqa: PLC0415
+def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[LoadedTable], list[str]]:
+    from specialists.toolkits.tabular.database import LoadedTable, load_parquet, load_sheet  # noqa: PLC0415
+    from specialists.toolkits.tabular.sheet import TableRefused, unlike  # noqa: PLC0415
 
-    tables: list[Table] = []
+    tables: list[LoadedTable] = []
     refused = []
     for file in request["files"]:
         path = Path(file["path"])
         try:
             extension = Path(file["name"]).suffix.lower()
             if _checked(path.read_bytes(), extension) in _PARQUET:
-                tables.append(Table(file["table"], file["name"]))
+                tables.append(LoadedTable(file["table"], file["name"]))
                 load_parquet(connection, tables[-1], path)
                 continue
             sheets = _sheets(path.read_bytes(), extension)
             wanted = [file["table"] + _ending(sheet.title, len(sheets)) for sheet in sheets]
             others = ({*request["taken"]} - {file["table"]}) | {table.name for table in tables}
             for sheet, name in zip(sheets, unlike(wanted, others), strict=True):
-                tables.append(Table(name, file["name"], sheet.title if len(sheets) > 1 else ""))
+                tables.append(LoadedTable(name, file["name"], sheet.title if len(sheets) > 1 else ""))
                 load_sheet(connection, tables[-1], sheet, Path("rows.csv"))
-        except Refusal as refusal:
+        except TableRefused as refusal:
             tables = [table for table in tables if table.file != file["name"]]
             refused.append(f"{file['name']} {refusal}.")
     return tables, refused
 
 
 def _checked(data: bytes, extension: str) -> str:
-    """The extension, once the bytes are what it says. Raises `Refusal`."""
-    from specialists.toolkits.tabular.sheet import Refusal  # noqa: PLC0415
+    """Give the file's extension, once the bytes are what it says. Raises `TableRefused`."""
+    from specialists.toolkits.tabular.sheet import TableRefused  # noqa: PLC0415
     from specialists.toolkits.tabular.sniff import identity  # noqa: PLC0415
 
     if not data:
-        raise Refusal("is empty (0 bytes)")
+        raise TableRefused("is empty (0 bytes)")
     found = identity(data)
     expected = {
         "an Excel workbook": _WORKBOOKS,
@@ -116,13 +116,15 @@ def _checked(data: bytes, extension: str) -> str:
         "a Parquet file": _PARQUET,
     }.get(found, set())
     if found == "a password-protected Office file":
-        raise Refusal("is protected by a password; save it without one and attach it again")
+        raise TableRefused("is protected by a password; save it without one and attach it again")
     if found and extension not in expected:
-        raise Refusal(f"is really {found}, not what its name says; attach the table as CSV, XLSX, Parquet or JSON")
+        raise TableRefused(f"is really {found}, not what its name says; attach the table as CSV, XLSX, Parquet or JSON")
     if not found and extension in _WORKBOOKS:
-        raise Refusal("is no Excel workbook, whatever its name says; save it again as .xlsx, or as .csv if it is text")
+        raise TableRefused(
+            "is no Excel workbook, whatever its name says; save it again as .xlsx, or as .csv if it is text"
+        )
     if not found and extension in _PARQUET:
-        raise Refusal("is no Parquet file, whatever its name says")
+        raise TableRefused("is no Parquet file, whatever its name says")
     return extension
 
 

@@ -9,17 +9,17 @@ import datetime as dt
 import io
 from typing import Any
 
-from specialists.toolkits.tabular.sheet import Refusal, Sheet, sheet_of
-from specialists.toolkits.tabular.unreckoned import unreckoned
+from specialists.toolkits.tabular.sheet import Sheet, TableRefused, sheet_of
+from specialists.toolkits.tabular.uncomputed_cells import uncomputed
 
 _MOST_SHEETS = 20
 
 
 def workbook_sheets(data: bytes) -> list[Sheet]:
-    """The sheets that hold anything.
+    """Read the sheets that hold anything.
 
     Raises:
-        Refusal: the workbook is broken, or empty.
+        TableRefused: the workbook is broken, or empty.
     """
     from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum  # noqa: PLC0415 - for workbooks alone
 
@@ -28,11 +28,13 @@ def workbook_sheets(data: bytes) -> list[Sheet]:
         sheets = [_sheet(book, name) for name in book.sheet_names[:_MOST_SHEETS]]
         hidden = {sheet.name for sheet in book.sheets_metadata if sheet.visible != SheetVisibleEnum.Visible}
     except (CalamineError, ValueError, OSError) as error:
-        raise Refusal(f"is a broken workbook ({str(error)[:120]}); save it again as .xlsx and attach that") from None
+        raise TableRefused(
+            f"is a broken workbook ({str(error)[:120]}); save it again as .xlsx and attach that"
+        ) from None
     filled = [sheet for sheet in sheets if sheet is not None]
     if not filled:
-        raise Refusal("is a workbook without any filled sheet")
-    lacking = unreckoned(data)
+        raise TableRefused("is a workbook without any filled sheet")
+    lacking = uncomputed(data)
     for sheet in filled:
         sheet.facts += ["a hidden sheet"] if sheet.title in hidden else []
         sheet.faults += [lacking[sheet.title]] if sheet.title in lacking else []
@@ -64,7 +66,7 @@ def _sheet(book: Any, name: str) -> Sheet | None:
 def _fill_merged(table: list[list[Any]], ranges: list[tuple[tuple[int, int], tuple[int, int]]]) -> bool:
     """Give each row that a merged cell spans its text: the others hold nothing, and would belong to no group.
 
-    A number is left where it is, as it would be counted once per row; so is what spans columns, such as a title.
+    A number is left as it is, or it would be counted once per row; so is what spans columns, such as a title.
     """
     filled = False
     for (top, left), (bottom, right) in ranges:
@@ -76,7 +78,7 @@ def _fill_merged(table: list[list[Any]], ranges: list[tuple[tuple[int, int], tup
 
 
 def _text(cell: Any) -> str:
-    """The cell as a person would type it into a CSV file."""
+    """Write the cell as a person would type it into a CSV file."""
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float):

@@ -1,6 +1,6 @@
-"""How anything here talks to a language model: one call, one turn back.
+"""The protocol in which everything talks to a language model: one call, one turn back.
 
-The protocol is small on purpose. A provider (see `bot/models`) turns a
+It is small on purpose. A provider (see `bot/models`) turns a
 `ModelCall` into its own wire format and gives back a `Turn` whose stop reason
 is known, or raises `ModelError`, the only exception that may leave a provider.
 """
@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from handoff.contracts import Contract, Result, Tier, Usage
+from handoff.contracts import Contract, Result, Tier, ToolCall, ToolReply, Turn, Usage
+from specialists.toolkits.tool import ToolSpec
 
-StopReason = Literal["end", "tool_use", "max_tokens", "refused"]
 ModelErrorKind = Literal[
     "unavailable", "rate_limited", "timeout", "bad_request", "bad_reply", "auth", "quota", "too_long"
 ]
@@ -21,24 +21,8 @@ ModelErrorKind = Literal[
 WithheldFor = Literal["breaker", "rate", "slots", "budget"]
 
 
-class ToolCall(Contract):
-    """A model's wish to run a tool. `arguments` is the parsed JSON object."""
-
-    id: str
-    name: str
-    arguments: dict[str, Any]
-
-
-class ToolReply(Contract):
-    """What the tool said, as text for the model. `failed` marks an error that the model may mend."""
-
-    call_id: str
-    text: str
-    failed: bool = False
-
-
-class Message(Contract):
-    """One message of a conversation. An assistant's may carry calls, a tool's message carries replies."""
+class ModelMessage(Contract):
+    """A message of a conversation with a model. An assistant's may carry calls, a tool's message carries replies."""
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""
@@ -46,27 +30,9 @@ class Message(Contract):
     replies: tuple[ToolReply, ...] = ()
 
 
-class Turn(Contract):
-    """What one call gave back. `calls` is empty unless `stop` is `tool_use`: a cut-off call is no call."""
-
-    text: str
-    calls: tuple[ToolCall, ...] = ()
-    stop: StopReason
-    usage: Usage
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """A tool as the model sees it: `parameters` is a JSON Schema object."""
-
-    name: str
-    description: str
-    parameters: dict[str, Any]
-
-
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call. `deadline` is the seconds it may take in all, retries included.
+    """A call of a model. `deadline` is the seconds it may take in all, retries included.
 
     `answer_schema` asks for a reply that is one JSON object of that schema
     (provider-side structured output; the caller validates again). `purpose`
@@ -78,7 +44,7 @@ class ModelCall:
 
     purpose: str
     system: str
-    messages: tuple[Message, ...]
+    messages: tuple[ModelMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
     tier: Tier = "balanced"
     max_tokens: int = 4096
@@ -92,8 +58,8 @@ class ModelCall:
 class ModelError(Exception):
     """A call that brought no usable turn. `transient` says whether trying again later may help.
 
-    `usage` is what was spent all the same. `pause` is how many seconds the provider asked to be left alone, where it
-    did, `tries` how often the provider was asked in vain. `partial` is what the attempt had by then, where the call
+    `usage` is what was spent all the same. `pause` is how many seconds the provider asked to be left alone, if it
+    did, `tries` how often the provider was asked in vain. `partial` is what the attempt had by then, if the call
     was part of one. The text is fit for people: what failed and what to do.
     """
 
@@ -119,8 +85,8 @@ class ModelError(Exception):
 class Withheld(ModelError):
     """A call that was not made: a breaker is open, or a rate, all slots or a budget are used up.
 
-    Where it is `transient`, `pause` is how many seconds it takes to be free. `advice` says what people can do, and
-    `limit` names what was reached in a few words, where that is more than a matter of seconds.
+    If it is `transient`, `pause` is how many seconds it takes to be free. `advice` says what people can do, and
+    `limit` names what was reached in a few words, if that is more than a matter of seconds.
     """
 
     def __init__(
@@ -140,14 +106,14 @@ class Withheld(ModelError):
 
 
 class Model(Protocol):
-    """What a provider offers. One instance serves all tiers and many calls at once."""
+    """A provider's models. One instance serves all tiers and many calls at once."""
 
     @property
     def label(self) -> str:
-        """What people are told, such as `claude-sonnet-5-5 (Anthropic)` or `rehearsal (no language model)`."""
+        """The name that people are told, such as `claude-sonnet-5-5 (Anthropic)` or `rehearsal (no language model)`."""
 
     async def reply(self, call: ModelCall) -> Turn:
-        """One turn. Raises `ModelError` and nothing else, but for cancellation."""
+        """Take one turn. Raises `ModelError` and nothing else, but for cancellation."""
 
     async def close(self) -> None:
         """Release connections, inside the running loop."""

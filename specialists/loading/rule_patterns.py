@@ -27,7 +27,7 @@ class BadPattern(ValueError):
 
 
 def compiled(text: str) -> re.Pattern[str]:
-    """The pattern, which takes no notice of case. Raises BadPattern."""
+    """Compile a pattern that takes no notice of case. Raises BadPattern."""
     if not text.strip():
         raise BadPattern("a pattern is empty")
     if len(text) > LONGEST:
@@ -46,7 +46,7 @@ def compiled(text: str) -> re.Pattern[str]:
 
 
 def ways(text: str) -> int:
-    """In how many ways a pattern that may be used is tried from one place in a text. Raises BadPattern."""
+    """Count the ways in which a pattern is tried from one place in a text. Raises BadPattern."""
     return _Reader(text).alternatives(depth=0)[1]
 
 

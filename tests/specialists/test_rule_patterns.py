@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specialists.loading.patterns import LONGEST, MOST_WAYS, BadPattern, compiled
+from specialists.loading.rule_patterns import LONGEST, MOST_WAYS, BadPattern, compiled
 
 GOOD = [
     (r"^(please )?translate\b", "Please translate this", "I translate"),

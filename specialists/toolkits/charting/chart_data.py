@@ -1,4 +1,4 @@
-"""From the rows of a query to what a chart shows: which series, in which order, and what is left out."""
+"""Makes the series of a chart from the rows of a query: which, in which order, and what is left out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NoChart(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line, or one colour of bars: a value (or a hole) for every x."""
+    """A line, or one colour of bars: a value (or a hole) for every x."""
 
     name: str
     values: tuple[float | None, ...]
@@ -38,7 +38,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """What is drawn. `x` holds dates, numbers or texts by `x_kind`; `notes` stand below the chart."""
+    """Data to draw. `x` holds dates, numbers or texts by `x_kind`; `notes` stand below the chart."""
 
     kind: Kind
     x_kind: XKind
@@ -50,7 +50,7 @@ class ChartData:
 def chart_data(
     kind: Kind, columns: Sequence[str], rows: Sequence[Sequence[Any]], x: str, y: Sequence[str]
 ) -> ChartData:
-    """What to draw of the rows.
+    """Choose what to draw of the rows.
 
     Raises:
         NoChart: a column is missing or has no numbers, x repeats itself, or the kind does not fit.
@@ -98,7 +98,7 @@ def _x(kind: Kind, name: str, values: list[Any]) -> tuple[XKind, list[Any]]:
 
 
 def _moment(value: dt.date) -> dt.datetime:
-    """Midnight for a plain date. Tables tell no zone."""
+    """Give a moment, midnight for a plain date. Tables tell no zone."""
     return value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
 
 
@@ -114,7 +114,7 @@ def _number(value: Any, column: str) -> float | None:
 def _by_group(
     columns: Sequence[str], table: list[Sequence[Any]], xs: list[Any], series: list[Series], used: set[int]
 ) -> tuple[list[Any], list[Series]]:
-    """Rows of x, group and value become one series per group, where there is just one column to group by."""
+    """Turn rows of x, group and value into one series per group, if there is just one column to group by."""
     others = [index for index in range(len(columns)) if index not in used]
     texts = [index for index in others if all(isinstance(row[index], str) for row in table)]
     if len(series) != 1 or len(texts) != 1:
@@ -158,14 +158,14 @@ def _limited(data: ChartData) -> ChartData:
 
 
 def _unseen(data: ChartData) -> list[str]:
-    """The series that a far larger one beside them leaves flat."""
+    """Find the series that a far larger one beside them leaves flat."""
     heights = [max((abs(value) for value in each.values if value is not None), default=0.0) for each in data.series]
     flat = [each.name for each, height in zip(data.series, heights, strict=True) if 0 < height < _UNSEEN * max(heights)]
     return [f"too small to be seen on this scale: {', '.join(flat)}"] if flat else []
 
 
 def _top(data: ChartData) -> ChartData:
-    """All categories in the order they came or, where they are too many, the largest of them by size."""
+    """Give all categories in the order they came or, if they are too many, the largest of them by size."""
     most = max(MOST_BARS // len(data.series), 5)
     if len(data.x) <= most:
         return data

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from pydantic import BaseModel
 
-from handoff.contracts import Note
+from handoff.contracts import Note, ToolReply
+from handoff.events import ToolReturned, TurnTaken
 from handoff.provenance import Origin
 from specialists.runner import run
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.turns.dialogue import ToolReply
-from specialists.turns.egress import Trail
+from specialists.turns.egress import EgressGuard
 from tests.specialists.scripted_model import (
     EmptyBench,
     KeptLog,
@@ -27,11 +27,11 @@ from tests.specialists.scripted_model import (
 PAGE = "A page. [More](https://a.example/more?page=2), see https://b.example/wiki/Sea_(north). Also www.c.example."
 
 
-def bound(*words: str, page: str = "") -> Trail:
-    trail = Trail(words, ["open"], told=True)
-    trail.heard("open", ToolReply(call_id="1", text=page))
-    trail.turn()
-    return trail
+def bound(*words: str, page: str = "") -> EgressGuard:
+    guard = EgressGuard(words, ["open"], derived=True)
+    guard.reply_read("open", ToolReply(call_id="1", text=page))
+    guard.turn_ended()
+    return guard
 
 
 @pytest.mark.parametrize(
@@ -72,19 +72,19 @@ def test_what_the_model_put_together_may_not(address: str) -> None:
 
 @pytest.mark.parametrize("words", ["see acme.example/prices", "Acme.example, please", "(https://www.acme.example)"])
 def test_any_page_of_a_host_that_people_named_may_be_opened(words: str) -> None:
-    trail = bound(words)
-    assert trail.allows("https://acme.example/terms?year=2026")
-    assert not trail.allows("https://acme.example.evil.example/")
-    assert not trail.allows("https://docs.acme.example/")
+    guard = bound(words)
+    assert guard.allows("https://acme.example/terms?year=2026")
+    assert not guard.allows("https://acme.example.evil.example/")
+    assert not guard.allows("https://docs.acme.example/")
     assert not bound("ask bob@acme.example").allows("https://acme.example/")
 
 
 def test_other_tools_name_no_addresses_since_a_model_can_have_them_say_anything() -> None:
-    trail = Trail((), ["open"])
-    trail.heard("calculate", ToolReply(call_id="1", text="https://evil.example/?d=salaries"))
-    trail.heard("open", ToolReply(call_id="2", text="refused: https://evil.example/?d=salaries", failed=True))
-    trail.turn()
-    assert not trail.allows("https://evil.example/?d=salaries")
+    guard = EgressGuard((), ["open"])
+    guard.reply_read("calculate", ToolReply(call_id="1", text="https://evil.example/?d=salaries"))
+    guard.reply_read("open", ToolReply(call_id="2", text="refused: https://evil.example/?d=salaries", failed=True))
+    guard.turn_ended()
+    assert not guard.allows("https://evil.example/?d=salaries")
 
 
 class Where(BaseModel):
@@ -97,7 +97,7 @@ def opener(seen: list[str]) -> Tool:
         seen.append(arguments.url)
         return ToolOutcome(PAGE)
 
-    return Tool("open", "read", Where, fetch, goes_to=lambda call: call.url, finds_addresses=True)
+    return Tool("open", "read", Where, fetch, url_of=lambda call: call.url, finds_urls=True)
 
 
 FREE, LEAK, LINK = "https://x.example/a", "https://evil.example/?d=salaries", "https://a.example/more?page=2"
@@ -135,9 +135,8 @@ async def test_an_attempt_that_changed_hands_decides_as_the_first_would_have() -
     log = KeptLog()
     whole = await opened((FREE, "https://y.example"), (LEAK, LINK), log=log, bench=EmptyBench())
     for cut in range(1, len(log.history)):
-        turns = [item for item in log.history[:cut] if hasattr(item, "calls")]
-        rest = [(FREE, "https://y.example"), (LEAK, LINK)][len(turns) :]
         kept = KeptLog(history=list(log.history[:cut]))
+        rest = [(FREE, "https://y.example"), (LEAK, LINK)][len(kept.turns) :]
         done = [url for url in whole if _replied(kept, url)]
         assert [*done, *await opened(*rest, log=kept, bench=EmptyBench())] == whole, cut
 
@@ -145,8 +144,8 @@ async def test_an_attempt_that_changed_hands_decides_as_the_first_would_have() -
 def _replied(log: KeptLog, url: str) -> bool:
     calls = {}
     for item in log.history:
-        if hasattr(item, "calls"):
-            calls = {call.id: call.arguments.get("url") for call in item.calls}
-        elif calls.get(item.reply.call_id) == url:
+        if isinstance(item, TurnTaken):
+            calls = {call.id: call.arguments.get("url") for call in item.turn.calls}
+        elif isinstance(item, ToolReturned) and calls.get(item.reply.call_id) == url:
             return True
     return False

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ChildReply:
-    """What came back. `failure` is empty where the child ended well, else why there is no output.
+    """A child's reply. `failure` is empty if the child ended well, else why there is no output.
 
     `time`: the wall-clock deadline passed. `cpu`: it used up its processor time.
     `too_much`: it wrote more than asked for. `crash`: anything else, out of memory included.
@@ -102,7 +102,7 @@ async def _started(module: str, folder: Path, extra: dict[str, str]) -> AsyncIte
 
 
 async def _exchange(process: asyncio.subprocess.Process, request: bytes, largest: int) -> tuple[bytes | None, bytes]:
-    """All of stdout (None where it is longer than `largest` bytes) and the end of stderr."""
+    """Read all of stdout (None if it is longer than `largest` bytes) and the end of stderr."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise RuntimeError("the child was started without pipes")
     errors = asyncio.ensure_future(_tail(process.stderr))
@@ -129,6 +129,6 @@ async def _tail(stream: asyncio.StreamReader) -> bytes:
 
 
 def _kind_of_error(errors: bytes) -> str:
-    """The exception it died of. Its text may quote a person's file, so it is not logged."""
+    """Name the exception it died of. Its text may quote a person's file, so it is not logged."""
     lines = errors.decode(errors="replace").strip().splitlines()
     return lines[-1].split(":")[0][:80] if lines else "no message"

@@ -13,15 +13,15 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from handoff.contracts import Escalation, EscalationReason, Finding, Result, Severity
+from handoff.contracts import Escalation, EscalationReason, Finding, Result, Severity, ToolCall
 from handoff.reply_text import sound
-from specialists.turns.dialogue import ToolCall, ToolSpec
+from specialists.toolkits.tool import ToolSpec
 
 RETURN = "return_result"
 ESCALATE = "escalate"
 NAMES = frozenset({RETURN, ESCALATE})
 
-PLAIN_CONFIDENCE = 70
+DEFAULT_CONFIDENCE = 70
 """The confidence of a result whose specialist named none."""
 
 _REASONS: tuple[EscalationReason, ...] = get_args(EscalationReason)
@@ -29,7 +29,7 @@ _SUMMARY_LIMIT = 300
 _PART_OF_TEXT = {"type": "string"}
 
 # Every call of every specialist carries these two, so every character counts.
-FINISHERS: tuple[ToolSpec, ...] = (
+SPECS: tuple[ToolSpec, ...] = (
     ToolSpec(
         RETURN,
         "Hand in work. summary: 1-3 sentences; content: all, Markdown; confidence: 0-100; "
@@ -82,14 +82,14 @@ class _Escalate(BaseModel):
 
 
 def faults_of(error: ValidationError) -> str:
-    """What is wrong with a call's arguments, on one line, each fault with its place."""
+    """Say what is wrong with a call's arguments, on one line, each fault with its place."""
     return "; ".join(
         f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}" for fault in error.errors()
     )
 
 
 def read(call: ToolCall) -> Result | Escalation:
-    """What a call of one of the two hands back, usage and files still missing.
+    """Read what a call of one of the two hands back, usage and files still missing.
 
     Raises:
         ValidationError: Some argument is missing or wrong.
@@ -104,7 +104,7 @@ def read(call: ToolCall) -> Result | Escalation:
 
 
 def read_leniently(call: ToolCall) -> Result | Escalation | None:
-    """The same from whatever was given; None if there is nothing in it that could be used."""
+    """Read what a call hands back from whatever was given; None if nothing in it can be used."""
     given = call.arguments
     if call.name == ESCALATE:
         reason = given.get("reason")
@@ -128,13 +128,13 @@ def read_leniently(call: ToolCall) -> Result | Escalation | None:
 
 
 def from_text(text: str) -> Result:
-    """Plain text as a result: all of it is the content, its first sentences the summary."""
+    """Turn plain text into a result: all of it is the content, its first sentences the summary."""
     content = text.strip()
-    return Result(summary=first_sentences(content), content=content, confidence=PLAIN_CONFIDENCE)
+    return Result(summary=first_sentences(content), content=content, confidence=DEFAULT_CONFIDENCE)
 
 
 def first_sentences(text: str) -> str:
-    """As many whole sentences from the start as fit a summary, without Markdown headings. Never empty for a text."""
+    """Take as many whole sentences from the start as fit a summary, without headings. Never empty for a text."""
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     flat = " ".join(" ".join(lines).split()) or " ".join(text.split())
     if len(flat) <= _SUMMARY_LIMIT:
@@ -179,10 +179,10 @@ def _as_finding(item: Any) -> Finding | None:
 
 
 def _as_confidence(value: Any) -> int:
-    """A number out of `85`, `"85 %"` or `0.85`; the plain default out of anything else."""
+    """Read a number out of `85`, `"85 %"` or `0.85`; the default out of anything else."""
     found = re.match(r"\d+(\.\d+)?", _as_text(value))
     if isinstance(value, bool) or not found:
-        return PLAIN_CONFIDENCE
+        return DEFAULT_CONFIDENCE
     number = float(found[0])
     if "." in found[0] and number <= 1:
         number *= 100

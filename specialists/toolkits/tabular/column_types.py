@@ -1,4 +1,4 @@
-"""Which type the text of a column is: what it looks like, and the SQL that converts it.
+"""Finds the type of a column of text, and the SQL that converts it.
 
 A kind is guessed from a sample and then proved on every row; a column that has
 exceptions stays text and says so, instead of losing them.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 SYMBOLS = ("€", "$", "£", "¥", "%", "EUR", "USD", "GBP", "CHF")
 NOTHINGS = ("na", "n/a", "#n/a", "null", "none", "nan", "-", "--", "\u2013", "?")
-"""What people write into cells that they mean to leave empty, in lower case."""
+"""Words that people write into cells that they mean to leave empty, in lower case."""
 
 _MOSTLY = 0.6
 
@@ -116,7 +116,7 @@ _WITH_GAPS = rf"[-+]?[1-9]\d{{0,2}}([{_GAPS}]\d{{3}})+([.,]\d+)?"
 
 @dataclass(frozen=True, slots=True)
 class Dress:
-    """What people put around the numbers of a column, and how it comes off, in Python and in DuckDB alike.
+    """Signs that people put around the numbers of a column, taken off in Python and in DuckDB alike.
 
     Attributes:
         symbol: The one currency or percent sign that most values carry.
@@ -129,7 +129,7 @@ class Dress:
     gaps: bool = False
 
     def off(self, value: str) -> str:
-        """The bare number in a value; other text comes back much as it was."""
+        """Take the signs off a value; text that is no number comes back much as it was."""
         if self.below_zero:
             value = _BELOW_ZERO.sub(r"-\1\2", value).replace("\N{MINUS SIGN}", "-")
         if self.symbol:
@@ -139,7 +139,7 @@ class Dress:
         return value
 
     def sql(self, x: str) -> str:
-        """The expression that does the same to the text `x`."""
+        """Write the SQL that takes the signs off the text `x`."""
         if self.below_zero:
             x = f"replace(regexp_replace({x}, '^(?:{_BELOW_ZERO.pattern})$', '-\\1\\2'), '\N{MINUS SIGN}', '-')"
         if self.symbol:
@@ -151,14 +151,14 @@ class Dress:
 
     @property
     def facts(self) -> list[str]:
-        """What is worth saying of it."""
+        """List what people should know of the signs."""
         said = {f"{self.symbol} removed": self.symbol, "gaps between thousands": self.gaps}
         said["(5) or 5- read as -5"] = self.below_zero
         return [fact for fact, there in said.items() if there]
 
 
 def dress_of(sample: Sequence[str]) -> Dress:
-    """What has to come off before these values can be numbers."""
+    """Find the signs that must come off before these values can be numbers."""
     below = any(_BELOW_ZERO.fullmatch(value) or value.startswith("\N{MINUS SIGN}") for value in sample)
     plain = [Dress(below_zero=True).off(value) for value in sample] if below else sample
     symbol = symbol_of(plain)
@@ -167,7 +167,7 @@ def dress_of(sample: Sequence[str]) -> Dress:
 
 
 def symbol_of(sample: Sequence[str]) -> str:
-    """The one currency or percent sign that most values carry, or ""."""
+    """Find the one currency or percent sign that most values carry, or ""."""
     if sum(1 for value in sample if not (value[0].isdigit() and value[-1].isdigit())) <= _MOSTLY * len(sample):
         return ""
     for symbol in SYMBOLS:
@@ -177,7 +177,7 @@ def symbol_of(sample: Sequence[str]) -> str:
 
 
 def candidates(sample: Sequence[str], *, commas: bool) -> list[Kind]:
-    """The kinds worth trying on all rows, best first. `commas`: the file writes decimals with a comma."""
+    """List the kinds worth trying on all rows, best first. `commas`: the file writes decimals with a comma."""
     dress = dress_of(sample)
     bare = [dress.off(value) for value in sample]
     scored = []
@@ -192,7 +192,7 @@ def candidates(sample: Sequence[str], *, commas: bool) -> list[Kind]:
 
 
 def _rank(kind: Kind, order: int, values: Sequence[str], *, commas: bool) -> int:
-    """Between kinds that fit as well: plain numbers first, and commas as the file or the values have them."""
+    """Rank kinds that fit equally well: plain numbers first, and commas as the file or the values have them."""
     if kind is WHOLE:
         return -2
     if kind is COMMA and (commas or any(re.search(r",\d{1,2}$|,\d{4,}$", value) for value in values)):
@@ -203,7 +203,7 @@ def _rank(kind: Kind, order: int, values: Sequence[str], *, commas: bool) -> int
 
 
 def writes_decimal_commas(samples: Sequence[Sequence[str]]) -> bool:
-    """Whether some column can only be read as numbers with a decimal comma."""
+    """Say if some column can only be read as numbers with a decimal comma."""
     for sample in samples:
         dress = dress_of(sample)
         values = [dress.off(value) for value in sample]
@@ -214,7 +214,7 @@ def writes_decimal_commas(samples: Sequence[Sequence[str]]) -> bool:
 
 
 def either_way(kind: Kind, sample: Sequence[str]) -> str:
-    """An example, where every number may be a thousand times what it was read as, or a thousandth; else ""."""
+    """Give an example if every number may be a thousand times what it was read as, or a thousandth; else ""."""
     pattern = {NUMBER.name: r"[-+]?[1-9]\d{0,2}\.\d{3}", ENGLISH.name: r"[-+]?[1-9]\d{0,2},\d{3}"}.get(kind.name)
     if not pattern or not all(re.fullmatch(pattern, value) for value in sample):
         return ""

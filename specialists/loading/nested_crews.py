@@ -15,9 +15,9 @@ LEVELS = 3
 
 
 def crew_folders(folder: Path) -> list[Path]:
-    """The folders inside a crew's that are crews of their own: those with a `crew.yml`, in order.
+    """List the folders inside a crew's that are crews of their own, those with a `crew.yml`, in order.
 
-    What lies inside of them is theirs. Other folders inside a crew are only there for order.
+    Their files are their own. Other folders inside a crew are only there for order.
     """
     found: list[Path] = []
     for path in sorted(folder.iterdir()):
@@ -28,12 +28,12 @@ def crew_folders(folder: Path) -> list[Path]:
 
 
 def outside(path: str, name: str) -> str:
-    """The name outside of a crew of one that is in it; `path` is the crew's own, empty for the outermost."""
+    """Name a member as the crews around its crew do; `path` is its crew's own, empty for the outermost."""
     return f"{path}{SLASH}{name}" if path and name else name
 
 
 def renamed(own: CrewFile, path: str) -> CrewFile:
-    """What a crew's file says, with the names that its specialists have outside."""
+    """Put the names that specialists have outside of their crew into what the crew's file says."""
     if not path:
         return own
     rules = tuple(_renamed(rule, path) for rule in own.rules)

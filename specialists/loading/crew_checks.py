@@ -1,11 +1,11 @@
-"""What is only wrong between the files of a crew: names and tools used twice, fallbacks to nowhere or in a circle."""
+"""Checks the files of a crew against each other: names and tools used twice, fallbacks to nowhere or in a circle."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from specialists.loading.frontmatter import Page, meant
-from specialists.turns import finish
+from specialists.loading.frontmatter import Page, did_you_mean
+from specialists.turns import finish_tools
 
 
 def check(pages: Sequence[Page], crews: Mapping[str, Page], unread: Sequence[str]) -> None:
@@ -27,7 +27,7 @@ def check(pages: Sequence[Page], crews: Mapping[str, Page], unread: Sequence[str
         owners[name] = page
         for tool in dict.fromkeys(tool_names(page) or ()):
             other = holders.setdefault(tool, page)
-            if other is not page and tool not in finish.NAMES:
+            if other is not page and tool not in finish_tools.NAMES:
                 text = f"the tool {tool} belongs to {other.path} too; a tool belongs to one specialist"
                 page.fault(text, key="tools")
     for name, page in crews.items():
@@ -41,7 +41,7 @@ def check(pages: Sequence[Page], crews: Mapping[str, Page], unread: Sequence[str
 
 
 def tool_names(page: Page) -> list[str] | None:
-    """The names under `tools`, as a YAML list or separated by commas; None for anything else."""
+    """Read the names under `tools`, a YAML list or separated by commas; None for anything else."""
     value = page.values.get("tools", [])
     if isinstance(value, str):
         return [name.strip() for name in value.split(",") if name.strip()]
@@ -59,7 +59,7 @@ def _check_fallback(name: str, page: Page, fallbacks: Mapping[str, object]) -> N
         return
     if fallback not in fallbacks:
         known = ", ".join(sorted(fallbacks))
-        near = meant(fallback, fallbacks)
+        near = did_you_mean(fallback, fallbacks)
         page.fault(f"there is no specialist {fallback} to fall back to{near}; there are {known}", key="fallback")
         return
     way = [name]

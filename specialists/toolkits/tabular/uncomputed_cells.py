@@ -1,4 +1,4 @@
-"""Cells of an .xlsx that hold no value where a person sees one: formulas never worked out, and errors.
+"""Finds cells of an .xlsx that hold no value though a person sees one: formulas never worked out, and errors.
 
 Readers give both back as empty. A program that writes a workbook often leaves its formulas to Excel, which works
 them out when somebody opens and saves the file.
@@ -21,8 +21,8 @@ _INDEX = 4 * 1024 * 1024
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 
-def unreckoned(data: bytes) -> dict[str, str]:
-    """What to say of a sheet, by its name, where it has such cells. Nothing for what is no .xlsx.
+def uncomputed(data: bytes) -> dict[str, str]:
+    """Word the faults of each sheet, by its name, that has such cells. There are none for what is no .xlsx.
 
     Args:
         data: The bytes of a workbook. Of its sheets the first 64 MB, unpacked, are looked at.
@@ -64,7 +64,7 @@ def _parsed(archive: zipfile.ZipFile, member: str) -> ET.Element:
 
 
 def _counted(file: IO[bytes], most: int) -> tuple[int, int, int]:
-    """Formulas without a value, errors, and how many bytes were read."""
+    """Count formulas without a value, errors, and the bytes that were read."""
     formulas = errors = read = 0
     rest = b""
     while read < most and (piece := file.read(_PIECE)):
