@@ -11,6 +11,7 @@ from bot.supervisor.prompts import call_of
 from handoff.checking.conflicts import JUDGED
 from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Conflict, Side
+from handoff.effects import JudgeConflicts
 from handoff.engine import answer
 from handoff.events import ConflictsJudged
 from handoff.state import Ask
@@ -45,7 +46,7 @@ SCHEMA = closed(
 )
 
 
-async def judge_conflicts(ask: Ask, *, model: Model, now: Callable[[], float]) -> ConflictsJudged:
+async def judge_conflicts(_: JudgeConflicts, ask: Ask, *, model: Model, now: Callable[[], float]) -> ConflictsJudged:
     """What the arbiter says of the disputed claims. What it cannot say stays open, and is shown so."""
     disputed, unjudged = answer.disputed(ask)[:JUDGED], answer.beyond(ask)
     shown = describe(disputed, ask.terms.context.balanced)
