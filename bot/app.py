@@ -1,8 +1,10 @@
-"""Puts the parts together. `running` wires a bot along these arrows:
+"""Puts the parts together: a store, a model, a crew, Slack, and one instance that runs jobs.
 
-Slack -> listeners -> JobService -> store -> Instance -> JobRunner -> EffectRunner -> Thread -> outbox -> Slack
-|
-supervisor and specialists (crew) -> Limits -> model
+    Slack -> listeners -> JobService -> store -> Instance -> JobRunner -> EffectRunner -> Thread -> outbox -> Slack
+                                                                               |
+                                                         supervisor and specialists -> Limits -> model
+
+`running` wires a bot along these arrows.
 """
 
 from __future__ import annotations
