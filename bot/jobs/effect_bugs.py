@@ -1,4 +1,4 @@
-"""What a bug in an effect leads to: its step fails, or the job goes on without it. Never an endless retry."""
+"""The event that a bug in an effect leads to: its step fails, or the job goes on without it; never a retry for ever."""
 
 from __future__ import annotations
 

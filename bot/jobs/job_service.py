@@ -64,7 +64,7 @@ class JobService:
         return await self._limits.first(f"bot:{place.team}/{place.channel}/{bot}")
 
     async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
-        """See `Desk.over_budget`. Costs nothing where no budget is set."""
+        """See `Desk.over_budget`. Costs nothing if no budget is set."""
         words = await self._limits.over(Payer(place.team, place.channel, user, place.job_id))
         if not words or await self._recorded(_key(place), ts):
             return None

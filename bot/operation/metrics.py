@@ -33,7 +33,7 @@ class Metrics:
     """All counters of an instance. Every method is cheap and may be called from the event loop."""
 
     def __init__(self) -> None:
-        from prometheus_client import CollectorRegistry  # noqa: PLC0415 - imported where metrics are wanted
+        from prometheus_client import CollectorRegistry  # noqa: PLC0415 - imported only if metrics are wanted
 
         self.registry: CollectorRegistry = CollectorRegistry()
         counter, gauge, histogram = self._counter, self._gauge, self._histogram
