@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from bot.jobs.attempt import run_attempt
@@ -53,6 +53,11 @@ class Inputs:
     def view(self, within: str) -> Ask:
         """Return the request, or what a crew inside it is doing for the subtask `within`, as a request of its own."""
         return below(self.ask, within)
+
+    def reread(self) -> Inputs:
+        """Return the same with the job as it is committed by now."""
+        job, ask = self.runner.find(self.ask.id)
+        return replace(self, job=job, ask=ask)
 
     def within(self, subtask: str) -> str:
         """Return the id of the subtask whose plan `subtask` is part of; empty for the plan of the request."""
@@ -105,9 +110,9 @@ async def fetch_attachments(_: ef.FetchAttachments, inputs: Inputs) -> ev.Event:
 
 async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
     """Plan a request, or a subtask that is given to a crew."""
-    runner, planning, job = inputs.runner, inputs.services.planning, inputs.job
+    runner, planning = inputs.runner, inputs.services.planning
     if not effect.within:
-        return await planning.plan(effect, job, model=inputs.model, now=runner.now())
+        return await planning.plan(effect, inputs.job, model=inputs.model, now=runner.now())
     work = inputs.ask.work[effect.within]
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.within, "attempt": effect.attempt}
     if work.state == "pending":  # committed before planning: only an attempt that has started can fail
@@ -117,8 +122,8 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
     if crew is None or effect.handoff is None:
         message = f"there is no crew called {work.specialist!r} any more"
         return ev.AttemptFailed(at=runner.now(), **of, kind="lost", message=message)
-    job, ask = runner.find(effect.request)
-    inner = job_of(job, below(ask, effect.within), effect.handoff)
+    inputs = inputs.reread()
+    inner = job_of(inputs.job, inputs.view(effect.within), effect.handoff)
     return await crew.plan(effect, inner, now=runner.now(), model=inputs.model)
 
 
