@@ -69,11 +69,11 @@ async def _stoppable(work: Coroutine[Any, Any, int]) -> int:
     """Make SIGTERM and a closed terminal end the work as Ctrl-C does: what it started is stopped, not left behind."""
     import asyncio  # noqa: PLC0415 - not needed for --help
 
-    from bot.jobs.shutdown import hear  # noqa: PLC0415 - the same
+    from bot.jobs.shutdown import on_signal  # noqa: PLC0415 - the same
 
     task = asyncio.ensure_future(work)
     # Once: the kernel and the shell both tell of a closed terminal, and cleaning up must not be cut off.
-    hear(lambda: task.cancelling() or task.cancel(), ctrl_c=False)
+    on_signal(lambda: task.cancelling() or task.cancel(), ctrl_c=False)
     return await task
 
 

@@ -1,4 +1,11 @@
-"""Puts the parts together: a store, a model, a crew, Slack, and one instance that works on jobs."""
+"""Puts the parts together: a store, a model, a crew, Slack, and one instance that runs jobs.
+
+    Slack -> listeners -> JobService -> store -> Instance -> JobRunner -> EffectRunner -> Thread -> outbox -> Slack
+                                                                               |
+                                                         supervisor and specialists -> Limits -> model
+
+`running` wires a bot along these arrows.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.jobs.effect_runner import Shell
-from bot.jobs.instance import Instance, end
-from bot.jobs.job_runner import Performer
-from bot.jobs.job_service import JobDesk
+from bot.jobs.effect_runner import EffectRunner
+from bot.jobs.instance import Instance, cancel
+from bot.jobs.job_runner import Effects
+from bot.jobs.job_service import JobService
 from bot.limits.limits import Limits
 from bot.logs import about
 from bot.models.choosing import ChosenModel
-from bot.operation.fitness import LOOKS as LOOKS_AT_STORE
-from bot.operation.fitness import Fitness
-from bot.operation.metered import MeteredPerformer
+from bot.operation.metered import MeteredEffects
 from bot.operation.metrics import Metrics
 from bot.operation.periodic import every
+from bot.operation.store_check import CHECK_SECONDS, StoreCheck
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, make_bolt, proven_client
 from bot.slack.proof import NotConnected
@@ -43,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 def manifest_path() -> Path:
-    """The app's manifest: beside the packages in a checkout, inside `bot` in an installation."""
+    """Return the path of the app's manifest: beside the packages in a checkout, inside `bot` in an installation."""
     here = Path(__file__).parent
     beside = here.parent / "manifest.yml"
     return beside if beside.exists() else here / "manifest.yml"
@@ -51,7 +57,7 @@ def manifest_path() -> Path:
 
 @contextlib.asynccontextmanager
 async def open_store(settings: Settings) -> AsyncIterator[RedisStore]:
-    """The store of REDIS_URL, else the embedded one. Raises StoreError if it may not be used."""
+    """Open the store of REDIS_URL, else the embedded one. Raises StoreError if it must not be used."""
     from bot.store.redis.redis_store import RedisStore  # noqa: PLC0415 - redis is imported when a store is opened
 
     url = settings.redis_url
@@ -61,16 +67,16 @@ async def open_store(settings: Settings) -> AsyncIterator[RedisStore]:
         url = await start_embedded(settings.data)
     store = await RedisStore.connect(url)
     try:
-        fitness = Fitness(store)
-        await fitness.look()
-        with every(LOOKS_AT_STORE, fitness.look):
+        check = StoreCheck(store)
+        await check.run()
+        with every(CHECK_SECONDS, check.run):
             yield store
     finally:
         await store.close()
 
 
 def open_crew(settings: Settings) -> Crew:
-    """The crew of the settings, with its tools. Raises SettingsError naming every fault, by file and line."""
+    """Load the crew of the settings, with its tools. Raises SettingsError naming every fault, by file and line."""
     folder, path = CREWS / settings.crew, Path(settings.crew).expanduser()
     if not folder.is_dir() and (path.is_dir() or len(path.parts) > 1):
         folder = path
@@ -81,7 +87,7 @@ def open_crew(settings: Settings) -> Crew:
 
 
 def search_settings(settings: Settings) -> SearchSettings:
-    """Which service searches the web: the one whose key is set, else the keyless one."""
+    """Choose the service that searches the web: the one whose key is set, else the keyless one."""
     if key := settings.env.get("BRAVE_API_KEY", ""):
         return SearchSettings(provider="brave", key=key)
     if key := settings.env.get("TAVILY_API_KEY", ""):
@@ -91,7 +97,7 @@ def search_settings(settings: Settings) -> SearchSettings:
 
 @dataclass(slots=True)
 class App:
-    """A running bot, but for its way to Slack (Socket Mode or HTTP), which `serve` and `try` add."""
+    """A running bot, without its connection to Slack (Socket Mode or HTTP), which `serve` and `try` add."""
 
     bolt: Bolt
     instance: Instance
@@ -99,7 +105,7 @@ class App:
     model: ChosenModel
     thread: Thread
     work: asyncio.Task[None]
-    """The instance's own: it ends when the instance does."""
+    """The task of the instance: it ends when the instance does."""
 
 
 @contextlib.asynccontextmanager
@@ -112,7 +118,7 @@ async def running(
     looks: Sequence[float] = LOOKS,
     metrics: Metrics | None = None,
 ) -> AsyncIterator[App]:
-    """A bot at work on `store`. Leaving lets go of its jobs, so that another instance can go on.
+    """Run a bot on `store` inside the `with` block. At its end all jobs are released, for other instances to go on.
 
     `crew` is the one of the settings unless given; `looks` are those of `Outbox`; `metrics` count what happens.
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
@@ -122,15 +128,17 @@ async def running(
         client, me = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
         raise SettingsError(str(error)) from None
-    bolt = make_bolt(client, signing_secret=settings.signing_secret)
+    # From the model and Slack up to the instance, which claims jobs from the store and runs them.
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=me, looks=looks)
     thread = Thread(client, outbox, store, model_label=model.label)
     limits = Limits(store.counters, model, settings.rules, store.clock, metrics)
-    performer: Performer = Shell(store, thread, model, crew, limits, settings.terms)
+    effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms)
     if metrics is not None:
-        performer, outbox.calls.seen = MeteredPerformer(performer, metrics), metrics.slack_called
-    instance = Instance(store, performer, slots=settings.slots, lease=settings.lease)
-    background = register(bolt, JobDesk(store, instance, limits, admins=settings.admins))
+        effects, outbox.calls.seen = MeteredEffects(effects, metrics), metrics.slack_called
+    instance = Instance(store, effects, slots=settings.slots, lease=settings.lease)
+    # From what people do in Slack down to the store.
+    bolt = make_bolt(client, signing_secret=settings.signing_secret)
+    background = register(bolt, JobService(store, instance, limits, admins=settings.admins))
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     warming = asyncio.create_task(model.warm())
@@ -146,8 +154,8 @@ async def running(
 async def _end(app: App, background: Background, limits: Limits) -> None:
     try:
         await app.instance.stop()
-        await end(app.work)
-        left = app.instance.time_left()
-        await asyncio.gather(background.drain(left), app.thread.close(left), limits.close(left))
+        await cancel(app.work)
+        seconds = app.instance.time_left()
+        await asyncio.gather(background.drain(seconds), app.thread.close(seconds), limits.close(seconds))
     finally:
         await app.model.close()

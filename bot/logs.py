@@ -1,7 +1,8 @@
-"""What an operator reads: one line a record, with the ids of the work it came from, without contents or tokens.
+"""The logs for operators: one line a record, with the ids of the work it came from, without contents or tokens.
 
-The ids come from a context variable, which tasks inherit: whoever starts a
-piece of work says what it is `about`, and nothing below has to know.
+The ids come from a context variable, which tasks inherit: code that starts a
+piece of work names its ids with `about`, and the code that it calls passes
+nothing on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from bot.settings import Form
 Ids = Mapping[str, str | int]
 
 OURS = ("bot", "specialists", "handoff")
-"""Our own packages. Any other logger is a library's: at INFO and DEBUG some write whole requests and replies."""
+"""Our own packages. Libraries' loggers stay at WARNING: below it some write whole requests and replies."""
 HIDDEN = "[hidden]"
 _TOKEN = re.compile(
     r"\b(?:xox[a-z]-|xapp-|xoxe\.|sk-|tvly-|BSA)[\w-]{4,}"  # Slack, model providers, search services
@@ -33,9 +34,9 @@ _TOKEN = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_CODE = (AttributeError, ImportError, NameError, NotImplementedError, RuntimeError, TypeError)
-"""Exceptions whose words are about code. Those of any other may quote what people or models wrote."""
+"""Exceptions whose text is about code. That of any other may quote what people or models wrote."""
 _OWN_WORDS = frozenset({"StoreError", "SettingsError", "NotConnected", "Refused", "Doubt"})
-"""Exceptions of ours that never quote contents."""
+"""Our own exceptions that never quote contents."""
 
 _ids: ContextVar[Ids] = ContextVar("about", default=MappingProxyType({}))
 
@@ -44,7 +45,7 @@ _ids: ContextVar[Ids] = ContextVar("about", default=MappingProxyType({}))
 def about(
     *, instance: str = "", job: str = "", request: str = "", subtask: str = "", attempt: int = 0, effect: str = ""
 ) -> Iterator[None]:
-    """Every record made inside, also by tasks that are started there, carries these ids beside those around it."""
+    """Add these ids to every record made inside the `with` block, and by tasks that are started there."""
     given: dict[str, str | int] = {
         "instance": instance,
         "job": job,
@@ -61,7 +62,7 @@ def about(
 
 
 def ids() -> Ids:
-    """The ids of the work that is being done here."""
+    """Return the ids of the work under way here."""
     return _ids.get()
 
 
@@ -70,10 +71,9 @@ def configure(form: Form, *, verbose: bool = False, level: int = logging.INFO, s
 
     Args:
         form: `text`, or `json` for one object a line.
-        verbose: Our own records from DEBUG on, whatever `level` says. Libraries' stay at WARNING: below it, some
-            log whole requests.
+        verbose: Log our own records from DEBUG on, whatever `level` says.
         level: The least level of our own records.
-        secrets: Texts that must never be seen, beside all that look like a token.
+        secrets: Texts to hide, beside all that look like a token.
     """
     root = logging.getLogger()
     for handler in [handler for handler in root.handlers if isinstance(handler, _Stderr)]:
@@ -87,12 +87,12 @@ def configure(form: Form, *, verbose: bool = False, level: int = logging.INFO, s
 
 
 def formatter(form: Form, *, secrets: Collection[str] = ()) -> logging.Formatter:
-    """What makes a line of a record, see `configure`."""
+    """Make the formatter of a log form, see `configure`."""
     return JsonLines(secrets) if form == "json" else TextLines(secrets)
 
 
 class _Stderr(logging.StreamHandler[TextIO]):
-    """Writes to what standard error is at that moment."""
+    """Writes to `sys.stderr` as it is at that moment."""
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stderr
@@ -100,20 +100,20 @@ class _Stderr(logging.StreamHandler[TextIO]):
 
 
 class _Lines(logging.Formatter):
-    """The last defence: whatever a record holds, no token and no words of an exception we do not know get out."""
+    """Hides tokens, and the text of exceptions that may quote contents, whatever a record holds."""
 
     def __init__(self, secrets: Collection[str]) -> None:
         super().__init__()
         self._secrets = sorted((secret for secret in secrets if len(secret) >= 4), key=len, reverse=True)
 
     def hide(self, text: str) -> str:
-        """The text without anything that opens something."""
+        """Replace every secret and token in the text."""
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
         return _TOKEN.sub(HIDDEN, text)
 
     def error(self, record: logging.LogRecord) -> str:
-        """The exception of a record, as the places it went through and its name; empty where there is none."""
+        """Return the traceback and name of a record's exception; empty if it has none."""
         error = record.exc_info[1] if record.exc_info else None
         return self.hide(_trace(error)) if error is not None else ""
 
@@ -122,33 +122,33 @@ class TextLines(_Lines):
     """`2026-11-21T14:50:25.123Z WARNING bot.jobs.job_runner [J1 r1 analyst#2 RunSubtask] message`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, and below it the trace of an exception."""
+        """Return the line, and below it the traceback of an exception."""
         error = self.error(record)
-        line = f"{_time(record)} {record.levelname} {record.name}{_shortly(ids())}: {self.hide(record.getMessage())}"
+        line = f"{_time(record)} {record.levelname} {record.name}{_short_ids(ids())}: {self.hide(record.getMessage())}"
         return f"{line}\n{error}" if error else line
 
 
 class JsonLines(_Lines):
-    """One JSON object a line: time, level, logger, message, and event, error and the ids where there are any."""
+    """One JSON object a line: time, level, logger, message, and event, error and ids if there are any."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
-        told: dict[str, str | int] = {
+        """Return the line."""
+        line: dict[str, str | int] = {
             "time": _time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": self.hide(record.getMessage()),
         }
         if event := getattr(record, "event", ""):
-            told["event"] = str(event)
-        told |= ids()
+            line["event"] = str(event)
+        line |= ids()
         if error := self.error(record):
-            told["error"] = error
-        return json.dumps(told, ensure_ascii=False)
+            line["error"] = error
+        return json.dumps(line, ensure_ascii=False)
 
 
-def told(error: BaseException) -> str:
-    """An exception in words for a log: its name, and what it says where that cannot quote contents."""
+def describe(error: BaseException) -> str:
+    """Describe an exception for a log: its name, and its text if that cannot quote contents."""
     name = type(error).__name__
     if isinstance(error, OSError) and error.strerror:
         return f"{name}: {error.strerror}"  # its whole text may name a file
@@ -158,18 +158,18 @@ def told(error: BaseException) -> str:
 
 
 def _trace(error: BaseException) -> str:
-    """Where it went through, innermost last, and the same for what led to it."""
+    """Return the traceback of an exception, innermost call last, after that of its cause."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     before = f"{_trace(cause)}\nwhich led to\n" if cause is not None else ""
-    return f"{before}{''.join(traceback.format_tb(error.__traceback__))}{told(error)}"
+    return f"{before}{''.join(traceback.format_tb(error.__traceback__))}{describe(error)}"
 
 
 def _time(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _shortly(known: Ids) -> str:
-    """The ids for people; whose instance it is, is plain on a terminal."""
+def _short_ids(known: Ids) -> str:
+    """Return the ids in short, without that of the instance, which a terminal shows only one of."""
     subtask = f"{known['subtask']}#{known['attempt']}" if "attempt" in known else known.get("subtask", "")
     words = [str(word) for word in (known.get("job"), known.get("request"), subtask, known.get("effect")) if word]
     return f" [{' '.join(words)}]" if words else ""

@@ -1,4 +1,4 @@
-"""Everything that can be set, read from the environment once. The README and `leadhand run --help` list it."""
+"""The settings, read from the environment once. The README and `leadhand run --help` list them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class Address:
-    """Where something listens. `fixed`: it was asked for, and another port will not do."""
+    """An address to listen on. `fixed`: it was asked for, and another port will not do."""
 
     host: str
     port: int
@@ -44,7 +44,7 @@ SECRET = re.compile(r"TOKEN|SECRET|KEY")
 
 @dataclass(frozen=True)
 class Settings:
-    """What one instance runs with. `lease` is seconds, `slots` how many jobs it owns at once."""
+    """The settings of one instance. `lease` is in seconds; `slots` is the number of jobs that it runs at once."""
 
     env: Mapping[str, str] = field(repr=False)
     bot_token: str = field(default="", repr=False)
@@ -66,7 +66,7 @@ class Settings:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What must never be shown: tokens, keys, and the password of the store."""
+        """Texts that must never be shown: tokens, keys, and the password of the store."""
         named = {value for name, value in self.env.items() if name in NAMES and SECRET.search(name)}
         password = urlsplit(self.redis_url).password or ""
         return frozenset(
@@ -75,7 +75,7 @@ class Settings:
 
     @property
     def socket_mode(self) -> bool:
-        """Whether Slack is spoken to over Socket Mode rather than HTTP."""
+        """True if the bot connects over Socket Mode rather than HTTP."""
         return bool(self.app_token)
 
 
@@ -121,11 +121,11 @@ NAMES: Mapping[str, str] = {
     "BRAVE_API_KEY": "search the web with Brave",
     "TAVILY_API_KEY": "search the web with Tavily",
 }
-"""Every environment variable that Leadhand reads, and what it is for."""
+"""Every environment variable that Leadhand reads, and its purpose."""
 
 
 def read_settings(env: Mapping[str, str] | None = None) -> Settings:
-    """The settings of an environment (this process's by default). Raises SettingsError for a bad value."""
+    """Read the settings from an environment, by default that of this process. Raises SettingsError for a bad value."""
     env = dict(os.environ if env is None else env)
     _check_addresses(env)
     return Settings(
@@ -150,7 +150,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
 
 
 def require_slack(settings: Settings) -> None:
-    """Raises SettingsError unless there is a token and a way in."""
+    """Raise SettingsError unless a token and a way to connect are set."""
     if not settings.bot_token:
         raise SettingsError(
             "SLACK_BOT_TOKEN is not set. Install the app from manifest.yml and copy its token (xoxb-...), or use "
@@ -172,7 +172,7 @@ def _terms(env: Mapping[str, str]) -> Terms:
 
 
 def _context(text: str) -> Context:
-    """The tiers that are named; those left out keep what they have."""
+    """Read the tokens of each tier; a tier that is left out keeps its default."""
     named = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
         found = _TIER.fullmatch(part)
@@ -234,7 +234,7 @@ def _operation(text: str) -> Address | None:
 
 
 def _check_addresses(env: Mapping[str, str]) -> None:
-    """Raises SettingsError for one without a scheme or a host: what uses it would only say that nobody answers."""
+    """Raise SettingsError for an address without scheme or host: its user would only report that nobody answers."""
     for name in ("SLACK_API_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"):
         text = env.get(name, "").strip()
         try:

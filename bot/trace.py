@@ -1,4 +1,4 @@
-"""The trace of a job: its log as JSON for tools, and what policy decided at each step of it."""
+"""The trace of a job as JSON, for tools: each event of its log, and what policy decided when it came."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 from bot.store.interface import Entry, Head
 from handoff import events as ev
 from handoff.engine.engine import apply
-from handoff.events import SCHEMA
 from handoff.state import Decision, Job
 
 
 def trace_json(entries: Sequence[Entry], head: Head | None) -> dict[str, Any]:
-    """Every step of a job in order, each with its `seq`, as `leadhand` keeps it."""
+    """Return the whole trace of a job: what its head says of it, and its events in order."""
     return {
-        "schema": SCHEMA,
+        "schema": ev.SCHEMA,
         "team": head.key.team if head else "",
         "job": head.key.job if head else "",
         "state": head.fields.get("state", "") if head else "",
@@ -25,32 +24,19 @@ def trace_json(entries: Sequence[Entry], head: Head | None) -> dict[str, Any]:
 
 
 def events_json(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """The events as they were written, by whatever release; one that is no JSON object stands as `unreadable` text.
+    """Return each event as it was written, by whatever release, with its `seq` and what was `decided`, if anything.
 
-    Where policy decided something on one, `decided` says what, of which subtask and why.
+    An entry that is no JSON object stands as `unreadable` text.
     """
-    found = decisions_at(entries)
+    decisions = decisions_at(entries)
     return [
-        {"seq": entry.seq, **_event(entry.payload), **_decided(found.get(place, ()))}
+        {"seq": entry.seq, **_event_json(entry.payload), **_decided_json(decisions.get(place, ()))}
         for place, entry in enumerate(entries)
     ]
 
 
-def _decided(decisions: Sequence[Decision]) -> dict[str, Any]:
-    told = [{"subtask": one.subtask, "what": one.what, "why": one.why} for one in decisions]
-    return {"decided": told} if told else {}
-
-
-def _event(payload: str) -> dict[str, Any]:
-    try:
-        event = json.loads(payload)
-    except ValueError:
-        event = None
-    return event if isinstance(event, dict) else {"unreadable": payload}
-
-
 def decisions_at(entries: Sequence[Entry]) -> Mapping[int, tuple[Decision, ...]]:
-    """The decisions that followed from each entry, by its place from 0. They end where the log cannot be read."""
+    """Return the decisions that followed from each entry, by its place from 0, up to the first that cannot be read."""
     found: dict[int, tuple[Decision, ...]] = {}
     job: Job | None = None
     for place, entry in enumerate(entries):
@@ -58,13 +44,28 @@ def decisions_at(entries: Sequence[Entry]) -> Mapping[int, tuple[Decision, ...]]
             after = apply(job, ev.load(entry.payload))
         except ValueError:
             break
-        new = [one for ask in after.asks for one in ask.decisions[_known(job, ask.id) :]]
-        if new:
-            found[place] = tuple(new)
+        if new := _new_decisions(job, after):
+            found[place] = new
         job = after
     return found
 
 
-def _known(job: Job | None, request: str) -> int:
-    ask = job.ask(request) if job is not None else None
-    return len(ask.decisions) if ask is not None else 0
+def _new_decisions(before: Job | None, after: Job) -> tuple[Decision, ...]:
+    new: list[Decision] = []
+    for ask in after.asks:
+        earlier = before.ask(ask.id) if before is not None else None
+        new += ask.decisions[len(earlier.decisions) if earlier is not None else 0 :]
+    return tuple(new)
+
+
+def _event_json(payload: str) -> dict[str, Any]:
+    try:
+        event = json.loads(payload)
+    except ValueError:
+        event = None
+    return event if isinstance(event, dict) else {"unreadable": payload}
+
+
+def _decided_json(decisions: Sequence[Decision]) -> dict[str, Any]:
+    decided = [{"subtask": one.subtask, "what": one.what, "why": one.why} for one in decisions]
+    return {"decided": decided} if decided else {}

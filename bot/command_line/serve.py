@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator
 
 from bot.app import open_crew, open_store, running
 from bot.command_line.console import say
-from bot.jobs.shutdown import Told, run_until_told
+from bot.jobs.shutdown import StopSignal, run_until_stopped
 from bot.logs import about
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
-from bot.operation.watch import Watch
+from bot.operation.instrumentation import Instrumentation
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, Ear, http, socket_mode
 from bot.slack.proof import NotConnected
@@ -38,28 +38,28 @@ def keep_what_is_loaded() -> None:
 async def serve(options: argparse.Namespace, settings: Settings) -> int:
     """Run until SIGTERM or Ctrl-C. Raises SettingsError or StoreError where it cannot start."""
     del options
-    await run_until_told(lambda told: _serve(settings, told))
+    await run_until_stopped(lambda stop: _serve(settings, stop))
     log.info("stopped")
     return 0
 
 
-async def _serve(settings: Settings, told: Told) -> None:
-    watch = Watch()
-    crew = watch.crew(open_crew(settings))
-    async with watch.door(settings.operation) as door, open_store(settings) as plain:
-        store, model = watch.store(plain), watch.model(await chosen_model(settings))
-        async with running(settings, store, model, crew, metrics=watch.metrics) as app:
-            with about(instance=app.instance.name), watch.over(app.instance, app.work, slots=settings.slots):
+async def _serve(settings: Settings, stop: StopSignal) -> None:
+    instruments = Instrumentation()
+    crew = instruments.crew(open_crew(settings))
+    async with instruments.server(settings.operation) as url, open_store(settings) as plain:
+        store, model = instruments.store(plain), instruments.model(await chosen_model(settings))
+        async with running(settings, store, model, crew, metrics=instruments.metrics) as app:
+            with about(instance=app.instance.name), instruments.watching(app.instance, app.work, slots=settings.slots):
                 async with connected(app.bolt, settings) as ear:
-                    told.ready = True
+                    stop.ready = True
                     keep_what_is_loaded()
-                    watch.signs.hears = ear.hears
-                    where = f"{ear}; health and metrics: {door}" if door else f"{ear}"
+                    instruments.health.slack_connected = ear.hears
+                    where = f"{ear}; health and metrics: {url}" if url else f"{ear}"
                     say(f"Leadhand is listening ({where}); model: {model.label}. Ctrl-C stops it.")
                     log.info("started: %d slots, a lease of %g s", settings.slots, settings.lease)
-                    await told.wait()
-                    watch.signs.stopping = True
-                    app.instance.leave()  # at once: jobs are handed over while the ear closes
+                    await stop.wait()
+                    instruments.health.stopping = True
+                    app.instance.begin_stop()  # at once: jobs are handed over while the ear closes
                     log.info("stopping: jobs under way: %d", app.instance.owned)
 
 

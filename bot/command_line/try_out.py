@@ -21,7 +21,7 @@ from bot.app import App, manifest_path, open_store, running
 from bot.command_line.console import say
 from bot.command_line.one_job import do_one_job
 from bot.command_line.serve import connected
-from bot.jobs.shutdown import until_told
+from bot.jobs.shutdown import wait_for_stop
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings, SettingsError
@@ -60,7 +60,7 @@ async def _page(options: argparse.Namespace, settings: Settings) -> int:
         say("Ctrl-C stops all of it; the threads are kept.")
         if not options.no_browser:
             asyncio.get_running_loop().run_in_executor(None, _open_page, workspace.page_url)  # some take seconds
-        await until_told()
+        await wait_for_stop()
         say("\nStopping ...")
     return 0
 

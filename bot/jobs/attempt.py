@@ -1,16 +1,18 @@
-"""One attempt at a subtask: the specialist's runner, with its checkpoints in the job's log."""
+"""One attempt at a subtask: calls the specialist's runner, and keeps its checkpoints in the job's log."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import shutil
 import tempfile
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from bot.jobs.job_runner import Owner
+from bot.jobs.job_runner import JobRunner
 from bot.limits.breakers import Breakers
 from bot.store.interface import Store
 from handoff import events as ev
@@ -33,104 +35,107 @@ from specialists.turns.model import Model, ModelError, Withheld
 from specialists.turns.one_call import ToolBroke
 
 
-async def run_subtask(
+async def run_attempt(
     effect: RunSubtask,
-    owner: Owner,
+    runner: JobRunner,
     *,
     crew: Crew,
     model: Model,
     store: Store,
     breakers: Breakers,
 ) -> ev.Event:
-    """Work on a subtask, from its last checkpoint where it has one, and say how the attempt ended.
+    """Work on a subtask, from its last checkpoint if it has one, and return how the attempt ended.
 
     `crew` is the one whose plan the subtask is part of.
     """
-    job, ask = owner.at(effect.request)
+    job, ask = runner.find(effect.request)
     work = ask.work[effect.subtask]
     handoff, pack = handoff_for(job, ask, work)
-    if work.state == "pending":  # first of all: only what has begun can fail
-        owner.note(ev.AttemptStarted(**_of(effect, owner), specialist=effect.specialist, tier=effect.tier, pack=pack))
+    if work.state == "pending":  # first of all: only an attempt that has started can fail
+        runner.report_soon(
+            ev.AttemptStarted(**_of(effect, runner), specialist=effect.specialist, tier=effect.tier, pack=pack)
+        )
     try:
-        specialist = _specialist(crew, effect, owner)
+        specialist = _specialist(crew, effect, runner)
     except NotLent as error:
-        return _failed(effect, owner, "unavailable", str(error), failed_calls=0)
+        return _failed(effect, runner, "unavailable", str(error), failed_calls=0)
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
-        return _failed(effect, owner, "lost", text)
-    log = _Log(effect, owner, handoff, work, resumed=work.state == "in_progress")
+        return _failed(effect, runner, "lost", text)
+    log = _Log(effect, runner, handoff, work, resumed=work.state == "in_progress")
     try:
-        outcome = await _worked(specialist, effect, owner, handoff, log, model=model, store=store)
+        async with _workbench(effect, runner, handoff, log, store) as workbench:
+            outcome = await run(
+                specialist,
+                handoff,
+                model=model,
+                workbench=workbench,
+                log=log,
+                done_when=effect.done_when,
+                elapsed=log.before,
+            )
     except ModelError as error:
-        return _call_failed(effect, owner, error, took=log.took())
+        return _call_failed(effect, runner, error, took=log.took())
     except ToolBroke as error:
         await breakers.specialist_failed(specialist.purpose)
-        return _failed(effect, owner, "tool", str(error), usage=error.usage, failed_calls=0, took=log.took())
+        return _failed(effect, runner, "tool", str(error), usage=error.usage, failed_calls=0, took=log.took())
     if isinstance(outcome, Escalation) and outcome.reason == "timeout":
         await breakers.specialist_failed(specialist.purpose)  # its model or a tool was silent until we cut it off
-    return _ended(effect, owner, outcome, log)
+    return _ended(effect, runner, outcome, log)
 
 
-async def _worked(
-    specialist: Specialist, effect: RunSubtask, owner: Owner, handoff: Handoff, log: _Log, *, model: Model, store: Store
-) -> End:
-    """The inner loop, at a workbench of its own. Raises ModelError and ToolBroke."""
+@contextlib.asynccontextmanager
+async def _workbench(
+    effect: RunSubtask, runner: JobRunner, handoff: Handoff, log: _Log, store: Store
+) -> AsyncIterator[FolderWorkbench]:
+    """Give the attempt a workbench of its own, with the files made before, and remove its folder at the end."""
     made = [file for point in log.history if isinstance(point, ev.ToolReturned) for file in point.artifacts]
     folder = Path(tempfile.gettempdir()) / f"leadhand-{secrets.token_hex(8)}"
-    workbench = FolderWorkbench(
-        (*handoff.artifacts, *made),
-        lambda digest: store.get_blob(owner.claim.key, digest),
-        lambda data: store.put_blob(owner.claim.key, data),
-        folder,
-        origin(*owner.at(effect.request), _work(effect, owner)),
-    )
     try:
-        return await run(
-            specialist,
-            handoff,
-            model=model,
-            workbench=workbench,
-            log=log,
-            done_when=effect.done_when,
-            elapsed=log.before,
+        yield FolderWorkbench(
+            (*handoff.artifacts, *made),
+            lambda digest: store.get_blob(runner.claim.key, digest),
+            lambda data: store.put_blob(runner.claim.key, data),
+            folder,
+            origin(*runner.find(effect.request), _work(effect, runner)),
         )
     finally:
-        if folder.exists():  # only where a tool asked for a file
+        if folder.exists():  # it is made once a tool asks for a file
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-def _ended(effect: RunSubtask, owner: Owner, outcome: End, log: _Log) -> ev.Event:
+def _ended(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev.Event:
     if isinstance(outcome, UnknownWrite):
         of_call = {"call": outcome.call, "tool": outcome.tool, "what": outcome.what, "reason": outcome.reason}
-        return ev.ToolInDoubt(**_of(effect, owner), **of_call, usage=log.usage)
+        return ev.ToolInDoubt(**_of(effect, runner), **of_call, usage=log.usage)
     if isinstance(outcome, Escalation):
-        return ev.Escalated(**_of(effect, owner), escalation=outcome, usage=log.usage, took=log.took())
+        return ev.Escalated(**_of(effect, runner), escalation=outcome, usage=log.usage, took=log.took())
     seen = log.seen(outcome, effect)
     found = checks.look(seen)
     remarks = {"faults": found.faults, "doubts": found.doubts}
     result = outcome.model_copy(update={"evidence": behind(outcome, seen.evidence)})
-    return ev.ResultReturned(**_of(effect, owner), result=result, **remarks, took=log.took())
+    return ev.ResultReturned(**_of(effect, runner), result=result, **remarks, took=log.took())
 
 
-def _work(effect: RunSubtask, owner: Owner) -> Work:
-    return owner.at(effect.request)[1].work[effect.subtask]
+def _work(effect: RunSubtask, runner: JobRunner) -> Work:
+    return runner.find(effect.request)[1].work[effect.subtask]
 
 
-def _specialist(crew: Crew, effect: RunSubtask, owner: Owner) -> Specialist | None:
-    """Who is to work: a member of the crew, or one made for the plan that the subtask is part of. Raises NotLent."""
-    ask = owner.at(effect.request)[1]
+def _specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Specialist | None:
+    """Return the specialist: a member of the crew, or one made for the subtask's plan. Raises NotLent."""
+    ask = runner.find(effect.request)[1]
     plan = plan_around(ask, ask.work[effect.subtask])
     return specialist_for(crew, plan, effect.specialist, effect.tier)
 
 
 def _elapsed(work: Work) -> float:
-    """Seconds that the attempt took up to its last checkpoint: time in which nobody worked on it does not count."""
+    """Return the seconds that the attempt took up to its last checkpoint, without time in which nobody worked."""
     return max(0.0, work.checkpoints[-1].at - work.attempt_started) if work.checkpoints else 0.0
 
 
-def _of(effect: RunSubtask, owner: Owner) -> dict[str, Any]:
+def _of(effect: RunSubtask, runner: JobRunner) -> dict[str, Any]:
     return {
-        "at": owner.now(),
+        "at": runner.now(),
         "request": effect.request,
         "subtask": effect.subtask,
         "attempt": effect.attempt,
@@ -138,14 +143,14 @@ def _of(effect: RunSubtask, owner: Owner) -> dict[str, Any]:
 
 
 class _Log:
-    """The attempt's checkpoints: read from the job, written as its events."""
+    """The log of an attempt: its checkpoints, read from the job and written as the job's events."""
 
-    def __init__(self, effect: RunSubtask, owner: Owner, handoff: Handoff, work: Work, *, resumed: bool) -> None:
+    def __init__(self, effect: RunSubtask, runner: JobRunner, handoff: Handoff, work: Work, *, resumed: bool) -> None:
         self._effect = effect
         self._handoff = handoff
-        self._owner = owner
+        self._runner = runner
         self.history = work.checkpoints if resumed else ()
-        self.written = {one.digest: _told(one) for one in writes_before(owner.at(effect.request)[1], work)}
+        self.written = {one.digest: _note_of(one) for one in writes_before(runner.find(effect.request)[1], work)}
         returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
         self._evidence = [point.reply.text for point in returns if not point.reply.failed]
         self._sources = [source for point in returns for source in point.sources]
@@ -154,63 +159,63 @@ class _Log:
         self.usage = sum((point.turn.usage for point in self.history if isinstance(point, ev.TurnTaken)), Usage())
 
     def took(self) -> float:
-        """Seconds that the attempt has taken, those of earlier owners with it."""
+        """Return the seconds that the attempt has taken, under earlier owners too."""
         return self.before + time.monotonic() - self._began
 
     def seen(self, result: Result, effect: RunSubtask) -> checks.Seen:
-        """The result beside what its tools said."""
+        """Put the result beside what its tools said, for the free checks."""
         given = "\n".join([self._handoff.intent, *(note.text for note in self._handoff.context)])
         return checks.Seen(result, given, effect.done_when, tuple(self._evidence), tuple(self._sources))
 
     async def turn(self, turn: Turn) -> None:
-        """Keep a model turn, while the tools that it asks for are at work already; before any that writes.
+        """Commit a model turn soon: the tools that it asks for start meanwhile.
 
-        What writes keeps its intent first, and with it what was noted before.
+        A tool that writes is not started before the turn is committed: its intent is, and reports keep their order.
         """
         self.usage += turn.usage
-        self._owner.note(ev.TurnTaken(**_of(self._effect, self._owner), turn=turn))
-        await self._owner.hold()
+        self._runner.report_soon(ev.TurnTaken(**_of(self._effect, self._runner), turn=turn))
+        await self._runner.ensure_held()
 
     def intent(self, call: ToolCall, *, what: str, key: str, digest: str) -> ev.ToolStarted:
         """Word the intent of a call that writes, without keeping it."""
-        of = _of(self._effect, self._owner)
+        of = _of(self._effect, self._runner)
         return ev.ToolStarted(**of, call=call.id, tool=call.name, what=what, key=key, digest=digest)
 
     async def started(self, intent: ev.ToolStarted) -> None:
-        """Keep an intent. If the request was stopped meanwhile, this ends as the attempt is about to."""
-        await self._owner.report(intent)
-        if intent not in _work(self._effect, self._owner).intents:
+        """Commit an intent. Raises CancelledError if the request was stopped meanwhile: the attempt is about to be."""
+        await self._runner.report(intent)
+        if intent not in _work(self._effect, self._runner).intents:
             raise asyncio.CancelledError
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
-        """Keep a tool's reply, and with it the turn that asked for it, before the model is told of it."""
+        """Commit a tool's reply, and the turn that asked for it, before the model is told of it."""
         if not reply.failed:
             self._evidence.append(reply.text)
         self._sources += outcome.sources
         event = ev.ToolReturned(
-            **_of(self._effect, self._owner),
+            **_of(self._effect, self._runner),
             reply=reply,
             artifacts=outcome.artifacts,
             gaps=outcome.gaps,
             sources=outcome.sources,
         )
-        await self._owner.report(event)
+        await self._runner.report(event)
 
 
-def _failed(effect: RunSubtask, owner: Owner, kind: ev.FailureKind, message: str, **more: Any) -> ev.AttemptFailed:
-    return ev.AttemptFailed(**_of(effect, owner), kind=kind, message=message, **more)
+def _failed(effect: RunSubtask, runner: JobRunner, kind: ev.FailureKind, message: str, **more: Any) -> ev.AttemptFailed:
+    return ev.AttemptFailed(**_of(effect, runner), kind=kind, message=message, **more)
 
 
-def _call_failed(effect: RunSubtask, owner: Owner, error: ModelError, *, took: float) -> ev.AttemptFailed:
-    """A call failed, or (a breaker, a limit, a budget) was not made: that is no failed call."""
+def _call_failed(effect: RunSubtask, runner: JobRunner, error: ModelError, *, took: float) -> ev.AttemptFailed:
+    """Return the failure of a model call; one that a breaker, a limit or a budget held back counts as no call."""
     kind: ev.FailureKind = "timeout" if error.kind == "timeout" else "model"
     tries = error.tries
     if isinstance(error, Withheld):
         kind, tries = "unavailable", 0
     spent = {"usage": error.usage, "failed_calls": tries, "pause": error.pause, "took": took, "partial": error.partial}
-    return _failed(effect, owner, kind, str(error), transient=error.transient, **spent)
+    return _failed(effect, runner, kind, str(error), transient=error.transient, **spent)
 
 
-def _told(write: Written) -> str:
-    """What a model is told that wants to do again what an earlier attempt did, or may have done."""
+def _note_of(write: Written) -> str:
+    """Return what a model is told that wants to repeat a write of an earlier attempt, certain or possible."""
     return briefing.note("written_already" if write.known else "maybe_written", words=write.came_of_it)

@@ -1,13 +1,21 @@
-"""Performs the engine's effects: attachments, plans, attempts, answers and messages, each reported as an event."""
+"""Runs the engine's effects. `HANDLERS` is the table: for each effect, what runs it and what a bug in it leads to.
+
+An effect that names a role of the supervisor and has no entry is a step on the way to an answer: that role performs it,
+and a bug in it ends the run.
+"""
 
 from __future__ import annotations
 
 import logging
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-from bot.jobs.attempt import run_subtask
-from bot.jobs.crew_planning import crew_broken, plan_inside
-from bot.jobs.job_runner import Owner
+from bot.jobs import effect_bugs as bugs
+from bot.jobs import effect_handlers as handlers
+from bot.jobs.effect_bugs import Bug
+from bot.jobs.effect_handlers import Inputs, Services
+from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced
 from bot.limits.limits import Limits
 from bot.limits.rules import payer_of
@@ -15,160 +23,85 @@ from bot.slack.send.web_calls import Gone
 from bot.slack.show.thread import Thread
 from bot.store.interface import Claim, Store, StoreError
 from bot.supervisor.planning import Planning
-from bot.supervisor.roles import Case, role
 from bot.supervisor.track_record import TrackRecord
+from handoff import effects as ef
 from handoff import events as ev
 from handoff.contracts import Terms
-from handoff.effects import (
-    Effect,
-    FetchAttachments,
-    HandUp,
-    JudgeConflicts,
-    JudgeResult,
-    MakePlan,
-    Post,
-    ReachDeadline,
-    ReduceMaterial,
-    RefineBrief,
-    ReviewAnswer,
-    RevisePlan,
-    RunSubtask,
-    SelectAnswer,
-    WriteAnswer,
-)
-from handoff.engine.answer import is_draft
-from handoff.engine.nested import around, crew_at, handed_up, plan_around
-from handoff.planning import plan_brief
-from handoff.planning.adhoc import made_as
-from handoff.state import Ask, Job
+from handoff.state import Job
 from handoff.summary import QuarantineNotice
 from specialists.registry import Crew
 from specialists.turns.model import Model
 
 log = logging.getLogger(__name__)
 
-RoleEffect = JudgeResult | RefineBrief | JudgeConflicts | ReduceMaterial | WriteAnswer | SelectAnswer | ReviewAnswer
-"""What a role of the supervisor performs by itself."""
-NOBODY = Crew("", {})
-"""The crew that is no longer there."""
+E = TypeVar("E")
 
 
-class Shell:
-    """What an instance does its work with. One serves all the jobs of an instance."""
+@dataclass(frozen=True, slots=True)
+class Handler(Generic[E]):
+    """The handling of one type of effect."""
+
+    run: Callable[[E, Inputs], Awaitable[ev.Event]]
+    on_bug: Callable[[E, Bug], ev.Event]
+
+
+HANDLERS: Mapping[type, Handler[Any]] = {
+    ef.FetchAttachments: Handler(handlers.fetch_attachments, bugs.attachments_unread),
+    ef.MakePlan: Handler(handlers.make_plan, bugs.run_failed("planning")),
+    ef.RevisePlan: Handler(handlers.revise_plan, bugs.plan_kept),
+    ef.RunSubtask: Handler(handlers.run_subtask, bugs.attempt_failed),
+    ef.JudgeResult: Handler(handlers.ask_role, bugs.result_unchecked),
+    ef.RefineBrief: Handler(handlers.ask_role, bugs.brief_kept),
+    ef.ReachDeadline: Handler(handlers.reach_deadline, bugs.request_failed),
+    ef.HandUp: Handler(handlers.hand_up, bugs.crew_failed),
+    ef.Post: Handler(handlers.post, bugs.post_failed),
+}
+
+
+def handler_of(effect: ef.Effect) -> Handler[Any]:
+    """The handling of an effect. Raises KeyError if it has no entry in the table and names no role."""
+    if type(effect) not in HANDLERS and hasattr(effect, "role"):
+        return Handler(handlers.ask_role, bugs.run_failed("writing the answer"))
+    return HANDLERS[type(effect)]
+
+
+class EffectRunner:
+    """The `Effects` of a running bot: one for all the jobs of an instance."""
 
     def __init__(self, store: Store, thread: Thread, model: Model, crew: Crew, limits: Limits, terms: Terms) -> None:
-        self._store = store
+        record = TrackRecord(limits.breakers.is_out)
+        planning = Planning(crew, model, record, terms)
+        self._services = Services(store, thread, crew, limits.breakers, record, planning)
         self._thread = thread
-        self._model = model
-        self._crew = crew
         self._limits = limits
-        self._record = TrackRecord(limits.breakers.is_out)
-        self._planning = Planning(crew, model, self._record, terms)
 
-    async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
-        """Do it and say what happened. A bug ends its step visibly, in the thread and in the log."""
+    async def run(self, effect: ef.Effect, runner: JobRunner) -> ev.Event | None:
+        """Run an effect and return what happened. A bug ends its step visibly, in the thread and in the log."""
+        handler = handler_of(effect)
+        job, ask = runner.find(effect.request)
         try:
-            return await self._perform(effect, owner)
+            model = self._limits.bound(payer_of(job, ask))
+            return await handler.run(effect, Inputs(self._services, runner, job, ask, model))
         except Gone as error:
             raise Fenced from error
         except (Fenced, StoreError):
             raise
         except Exception as error:
-            log.exception("job %s: %s broke", owner.claim.key.job, type(effect).__name__)
-            reason, at = _reason(error), owner.now()
-            return crew_broken(effect, owner.job, reason, at=at) or _broken(effect, reason, at=at)
+            log.exception("job %s: %s broke", runner.claim.key.job, type(effect).__name__)
+            _, ask = runner.find(effect.request)  # as it stands now
+            return handler.on_bug(effect, bugs.bug_of(error, at=runner.now(), ask=ask))
 
-    async def _perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
-        job, ask = owner.at(effect.request)
-        model = self._limits.bound(payer_of(job, ask))
-        if isinstance(effect, FetchAttachments):
-            return await self._thread.fetch(owner.claim, ask)
-        if isinstance(effect, MakePlan):
-            if effect.within:
-                return await plan_inside(effect, owner, planning=self._planning, model=model)
-            return await self._planning.plan(effect, plan_brief.of_request(job, ask), ask, model=model, now=owner.now())
-        if isinstance(effect, RunSubtask):
-            crew = self._crew.within(crew_at(ask, ask.work[effect.subtask].within)) or NOBODY
-            attempt = run_subtask(
-                effect, owner, crew=crew, model=model, store=self._store, breakers=self._limits.breakers
-            )
-            made = made_as(plan_around(ask, ask.work[effect.subtask]), effect.specialist)
-            return await (attempt if made else self._record.watch(effect, attempt))  # a made one never works again
-        if isinstance(effect, RevisePlan):
-            planning = self._planning.within(crew_at(ask, effect.within)) or self._planning
-            return await planning.revise(effect, ask, model=model, now=owner.now())
-        if isinstance(effect, ReachDeadline | HandUp):
-            return _worked_out(effect, ask, owner.now())
-        if isinstance(effect, Post):
-            return await self._post(effect, owner, job, ask)
-        return await self._ask_role(effect, owner, job, ask, model)
+    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+        """Keep the card and the session's status up to date."""
+        self._thread.changed(runner.claim.key, before, after, allowed=runner.may_show)
 
-    async def _ask_role(self, effect: RoleEffect, owner: Owner, job: Job, ask: Ask, model: Model) -> ev.Event:
-        """Have the supervisor's role perform its effect. An answer that people are to see now is streamed."""
-        if isinstance(effect, JudgeResult | RefineBrief):
-            run = around(ask, ask.work[effect.subtask])
-        else:
-            run = ask.run_of(effect.within)
-        on_text = None
-        if isinstance(effect, WriteAnswer) and not run.within and not is_draft(run, owner.now()):
-            on_text = (await self._thread.begin_answer(owner.claim, job, ask, allowed=owner.shows)).write
-        return await role(effect.role)(effect, Case(ask, run, model, owner.now, on_text))
+    async def job_released(self, runner: JobRunner) -> None:
+        """Stop drawing the card of a job, and drop its unfinished stream."""
+        await self._thread.left(runner.claim.key, rests=runner.idle)
 
-    async def _post(self, effect: Post, owner: Owner, job: Job, ask: Ask) -> ev.Posted:
-        sent = await self._thread.post(owner.claim, job, ask, effect.key, allowed=owner.shows)
-        return ev.Posted(at=owner.now(), request=effect.request, key=effect.key, ts=sent.ts, fault=sent.fault)
-
-    def changed(self, owner: Owner, before: Job, after: Job) -> None:
-        """Keep the card and the session status up to date."""
-        self._thread.changed(owner.claim.key, before, after, allowed=owner.shows)
-
-    async def set_aside(self, claim: Claim, aside: QuarantineNotice) -> None:
-        """Tell the thread that its job is set aside."""
+    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+        """Tell the thread that its job is quarantined."""
         try:
-            await self._thread.set_aside(claim, aside)
+            await self._thread.set_aside(claim, notice)
         except Gone as error:
             raise Fenced from error
-
-    async def left(self, owner: Owner) -> None:
-        """The owner let go of the job: stop drawing its card, drop its unfinished stream."""
-        await self._thread.left(owner.claim.key, rests=owner.rests)
-
-
-def _worked_out(effect: ReachDeadline | HandUp, ask: Ask, at: float) -> ev.Event:
-    """What follows from the job alone."""
-    if isinstance(effect, HandUp):
-        return handed_up(ask, ask.work[effect.subtask], at)
-    return ev.DeadlineReached(at=at, request=effect.request, subtask=effect.subtask)
-
-
-def _reason(error: Exception) -> str:
-    return f"an internal error ({type(error).__name__}); whoever runs me finds it in the log"
-
-
-def _broken(effect: Effect, reason: str, *, at: float) -> ev.Event:
-    """What a bug leads to: the step fails, or (a message that cannot be drawn) the job goes on without it."""
-    if isinstance(effect, Post):
-        return ev.Posted(at=at, request=effect.request, key=effect.key, ts="", fault=reason)
-    if isinstance(effect, RunSubtask | JudgeResult | RefineBrief):
-        return _attempt_broken(effect, reason, at=at)
-    if isinstance(effect, RevisePlan):
-        faults = (f"The planner broke ({reason}).",)
-        return ev.PlanRevised(
-            at=at, request=effect.request, within=effect.within, subtask=effect.subtask, faults=faults
-        )
-    if isinstance(effect, FetchAttachments):
-        return ev.AttachmentsFetched(at=at, request=effect.request, faults=(f"The attached files: {reason}",))
-    step = "planning" if isinstance(effect, MakePlan) else "writing the answer"
-    return ev.RequestFailed(
-        at=at, request=effect.request, step=step, reason=reason, advice="Mention me again to try once more."
-    )
-
-
-def _attempt_broken(effect: RunSubtask | JudgeResult | RefineBrief, reason: str, *, at: float) -> ev.Event:
-    of: dict[str, Any] = {"at": at, "request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
-    if isinstance(effect, RunSubtask):
-        return ev.AttemptFailed(**of, kind="tool", message=reason)
-    if isinstance(effect, RefineBrief):
-        return ev.BriefRefined(**of, fault=reason)
-    faults = (*effect.faults, *effect.doubts, f"it could not be checked ({reason})")
-    return ev.ResultJudged(**of, verdict="best_effort", faults=faults)

@@ -1,4 +1,4 @@
-"""The one committer of a job: what was reported while a commit was under way goes into the next one together."""
+"""Writes the events of a claimed job to its log. Reports made during one commit go into the next one together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.jobs.lease import Fenced
-from bot.jobs.quarantine import FOLDED, Unreadable, read_log
+from bot.jobs.quarantine import FOLDED, UnreadableLog, read_log
 from bot.store.interface import Claim, Commit, Entry, Store
 from handoff import events as ev
 from handoff.engine.engine import apply
@@ -20,20 +20,20 @@ from handoff.upcasters import NewerEvent
 log = logging.getLogger(__name__)
 
 SOON = 0.02
-"""Seconds until what was only noted is committed: what comes by then, or is reported, goes into the same write."""
+"""Seconds within which `report_soon` commits: reports made meanwhile go into the same write."""
 AWAY = 60.0
-"""Seconds without an event, before a job was claimed, from which on nobody is taken to have worked on it."""
+"""Seconds without an event before a claim after which we assume that nobody worked on the job."""
 
 
 @dataclass(slots=True)
 class _Report:
     events: Sequence[ev.Event]
     done: asyncio.Future[None] | None = None
-    """None: nobody waits for it."""
+    """Resolved once the events are committed; None if nobody waits."""
 
 
-class Committer:
-    """The log of one claimed job. `wake` is called when there is something to commit."""
+class EventWriter:
+    """The one writer of a claimed job's log. `wake` is called when there is something to commit."""
 
     def __init__(self, claim: Claim, store: Store, wake: Callable[[], None]) -> None:
         self.job: Job | None = None
@@ -42,38 +42,38 @@ class Committer:
         self._wake = wake
         self._reports: list[_Report] = []
         self._soon: asyncio.TimerHandle | None = None
-        self._ripe = False
-        self._shown: dict[str, str] = {}
-        """What we wrote of the job's head: most of it stays as it is."""
+        self._soon_due = False
+        self._head: dict[str, str] = {}
+        """The fields of the job's head as we wrote them: only changes are written again."""
         self._operations = itertools.count(1)
         self._closed = False
         self._last_at = 0.0
 
     @property
     def waiting(self) -> bool:
-        """Whether something was reported that is not committed."""
+        """Return True if a report is not committed yet."""
         return bool(self._reports)
 
     async def report(self, *events: ev.Event) -> None:
-        """Return once they are committed. Raises Fenced where nothing is committed any more."""
+        """Commit the events, and return once they are committed. Raises Fenced after `close`."""
         if self._closed:
-            raise Fenced  # who waited for it would wait for ever
+            raise Fenced  # nothing would ever commit them
         done = asyncio.get_running_loop().create_future()
         self._reports.append(_Report(events, done))
         self._wake()
         await done
 
-    def note(self, *events: ev.Event) -> None:
-        """Commit them within `SOON` seconds, before any that is reported later."""
+    def report_soon(self, *events: ev.Event) -> None:
+        """Commit the events within `SOON` seconds, and before any that is reported later."""
         self._reports.append(_Report(events))
         if self._soon is None:
-            self._soon = asyncio.get_running_loop().call_later(SOON, self._ripen)
+            self._soon = asyncio.get_running_loop().call_later(SOON, self._commit_soon)
 
     async def load(self) -> None:
-        """Fold the log.
+        """Read the log and fold it into the job.
 
         Raises:
-            Unreadable, LogBroken: It makes no job.
+            UnreadableLog, LogBroken: The log cannot be folded.
             NewerEvent: A newer release wrote some of it.
             StoreError: The store is away.
         """
@@ -82,9 +82,9 @@ class Committer:
         self._last_at = ev.load(entries[-1].payload).at if entries else 0.0
 
     async def take_over(self) -> None:
-        """Where the last owner was lost, say so in the log first of all: it is fenced from here on.
+        """Log first that the last owner was lost, if it was: from here on it is fenced.
 
-        And where nobody had worked on it for a while, that this time counts against no deadline.
+        If nobody has worked on the job for a while, log that this time counts against no deadline.
         """
         if self.job is None:
             return
@@ -101,23 +101,23 @@ class Committer:
         return ev.TakenOver(at=self._store.clock(), owner=self._claim.owner, lost=self._claim.lost)
 
     async def take_inbox(self) -> None:
-        """Commit what came in. Raises as `load`, and Fenced."""
+        """Commit the events of the job's inbox. Raises as `load`, and Fenced."""
         entries = await self._store.inbox(self._claim.key)
         if not entries:
             return
         events = [_event(entry) for entry in entries]
         if self._claim.lost and self.job is None:
-            events.append(self._taken_over())  # not first only where there was no log yet
+            events.append(self._taken_over())  # not the first event only if there was no log yet
         await self._commit(events, taken=[entry.seq for entry in entries], progress=False)
 
-    async def commit_reports(self, *, noted: bool = False) -> None:
-        """Commit all that was reported, and what is reported meanwhile. Raises Fenced or StoreError.
+    async def commit_reports(self, *, include_soon: bool = False) -> None:
+        """Commit all reports, and those made meanwhile. Raises Fenced or StoreError.
 
-        What was only noted goes with it, or by itself when its time has come, or where `noted` says so.
+        Events of `report_soon` alone are committed only once they are due, or if `include_soon` is set.
         """
-        noted = noted or self._ripe
-        while self._reports and (noted or any(report.done is not None for report in self._reports)):
-            noted = False
+        include_soon = include_soon or self._soon_due
+        while self._reports and (include_soon or any(report.done is not None for report in self._reports)):
+            include_soon = False
             self._cancel_soon()
             reports, self._reports = self._reports, []
             try:
@@ -129,12 +129,12 @@ class Committer:
                 if report.done is not None and not report.done.done():
                     report.done.set_result(None)
 
-    def _ripen(self) -> None:
-        self._ripe = True
+    def _commit_soon(self) -> None:
+        self._soon_due = True
         self._wake()
 
     def _cancel_soon(self) -> None:
-        self._ripe = False
+        self._soon_due = False
         if self._soon is not None:
             self._soon.cancel()
             self._soon = None
@@ -148,16 +148,16 @@ class Committer:
             after = apply(after, event)
         if after is None:
             return
-        shown = projection(after)
+        head = projection(after)
         if folded:
-            shown[FOLDED] = str(self._claim.lost)
+            head[FOLDED] = str(self._claim.lost)
         outcome = await self._store.commit(
             self._claim,
             self._operation(),
             before.seq if before else 0,
             [ev.dump(event) for event in events],
             taken=taken,
-            fields=dict(shown.items() - self._shown.items()),
+            fields=dict(head.items() - self._head.items()),
             schema=ev.SCHEMA,
             ends=after.current is None,
             progress=progress,
@@ -165,21 +165,21 @@ class Committer:
         if outcome in {Commit.FENCED, Commit.CONFLICT}:
             raise Fenced
         self.job = after
-        self._shown |= shown
+        self._head |= head
 
     def _operation(self) -> str:
         return f"{self._claim.owner}:{self._claim.epoch}:{next(self._operations)}"
 
     async def leave_to_newer(self, schema: int) -> None:
-        """Commit what was reported; from then on only an instance that knows this schema may claim the job."""
-        await self.commit_reports(noted=True)
+        """Commit all reports, then let only instances that know `schema` claim the job."""
+        await self.commit_reports(include_soon=True)
         head = await self._store.head(self._claim.key)
         seq = head.seq if head else 0
         await self._store.commit(self._claim, self._operation(), seq, [], schema=schema, progress=False)
         log.warning("job %s: left to a newer release, which wrote schema %d", self._claim.key.job, schema)
 
     def close(self) -> None:
-        """Commit nothing any more; who waits for it is cancelled."""
+        """Stop committing, and cancel whoever waits for a commit."""
         self._closed = True
         self._cancel_soon()
         _cancel(self._reports)
@@ -191,7 +191,7 @@ def _event(entry: Entry) -> ev.Event:
     except NewerEvent:
         raise
     except ValueError as error:
-        raise Unreadable(f"something that came in (number {entry.seq}) cannot be read by this release") from error
+        raise UnreadableLog(f"something that came in (number {entry.seq}) cannot be read by this release") from error
 
 
 def _cancel(reports: Sequence[_Report]) -> None:

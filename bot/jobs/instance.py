@@ -1,4 +1,4 @@
-"""One instance: claims jobs as slots are free, and passes on what comes in for those it owns."""
+"""One instance of the bot: claims jobs while slots are free, and runs each in a `JobRunner`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import logging
 import secrets
 from collections import OrderedDict, deque
 
-from bot.jobs.job_runner import Owner, Performer
-from bot.jobs.lease import steady
-from bot.jobs.shutdown import ENDS_IN
+from bot.jobs.job_runner import Effects, JobRunner
+from bot.jobs.lease import boottime
+from bot.jobs.shutdown import SHUTDOWN_SECONDS
 from bot.jobs.tasks import Bounds
 from bot.store.interface import Claim, JobKey, Store, StoreError
 from handoff.events import SCHEMA
@@ -18,135 +18,134 @@ from handoff.events import SCHEMA
 log = logging.getLogger(__name__)
 
 LONGEST_NAP = 5.0
-"""Seconds between two looks at the store, should every notice be lost."""
+"""Seconds between two looks at the store, in case every notice is lost."""
 SHORTEST_NAP = 0.25
-"""Seconds to wait where a job should be ready and none was given: another instance is at it."""
-PATIENCE = 1.0
+"""Seconds to wait if a job is due but was not given to us: another instance is claiming it."""
+STORE_NAP = 1.0
 """Seconds to wait after the store could not be reached, or was full."""
-LET_GO = 1.1
-"""Seconds that owners get until they are cut short when we are told to stop. All that they then do is bounded."""
-
+RUNNER_SECONDS = 1.1
+"""Seconds that job runners get to end by themselves when we are told to stop. After that they are cancelled."""
 CLOSING = 0.3
-"""Seconds that are kept for closing what is open then."""
-SHORTEST_REST = 0.1
+"""Seconds of the shutdown that are reserved for closing connections."""
+LEAST_TIME_LEFT = 0.1
 
 
 class Instance:
-    """Works on up to `slots` jobs at once; each is owned for `lease` seconds unless renewed."""
+    """Runs up to `slots` jobs at once; each is owned for `lease` seconds unless renewed."""
 
     def __init__(
-        self, store: Store, performer: Performer, *, slots: int, lease: float, bounds: Bounds | None = None
+        self, store: Store, effects: Effects, *, slots: int, lease: float, bounds: Bounds | None = None
     ) -> None:
         self.name = secrets.token_hex(6)
         self.full = ""
-        """Why nothing is claimed although slots are free, or empty."""
+        """Why no job is claimed although slots are free; empty if jobs are claimed."""
         self._store = store
-        self._performer = performer
+        self._effects = effects
         self._slots = slots
         self._lease = lease
         self._bounds = bounds or Bounds()
-        self._owners: dict[JobKey, Owner] = {}
+        self._runners: dict[JobKey, JobRunner] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._owed: deque[Claim] = deque(maxlen=slots)
+        self._unreleased: deque[Claim] = deque(maxlen=slots)
         self._away_since: float | None = None
         self._stopping = False
-        self._told: float | None = None
+        self._stop_asked: float | None = None
         self._wake = asyncio.Event()
         self._hints: OrderedDict[JobKey, None] = OrderedDict()
 
     @property
     def owned(self) -> int:
-        """How many jobs it works on."""
-        return len(self._owners)
+        """The number of jobs that this instance runs."""
+        return len(self._runners)
 
     @property
     def away(self) -> bool:
-        """Whether the store could not be reached at the last try."""
+        """True if the store could not be reached at the last try."""
         return self._away_since is not None
 
     def nudge(self, key: JobKey) -> None:
-        """Something came in for a job: tell its owner if that is us, else look whether it can be claimed."""
-        owner = self._owners.get(key)
-        if owner is not None:
-            owner.nudge()
+        """Wake the runner of a job for which something came in; if it is not run here, try to claim it."""
+        runner = self._runners.get(key)
+        if runner is not None:
+            runner.nudge()
         else:
-            self._hints[key] = None  # one mention is heard of several times: each way to here may be the fastest
+            self._hints[key] = None  # a mention gets here on several ways, and any may be the fastest
             if len(self._hints) > self._slots:
                 self._hints.popitem(last=False)
         self._wake.set()
 
     async def run(self) -> None:
-        """Claim and work until stopped or cancelled; then let go of every job, so that others can go on at once."""
+        """Claim and run jobs until stopped or cancelled; then release all, so that others go on at once."""
         listener = asyncio.create_task(self._listen())
         try:
             while not self._stopping:
                 self._wake.clear()
-                if len(self._owners) >= self._slots or not await self._claim_one():
+                if len(self._runners) >= self._slots or not await self._claim_one():
                     await self._nap()
-            await self._let_go()
+            await self._end_runners()
         finally:
-            await end(listener, *self._tasks)
+            await cancel(listener, *self._tasks)
 
-    def leave(self) -> None:
-        """Claim nothing from now on, and begin to let go of all jobs. `stop` waits for the end of it."""
+    def begin_stop(self) -> None:
+        """Claim nothing from now on, and begin to release all jobs. `stop` waits until they are released."""
         self._stopping = True
-        self._told = steady() if self._told is None else self._told
+        self._stop_asked = boottime() if self._stop_asked is None else self._stop_asked
         self._wake.set()
-        for owner in self._owners.values():
-            owner.leave()
+        for runner in self._runners.values():
+            runner.stop()
 
     async def stop(self) -> None:
-        """Claim nothing from now on, and let go of all jobs within two seconds of `leave`. May be called again."""
-        self.leave()
-        await self._let_go()
+        """Claim nothing from now on, and release all jobs within two seconds of `begin_stop`. May be called again."""
+        self.begin_stop()
+        await self._end_runners()
 
-    async def _let_go(self) -> None:
-        if self._tasks and self._told is not None:
-            await asyncio.wait(self._tasks, timeout=max(0.0, self._told + LET_GO - steady()))
-        await end(*self._tasks)
+    async def _end_runners(self) -> None:
+        if self._tasks and self._stop_asked is not None:
+            await asyncio.wait(self._tasks, timeout=max(0.0, self._stop_asked + RUNNER_SECONDS - boottime()))
+        await cancel(*self._tasks)
 
     def time_left(self) -> float:
-        """Seconds that are left, when we are told to stop, for what goes on beside the owners."""
-        gone = 0.0 if self._told is None else steady() - self._told
-        return max(SHORTEST_REST, ENDS_IN - CLOSING - gone)
+        """Return the seconds of the shutdown that remain for work beside the job runners."""
+        gone = 0.0 if self._stop_asked is None else boottime() - self._stop_asked
+        return max(LEAST_TIME_LEFT, SHUTDOWN_SECONDS - CLOSING - gone)
 
     async def _claim_one(self) -> bool:
         try:
-            await self._settle_up()
+            await self._release_late()
             if await self._is_full():
                 return False
             hint = self._hints.popitem(last=False)[0] if self._hints else None
-            since = steady()
+            since = boottime()
             claim = await self._store.claim(self.name, lease=self._lease, schema=SCHEMA, prefer=hint)
             if claim is not None and self._stopping:
                 await self._store.release(claim, due=self._store.clock(), lost=None)
                 return False
         except StoreError as error:
-            self._gone(error)
+            self._note_away(error)
             return False
         if claim is None:
             return False
-        owner = Owner(claim, self._store, self._performer, lease=self._lease, since=since, bounds=self._bounds)
-        self._owners[claim.key] = owner  # which looks into the inbox first of all, whatever is still to be heard of it
-        self._hints.pop(claim.key, None)
-        task = asyncio.create_task(self._own(claim.key, owner))
+        runner = JobRunner(claim, self._store, self._effects, lease=self._lease, since=since, bounds=self._bounds)
+        self._runners[claim.key] = runner
+        self._hints.pop(claim.key, None)  # the runner reads the inbox first of all
+        task = asyncio.create_task(self._run_job(claim.key, runner))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return True
 
-    async def _settle_up(self) -> None:
-        """After the store was away: let go of what it was not told of, so that nobody waits for those leases."""
+    async def _release_late(self) -> None:
+        """After the store was away, tell it which jobs we released meanwhile, so that nobody waits for their leases."""
         if self._away_since is None:
             return
         await self._store.next_due()
-        log.warning("the store is back after %.0f s", steady() - self._away_since, extra={"event": "store_back"})
+        log.warning("the store is back after %.0f s", boottime() - self._away_since, extra={"event": "store_back"})
         self._away_since = None
-        while self._owed:
-            await self._store.release(self._owed.popleft(), due=self._store.clock(), lost=None)
+        while self._unreleased:
+            await self._store.release(self._unreleased.popleft(), due=self._store.clock(), lost=None)
 
-    def _gone(self, error: StoreError) -> None:
+    def _note_away(self, error: StoreError) -> None:
         if self._away_since is None:
-            self._away_since = steady()
+            self._away_since = boottime()
             log.error("no job can be claimed until the store is back: %s", error, extra={"event": "store_away"})
 
     async def _is_full(self) -> bool:
@@ -157,31 +156,31 @@ class Instance:
         self.full = full
         return bool(full)
 
-    async def _own(self, key: JobKey, owner: Owner) -> None:
+    async def _run_job(self, key: JobKey, runner: JobRunner) -> None:
         try:
-            await owner.work()
+            await runner.run()
         except Exception:
             log.exception("job %s: its work broke; it is tried again when the lease has run out", key.job)
         finally:
-            if self._owners.get(key) is owner:
-                del self._owners[key]
-            if owner.owed:
-                self._owed.append(owner.claim)
+            if self._runners.get(key) is runner:
+                del self._runners[key]
+            if runner.unreleased:
+                self._unreleased.append(runner.claim)
             self._wake.set()
 
     async def _nap(self) -> None:
-        nap = PATIENCE if self.away or self.full else LONGEST_NAP
-        if not self.away and not self.full and len(self._owners) < self._slots:
+        nap = STORE_NAP if self.away or self.full else LONGEST_NAP
+        if not self.away and not self.full and len(self._runners) < self._slots:
             try:
                 due = await self._store.next_due()
             except StoreError as error:
-                self._gone(error)
-                nap = PATIENCE
+                self._note_away(error)
+                nap = STORE_NAP
             else:
                 wait = LONGEST_NAP if due is None else due - self._store.clock()
                 nap = min(nap, wait) if wait > 0 else SHORTEST_NAP
         if self.away and not self._stopping:
-            self._wake.clear()  # what comes in cannot be claimed now: do not ask for each of it
+            self._wake.clear()  # nothing can be claimed now: do not try at each notice
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(nap):
                 await self._wake.wait()
@@ -191,8 +190,8 @@ class Instance:
             self.nudge(key)
 
 
-async def end(*tasks: asyncio.Task[None]) -> None:
-    """Cancel tasks until all have ended: a library in between may swallow one cancellation."""
+async def cancel(*tasks: asyncio.Task[None]) -> None:
+    """Cancel tasks again and again until all have ended: a library may swallow a cancellation."""
     while alive := [task for task in tasks if not task.done()]:
         for task in alive:
             task.cancel()

@@ -1,4 +1,4 @@
-"""Works on one claimed job: folds its log, performs what is outstanding side by side, commits what happened."""
+"""Runs one claimed job: folds its log, runs the outstanding effects side by side, and commits what they report."""
 
 from __future__ import annotations
 
@@ -7,11 +7,20 @@ import contextlib
 import logging
 from typing import Protocol
 
-from bot.jobs.event_writer import Committer
-from bot.jobs.lease import Fenced, Lease, steady
-from bot.jobs.letting_go import LAST_EDIT, LAST_WORD, STUBBORN, Patience, Stalled, note_fault, say_why, to_the_end
-from bot.jobs.quarantine import Teller, Unreadable, set_aside, unreadable_reason
-from bot.jobs.tasks import Bounds, SideBySide
+from bot.jobs.event_writer import EventWriter
+from bot.jobs.lease import Fenced, Lease, boottime
+from bot.jobs.quarantine import UnreadableLog, quarantine, unreadable_reason
+from bot.jobs.tasks import Bounds, EffectTasks
+from bot.jobs.teardown import (
+    CANCEL_SECONDS,
+    LAST_EDIT_SECONDS,
+    RELEASE_SECONDS,
+    Stalled,
+    TeardownLimits,
+    finish,
+    log_ending,
+    log_failure,
+)
 from bot.logs import about
 from bot.store.interface import Claim, LogBroken, Store, StoreError
 from handoff import events as ev
@@ -19,237 +28,246 @@ from handoff.effects import Effect, RunSubtask
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.engine.outstanding import outstanding
 from handoff.state import Ask, Job
+from handoff.summary import QuarantineNotice
 from handoff.upcasters import NewerEvent
 
 log = logging.getLogger(__name__)
 
 HOLD = 2.0
-"""Seconds: a job whose next work comes up sooner is kept, a later one is let go until then."""
+"""Seconds: a job whose next effect is due sooner is kept; any other is released until then."""
 LAST_POSTS = 0.9
-"""Seconds that messages on their way get to arrive when we are told to stop."""
+"""Seconds that messages being posted get to arrive when the instance is stopping."""
 FOREVER = 3600.0
-"""Seconds of sleep where only something that happens can be a reason to wake."""
+"""Seconds of sleep when only an event can be a reason to wake."""
 
 
-class Performer(Teller, Protocol):
-    """Performs effects. Every call belongs to one owner, which it reports to."""
+class Effects(Protocol):
+    """The outside world of a job: runs its effects, and is told how the job gets on. Serves many job runners."""
 
-    async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
-        """Do it, and say what happened. None: it was reported already, or there is nothing to say."""
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
+        """Run an effect and return what happened; None if there is nothing to report."""
 
-    def changed(self, owner: Owner, before: Job, after: Job) -> None:
-        """Told when commits changed the job, to keep the card and the status up to date. Must not block."""
+    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+        """Show a commit on the card and in the session's status. Must not block."""
 
-    async def left(self, owner: Owner) -> None:
-        """Told when the owner lets go of the job, whatever the reason."""
+    async def job_released(self, runner: JobRunner) -> None:
+        """Stop showing a job that is no longer run here, for whatever reason."""
+
+    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+        """Tell the thread, once, that its job is quarantined; mend the card and the session as far as possible."""
 
 
-class Owner:
-    """One claimed job in the hands of this instance.
+class JobRunner:
+    """The runner of one claimed job, on this instance.
 
     Args:
         claim: The job.
         store: Where it is.
-        performer: Does its work.
-        lease: Seconds that it is ours unless renewed.
-        since: When the claim was sent, on the clock of `bot.jobs.lease.steady`; now unless given.
-        bounds: When its work counts as stuck.
+        effects: Runs its effects.
+        lease: Seconds that the job is ours unless renewed.
+        since: When the claim was sent, on the clock of `bot.jobs.lease.boottime`; now unless given.
+        bounds: When work counts as stuck.
     """
 
     def __init__(
         self,
         claim: Claim,
         store: Store,
-        performer: Performer,
+        effects: Effects,
         *,
         lease: float,
         since: float | None = None,
         bounds: Bounds | None = None,
     ) -> None:
         self.claim = claim
-        self.rests = False
-        """Whether all was done that could be done for now; False while at work, and where the job was lost."""
-        self.owed = False
-        """Whether the store, which is away, was not told of our letting go."""
+        self.idle = False
+        """True if we released the job because nothing is runnable for now."""
+        self.unreleased = False
+        """True if the job is no longer run here, but the store, which is away, could not be told of its release."""
         self._store = store
-        self._performer = performer
-        self._lease = Lease(claim, store, seconds=lease, since=steady() if since is None else since)
+        self._effects = effects
+        self._lease = Lease(claim, store, seconds=lease, since=boottime() if since is None else since)
         self._bounds = bounds or Bounds()
         self._wake = asyncio.Event()
-        self._committer = Committer(claim, store, self._wake.set)
-        self._running = SideBySide(self._perform, self._wake.set, self._bounds)
-        self._shown: Job | None = None
-        self._inbox = True
-        self._trouble: Exception | None = None
+        self._writer = EventWriter(claim, store, self._wake.set)
+        self._running = EffectTasks(self._run_effect, self._wake.set, self._bounds)
+        self._announced: Job | None = None
+        self._inbox_changed = True
+        self._error: Exception | None = None
         self._step_began: float | None = None
-        self._leaves: float | None = None
-        self._patience: Patience | None = None
-        self._aside = False
-        self._broke = False
-        self._pause = lease
+        self._posts_until: float | None = None
+        """When messages being posted are cut off, as we are stopping; None while we are not."""
+        self._teardown: TeardownLimits | None = None
+        self._quarantined = False
+        self._broken = False
+        self._retry_after = lease
 
     @property
     def job(self) -> Job | None:
         """The job as committed; None before its first event."""
-        return self._committer.job
+        return self._writer.job
 
-    def at(self, request: str) -> tuple[Job, Ask]:
-        """The job as committed, and that request of it. Raises KeyError where there is none."""
+    def find(self, request: str) -> tuple[Job, Ask]:
+        """Return the job as committed, and that request of it. Raises KeyError if there is none."""
         ask = self.job.ask(request) if self.job else None
         if self.job is None or ask is None:
             raise KeyError(request)
         return self.job, ask
 
     def nudge(self) -> None:
-        """Something came in for this job: look at its inbox at once."""
-        self._inbox = True
+        """Look at the job's inbox at once: something came in."""
+        self._inbox_changed = True
         self._wake.set()
 
-    def leave(self) -> None:
-        """Let go of the job soon, for another instance to go on: only messages on their way get to arrive."""
-        if self._leaves is None:
-            self._leaves = steady() + LAST_POSTS
+    def stop(self) -> None:
+        """Release the job soon, for another instance to go on: only messages being posted get to arrive."""
+        if self._posts_until is None:
+            self._posts_until = boottime() + LAST_POSTS
             self._wake.set()
-            if self._patience is not None:
-                self._patience.hurry()
+            if self._teardown is not None:
+                self._teardown.hurry()
 
     def now(self) -> float:
-        """Seconds since the epoch on the store's clock, which all times of a job are on."""
+        """Return seconds since the epoch on the store's clock, which all times of a job are on."""
         return self._store.clock()
 
-    async def hold(self) -> None:
-        """Return if the job is ours; costs nothing while that is certain. Raises Fenced or StoreError.
+    async def ensure_held(self) -> None:
+        """Return if the job is ours; ask the store only if that is not certain. Raises Fenced or StoreError.
 
-        For whoever is about to start something that was not committed just before.
+        Await it before starting anything that does not directly follow a commit.
         """
-        await self._lease.hold()
+        await self._lease.ensure_held()
 
-    async def shows(self) -> bool:
-        """Whether something may still be shown for the job, see `Lease.shows`. Raises StoreError."""
-        return await self._lease.shows()
+    async def may_show(self) -> bool:
+        """Return True if what people see of the job may still be changed, see `Lease.may_show`. Raises StoreError."""
+        return await self._lease.may_show()
 
     async def report(self, *events: ev.Event) -> None:
-        """Commit events and return when they are kept. Raises Fenced if the job is no longer ours."""
-        await self._committer.report(*events)
-        await self._lease.hold()
+        """Commit events, and return once they are committed. Raises Fenced if the job is no longer ours."""
+        await self._writer.report(*events)
+        await self._lease.ensure_held()
 
-    def note(self, *events: ev.Event) -> None:
-        """Commit events soon, before any that is reported later; for those that nothing has to wait for.
+    def report_soon(self, *events: ev.Event) -> None:
+        """Commit events within moments, and before any that is reported later, without waiting for it.
 
         If the job is no longer ours, all of its work is cancelled.
         """
-        self._committer.note(*events)
+        self._writer.report_soon(*events)
 
-    async def work(self) -> None:
-        """Do all that can be done for now, then let go of the job. Never raises for what a job may hold."""
+    async def run(self) -> None:
+        """Run the job until nothing is runnable, then release it. Never raises because of a job's contents."""
         with about(job=self.claim.key.job):
-            keeping = asyncio.create_task(self._lease.keep(self._stuck))
+            renewals = asyncio.create_task(self._lease.keep(self._stuck))
             main = asyncio.create_task(self._work())
             due: float | None = None
-            lets_go = False
+            release = False
             try:
-                due = await self._whichever_ends(main, keeping)
-                lets_go = not self._aside
-                self.rests = lets_go and self._leaves is None
+                due = await self._first_to_end(main, renewals)
+                release = not self._quarantined
+                self.idle = release and self._posts_until is None
             except asyncio.CancelledError:
-                # We are told to stop in the middle of it: whoever is there, or starts next, goes on at once.
-                self.leave()
-                due, lets_go = self.now(), not self._aside
+                # We are stopped in the middle of the work: another instance, or the next start, goes on at once.
+                self.stop()
+                due, release = self.now(), not self._quarantined
                 raise
             except (Fenced, Stalled, StoreError) as error:
-                ending = say_why(self.claim.key.job, error)
-                self._broke, self.owed = ending == "broke", ending == "owed"
+                ending = log_ending(self.claim.key.job, error)
+                self._broken, self.unreleased = ending == "broken", ending == "unreleased"
             except Exception:
-                self._broke = True
+                self._broken = True
                 raise
             finally:
-                await to_the_end(self._let_go(main, keeping, due=due, release=lets_go))
+                await finish(self._tear_down(main, renewals, due=due, release=release))
 
-    async def _whichever_ends(self, main: asyncio.Task[float | None], keeping: asyncio.Task[str]) -> float | None:
-        """The end of the work, or of the lease if that comes first."""
-        await asyncio.wait({main, keeping}, return_when=asyncio.FIRST_COMPLETED)
+    async def _first_to_end(self, main: asyncio.Task[float | None], renewals: asyncio.Task[str]) -> float | None:
+        """Wait for the end of the work, or of the lease if that comes first."""
+        await asyncio.wait({main, renewals}, return_when=asyncio.FIRST_COMPLETED)
         if main.done():
             return main.result()
-        raise Stalled if keeping.result() == "stalled" else Fenced
+        raise Stalled if renewals.result() == "stalled" else Fenced
 
-    async def _let_go(
-        self, main: asyncio.Task[float | None], keeping: asyncio.Task[str], *, due: float | None, release: bool
+    async def _tear_down(
+        self, main: asyncio.Task[float | None], renewals: asyncio.Task[str], *, due: float | None, release: bool
     ) -> None:
-        patience = self._patience = Patience()
-        if self._leaves is not None:
-            patience.hurry()
+        limits = self._teardown = TeardownLimits()
+        if self._posts_until is not None:
+            limits.hurry()
         if not main.done():
             main.cancel()
-            main.add_done_callback(note_fault)
-            await patience.wait(asyncio.wait({main}), STUBBORN)
-        self._committer.close()
-        await patience.wait(self._running.drop(), STUBBORN)
-        self._committer.close()
-        leaving = asyncio.create_task(self._performer.left(self))
-        await patience.wait(asyncio.wait({leaving}), LAST_EDIT)
-        leaving.add_done_callback(note_fault)
-        leaving.cancel()
-        keeping.cancel()
-        await patience.wait(asyncio.wait({leaving, keeping}), STUBBORN)
+            main.add_done_callback(log_failure)
+            await limits.wait(asyncio.wait({main}), CANCEL_SECONDS)
+        self._writer.close()
+        await limits.wait(self._running.cancel(), CANCEL_SECONDS)
+        self._writer.close()  # again: effects may have reported while they ended
+        last_edits = asyncio.create_task(self._effects.job_released(self))
+        await limits.wait(asyncio.wait({last_edits}), LAST_EDIT_SECONDS)
+        last_edits.add_done_callback(log_failure)
+        last_edits.cancel()
+        renewals.cancel()
+        await limits.wait(asyncio.wait({last_edits, renewals}), CANCEL_SECONDS)
         await self._lease.close()
-        if self._broke:
-            due = self.now() + self._pause  # whoever is next: what broke may be on its way to mend itself
-        if release or self._broke:
+        if self._broken:
+            due = self.now() + self._retry_after  # for the next owner: what broke may have recovered by then
+        if release or self._broken:
             await self._release(due)
 
     async def _release(self, due: float | None) -> None:
-        # Handed over in the middle of it, its next owner may fare as those that were lost: they go on counting.
-        lost = True if self._broke else False if self.rests else None
+        # If we stop in the middle of the work, the next owner may be lost like those before: the count stays as it is.
+        lost = True if self._broken else False if self.idle else None
         try:
-            async with asyncio.timeout(None if self._leaves is None else LAST_WORD):
+            async with asyncio.timeout(None if self._posts_until is None else RELEASE_SECONDS):
                 await self._store.release(self.claim, due=due, lost=lost)
         except StoreError:
-            self.owed = not self._broke
+            self.unreleased = not self._broken
         except TimeoutError:
             log.warning("job %s: the store cannot be told that it is let go of: its lease runs out", self.claim.key.job)
 
     async def _work(self) -> float | None:
-        self._step_began = steady()
+        """Work until nothing is runnable. Returns when the job is due again, None if only an event can make it so."""
+        self._step_began = boottime()
         if self.claim.lost >= MAX_LOST_OWNERS:
-            await self._set_aside("")
+            await self._quarantine("")
             return None
         try:
-            await self._committer.load()
-            # Of a job that is over, nobody knows whether its last owner, told to stop, still told the session so.
-            self._shown = self.job if self.job is None or self.job.current is not None else None
-            await self._committer.take_over()
+            await self._writer.load()
+            # If the job is over, its last owner may have stopped before it told the session so: announce it again.
+            self._announced = self.job if self.job is None or self.job.current is not None else None
+            await self._writer.take_over()
             while True:
                 wait, due = await self._step()
                 if wait is None:
                     return due
                 await self._sleep(wait)
         except NewerEvent as error:
-            await self._committer.leave_to_newer(error.schema)
+            await self._writer.leave_to_newer(error.schema)
             return self.now()
-        except (LogBroken, Unreadable) as error:
-            await self._set_aside(unreadable_reason(error))
+        except (LogBroken, UnreadableLog) as error:
+            await self._quarantine(unreadable_reason(error))
             return None
 
     async def _step(self) -> tuple[float | None, float | None]:
-        """Commit, start and cancel what there is. Gives the seconds to wait for more, None: let go until `due`."""
+        """Commit all reports, then start and cancel effects.
+
+        Returns the seconds to wait for more, or None to release the job until the second value.
+        """
         self._wake.clear()
-        self._step_began = steady()
-        if self._trouble is not None:
-            raise self._trouble
-        if self._inbox and self._leaves is None:
-            self._inbox = False
-            await self._committer.take_inbox()
-        await self._committer.commit_reports(noted=self._leaves is not None or not self._running)
+        self._step_began = boottime()
+        if self._error is not None:
+            raise self._error
+        if self._inbox_changed and self._posts_until is None:
+            self._inbox_changed = False
+            await self._writer.take_inbox()
+        await self._writer.commit_reports(include_soon=self._posts_until is not None or not self._running)
         if self.job is None:
             return None, None
-        if self._leaves is not None:
-            return self._last_posts(self._leaves)
+        if self._posts_until is not None:
+            return self._last_posts(self._posts_until)
         effects, due = outstanding(self.job, self.now())
         self._running.match(effects)
-        self._show(self.job)  # after the work was started: what people see must not hold it up
+        self._announce(self.job)  # after the effects were started: showing it must not delay them
         wait = None if due is None else max(0.0, due - self.now())
-        if not self._running:  # else whatever comes in wakes us
-            if self._committer.waiting or self._inbox:
+        if not self._running:  # a running effect wakes us with its report
+            if self._writer.waiting or self._inbox_changed:
                 return 0.0, due
             if wait is None or wait > HOLD:
                 return None, due
@@ -257,8 +275,8 @@ class Owner:
 
     def _last_posts(self, until: float) -> tuple[float | None, float | None]:
         self._running.only_posts()
-        left = until - steady()
-        if not self._committer.waiting and (not self._running or left <= 0):
+        left = until - boottime()
+        if not self._writer.waiting and (not self._running or left <= 0):
             return None, self.now()
         return max(0.0, left), None
 
@@ -268,28 +286,28 @@ class Owner:
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
 
-    async def _set_aside(self, unreadable: str) -> None:
-        self._aside = True
-        await set_aside(self.claim, self._store, self._performer, unreadable=unreadable)
+    async def _quarantine(self, unreadable: str) -> None:
+        self._quarantined = True
+        await quarantine(self.claim, self._store, self._effects.job_quarantined, unreadable=unreadable)
 
-    def _show(self, job: Job) -> None:
-        if job is not self._shown:
-            before, self._shown = self._shown, job
-            self._performer.changed(self, before or Job(place=job.place), job)
+    def _announce(self, job: Job) -> None:
+        if job is not self._announced:
+            before, self._announced = self._announced, job
+            self._effects.job_changed(self, before or Job(place=job.place), job)
 
-    async def _perform(self, effect: Effect) -> None:
+    async def _run_effect(self, effect: Effect) -> None:
         subtask, attempt = (effect.subtask, effect.attempt) if isinstance(effect, RunSubtask) else ("", 0)
         try:
             with about(request=effect.request, subtask=subtask, attempt=attempt, effect=type(effect).__name__):
-                await self._lease.hold()
-                event = await self._performer.perform(effect, self)
+                await self._lease.ensure_held()
+                event = await self._effects.run(effect, self)
                 if event is not None:
                     await self.report(event)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it ends the work: the main task raises it
-            self._trouble = error
+        except Exception as error:  # noqa: BLE001 - any exception ends the work: `_step` raises it
+            self._error = error
 
     def _stuck(self) -> str:
-        """What has gone on for too long, in words: an effect, or our own step."""
-        if self._step_began is not None and steady() - self._step_began > self._bounds.step:
+        """Return the name, for logs, of an effect or of our own step that has taken too long; empty if none has."""
+        if self._step_began is not None and boottime() - self._step_began > self._bounds.step:
             return "its owner"
         return self._running.stuck()

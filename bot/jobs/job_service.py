@@ -1,4 +1,4 @@
-"""Takes in what people do in Slack: records it in the store, and tells the instance that something came in."""
+"""The job service: records in the store what people do in Slack, and wakes the instance."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from handoff.upcasters import NewerEvent
 log = logging.getLogger(__name__)
 
 
-class JobDesk:
-    """The `Desk` of a running bot. What returns has been recorded; a StoreError means that it was not.
+class JobService:
+    """The `Desk` of a running bot. A call that returns was recorded; a StoreError means that it was not.
 
     Args:
-        store: where jobs live.
-        instance: told at once of what came in for jobs that it owns.
-        limits: what is spent and left.
-        admins: Slack ids of people who may see and cancel every job, and release those that are set aside.
+        store: Where jobs live.
+        instance: Woken when something came in.
+        limits: What is spent and left.
+        admins: Slack ids of people who may see and cancel every job, and release those in quarantine.
     """
 
     def __init__(self, store: Store, instance: Instance, limits: Limits, *, admins: frozenset[str]) -> None:
@@ -41,12 +41,12 @@ class JobDesk:
         self.admins = admins
 
     def clock(self) -> float:
-        """What time it is on the store's clock."""
+        """Return the time on the store's clock."""
         return self._store.clock()
 
     async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
-        """Record a request; False for a duplicate."""
-        request = request.model_copy(update={"at": self._store.clock()})  # which all times of a job are on
+        """Record a request. Returns False for a duplicate."""
+        request = request.model_copy(update={"at": self._store.clock()})  # the clock of all times of a job
         event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal)
         key = _key(place)
         new = await self._store.ingest(
@@ -64,14 +64,14 @@ class JobDesk:
         return await self._limits.first(f"bot:{place.team}/{place.channel}/{bot}")
 
     async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
-        """See `Desk.over_budget`. Costs nothing where no budget is set."""
+        """See `Desk.over_budget`. Costs nothing if no budget is set."""
         words = await self._limits.over(Payer(place.team, place.channel, user, place.job_id))
         if not words or await self._recorded(_key(place), ts):
             return None
         return words if await self._limits.first(f"over:{place.team}/{place.channel}/{ts}") else ""
 
     async def _recorded(self, key: JobKey, request: str) -> bool:
-        """Whether that request was taken in already: it comes again where Slack was not heard."""
+        """Return True if the request is recorded already: Slack repeats what it got no reply to."""
         entries = [*await self._store.inbox(key), *await self._store.log(key)]
         kind, named = '"type":"RequestAdded"', json.dumps(request)
         return any(kind in entry.payload and named in entry.payload for entry in entries)
@@ -81,30 +81,32 @@ class JobDesk:
         return await self._limits.left(Payer(team, channel, user, job))
 
     async def reply(self, place: Place, *, user: str, text: str, dedupe: tuple[str, ...]) -> ReplyVerdict:
-        """A message in the thread: taken if it answers an open question of its author, else left alone."""
+        """Record a message of the thread as an answer, if its author has an open question; ignore it otherwise."""
         head = await self._store.head(_key(place))
-        question = next((one for one in _questions(head) if one.user == user), None)
+        question = next((one for one in _open_questions(head) if _may_answer(one, user)), None)
         if question is None or not text.strip():
             return "aside" if head is not None and head.aside else "ignored"
-        await self._answered(place, question, user, text, dedupe)
+        await self._record_answer(place, question, user, text, dedupe)
         return "taken"
 
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
     ) -> AnswerVerdict:
-        """A click on an answer's button."""
+        """Record a click on a button of a question as its answer."""
         head = await self._store.head(_key(place))
         if head is None:
             return "unknown"
-        for question in _questions(head):
+        for question in _open_questions(head):
             if (question.request, question.subtask, question.number) == (request, subtask, number):
-                if question.user != user:
+                if not _may_answer(question, user):
                     return "not_yours"
-                await self._answered(place, question, user, text, dedupe)
+                await self._record_answer(place, question, user, text, dedupe)
                 return "taken"
         return "stale"
 
-    async def _answered(self, place: Place, question: _Open, user: str, text: str, dedupe: tuple[str, ...]) -> None:
+    async def _record_answer(
+        self, place: Place, question: _OpenQuestion, user: str, text: str, dedupe: tuple[str, ...]
+    ) -> None:
         event = ev.QuestionAnswered(
             at=self._store.clock(),
             request=question.request,
@@ -117,7 +119,7 @@ class JobDesk:
         self._instance.nudge(_key(place))
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
-        """Stop a job, named by its id or by its place. Who asked for something in it may, and admins."""
+        """Stop a job, named by its id or its place. People who asked for something in it may, and admins."""
         key = _key(place) if place is not None else JobKey(team, (job or "").upper())
         head = await self._store.head(key)
         if head is None:
@@ -127,14 +129,14 @@ class JobDesk:
         if head.fields.get("state") in ENDED:
             return "nothing"
         event = ev.dump(ev.CancelRequested(at=self._store.clock(), user=user))
-        # One that is set aside goes on for this: it ends with its report.
+        # A job in quarantine is released for it: it ends with its report.
         if not (head.aside and await self._store.reinstate(key, event)):
             await self._store.signal(key, event, dedupe=())
         self._instance.nudge(key)
         return "cancelling"
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
-        """Let a job that is set aside go on. Only admins may."""
+        """Release a job from quarantine. Only admins may."""
         if user not in self.admins:
             return "not_admin"
         key = JobKey(team, job.upper())
@@ -148,15 +150,15 @@ class JobDesk:
         return "released"
 
     async def trouble(self) -> str:
-        """Why no work is begun at the moment, in words for people, or empty."""
+        """Return why no work is begun at the moment, in words for people; empty if it is."""
         return await self._store.full()
 
     async def jobs(self, team: str, user: str) -> list[JobLine]:
-        """The jobs that a person asked for, newest first."""
+        """List the jobs that a person asked for, newest first."""
         return [_line(head) for head in await self._store.jobs_of(team, user)]
 
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
-        """One job, if the person may see it."""
+        """Return a job, if the person may see it."""
         key = JobKey(team, job.upper())
         try:
             entries = await self.trace(team, job, user)
@@ -167,13 +169,13 @@ class JobDesk:
         except NewerEvent:
             return "newer"
         except (LogBroken, ValueError) as error:
-            # Only the kind: the message of a validation quotes what people wrote.
+            # Only its type: the text of a validation error quotes what people wrote.
             log.error("job %s: its log cannot be read (%s)", job.upper(), type(error).__name__)  # noqa: TRY400 - one line
             return "unreadable"
         return folded if folded is not None else "unknown"
 
     async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
-        """A job's log, if the person may see it."""
+        """Return a job's log, if the person may see it."""
         key = JobKey(team, job.upper())
         head = await self._store.head(key)
         if head is None:
@@ -187,7 +189,7 @@ class JobDesk:
             return "unreadable"
 
     async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
-        """A thumb below an answer: a fact in the job's log. False where the job is forgotten by now."""
+        """Record a thumb below an answer in the job's log. Returns False if the job has expired."""
         if await self._store.head(_key(place)) is None:
             return False
         event = ev.FeedbackGiven(at=self._store.clock(), request=request, user=user, good=good)
@@ -196,15 +198,15 @@ class JobDesk:
         return True
 
     async def _may_see(self, key: JobKey, head: Head, user: str) -> bool:
-        """Whether this person asked for something in the job, or is an admin."""
+        """Return True if the person asked for something in the job, or is an admin."""
         if user in self.admins or head.fields.get("user") == user:
             return True
         return any(other.key == key for other in await self._store.jobs_of(key.team, user, limit=100))
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
-    """An open question, as the head of a job tells it. `user` is who may answer."""
+class _OpenQuestion:
+    """An open question as it stands in the head of a job. `user` is the person whom it was put to."""
 
     request: str
     subtask: str
@@ -212,11 +214,16 @@ class _Open:
     user: str
 
 
-def _questions(head: Head | None) -> Sequence[_Open]:
+def _may_answer(question: _OpenQuestion, user: str) -> bool:
+    """Return True if this person may answer the question: only the one whom it was put to."""
+    return question.user == user
+
+
+def _open_questions(head: Head | None) -> Sequence[_OpenQuestion]:
     text = head.fields.get("questions", "") if head else ""
     found: list[dict[str, Any]] = json.loads(text) if text else []
-    # A newer release may tell more of a question than this one knows.
-    return [_Open(one["request"], one["subtask"], one["number"], one["user"]) for one in found]
+    # Only the fields that we know: a newer release may have written more.
+    return [_OpenQuestion(one["request"], one["subtask"], one["number"], one["user"]) for one in found]
 
 
 def _key(place: Place) -> JobKey:

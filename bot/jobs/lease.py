@@ -1,8 +1,8 @@
-"""An owner's hold on its job: renewed while the work gets on, and known to have run out without asking anybody.
+"""A claimed job's lease: renewed while the work makes progress, and known to have run out without asking the store.
 
-A process that was frozen wakes in the middle of what it did. So whoever is
-about to start something first asks `Lease.hold`: within the lease that costs
-nothing, after it the store is asked before anything else happens.
+A frozen process wakes in the middle of its work. So before anything is
+started, `Lease.ensure_held` is awaited: within the lease it returns at once;
+after that it asks the store.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bot.store.interface import Claim, Store, StoreError
 log = logging.getLogger(__name__)
 
 AGAIN = 0.5
-"""Seconds at most before the next try to renew where the store did not answer."""
+"""Seconds at most until the next attempt to renew when the store did not answer."""
 Ending = Literal["lost", "stalled"]
 
 
@@ -26,24 +26,24 @@ class Fenced(Exception):
     """The job is no longer ours: nothing more may be committed or posted."""
 
 
-def steady() -> float:
-    """Seconds on a clock that nobody sets, and that goes on while this process, or the machine, is halted."""
+def boottime() -> float:
+    """Return seconds on a clock that nobody can set, and that runs on while this process, or the machine, is halted."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Lease:
-    """The hold on one job.
+    """The lease of one job.
 
     Args:
         claim: What was claimed.
         store: Where it is renewed.
         seconds: How long it lasts unless renewed.
-        since: When the claim was sent, on `clock`: counted from there it never seems to last longer than it does.
-        clock: As `steady`.
+        since: When the claim was sent, on `clock`. Counted from there, the lease never seems longer than it is.
+        clock: A clock like `boottime`.
     """
 
     def __init__(
-        self, claim: Claim, store: Store, *, seconds: float, since: float, clock: Callable[[], float] = steady
+        self, claim: Claim, store: Store, *, seconds: float, since: float, clock: Callable[[], float] = boottime
     ) -> None:
         self._claim = claim
         self._store = store
@@ -53,33 +53,33 @@ class Lease:
         self._renewal: asyncio.Task[bool] | None = None
         self._away = False
         self.lost = False
-        """Whether another owner has the job."""
-        self._let_go = False
+        """True once another owner has the job."""
+        self._closed = False
 
     def alive(self) -> bool:
-        """Whether the job is certainly ours."""
+        """Return True if the job is certainly ours."""
         return not self.lost and self._clock() < self._until
 
-    async def hold(self) -> None:
-        """Return if the job is ours, asking the store where that is not certain. Raises Fenced or StoreError."""
+    async def ensure_held(self) -> None:
+        """Return if the job is ours; ask the store only if that is not certain. Raises Fenced or StoreError."""
         if not self.alive() and (self.lost or not await self.renew()):
             raise Fenced
 
-    async def shows(self) -> bool:
-        """Whether we may still show something for the job. Raises StoreError where that has to be asked, in vain.
+    async def may_show(self) -> bool:
+        """Return True if we may still change what people see of the job. Raises StoreError if the store is away.
 
-        We may while it is ours, and after we let go of it until somebody else takes it: what its thread was to be
-        told last may still be on its way then. A third of the lease must be left, for the call itself to take: there
-        is as long as renewing goes well, so that this costs nothing.
+        We may while the job is ours, and after we released it until another instance claims it: the last edits of its
+        thread may still be on their way then. At least a third of the lease must remain, for the call to Slack itself;
+        while renewals succeed that much always remains, so the store is not asked.
         """
-        if not self._let_go:
+        if not self._closed:
             plenty = not self.lost and self._clock() < self._until - self._seconds / 3
             return plenty or (not self.lost and await self.renew())
         head = await self._store.head(self._claim.key)
         return head is not None and head.epoch == self._claim.epoch and head.owner in {"", self._claim.owner}
 
     async def renew(self) -> bool:
-        """Renew. False if another owner has the job. Raises StoreError. Several callers share one call."""
+        """Renew; False if another owner has the job. Concurrent callers share one call. Raises StoreError."""
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew())
             self._renewal.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -94,7 +94,7 @@ class Lease:
         return not self.lost
 
     async def keep(self, stuck: Callable[[], str]) -> Ending:
-        """Renew again and again. Ends when the job is no longer ours, or when `stuck` names work that is."""
+        """Renew again and again, until the job is no longer ours or `stuck` names work that is stuck."""
         pause = self._seconds / 3
         while True:
             await asyncio.sleep(pause)
@@ -113,8 +113,8 @@ class Lease:
                 pause, self._away = self._seconds / 3, False
 
     async def close(self) -> None:
-        """End a renewal that is under way: the job is about to be let go of."""
-        self._let_go = True
+        """Cancel a renewal under way: the job is about to be released."""
+        self._closed = True
         if self._renewal is not None:
             self._renewal.cancel()
             await asyncio.gather(self._renewal, return_exceptions=True)

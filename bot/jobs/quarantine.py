@@ -1,10 +1,9 @@
-"""Sets a job aside that brings down its owners, or whose log cannot be read: the thread is told, then it rests."""
+"""Quarantines a job that brings down its owners, or whose log cannot be read: nobody works on it until released."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
 
 from bot.store.interface import Claim, Entry, Head, LogBroken, Store, StoreError
 from handoff import events as ev
@@ -19,33 +18,26 @@ from handoff.upcasters import NewerEvent
 log = logging.getLogger(__name__)
 
 FOLDED = "folded"
-"""The head field that says which owner, counted by `Claim.lost`, got past folding the log."""
+"""The head field with the `Claim.lost` of the last owner that could fold the log."""
 READING = "reading its log"
 
 
-class Unreadable(Exception):
-    """The job's log makes no job. The text says why, in words for people."""
-
-
-class Teller(Protocol):
-    """Tells the thread."""
-
-    async def set_aside(self, claim: Claim, aside: QuarantineNotice) -> None:
-        """Post the message, once; put the card and the session right as far as can be."""
+class UnreadableLog(Exception):
+    """The job's log cannot be folded. The text says why, in words for people."""
 
 
 def read_log(entries: Sequence[Entry]) -> Job | None:
-    """The job of a whole log. Raises Unreadable, or NewerEvent where a newer release wrote some of it."""
+    """Fold a whole log into its job. Raises UnreadableLog, or NewerEvent if a newer release wrote some of it."""
     lines = [entry.payload for entry in entries]
     try:
         return open_log(lines)
     except NewerEvent:
         raise
     except Exception as error:
-        # Whatever it is: a log that makes no job today makes none at the next try either.
-        # Without what it says: that may quote the event.
+        # Any exception: a log that cannot be folded now cannot be folded at the next try either.
+        # Its text is not logged: it may quote the event.
         log.error("a log of %d events cannot be folded: %s", len(lines), type(error).__name__)  # noqa: TRY400
-        raise Unreadable(f"event {_first_fault(entries)} of its log cannot be read by this release") from error
+        raise UnreadableLog(f"event {_first_fault(entries)} of its log cannot be read by this release") from error
 
 
 def _first_fault(entries: Sequence[Entry]) -> int:
@@ -58,16 +50,18 @@ def _first_fault(entries: Sequence[Entry]) -> int:
     return len(entries)
 
 
-async def set_aside(claim: Claim, store: Store, teller: Teller, *, unreadable: str = "") -> None:
-    """Tell the thread, then set the job aside. Works from the job's head alone.
+async def quarantine(
+    claim: Claim, store: Store, notify: Callable[[Claim, QuarantineNotice], Awaitable[None]], *, unreadable: str = ""
+) -> None:
+    """Tell the thread, then quarantine the job. Only the job's head is needed for it.
 
-    Where not even that got through in as many tries again, the job is set aside in silence.
+    If telling the thread has broken owners too, as many times again, the job is quarantined in silence.
 
     Args:
         claim: The job.
         store: Where it is.
-        teller: Tells its thread.
-        unreadable: Why its log cannot be read; empty where it was lost too often.
+        notify: Tells its thread.
+        unreadable: Why its log cannot be read; empty if too many owners were lost.
 
     Raises:
         StoreError: The store is away.
@@ -80,19 +74,19 @@ async def set_aside(claim: Claim, store: Store, teller: Teller, *, unreadable: s
     event = ev.SetAside(at=store.clock(), step=step, reason=reason)
     silent = claim.lost >= 2 * MAX_LOST_OWNERS or not {"channel", "thread_ts"} <= head.fields.keys()
     if not silent:
-        job = await _as_it_stands(claim, store, head, event)
-        await teller.set_aside(claim, _told(claim, head, event, readable=not unreadable, job=job))
-    aside = await store.set_aside(claim, ev.dump(event), schema=ev.SCHEMA, fields={"step": step})
+        job = await _job_for_card(claim, store, head, event)
+        await notify(claim, _notice(claim, head, event, readable=not unreadable, job=job))
+    quarantined = await store.set_aside(claim, ev.dump(event), schema=ev.SCHEMA, fields={"step": step})
     log.error(
         "job %s: set aside%s: %s",  # its step is named in the thread alone: titles are contents
         claim.key.job,
-        "" if aside else " by another instance",
+        "" if quarantined else " by another instance",
         f"its thread was not told: {reason}" if silent else reason,
         extra={"event": "set_aside"},
     )
 
 
-def _told(claim: Claim, head: Head, event: ev.SetAside, *, readable: bool, job: Job | None) -> QuarantineNotice:
+def _notice(claim: Claim, head: Head, event: ev.SetAside, *, readable: bool, job: Job | None) -> QuarantineNotice:
     fields = head.fields
     return QuarantineNotice(
         key=f"aside:{head.seq}",
@@ -106,19 +100,19 @@ def _told(claim: Claim, head: Head, event: ev.SetAside, *, readable: bool, job: 
     )
 
 
-async def _as_it_stands(claim: Claim, store: Store, head: Head, event: ev.SetAside) -> Job | None:
-    """The job, for its card, if the last owner got past folding it: else that may be what breaks owners."""
+async def _job_for_card(claim: Claim, store: Store, head: Head, event: ev.SetAside) -> Job | None:
+    """Return the job, for its card, if the last owner could fold it; else folding may be what breaks owners."""
     if head.fields.get(FOLDED) != str(claim.lost - 1):
         return None
     try:
         job = read_log(await store.log(claim.key))
-    except (Unreadable, NewerEvent, LogBroken):
+    except (UnreadableLog, NewerEvent, LogBroken):
         return None
     return apply(job, event) if job is not None else None
 
 
 def unreadable_reason(error: Exception) -> str:
-    """Why a log cannot be read, in one line."""
-    if isinstance(error, StoreError | Unreadable):
+    """Return in one line why a log cannot be read."""
+    if isinstance(error, StoreError | UnreadableLog):
         return str(error).split("\n", 1)[0]
     return f"it raised {type(error).__name__}"

@@ -1,4 +1,4 @@
-"""The way out of a process: told to stop at any moment, all of it ends within one bound, whatever hangs."""
+"""The shutdown of a process: from the signal to stop, everything ends within one time limit, whatever hangs."""
 
 from __future__ import annotations
 
@@ -10,76 +10,78 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
-ENDS_IN = 1.7
+SHUTDOWN_SECONDS = 1.7
 """Seconds that everything gets to end by itself."""
-CUT_OFF = 0.1
+CANCEL_PAUSE = 0.1
 """Seconds between two cancellations of what did not: a library may swallow one, and cleaning up may hang as well."""
-CUTS = 3
+CANCELS = 3
 
 
-class Told:
-    """Whether, and since when, we are told to stop. `ready`: what runs then ends by itself, and is not cancelled."""
+class StopSignal:
+    """The request to stop this process. A program sets `ready` once it can end by itself; before, it is cancelled."""
 
     def __init__(self) -> None:
         self.ready = False
-        self._event = asyncio.Event()
+        self._received = asyncio.Event()
 
     def listen(self) -> None:
-        """Hear SIGTERM, Ctrl-C and the closing of the terminal from now on."""
-        hear(self._event.set)
+        """Receive SIGTERM, Ctrl-C and the closing of the terminal from now on."""
+        on_signal(self._received.set)
 
     async def wait(self) -> None:
-        """Return once we are."""
-        await self._event.wait()
+        """Return once the signal was received."""
+        await self._received.wait()
 
 
-def hear(told: Callable[[], object], *, ctrl_c: bool = True) -> None:
-    """Call it at SIGTERM, at Ctrl-C (unless that is left to asyncio), and at SIGHUP: the terminal was closed.
+def on_signal(callback: Callable[[], object], *, ctrl_c: bool = True) -> None:
+    """Call `callback` at SIGTERM, at SIGHUP (the terminal was closed) and, unless asyncio is to handle it, at Ctrl-C.
 
-    Not at a SIGHUP that we were started to ignore, as by nohup.
+    A SIGHUP that we were started to ignore, as by nohup, stays ignored.
     """
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGHUP, *([signal.SIGINT] if ctrl_c else ())):
         if name != signal.SIGHUP or signal.getsignal(name) is not signal.SIG_IGN:
-            loop.add_signal_handler(name, told)
+            loop.add_signal_handler(name, callback)
 
 
-async def until_told() -> None:
-    """Return when we are told to stop."""
-    told = Told()
-    told.listen()
-    await told.wait()
+async def wait_for_stop() -> None:
+    """Return when this process is told to stop."""
+    stop = StopSignal()
+    stop.listen()
+    await stop.wait()
 
 
-async def run_until_told(life: Callable[[Told], Coroutine[Any, Any, None]]) -> None:
-    """Run it until it ends, or until we are told to stop; then give it `ENDS_IN` seconds and cut off what is left.
+async def run_until_stopped(program: Callable[[StopSignal], Coroutine[Any, Any, None]]) -> None:
+    """Run the program to its end. Told to stop, give it `SHUTDOWN_SECONDS`, then cancel whatever still runs.
 
-    Before it is `Told.ready` it is cancelled instead. What it raises is raised, but not where that may come of it.
+    Before `StopSignal.ready` is set, the program is cancelled at once. Its exception is raised, unless that may be due
+    to this cancellation.
     """
-    told, around = Told(), asyncio.all_tasks()
-    told.listen()
-    living = asyncio.create_task(life(told))
-    telling = asyncio.create_task(told.wait())
-    await asyncio.wait({living, telling}, return_when=asyncio.FIRST_COMPLETED)
-    telling.cancel()
-    if living.done():
-        living.result()
+    stop, around = StopSignal(), asyncio.all_tasks()
+    stop.listen()
+    running = asyncio.create_task(program(stop))
+    waiting = asyncio.create_task(stop.wait())
+    await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if running.done():
+        running.result()
         return
-    early = not told.ready
+    early = not stop.ready
     if early:
-        living.cancel()
-    await asyncio.wait({living}, timeout=ENDS_IN)
-    if not living.done():
-        await _cut_off(lambda: asyncio.all_tasks() - around)
-    if living.done() and not living.cancelled() and (error := living.exception()) is not None and not early:
+        running.cancel()
+    await asyncio.wait({running}, timeout=SHUTDOWN_SECONDS)
+    if not running.done():
+        await _cancel(lambda: asyncio.all_tasks() - around)
+    if running.done() and not running.cancelled() and (error := running.exception()) is not None and not early:
         raise error
 
 
-async def _cut_off(rest: Callable[[], Iterable[asyncio.Task[Any]]]) -> None:
-    log.warning("not all of it ended within %g s; what the store was not told, it finds when leases run out", ENDS_IN)
-    for _ in range(CUTS):
-        alive = [task for task in rest() if not task.done()]
+async def _cancel(remaining: Callable[[], Iterable[asyncio.Task[Any]]]) -> None:
+    text = "not all of it ended within %g s; what the store was not told, it finds when leases run out"
+    log.warning(text, SHUTDOWN_SECONDS)
+    for _ in range(CANCELS):
+        alive = [task for task in remaining() if not task.done()]
         for task in alive:
             task.cancel()
         if alive:
-            await asyncio.wait(alive, timeout=CUT_OFF)
+            await asyncio.wait(alive, timeout=CANCEL_PAUSE)

@@ -1,4 +1,4 @@
-"""Whether an instance lives and whether it can take work, over HTTP, beside its metrics."""
+"""The health server: whether an instance lives and can take work, over HTTP, beside its metrics."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from bot.operation.metered_store import Pulse
+from bot.operation.metered_store import Heartbeat
 from bot.operation.metrics import Metrics
 from bot.settings import Address, SettingsError
 from bot.store.interface import Store, StoreError
 
 ANSWER_SECONDS = 2.0
-"""How long the store may take to answer a probe."""
+"""Seconds that the store may take to answer a probe."""
 IDLE_SECONDS = 20.0
-"""An instance looks for work every few seconds, whatever happens; after this long it is not ready."""
+"""Seconds without a look for work after which an instance is not ready; it looks every few seconds."""
 DEAD_SECONDS = 90.0
-"""After this long it will not look again. A store that is away holds up one look for less."""
+"""Seconds after which it will not look again: a store that is away delays a look for less."""
 SERVER = "leadhand"
 
 Measure = Callable[[], Awaitable[None]]
@@ -31,39 +31,39 @@ async def _yes() -> bool:
 
 
 @dataclass
-class Signs:
-    """What an instance shows of itself. Whoever wires the parts fills in what it knows, as they come up."""
+class HealthState:
+    """The state of an instance, for probes. `bot.command_line.serve` fills it in as the parts start."""
 
-    pulse: Pulse = field(default_factory=Pulse)
+    heartbeat: Heartbeat = field(default_factory=Heartbeat)
     store: Store | None = None
-    working: Callable[[], bool] | None = None
-    """Whether the instance still looks for work; None before it is there."""
-    hears: Callable[[], Awaitable[bool]] | None = None
-    """Whether Slack reaches us; None before it does."""
+    claiming: Callable[[], bool] | None = None
+    """Tells whether the instance still looks for work; None before it has started."""
+    slack_connected: Callable[[], Awaitable[bool]] | None = None
+    """Tells whether Slack reaches us; None before it does."""
     stopping: bool = False
 
     def unhealthy(self) -> list[str]:
-        """Why only a restart will help, a line each; empty while all is well."""
-        if self.stopping or self.working is None:
+        """Return why only a restart will help, a line each; empty while the instance is healthy."""
+        if self.stopping or self.claiming is None:
             return []
-        if not self.working():
+        if not self.claiming():
             return ["the instance no longer looks for jobs"]
-        if self.pulse.quiet_for() > DEAD_SECONDS:
-            return [f"the instance has not looked for jobs for {self.pulse.quiet_for():.0f} s"]
+        if self.heartbeat.age() > DEAD_SECONDS:
+            return [f"the instance has not looked for jobs for {self.heartbeat.age():.0f} s"]
         return []
 
     async def unready(self) -> list[str]:
-        """Why it should be given no work, a line each; empty if it may."""
+        """Return why the instance should be given no work, a line each; empty if it is ready."""
         if self.stopping:
             return ["stopping"]
         reasons = self.unhealthy()
-        if self.working is None:
+        if self.claiming is None:
             reasons.append("starting")
-        elif not reasons and self.pulse.quiet_for() > IDLE_SECONDS:
-            reasons.append(f"the instance has not looked for jobs for {self.pulse.quiet_for():.0f} s")
+        elif not reasons and self.heartbeat.age() > IDLE_SECONDS:
+            reasons.append(f"the instance has not looked for jobs for {self.heartbeat.age():.0f} s")
         if self.store is not None:
             reasons += await _store_faults(self.store)
-        if self.hears is None or not await self.hears():
+        if self.slack_connected is None or not await self.slack_connected():
             reasons.append("Slack is not connected")
         return reasons
 
@@ -81,16 +81,18 @@ async def _store_faults(store: Store) -> list[str]:
 
 
 @contextlib.asynccontextmanager
-async def open_door(address: Address | None, signs: Signs, metrics: Metrics, measure: Measure) -> AsyncIterator[str]:
-    """Serve `/healthz`, `/readyz` and `/metrics`. Gives the URL they are under, or nothing where they are off.
+async def health_server(
+    address: Address | None, state: HealthState, metrics: Metrics, measure: Measure
+) -> AsyncIterator[str]:
+    """Serve `/healthz`, `/readyz` and `/metrics`. Yields the URL that they are under; empty if they are off.
 
-    `measure` is awaited before metrics are shown, to look up those that nothing else brings in.
+    `measure` is awaited before metrics are shown, to look up those that are not counted as they happen.
     Raises SettingsError if the address was asked for and cannot be had.
     """
     if address is None:
         yield ""
         return
-    runner = web.AppRunner(_application(signs, metrics, measure), access_log=None, shutdown_timeout=0.5)
+    runner = web.AppRunner(_application(state, metrics, measure), access_log=None, shutdown_timeout=0.5)
     await runner.setup()
     try:
         port = await _listen(runner, address)
@@ -100,7 +102,7 @@ async def open_door(address: Address | None, signs: Signs, metrics: Metrics, mea
 
 
 async def _listen(runner: web.AppRunner, address: Address) -> int:
-    """Take the port, or a free one where none was asked for. Gives the port."""
+    """Listen on the port, or on a free one if none was asked for. Returns the port."""
     ports = (address.port,) if address.fixed else (address.port, 0)
     for port in ports:
         try:
@@ -116,12 +118,12 @@ async def _listen(runner: web.AppRunner, address: Address) -> int:
     return int(runner.addresses[0][1])
 
 
-def _application(signs: Signs, metrics: Metrics, measure: Measure) -> web.Application:
+def _application(state: HealthState, metrics: Metrics, measure: Measure) -> web.Application:
     async def healthz(_: web.Request) -> web.Response:
-        return _verdict(signs.unhealthy())
+        return _verdict(state.unhealthy())
 
     async def readyz(_: web.Request) -> web.Response:
-        return _verdict(await signs.unready())
+        return _verdict(await state.unready())
 
     async def page(_: web.Request) -> web.Response:
         await measure()

@@ -1,4 +1,4 @@
-"""Parts of the bot that count what goes through them. Each stands where the part itself would, and changes nothing."""
+"""Parts of the bot that count what goes through them: each wraps the part itself, and changes nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jobs.job_runner import Owner, Performer
+from bot.jobs.job_runner import Effects, JobRunner
 from bot.models.choosing import ChosenModel
 from bot.models.prices import Priced
 from bot.operation.metrics import Metrics
@@ -78,36 +78,36 @@ class MeteredModel:
             )
 
 
-class MeteredPerformer:
-    """A `Performer` that counts how requests end."""
+class MeteredEffects:
+    """`Effects` that count how requests end."""
 
-    def __init__(self, performer: Performer, metrics: Metrics) -> None:
-        self._performer = performer
+    def __init__(self, effects: Effects, metrics: Metrics) -> None:
+        self._effects = effects
         self._metrics = metrics
 
-    async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
-        """See `Performer.perform`."""
-        return await self._performer.perform(effect, owner)
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
+        """See `Effects.run`."""
+        return await self._effects.run(effect, runner)
 
-    def changed(self, owner: Owner, before: Job, after: Job) -> None:
-        """See `Performer.changed`."""
+    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+        """See `Effects.job_changed`."""
         for ask in after.asks:
             if ask.over and not _was_over(before, ask):
                 seconds = (ask.ended or ask.request.at) - ask.request.at
                 self._metrics.request_ended(_end(ask), max(0.0, seconds))
-        self._performer.changed(owner, before, after)
+        self._effects.job_changed(runner, before, after)
 
-    async def left(self, owner: Owner) -> None:
-        """See `Performer.left`."""
-        await self._performer.left(owner)
+    async def job_released(self, runner: JobRunner) -> None:
+        """See `Effects.job_released`."""
+        await self._effects.job_released(runner)
 
-    async def set_aside(self, claim: Claim, aside: QuarantineNotice) -> None:
-        """See `Teller.set_aside`."""
-        await self._performer.set_aside(claim, aside)
+    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+        """See `Effects.job_quarantined`."""
+        await self._effects.job_quarantined(claim, notice)
 
 
 def metered_crew(crew: Crew, metrics: Metrics) -> Crew:
-    """The same specialists, with tools whose calls are counted."""
+    """Return the crew with tools whose calls are counted."""
     specialists = {
         name: dataclasses.replace(one, tools=tuple(_metered(tool, metrics) for tool in one.tools))
         for name, one in crew.specialists.items()
@@ -118,7 +118,7 @@ def metered_crew(crew: Crew, metrics: Metrics) -> Crew:
 
 
 def _metered(tool: Tool, metrics: Metrics) -> Tool:
-    """The tool, with each call counted. `wraps` keeps its docstring, which is what models read of it."""
+    """Return the tool with its calls counted. `wraps` keeps its docstring, which models read."""
 
     @functools.wraps(tool.run)
     async def run(*given: Any) -> ToolOutcome:

@@ -1,4 +1,4 @@
-"""The store, with what goes through it counted, and a note of when it last did what it was asked."""
+"""A store whose calls are counted, and which notes when the instance last looked for work."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from bot.store.interface import Claim, Commit, PayloadTooLarge, Store, StoreErro
 
 Call = Callable[..., Awaitable[Any]]
 LOOKING = frozenset({"claim", "next_due", "full"})
-"""What an instance asks again and again while it looks for work."""
+"""The calls that an instance makes again and again while it looks for work."""
 
-MOST = 1000
-"""Claims whose first commit is waited for."""
+MOST_CLAIMS = 1000
+"""Claims that we remember until their first commit."""
 
 
-class Pulse:
-    """When the instance last looked for work. `looked` is in seconds on the monotonic clock."""
+class Heartbeat:
+    """The time at which the instance last looked for work. `last` is in seconds on the monotonic clock."""
 
     def __init__(self) -> None:
-        self.looked = time.monotonic()
+        self.last = time.monotonic()
 
-    def quiet_for(self) -> float:
-        """Seconds since then."""
-        return time.monotonic() - self.looked
+    def age(self) -> float:
+        """Return the seconds since then."""
+        return time.monotonic() - self.last
 
 
-def metered_store(store: Store, metrics: Metrics, pulse: Pulse) -> Store:
-    """The same store, in all that it can do."""
-    return cast("Store", _MeteredStore(store, metrics, pulse))
+def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store:
+    """Wrap the store: the same methods, each call counted."""
+    return cast("Store", _MeteredStore(store, metrics, heartbeat))
 
 
 class _MeteredStore:
-    """Passes every call on. Methods are wrapped when they are first asked for, and kept."""
+    """Passes every call on. A method is wrapped when it is first used, and kept."""
 
-    def __init__(self, store: Store, metrics: Metrics, pulse: Pulse) -> None:
+    def __init__(self, store: Store, metrics: Metrics, heartbeat: Heartbeat) -> None:
         self._store = store
         self._metrics = metrics
-        self._pulse = pulse
+        self._heartbeat = heartbeat
         self._claimed: dict[str, float] = {}
         self._seen: Mapping[str, Callable[[tuple[Any, ...], Any], None]] = {
             "claim": self._after_claim,
@@ -66,7 +66,7 @@ class _MeteredStore:
         @functools.wraps(call)
         async def counted(*given: Any, **named: Any) -> Any:
             if looking:
-                self._pulse.looked = time.monotonic()
+                self._heartbeat.last = time.monotonic()
             try:
                 answer = await call(*given, **named)
             except PayloadTooLarge:
@@ -84,7 +84,7 @@ class _MeteredStore:
         if claim is not None:
             self._metrics.claimed()
             self._claimed[claim.owner] = time.monotonic()
-            if len(self._claimed) > MOST:  # a job that was lost before its first commit is never heard of again
+            if len(self._claimed) > MOST_CLAIMS:  # a job that was lost before its first commit is never heard of again
                 del self._claimed[next(iter(self._claimed))]
 
     def _after_commit(self, given: tuple[Any, ...], outcome: Commit) -> None:
@@ -99,7 +99,7 @@ class _MeteredStore:
             self._metrics.event("let_go")
 
     def _after_set_aside(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
-        del done  # counted from the log, by whoever decided it
+        del done  # counted from the record that `bot.jobs.quarantine` logs
         self._claimed.pop(given[0].owner, None)
 
     def _after_reinstate(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same

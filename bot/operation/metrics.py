@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SHORT = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 LONG = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
-"""Seconds; the bounds of histograms."""
+"""The bounds of histograms, in seconds."""
 
 EVENTS: Mapping[str, tuple[str, str]] = {
     "taken_over": ("job_takeovers", "Jobs taken over from an owner that was lost."),
@@ -26,14 +26,14 @@ EVENTS: Mapping[str, tuple[str, str]] = {
     "store_away": ("store_outages", "Times that the store could no longer be reached."),
     "memory_full": ("store_memory_full", "Times that the store's memory was found too full to claim jobs."),
 }
-"""What is counted as it happens, mostly from the log: the `event` of a record, its counter, and what it means."""
+"""Events that are counted as they happen, mostly from log records: the record's `event`, its counter and its help."""
 
 
 class Metrics:
-    """All that is counted. Every method is cheap and may be called from the event loop."""
+    """All counters of an instance. Every method is cheap and may be called from the event loop."""
 
     def __init__(self) -> None:
-        from prometheus_client import CollectorRegistry  # noqa: PLC0415 - imported where metrics are wanted
+        from prometheus_client import CollectorRegistry  # noqa: PLC0415 - imported only if metrics are wanted
 
         self.registry: CollectorRegistry = CollectorRegistry()
         counter, gauge, histogram = self._counter, self._gauge, self._histogram
@@ -59,79 +59,79 @@ class Metrics:
         self._events = {event: counter(name, text) for event, (name, text) in EVENTS.items()}
 
     def watch(self, name: str, about: str, value: Callable[[], float]) -> None:
-        """A gauge `leadhand_<name>` that is read when it is asked for."""
+        """Add a gauge `leadhand_<name>` that is read when metrics are shown."""
         self._gauge(name, about).set_function(value)
 
     def claimed(self) -> None:
-        """A job was claimed."""
+        """Count a claim."""
         self._claimed.inc()
 
     def committed(self, outcome: str) -> None:
-        """A commit ended: ok, dup, fenced or conflict."""
+        """Count a commit: ok, dup, fenced or conflict."""
         self._commits.labels(outcome).inc()
 
     def first_commit(self, seconds: float) -> None:
-        """A claimed job got its first commit, that long after the claim."""
+        """Note how long after its claim a job got its first commit."""
         self._first_work.observe(seconds)
 
     def store_failed(self, operation: str) -> None:
-        """A call of the store raised StoreError."""
+        """Count a call of the store that raised StoreError."""
         self._store_errors.labels(operation).inc()
 
     def model_replied(
         self, *, provider: str, model: str, tier: str, outcome: str, seconds: float, usage: Usage
     ) -> None:
-        """A model's turn ended: `outcome` is ok, or the kind of ModelError."""
+        """Count a model's turn: `outcome` is ok, cancelled or the kind of ModelError."""
         self._model_calls.labels(provider, model, tier, outcome).inc()
         self._model_seconds.labels(provider, tier).observe(seconds)
         self._tokens.labels(provider, model, tier, "in").inc(usage.tokens_in)
         self._tokens.labels(provider, model, tier, "out").inc(usage.tokens_out)
 
     def withheld(self, reason: str) -> None:
-        """A call of a model was not made: breaker, rate, slots or budget."""
+        """Count a call of a model that was not made: breaker, rate, slots or budget."""
         self._withheld.labels(reason).inc()
 
     def waited(self, seconds: float) -> None:
-        """A call of a model waited so long for a rate or a slot."""
+        """Note how long a call of a model waited for a rate or a slot."""
         self._waits.observe(seconds)
 
     def breakers(self, states: Mapping[str, str]) -> None:
-        """The breakers that are not closed, by their name, as the store tells."""
+        """Show the breakers that are not closed, by name."""
         self._breakers.clear()
         for name, state in states.items():
             self._breakers.labels(name).set(1.0 if state == "open" else 0.5)
 
     def tool_ended(self, tool: str, outcome: str) -> None:
-        """A tool ended: ok, failed (in words for the model), cut (its time was up) or broke (a bug)."""
+        """Count a call of a tool: ok, failed (in words for the model), cut (its time was up) or broke (a bug)."""
         self._tools.labels(tool, outcome).inc()
 
     def slack_called(self, method: str, outcome: str) -> None:
-        """One try at a call to Slack: ok, limited (429), failed (5xx, no answer) or refused."""
+        """Count one try at a call to Slack: ok, limited (429), failed (5xx, no answer) or refused."""
         self._slack.labels(method, outcome).inc()
         if outcome == "limited":
             self._limited.labels(method).inc()
 
     def request_ended(self, end: str, seconds: float) -> None:
-        """People saw the end of a request: completed, partial, failed or cancelled."""
+        """Count the end of a request as people saw it: completed, partial, failed or cancelled."""
         self._requests.labels(end).inc()
         self._request_seconds.labels(end).observe(seconds)
 
     def store_memory(self, used: float, limit: float) -> None:
-        """The store's memory in bytes; NaN where it is not known."""
+        """Show the store's memory in bytes; NaN if it is not known."""
         self._memory.set(used)
         self._limit.set(limit)
 
     def event(self, name: str) -> None:
-        """Something happened that the log tells of, see `EVENTS`. Any other name counts nothing."""
+        """Count an event of `EVENTS`; any other name counts nothing."""
         if counter := self._events.get(name):
             counter.inc()
 
     def log_handler(self) -> logging.Handler:
-        """A handler that counts the records with an `event`. Add it to a logger, and remove it at the end."""
+        """Return a handler that counts log records with an `event`. Add it to a logger, and remove it at the end."""
         return _EventHandler(self)
 
     def page(self) -> tuple[bytes, str]:
-        """All of it in Prometheus' text format, and the content type of that."""
+        """Return all metrics in Prometheus' text format, and its content type."""
         from prometheus_client import CONTENT_TYPE_LATEST, generate_latest  # noqa: PLC0415 - the same
 
         return generate_latest(self.registry), CONTENT_TYPE_LATEST
@@ -153,7 +153,7 @@ class Metrics:
 
 
 class _EventHandler(logging.Handler):
-    """Counts, and writes nothing."""
+    """Counts records, and writes nothing."""
 
     def __init__(self, metrics: Metrics) -> None:
         super().__init__()

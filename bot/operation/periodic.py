@@ -1,7 +1,7 @@
-"""What an instance does every so often for itself alone. APScheduler keeps the time.
+"""Periodic work of one instance alone. APScheduler keeps the time.
 
-It goes by the machine's clock, which people set: so here goes what may come late, and never what holds a lease or a
-slot. What is to happen once in all instances together is a schedule in the store, see `Store.put_schedule`.
+It goes by the machine's clock, which people can set: so only work that may come late belongs here, never a lease or a
+slot. Work that must happen once in all instances together is a schedule in the store, see `Store.put_schedule`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from datetime import UTC
 
 @contextlib.contextmanager
 def every(seconds: float, work: Callable[[], Awaitable[None]]) -> Iterator[None]:
-    """Do it again and again while this lasts, first after `seconds`, and never twice at once.
+    """Run `work` every so many seconds inside the `with` block, first after `seconds`, and never twice at once.
 
-    Where the machine slept, what was missed is made up for once. What it raises is logged, and it goes on.
+    Runs that were missed while the machine slept are made up for by one. Exceptions are logged.
     """
-    from apscheduler.schedulers.asyncio import AsyncIOScheduler  # noqa: PLC0415 - only a bot that runs pays for it
+    from apscheduler.schedulers.asyncio import AsyncIOScheduler  # noqa: PLC0415 - only a running bot pays for the import
 
     scheduler = AsyncIOScheduler(timezone=UTC)
     scheduler.add_job(work, "interval", seconds=seconds, coalesce=True, max_instances=1, misfire_grace_time=None)

@@ -12,7 +12,7 @@ from typing import Any
 
 from bot.app import open_store, running
 from bot.command_line.serve import connected, keep_what_is_loaded
-from bot.jobs.shutdown import until_told
+from bot.jobs.shutdown import wait_for_stop
 from bot.models.choosing import choose_model
 from bot.settings import read_settings
 from specialists.registry import load_crew
@@ -33,7 +33,7 @@ async def main() -> None:
     ):
         keep_what_is_loaded()
         print("ready", flush=True)
-        await until_told()
+        await wait_for_stop()
 
 
 def tell_tasks() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from bot.jobs.crew_planning import crew_broken
+from bot.jobs.effect_bugs import Bug
+from bot.jobs.effect_runner import HANDLERS
 from handoff import events as ev
 from handoff import post_keys
 from handoff.contracts import Artifact, Conflict, Finding, Member, Plan, PlanChange, Result, Side, Subtask, Terms, Usage
@@ -390,8 +391,11 @@ def test_a_look_inside_is_paid_for_on_every_level_around() -> None:
 
 def test_a_bug_in_a_second_look_leaves_the_plan_as_it_was() -> None:
     state = upset_inside()
-    assert crew_broken(RevisePlan(R, "law", "law/read"), state, "a bug", at=7.0) is None
-    broke = crew_broken(WriteAnswer(R, within="law"), state, "a bug", at=7.0)
+    bug = Bug("a bug", 7.0, ask(state))
+    kept = HANDLERS[RevisePlan].on_bug(RevisePlan(R, "law", "law/read"), bug)
+    assert isinstance(kept, ev.PlanRevised)
+    assert (kept.within, kept.plan, kept.faults) == ("law", None, ("The planner broke (a bug).",))
+    broke = HANDLERS[WriteAnswer].on_bug(WriteAnswer(R, within="law"), bug)
     assert isinstance(broke, ev.AttemptFailed)
     assert (broke.subtask, broke.attempt, broke.kind) == ("law", 1, "crew")
 

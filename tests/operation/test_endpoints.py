@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.operation.watch import Watch
+from bot.operation.instrumentation import Instrumentation
 from bot.settings import Address, SettingsError, read_settings
 from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT, Running, environment, leadhand
@@ -100,7 +100,7 @@ async def test_a_port_that_is_taken(tmp_path: Path) -> None:
 
 def door(address: Address | None) -> AbstractAsyncContextManager[str]:
     """The endpoints of an instance that has just begun."""
-    return Watch().door(address)
+    return Instrumentation().server(address)
 
 
 def test_the_setting() -> None:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bot.jobs.quarantine import Unreadable, read_log
-from bot.logs import HIDDEN, about, configure, formatter, ids, told
+from bot.jobs.quarantine import UnreadableLog, read_log
+from bot.logs import HIDDEN, about, configure, describe, formatter, ids
 from bot.settings import Form, SettingsError, read_settings
 from bot.store.interface import Entry, StoreError
 from bot.store.memory import MemoryStore
 from handoff.contracts import Request
 from tests.operation.as_before import logging_as_before
-from tests.system.test_poison import KEY, Breaking, ingested, until_aside
+from tests.system.test_poison import KEY, Breaking, ingested, until_quarantined
 
 TOKENS = (
     "xoxb-12345-67890-abcDEF",
@@ -130,10 +130,10 @@ def test_an_exception_tells_where_and_not_what_it_quotes() -> None:
     assert "JSONDecodeError\nwhich led to\n" in made
     assert made.endswith("KeyError")
     assert "in parse" in made
-    assert "a secret}')" not in told(info[1] or KeyError())
-    assert told(RuntimeError("no loop")) == "RuntimeError: no loop"
-    assert told(FileNotFoundError(2, "No such file", "/home/ana/secret")) == "FileNotFoundError: No such file"
-    assert told(StoreError("It is away.")) == "StoreError: It is away."
+    assert "a secret}')" not in describe(info[1] or KeyError())
+    assert describe(RuntimeError("no loop")) == "RuntimeError: no loop"
+    assert describe(FileNotFoundError(2, "No such file", "/home/ana/secret")) == "FileNotFoundError: No such file"
+    assert describe(StoreError("It is away.")) == "StoreError: It is away."
 
 
 def test_libraries_stay_quiet_below_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,15 +166,15 @@ async def test_no_words_of_an_event_that_cannot_be_read_get_out(form: Form, capl
     caplog.set_level("DEBUG")
     assert SECRET in str(quoting())
     line = json.dumps({"type": "RequestAdded", "v": 1, "at": SECRET, "request": SECRET})
-    with pytest.raises(Unreadable, match="event 1 of its log"):
+    with pytest.raises(UnreadableLog, match="event 1 of its log"):
         read_log([Entry(1, line)])
     store = MemoryStore()
     await ingested(store)
     await store.ingest(KEY, line, dedupe=())
-    await until_aside(store, Breaking(RuntimeError()), lease=0.1)
+    await until_quarantined(store, Breaking(RuntimeError()), lease=0.1)
     broken = MemoryStore()
     await ingested(broken)
-    await until_aside(broken, Breaking(quoting()), lease=0.1)
+    await until_quarantined(broken, Breaking(quoting()), lease=0.1)
     lines = [formatter(form).format(record) for record in caplog.records]
     assert [each for each in lines if "its work broke" in each]
     assert [each for each in lines if "cannot be folded" in each]

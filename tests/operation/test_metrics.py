@@ -7,9 +7,9 @@ import pytest
 from pydantic import BaseModel
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.operation.health import Signs
+from bot.operation.health import HealthState
 from bot.operation.metered import MeteredModel, metered_crew
-from bot.operation.metered_store import Pulse, metered_store
+from bot.operation.metered_store import Heartbeat, metered_store
 from bot.operation.metrics import EVENTS, Metrics
 from bot.store.interface import Commit, JobKey, PayloadTooLarge, Store, StoreError
 from bot.store.memory import MemoryStore
@@ -39,11 +39,11 @@ def samples(metrics: Metrics) -> Samples:
 
 
 async def test_the_store() -> None:
-    metrics, pulse = Metrics(), Pulse()
-    store: Store = metered_store(MemoryStore(), metrics, pulse)
-    pulse.looked -= 100
+    metrics, heartbeat = Metrics(), Heartbeat()
+    store: Store = metered_store(MemoryStore(), metrics, heartbeat)
+    heartbeat.last -= 100
     assert await store.claim("me", lease=10, schema=1) is None
-    assert pulse.quiet_for() < 10
+    assert heartbeat.age() < 10
     assert await store.ingest(JOB, EVENT, dedupe=["a"])
     claim = await store.claim("me", lease=10, schema=1)
     assert claim is not None
@@ -68,7 +68,7 @@ async def test_the_store() -> None:
 
 async def test_a_store_that_is_away() -> None:
     metrics = Metrics()
-    store = metered_store(AwayStore(), metrics, Pulse())
+    store = metered_store(AwayStore(), metrics, Heartbeat())
     for _ in range(2):
         with pytest.raises(StoreError):
             await store.full()
@@ -76,7 +76,7 @@ async def test_a_store_that_is_away() -> None:
         await store.put_blob(JOB, b"")
     counts = samples(metrics)
     assert counts.of("store_errors_total", operation="full") == counts.of("store_errors_total") == 2
-    assert await Signs(store=store).unready() == ["starting", "It is away.", "Slack is not connected"]
+    assert await HealthState(store=store).unready() == ["starting", "It is away.", "Slack is not connected"]
 
 
 def test_the_log() -> None:
@@ -156,14 +156,16 @@ async def test_how_tools_end() -> None:
     assert ended == {"ok": 1, "failed": 1, "broke": 1, "cut": 1}
 
 
-async def test_signs() -> None:
-    signs = Signs(store=MemoryStore(), working=lambda: True, hears=lambda: asyncio.sleep(0, result=True))
-    assert (signs.unhealthy(), await signs.unready()) == ([], [])
-    signs.pulse.looked -= 50
-    assert (signs.unhealthy(), await signs.unready()) == ([], ["the instance has not looked for jobs for 50 s"])
-    signs.pulse.looked -= 50
-    assert signs.unhealthy() == ["the instance has not looked for jobs for 100 s"] == await signs.unready()
-    signs.working = lambda: False
-    assert signs.unhealthy() == ["the instance no longer looks for jobs"]
-    signs.stopping = True
-    assert (signs.unhealthy(), await signs.unready()) == ([], ["stopping"])
+async def test_health_state() -> None:
+    state = HealthState(
+        store=MemoryStore(), claiming=lambda: True, slack_connected=lambda: asyncio.sleep(0, result=True)
+    )
+    assert (state.unhealthy(), await state.unready()) == ([], [])
+    state.heartbeat.last -= 50
+    assert (state.unhealthy(), await state.unready()) == ([], ["the instance has not looked for jobs for 50 s"])
+    state.heartbeat.last -= 50
+    assert state.unhealthy() == ["the instance has not looked for jobs for 100 s"] == await state.unready()
+    state.claiming = lambda: False
+    assert state.unhealthy() == ["the instance no longer looks for jobs"]
+    state.stopping = True
+    assert (state.unhealthy(), await state.unready()) == ([], ["stopping"])

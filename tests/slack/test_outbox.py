@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.jobs.lease import Lease, steady
+from bot.jobs.lease import Lease, boottime
 from bot.slack.client import CALL_SECONDS, close_client, make_client
 from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS, _after
@@ -553,7 +553,7 @@ def lease(scene: Scene) -> Lease:
     """Our hold on the job, on the clock that the store is on as well."""
 
     def clock() -> float:
-        return steady() + scene.clock
+        return boottime() + scene.clock
 
     return Lease(scene.claim, scene.store, seconds=30, since=clock(), clock=clock)
 
@@ -564,12 +564,12 @@ def shown(scene: Scene, lease: Lease) -> dict[str, Callable[[], Coroutine[Any, A
 
     async def status() -> None:
         calls, who = outbox.calls, scene.workspace.person("ana").id
-        await set_status(outbox.client, calls, place, "processing", title="t", user=who, allowed=lease.shows)
+        await set_status(outbox.client, calls, place, "processing", title="t", user=who, allowed=lease.may_show)
 
     return {
         "agents.sessions.setStatus": status,
-        "chat.update": lambda: outbox.update(place, ts, HELLO, allowed=lease.shows),
-        "chat.delete": lambda: outbox.delete(place, ts, allowed=lease.shows),
+        "chat.update": lambda: outbox.update(place, ts, HELLO, allowed=lease.may_show),
+        "chat.delete": lambda: outbox.delete(place, ts, allowed=lease.may_show),
     }
 
 
@@ -602,21 +602,21 @@ async def test_while_the_job_is_ours_the_store_is_not_asked(scene: Scene, lease:
 
 async def test_what_a_job_is_let_go_of_with_still_arrives_until_it_is_taken(scene: Scene, lease: Lease) -> None:
     await lease.close()
-    assert await lease.shows(), "about to be let go of"
+    assert await lease.may_show(), "about to be let go of"
     await scene.store.release(scene.claim, due=0)
-    assert await lease.shows()
+    assert await lease.may_show()
     await scene.taken_over()
-    assert not await lease.shows()
+    assert not await lease.may_show()
 
 
 async def test_an_owner_whose_lease_is_over_asks_before_it_shows_anything(scene: Scene, lease: Lease) -> None:
     for seconds in (19, 2, 31):
         scene.clock += seconds
-        assert await lease.shows()
+        assert await lease.may_show()
         left = scene.store._jobs.get(scene.claim.key).lease - scene.store.clock()
         assert left == pytest.approx(11 if seconds == 19 else 30, abs=0.9), "renewed once a call could outlive it"
     await scene.taken_over()
-    assert not await lease.shows()
+    assert not await lease.may_show()
 
 
 async def test_a_woken_owner_streams_and_ends_nothing(scene: Scene) -> None:

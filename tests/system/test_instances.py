@@ -12,8 +12,8 @@ import pytest
 
 from bot.app import App, running
 from bot.jobs.instance import Instance
-from bot.jobs.job_runner import Owner
-from bot.jobs.lease import Fenced, steady
+from bot.jobs.job_runner import JobRunner
+from bot.jobs.lease import Fenced, boottime
 from bot.jobs.tasks import Bounds
 from bot.models.choosing import ChosenModel
 from bot.settings import Settings
@@ -26,7 +26,7 @@ from handoff.engine.ladder import MAX_LOST_OWNERS
 from tests.store.kit import MovedClock
 from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, result, subtask
 from tests.system.scene import Scene, eventually, shown
-from tests.system.test_poison import KEY, Breaking, ingested, until_aside
+from tests.system.test_poison import KEY, Breaking, ingested, until_quarantined
 
 ONE = plan(subtask("only", "writer"))
 OTHER = plan(subtask("other", "reviewer"))
@@ -102,7 +102,7 @@ async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(
 
 
 class Endless(Breaking):
-    """A performer whose work never ends; `stubborn`: not even when it is told to."""
+    """Effects whose work never ends; `stubborn`: not even when it is told to."""
 
     def __init__(self, *, stubborn: bool = False) -> None:
         super().__init__(RuntimeError("unused"))
@@ -111,8 +111,8 @@ class Endless(Breaking):
         self.told_to_end = 0
         self.give_up = asyncio.Event()
 
-    async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
-        del effect, owner
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
+        del effect, runner
         self.tried += 1
         self.begun.set()
         try:
@@ -128,29 +128,29 @@ QUICK = Bounds(beyond=0.2, effect=0.2, post=0.2, step=5.0)
 
 
 async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCaptureFixture) -> None:
-    store, performer = MemoryStore(), Endless()
+    store, effects = MemoryStore(), Endless()
     await ingested(store)
-    await until_aside(store, performer, lease=0.15, bounds=QUICK)
-    assert performer.told_to_end == performer.tried, "all of it is cancelled"
-    assert performer.tried <= 2 * MAX_LOST_OWNERS
-    assert [told.step for told in performer.told] == ["planning"]
+    await until_quarantined(store, effects, lease=0.15, bounds=QUICK)
+    assert effects.told_to_end == effects.tried, "all of it is cancelled"
+    assert effects.tried <= 2 * MAX_LOST_OWNERS
+    assert [told.step for told in effects.told] == ["planning"]
     stalled = [record for record in caplog.records if getattr(record, "event", "") == "stalled"]
     assert len(stalled) == MAX_LOST_OWNERS
     assert "is stuck" in caplog.text
 
 
 async def test_work_that_gets_on_is_renewed_again_and_again() -> None:
-    store, performer = MemoryStore(), Endless()
+    store, effects = MemoryStore(), Endless()
     await ingested(store)
     claim = await store.claim("me", lease=0.1, schema=ev.SCHEMA)
     assert claim is not None
-    owner = Owner(claim, store, performer, lease=0.1)
-    work = asyncio.create_task(owner.work())
-    await performer.begun.wait()
+    runner = JobRunner(claim, store, effects, lease=0.1)
+    work = asyncio.create_task(runner.run())
+    await effects.begun.wait()
     for _ in range(5):
         await asyncio.sleep(0.1)
         assert await store.claim("other", lease=0.1, schema=ev.SCHEMA) is None
-    owner.leave()
+    runner.stop()
     await asyncio.wait_for(work, 5)
     left = await store.head(KEY)
     assert left is not None
@@ -173,7 +173,7 @@ async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptu
     await ingested(store)
     claim = await store.claim("me", lease=0.1, schema=ev.SCHEMA)
     assert claim is not None
-    await asyncio.wait_for(Owner(claim, store, Endless(), lease=0.1, bounds=Bounds(step=0.2)).work(), 5)
+    await asyncio.wait_for(JobRunner(claim, store, Endless(), lease=0.1, bounds=Bounds(step=0.2)).run(), 5)
     assert "its owner is stuck" in caplog.text
     head = await store.head(KEY)
     assert head is not None
@@ -182,7 +182,7 @@ async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptu
 
 async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(caplog: pytest.LogCaptureFixture) -> None:
     clock = MovedClock()
-    store, performer = MemoryStore(clock=clock), Endless()
+    store, effects = MemoryStore(clock=clock), Endless()
     await ingested(store)
     claim = await store.claim("me", lease=30, schema=ev.SCHEMA)
     assert claim is not None
@@ -190,11 +190,11 @@ async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(caplog: pytest
     taken = await store.claim("other", lease=30, schema=ev.SCHEMA)
     assert taken is not None
     # Its lease is over by its own clock: it asks before it begins anything.
-    owner = Owner(claim, store, performer, lease=30, since=steady() - 31)
+    runner = JobRunner(claim, store, effects, lease=30, since=boottime() - 31)
     with pytest.raises(Fenced):
-        await owner.hold()
-    await asyncio.wait_for(owner.work(), 5)
-    assert performer.tried == 0
+        await runner.ensure_held()
+    await asyncio.wait_for(runner.run(), 5)
+    assert effects.tried == 0
     assert await store.log(KEY) == []
     assert [record.event for record in caplog.records if getattr(record, "event", "")] == ["fenced"]
 
@@ -220,18 +220,18 @@ class Full(MemoryStore):
 
 async def test_a_store_that_is_nearly_full_gets_no_new_work(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    store, performer = Full(), Endless()
+    store, effects = Full(), Endless()
     await ingested(store)
-    instance = Instance(store, performer, slots=1, lease=1.0)
+    instance = Instance(store, effects, slots=1, lease=1.0)
     work = asyncio.create_task(instance.run())
     for looks in range(1, 5):
         instance.nudge(KEY)
         await store.looked(looks)
-    assert performer.tried == 0
+    assert effects.tried == 0
     assert instance.full == Full.line
     store.line = ""
     instance.nudge(KEY)
-    await asyncio.wait_for(performer.begun.wait(), 5)
+    await asyncio.wait_for(effects.begun.wait(), 5)
     await instance.stop()
     await work
     events = [record for record in caplog.records if getattr(record, "event", "") == "memory_full"]
@@ -268,35 +268,35 @@ async def test_a_job_that_is_heard_of_several_times_is_claimed_once() -> None:
             self.preferred += [prefer] if prefer is not None else []
             return await super().claim(owner, prefer=prefer, **how)
 
-    store, performer = Asked(), Endless()
+    store, effects = Asked(), Endless()
     await ingested(store)
-    instance = Instance(store, performer, slots=4, lease=30.0)
+    instance = Instance(store, effects, slots=4, lease=30.0)
     for _ in range(3):  # Slack sends two events for a mention, and the store tells of it too
         instance.nudge(KEY)
     work = asyncio.create_task(instance.run())
-    await performer.begun.wait()
+    await effects.begun.wait()
     await instance.stop()
     await work
     assert store.preferred == [KEY]
 
 
 class Posting(Endless):
-    """A performer whose posts are on their way for a moment, while all else never ends."""
+    """Effects whose posts are on their way for a moment, while all else never ends."""
 
-    async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
         if not isinstance(effect, Post):
-            return await super().perform(effect, owner)
+            return await super().run(effect, runner)
         await self.begun.wait()
         await asyncio.sleep(0.3)
-        return ev.Posted(at=owner.now(), request=effect.request, key=effect.key, ts="5.5")
+        return ev.Posted(at=runner.now(), request=effect.request, key=effect.key, ts="5.5")
 
 
 async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over() -> None:
-    store, performer = MemoryStore(), Posting()
+    store, effects = MemoryStore(), Posting()
     await ingested(store)
-    instance = Instance(store, performer, slots=1, lease=30.0)
+    instance = Instance(store, effects, slots=1, lease=30.0)
     work = asyncio.create_task(instance.run())
-    await performer.begun.wait()
+    await effects.begun.wait()
     await instance.stop()
     await work
     kinds = [ev.load(entry.payload).type for entry in await store.log(KEY)]
@@ -304,15 +304,15 @@ async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over() -> None:
     head = await store.head(KEY)
     assert head is not None
     assert (head.owner, head.lost) == ("", 0)
-    assert performer.told_to_end == 1, "all else is cut off at once"
+    assert effects.told_to_end == 1, "all else is cut off at once"
 
 
 async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over() -> None:
-    store, performer = MemoryStore(), Endless(stubborn=True)
+    store, effects = MemoryStore(), Endless(stubborn=True)
     await ingested(store)
-    instance = Instance(store, performer, slots=1, lease=30.0)
+    instance = Instance(store, effects, slots=1, lease=30.0)
     work = asyncio.create_task(instance.run())
-    await performer.begun.wait()
+    await effects.begun.wait()
     began = time.monotonic()
     await instance.stop()
     assert time.monotonic() - began < 4.0
@@ -321,4 +321,4 @@ async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over() -> Non
     assert head is not None
     assert head.owner == ""
     assert await store.claim("other", lease=5, schema=ev.SCHEMA) is not None
-    performer.give_up.set()
+    effects.give_up.set()

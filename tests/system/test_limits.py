@@ -33,7 +33,7 @@ async def test_instances_share_the_breaker_of_a_specialist_whose_model_always_fa
                 talk = await scene.ask(f"Do thing {number}", who=who, channel=channel)
                 assert (await talk.over()).latest.state == "completed"
                 if number == 1:
-                    one.instance.leave()  # from now on the other works
+                    one.instance.begin_stop()  # from now on the other works
             assert purposes(server).count("specialist:analyst") == 3, "three in a row, whoever made them"
             assert two.store.counters.heard("specialist:analyst").failures == 3
             assert "left alone for another" in shown(await scene.command("status"))

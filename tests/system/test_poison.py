@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.jobs.instance import Instance
-from bot.jobs.job_runner import Owner
+from bot.jobs.job_runner import JobRunner
 from bot.jobs.tasks import Bounds
 from bot.store.interface import Claim, JobKey, PayloadTooLarge
 from bot.store.memory import MemoryStore
@@ -31,7 +31,7 @@ KEY = JobKey(PLACE.team, PLACE.job_id)
 
 
 class Breaking:
-    """A performer that breaks its owner: with `error`, or by ending it; `mute`: telling the thread breaks as well."""
+    """Effects that break the job runner: with `error`, or by ending it; `mute`: telling the thread breaks as well."""
 
     def __init__(self, error: Exception, *, mute: bool = False) -> None:
         self._error = error
@@ -39,35 +39,35 @@ class Breaking:
         self.tried = 0
         self.told: list[QuarantineNotice] = []
 
-    async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
-        del effect, owner
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
+        del effect, runner
         self.tried += 1
         raise self._error
 
-    def changed(self, owner: Owner, before: Job, after: Job) -> None:
+    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Nothing is shown."""
 
-    async def left(self, owner: Owner) -> None:
+    async def job_released(self, runner: JobRunner) -> None:
         """Nothing is kept."""
 
-    async def set_aside(self, claim: Claim, aside: QuarantineNotice) -> None:
+    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         del claim
-        self.told.append(aside)
+        self.told.append(notice)
         if self._mute:
             raise self._error
 
 
 async def lose_owners(scene: Scene, talk: Talk, count: int = MAX_LOST_OWNERS) -> None:
-    """So many owners in a row take the job up and break."""
+    """Let so many owners in a row claim the job and break."""
     breaking = Breaking(RuntimeError("a bug"))
     for _ in range(count):
 
         async def claimed() -> Claim | None:
             return await scene.store.claim("breaks", lease=0.02, schema=ev.SCHEMA, prefer=talk.key)
 
-        owner = Owner(await eventually(claimed), scene.store, breaking, lease=0.02)  # type: ignore[arg-type]
+        runner = JobRunner(await eventually(claimed), scene.store, breaking, lease=0.02)  # type: ignore[arg-type]
         with pytest.raises(RuntimeError):
-            await owner.work()
+            await runner.run()
 
 
 @asynccontextmanager
@@ -205,9 +205,9 @@ async def ingested(store: MemoryStore) -> None:
     await store.ingest(KEY, ev.dump(event), dedupe=("1",), user="U1", fields=fields)
 
 
-async def until_aside(store: MemoryStore, performer: Breaking, lease: float, bounds: Bounds | None = None) -> None:
+async def until_quarantined(store: MemoryStore, effects: Breaking, lease: float, bounds: Bounds | None = None) -> None:
     """Have an instance at work until the job is set aside."""
-    instance = Instance(store, performer, slots=2, lease=lease, bounds=bounds)
+    instance = Instance(store, effects, slots=2, lease=lease, bounds=bounds)
     work = asyncio.create_task(instance.run())
     try:
 
@@ -223,11 +223,11 @@ async def until_aside(store: MemoryStore, performer: Breaking, lease: float, bou
 
 @pytest.mark.parametrize("error", [PayloadTooLarge("too large"), RuntimeError("a bug")])
 async def test_work_that_breaks_its_owner_again_and_again(error: Exception) -> None:
-    store, performer = MemoryStore(), Breaking(error)
+    store, effects = MemoryStore(), Breaking(error)
     await ingested(store)
-    await until_aside(store, performer, lease=0.1)
-    (told,) = performer.told
-    assert performer.tried <= 3 * MAX_LOST_OWNERS, "no fourth owner works on it"
+    await until_quarantined(store, effects, lease=0.1)
+    (told,) = effects.told
+    assert effects.tried <= 3 * MAX_LOST_OWNERS, "no fourth owner works on it"
     assert (told.place, told.user, told.readable) == (PLACE, "U1", True)
     assert told.step == "planning"
     assert told.job is not None
@@ -239,9 +239,9 @@ async def test_work_that_breaks_its_owner_again_and_again(error: Exception) -> N
 
 
 async def test_where_even_telling_breaks_the_job_is_set_aside_in_silence(caplog: pytest.LogCaptureFixture) -> None:
-    store, performer = MemoryStore(), Breaking(RuntimeError("a bug"), mute=True)
+    store, effects = MemoryStore(), Breaking(RuntimeError("a bug"), mute=True)
     await ingested(store)
-    await until_aside(store, performer, lease=0.1)
-    assert len(performer.told) == MAX_LOST_OWNERS
-    assert len({told.key for told in performer.told}) == 1, "one message, however often it is tried"
+    await until_quarantined(store, effects, lease=0.1)
+    assert len(effects.told) == MAX_LOST_OWNERS
+    assert len({told.key for told in effects.told}) == 1, "one message, however often it is tried"
     assert "its thread was not told" in caplog.text

@@ -18,7 +18,7 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.logs import told
+from bot.logs import describe
 from bot.slack.receive.actions import Actions
 from bot.slack.receive.background import Background
 from bot.slack.receive.commands import Commands
@@ -69,7 +69,7 @@ async def _nothing() -> None:
 async def _failed(error: Exception, body: Any) -> BoltResponse:
     """Name the fault, never the body: it is people's words. Slack sends an event again that was not accepted."""
     kind = body.get("type") if isinstance(body, dict) else type(body).__name__
-    log.error("a %s payload was not handled: %s", kind, told(error))
+    log.error("a %s payload was not handled: %s", kind, describe(error))
     return BoltResponse(status=500, body="")
 
 

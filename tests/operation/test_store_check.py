@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.operation.fitness import Fitness
 from bot.operation.periodic import every
+from bot.operation.store_check import StoreCheck
 from bot.store.redis.redis_store import RedisStore
 from tests.store.kit import ask, tcp_server
 
@@ -17,19 +17,19 @@ OFTEN = 0.02
 async def test_a_server_that_begins_to_evict_is_told_once_and_so_is_its_mending(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "bot.operation.fitness")
+    caplog.set_level(logging.INFO, "bot.operation.store_check")
     with tcp_server(tmp_path / "server", "--appendonly", "yes") as port:
         store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
-        fitness = Fitness(store)
-        await fitness.look()
+        check = StoreCheck(store)
+        await check.run()
         assert caplog.messages == []
         ask(port, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
-        await fitness.look()
-        await fitness.look()
+        await check.run()
+        await check.run()
         assert [record.levelname for record in caplog.records] == ["WARNING"]
         assert "maxmemory-policy noeviction" in caplog.text
         ask(port, "CONFIG", "SET", "maxmemory-policy", "noeviction")
-        await fitness.look()
+        await check.run()
         assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
         await store.close()
 

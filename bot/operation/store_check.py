@@ -1,4 +1,4 @@
-"""Whether the store is still one that may be used: its settings can be changed under a bot that runs."""
+"""The check of a running store's settings: they can be changed under a bot that runs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from bot.store.interface import Store
 
 log = logging.getLogger(__name__)
 
-LOOKS = 600.0
-"""Seconds between two looks."""
+CHECK_SECONDS = 600.0
+"""Seconds between two checks."""
 
 
-class Fitness:
-    """What is wrong with a store, told once when it comes up, and once when it is gone."""
+class StoreCheck:
+    """The faults of a store's settings, each logged once when it appears and once when it is mended."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: Sequence[str] = ()
 
-    async def look(self) -> None:
-        """Ask the store, and log what is new."""
+    async def run(self) -> None:
+        """Ask the store, and log what has changed."""
         found = await self._store.check()
         for fault in found:
             if fault not in self._known:

@@ -1,4 +1,4 @@
-"""Everything that watches one instance, put together: what counts, what shows it, and what has to be asked for it."""
+"""The instrumentation of one instance: wraps its parts to count them, and serves its health and metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from bot.jobs.instance import Instance
 from bot.models.choosing import ChosenModel
-from bot.operation.health import ANSWER_SECONDS, Signs, open_door
+from bot.operation.health import ANSWER_SECONDS, HealthState, health_server
 from bot.operation.metered import MeteredModel, metered_crew
 from bot.operation.metered_store import metered_store
 from bot.operation.metrics import Metrics
@@ -20,36 +20,36 @@ from bot.store.redis.redis_store import RedisStore
 from specialists.registry import Crew
 
 
-class Watch:
-    """One for each instance. Each part is handed through it once, and is used from then on as it comes back."""
+class Instrumentation:
+    """The instrumentation of an instance. Wrap each part with it once, and use what it returns."""
 
     def __init__(self) -> None:
         self.metrics = Metrics()
-        self.signs = Signs()
+        self.health = HealthState()
         self._store: RedisStore | None = None
 
     def store(self, store: RedisStore) -> Store:
-        """The store, counted."""
+        """Return the store with its calls counted."""
         self._store = store
-        self.signs.store = store
-        return metered_store(store, self.metrics, self.signs.pulse)
+        self.health.store = store
+        return metered_store(store, self.metrics, self.health.heartbeat)
 
     def model(self, model: ChosenModel) -> ChosenModel:
-        """The model, counted."""
+        """Return the model with its calls counted."""
         return MeteredModel(model, self.metrics)
 
     def crew(self, crew: Crew) -> Crew:
-        """The crew, with its tools counted."""
+        """Return the crew with the calls of its tools counted."""
         return metered_crew(crew, self.metrics)
 
-    def door(self, address: Address | None) -> contextlib.AbstractAsyncContextManager[str]:
-        """Shows it all, see `open_door`."""
-        return open_door(address, self.signs, self.metrics, self._measure)
+    def server(self, address: Address | None) -> contextlib.AbstractAsyncContextManager[str]:
+        """Serve health and metrics, see `health_server`."""
+        return health_server(address, self.health, self.metrics, self._measure)
 
     @contextlib.contextmanager
-    def over(self, instance: Instance, work: asyncio.Task[None], *, slots: int) -> Iterator[None]:
-        """Watch an instance and the log while they run. `work` is the task that claims jobs."""
-        self.signs.working = lambda: not work.done()
+    def watching(self, instance: Instance, work: asyncio.Task[None], *, slots: int) -> Iterator[None]:
+        """Watch an instance and its log records inside the `with` block. `work` is the task that claims jobs."""
+        self.health.claiming = lambda: not work.done()
         self.metrics.watch("jobs_owned", "Jobs that this instance works on.", lambda: instance.owned)
         self.metrics.watch("slots", "Jobs that this instance works on at most.", lambda: slots)
         handler = self.metrics.log_handler()

@@ -1,10 +1,10 @@
-"""What an owner commits, and when: noted events come before later ones, share their write, never fail in silence."""
+"""Commits of a job runner: `report_soon` keeps the order of events, shares their write and never fails in silence."""
 
 import asyncio
 import json
 from typing import Any
 
-from bot.jobs.job_runner import Owner
+from bot.jobs.job_runner import JobRunner
 from bot.store.interface import Claim, Commit, JobKey
 from bot.store.memory import MemoryStore
 from handoff import events as ev
@@ -40,21 +40,21 @@ class Planning:
     def __init__(self) -> None:
         self.shown: list[Job] = []
 
-    async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
         if not isinstance(effect, MakePlan):
             return ev.Posted(at=2.0, request="100.1", key=getattr(effect, "key", ""), ts="5.5")
-        return await self.plan(owner)
+        return await self.plan(runner)
 
-    async def plan(self, owner: Owner) -> ev.Event | None:
-        owner.note(FAULT)
+    async def plan(self, runner: JobRunner) -> ev.Event | None:
+        runner.report_soon(FAULT)
         return END
 
-    def changed(self, owner: Owner, before: Job, after: Job) -> None:
-        del owner, before
+    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+        del runner, before
         self.shown.append(after)
 
-    async def left(self, owner: Owner) -> None:
-        del owner
+    async def job_released(self, runner: JobRunner) -> None:
+        del runner
 
 
 class Noting(Planning):
@@ -64,15 +64,15 @@ class Noting(Planning):
         super().__init__()
         self._store = store
 
-    async def plan(self, owner: Owner) -> ev.Event | None:
+    async def plan(self, runner: JobRunner) -> ev.Event | None:
         async def kept(name: str, times: int) -> bool:
             return sum(commit.count(name) for commit in self._store.commits) == times
 
         await eventually(lambda: kept("Posted", 1))
-        owner.note(FAULT)
+        runner.report_soon(FAULT)
         for _ in range(20):
             await asyncio.sleep(0)  # time enough for a commit to this store
-        owner.note(FAULT)
+        runner.report_soon(FAULT)
         await eventually(lambda: kept("PlanRejected", 2))
         return END
 
@@ -84,11 +84,11 @@ class Surprised(Planning):
         super().__init__()
         self._store = store
 
-    async def plan(self, owner: Owner) -> ev.Event | None:
+    async def plan(self, runner: JobRunner) -> ev.Event | None:
         newer = json.dumps({"type": "TeaPoured", "at": 1.0, "v": ev.SCHEMA + 1})
         await self._store.signal(KEY, newer, dedupe=())
-        owner.note(FAULT)
-        owner.nudge()
+        runner.report_soon(FAULT)
+        runner.nudge()
         await asyncio.Event().wait()
         return None
 
@@ -101,10 +101,10 @@ class Robbed(Planning):
         self._store = store
         self.stopped = False
 
-    async def plan(self, owner: Owner) -> ev.Event | None:
+    async def plan(self, runner: JobRunner) -> ev.Event | None:
         self._store.late = 60.0
         assert await self._store.claim("other", lease=30, schema=ev.SCHEMA) is not None
-        owner.note(FAULT)
+        runner.report_soon(FAULT)
         try:
             await asyncio.Event().wait()
         finally:
@@ -112,33 +112,33 @@ class Robbed(Planning):
         return None
 
 
-async def owned(store: Store, performer: Planning) -> Owner:
+async def runner_of(store: Store, effects: Planning) -> JobRunner:
     event = ev.RequestAdded(at=0.0, place=PLACE, request=Request(id="100.1", user="U1", text="do", at=0.0))
     await store.ingest(KEY, ev.dump(event), dedupe=("1",))
     claim = await store.claim("me", lease=30, schema=1)
     assert claim is not None
-    return Owner(claim, store, performer, lease=30)
+    return JobRunner(claim, store, effects, lease=30)
 
 
 async def test_a_noted_event_goes_with_the_next_report_and_before_it() -> None:
-    store, performer = Store(), Planning()
-    owner = await owned(store, performer)
-    await asyncio.wait_for(owner.work(), 5)
+    store, effects = Store(), Planning()
+    runner = await runner_of(store, effects)
+    await asyncio.wait_for(runner.run(), 5)
     together = next(commit for commit in store.commits if "PlanRejected" in commit)
     assert [name for name in together if name != "Posted"] == ["PlanRejected", "RequestFailed"]
 
 
 async def test_what_is_noted_within_a_moment_shares_a_write_and_is_kept_though_nothing_is_reported() -> None:
     store = Store()
-    owner = await owned(store, Noting(store))
-    await asyncio.wait_for(owner.work(), 5)
+    runner = await runner_of(store, Noting(store))
+    await asyncio.wait_for(runner.run(), 5)
     assert ["PlanRejected", "PlanRejected"] in store.commits
 
 
 async def test_of_the_head_only_what_changed_is_written() -> None:
     store = Store()
-    owner = await owned(store, Planning())
-    await asyncio.wait_for(owner.work(), 5)
+    runner = await runner_of(store, Planning())
+    await asyncio.wait_for(runner.run(), 5)
     first, *later = store.fields
     assert {"state", "channel", "thread_ts", "title", "user"} <= first.keys()
     assert later
@@ -149,27 +149,27 @@ async def test_of_the_head_only_what_changed_is_written() -> None:
 
 
 async def test_people_are_shown_the_last_state() -> None:
-    store, performer = Store(), Planning()
-    owner = await owned(store, performer)
-    await asyncio.wait_for(owner.work(), 5)
-    assert performer.shown[-1] == owner.job
-    assert performer.shown[-1].latest.state == "failed"
+    store, effects = Store(), Planning()
+    runner = await runner_of(store, effects)
+    await asyncio.wait_for(runner.run(), 5)
+    assert effects.shown[-1] == runner.job
+    assert effects.shown[-1].latest.state == "failed"
 
 
 async def test_all_work_stops_where_a_noted_event_cannot_be_kept() -> None:
     store = Store()
-    performer = Robbed(store)
-    owner = await owned(store, performer)
-    await asyncio.wait_for(owner.work(), 5)
-    assert performer.stopped
-    assert not owner.rests
+    effects = Robbed(store)
+    runner = await runner_of(store, effects)
+    await asyncio.wait_for(runner.run(), 5)
+    assert effects.stopped
+    assert not runner.idle
     assert "PlanRejected" not in [ev.load(entry.payload).type for entry in await store.log(KEY)]
 
 
 async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release() -> None:
     store = Store()
-    owner = await owned(store, Surprised(store))
-    await asyncio.wait_for(owner.work(), 5)
+    runner = await runner_of(store, Surprised(store))
+    await asyncio.wait_for(runner.run(), 5)
     assert "PlanRejected" in [ev.load(entry.payload).type for entry in await store.log(KEY)]
     head = await store.head(KEY)
     assert head is not None
@@ -184,24 +184,24 @@ class Waiting(Planning):
         super().__init__()
         self.begun = asyncio.Event()
 
-    async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:
-        del effect, owner
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
+        del effect, runner
         self.begun.set()
         await asyncio.Event().wait()
         return None
 
 
 async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lost_owners() -> None:
-    store, performer = Store(), Waiting()
-    await owned(store, performer)
+    store, effects = Store(), Waiting()
+    await runner_of(store, effects)
     store.late = 60.0
     claim = await store.claim("other", lease=30, schema=ev.SCHEMA)
     assert claim is not None
     assert claim.lost == 1
-    owner = Owner(claim, store, performer, lease=30)
-    work = asyncio.create_task(owner.work())
-    await performer.begun.wait()
-    owner.leave()
+    runner = JobRunner(claim, store, effects, lease=30)
+    work = asyncio.create_task(runner.run())
+    await effects.begun.wait()
+    runner.stop()
     await asyncio.wait_for(work, 5)
     head = await store.head(KEY)
     assert head is not None

@@ -1,0 +1,139 @@
+"""The handlers of effects: each runs one type of effect and returns the event that says what happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bot.jobs.attempt import run_attempt
+from bot.jobs.job_runner import JobRunner
+from bot.limits.breakers import Breakers
+from bot.slack.show.thread import Thread
+from bot.store.interface import Store
+from bot.supervisor.planning import Planning
+from bot.supervisor.roles import Case, role
+from bot.supervisor.track_record import TrackRecord
+from handoff import effects as ef
+from handoff import events as ev
+from handoff.context import handoff_for
+from handoff.engine.answer import is_draft
+from handoff.engine.nested import around, crew_at, handed_up, plan_around
+from handoff.planning import plan_brief
+from handoff.planning.adhoc import made_as
+from handoff.state import Ask, Job
+from specialists.registry import Crew
+from specialists.turns.model import Model
+
+RoleEffect = (
+    ef.JudgeResult
+    | ef.RefineBrief
+    | ef.JudgeConflicts
+    | ef.ReduceMaterial
+    | ef.WriteAnswer
+    | ef.SelectAnswer
+    | ef.ReviewAnswer
+)
+"""What a role of the supervisor performs by itself."""
+NO_CREW = Crew("", {})
+"""In place of a crew that was removed after its subtask was planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The parts of an instance that effects need."""
+
+    store: Store
+    thread: Thread
+    crew: Crew
+    breakers: Breakers
+    record: TrackRecord
+    planning: Planning
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """All that a handler works with beside its effect. Calls of `model` are charged to the job."""
+
+    services: Services
+    runner: JobRunner
+    job: Job
+    ask: Ask
+    model: Model
+
+
+async def fetch_attachments(_: ef.FetchAttachments, inputs: Inputs) -> ev.Event:
+    """Bring what people attached into the store."""
+    return await inputs.services.thread.fetch(inputs.runner.claim, inputs.ask)
+
+
+async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
+    """Plan a request, or a subtask that is given to a crew."""
+    runner, planning = inputs.runner, inputs.services.planning
+    if not effect.within:
+        brief = plan_brief.of_request(inputs.job, inputs.ask)
+        return await planning.plan(effect, brief, inputs.ask, model=inputs.model, now=runner.now())
+    work = inputs.ask.work[effect.within]
+    handoff, pack = handoff_for(inputs.job, inputs.ask, work)
+    of: dict[str, Any] = {"request": effect.request, "subtask": effect.within, "attempt": effect.attempt}
+    if work.state == "pending":  # committed before planning: only an attempt that has started can fail
+        of_start = {"specialist": work.specialist, "tier": work.tier or "balanced", "pack": pack}
+        await runner.report(ev.AttemptStarted(at=runner.now(), **of, **of_start))
+    crew = planning.within(work.specialist)
+    if crew is None:
+        message = f"there is no crew called {work.specialist!r} any more"
+        return ev.AttemptFailed(at=runner.now(), **of, kind="lost", message=message)
+    _, ask = runner.find(effect.request)  # as it is committed by now
+    return await crew.plan(effect, plan_brief.of_subtask(handoff), ask, model=inputs.model, now=runner.now())
+
+
+async def revise_plan(effect: ef.RevisePlan, inputs: Inputs) -> ev.Event:
+    """Look again at a plan that may be wrong."""
+    planning = inputs.services.planning.within(crew_at(inputs.ask, effect.within)) or inputs.services.planning
+    return await planning.revise(effect, inputs.ask, model=inputs.model, now=inputs.runner.now())
+
+
+async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
+    """Have a specialist work on a subtask. One made for this plan leaves no track record: it never works again."""
+    services, work = inputs.services, inputs.ask.work[effect.subtask]
+    attempt = run_attempt(
+        effect,
+        inputs.runner,
+        crew=services.crew.within(crew_at(inputs.ask, work.within)) or NO_CREW,
+        model=inputs.model,
+        store=services.store,
+        breakers=services.breakers,
+    )
+    if made_as(plan_around(inputs.ask, work), effect.specialist):
+        return await attempt
+    return await services.record.watch(effect, attempt)
+
+
+async def reach_deadline(effect: ef.ReachDeadline, inputs: Inputs) -> ev.Event:
+    """Say that the time is up."""
+    return ev.DeadlineReached(at=inputs.runner.now(), request=effect.request, subtask=effect.subtask)
+
+
+async def hand_up(effect: ef.HandUp, inputs: Inputs) -> ev.Event:
+    """Return what a crew made of its subtask to the crew around it."""
+    return handed_up(inputs.ask, inputs.ask.work[effect.subtask], inputs.runner.now())
+
+
+async def ask_role(effect: RoleEffect, inputs: Inputs) -> ev.Event:
+    """Have the supervisor's role perform its effect. An answer that people are to see now is streamed."""
+    ask, runner = inputs.ask, inputs.runner
+    if isinstance(effect, ef.JudgeResult | ef.RefineBrief):
+        run = around(ask, ask.work[effect.subtask])
+    else:
+        run = ask.run_of(effect.within)
+    on_text = None
+    if isinstance(effect, ef.WriteAnswer) and not run.within and not is_draft(run, runner.now()):
+        thread = inputs.services.thread
+        on_text = (await thread.begin_answer(runner.claim, inputs.job, ask, allowed=runner.may_show)).write
+    return await role(effect.role)(effect, Case(ask, run, inputs.model, runner.now, on_text))
+
+
+async def post(effect: ef.Post, inputs: Inputs) -> ev.Event:
+    """Put a message into the thread, once."""
+    runner = inputs.runner
+    sent = await inputs.services.thread.post(runner.claim, inputs.job, inputs.ask, effect.key, allowed=runner.may_show)
+    return ev.Posted(at=runner.now(), request=effect.request, key=effect.key, ts=sent.ts, fault=sent.fault)
