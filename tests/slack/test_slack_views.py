@@ -33,12 +33,21 @@ def work(
     return Work(subtask=subtask, specialist="analyst", state=state, **more)
 
 
+OF_RUN = {"state", "plan", "answer", "failure", "written"}
+"""What a request has in its run."""
+
+
+def changed(ask: Ask, **changes: Any) -> Ask:
+    """The request with these fields of it, or of its run, changed."""
+    run = replace(ask.run, **{name: value for name, value in changes.items() if name in OF_RUN})
+    return replace(ask, run=run, **{name: value for name, value in changes.items() if name not in OF_RUN})
+
+
 def ask_of(*works: Work, **more: Any) -> Ask:
     request = Request(id="100.1", user="U0000000A", text="compare the offers", at=1000.0)
     plan = Plan(goal="Compare the offers", subtasks=tuple(each.subtask for each in works)) if works else None
     mapping = MappingProxyType({each.subtask.id: each for each in works})
-    fields = {"state": "working", "fetched": True, "plan": plan, "work": mapping, **more}
-    return Ask(request=request, **fields)
+    return changed(Ask(request=request, fetched=True, work=mapping), **{"state": "working", "plan": plan, **more})
 
 
 def job_of(ask: Ask) -> Job:
@@ -74,7 +83,7 @@ def asked_of(ask: Ask) -> Question:
 def doubtful(what: str, reason: str) -> Ask:
     """A request of which one subtask does not know whether it wrote something."""
     intent = ev.ToolStarted(at=1.0, request="100.1", subtask="a", attempt=1, call="c", tool="post_note", what=what)
-    asked = Question(1, f"Was this carried out? {what}", OPTIONS, 1.0, Doubt("c", what, reason))
+    asked = Question(1, f"Was this carried out? {what}", OPTIONS, 1.0, doubt=Doubt("c", what, reason))
     return ask_of(work("a", "input_required", question=asked, checkpoints=(intent,)))
 
 
@@ -117,7 +126,7 @@ def test_a_card_has_a_row_for_each_subtask() -> None:
     ],
 )
 def test_the_cards_title_tells_the_phase(changes: dict[str, Any], title: str) -> None:
-    ask = replace(ask_of(work("a", "complete", started=1000.0, ended=1001.0), work("b")), **changes)
+    ask = changed(ask_of(work("a", "complete", started=1000.0, ended=1001.0), work("b")), **changes)
     assert card_title(ask, 1012.0) == title
     taken(plan_card(job_of(ask), ask, 1012.0))
 
@@ -281,7 +290,7 @@ def test_a_failure_names_the_files_that_could_not_be_had_and_what_nobody_can_do(
         work("a", "error", reason="r"), failure=Failure("Do a", "no key", ""), file_faults=("b.csv is too large.",)
     )
     assert ask.run.plan is not None
-    ask = replace(ask, plan=ask.run.plan.model_copy(update={"missing": ("read c.txt",)}))
+    ask = changed(ask, plan=ask.run.plan.model_copy(update={"missing": ("read c.txt",)}))
     shown = taken(failed(job_of(ask), ask))
     assert "*Missing from the start:*\\n• `b.csv` is too large.\\n• nobody in the crew can read `c.txt`" in shown
     assert gaps(ask, ask.run)[:2] == out_of_reach(ask, ask.run)
@@ -393,18 +402,15 @@ def test_no_view_lets_hostile_words_through() -> None:
     plan = Plan(goal=EVIL, subtasks=(subtask,))
     ask = Ask(
         request=request,
-        plan=plan,
+        run=Run(plan=plan, answer=EVIL, failure=Failure(EVIL, EVIL, EVIL), written=2.0),
         work=MappingProxyType(works),
-        answer=EVIL,
         file_faults=(EVIL,),
-        failure=Failure(EVIL, EVIL, EVIL),
-        written=2.0,
     )
     job = job_of(ask)
-    in_doubt = replace(doubtful(EVIL, EVIL), cancelled_by="U0000000A", failure=Failure(EVIL, EVIL, EVIL))
+    in_doubt = changed(doubtful(EVIL, EVIL), cancelled_by="U0000000A", failure=Failure(EVIL, EVIL, EVIL))
     messages = [
         plan_card(job, ask, 3.0),
-        plan_card(job, replace(ask, plan=None, work=MappingProxyType({}), answer=None, failure=None), 3.0),
+        plan_card(job, changed(ask, plan=None, work=MappingProxyType({}), answer=None, failure=None), 3.0),
         question(job, ask, works["input_required"]),
         question(job, in_doubt, in_doubt.work["a"]),
         question_answered(EVIL, Answered(asked, "U0000000A", EVIL, 1.0)),

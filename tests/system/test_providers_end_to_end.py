@@ -82,5 +82,5 @@ async def test_a_slow_answer_is_streamed_into_the_one_message(scene: Scene, api:
     assert not answer["streaming"]
     assert "".join(answered(talk).split()) == "".join(text.split())
     assert answer["metadata"]["event_payload"]["key"] == post_keys.answer(talk.ts)
-    assert "specialists side by side" in shown(answer) or job.latest.side_by_side < 1.1
+    assert "specialists side by side" in shown(answer) or speed_up(job.latest) < 1.1
     assert block_of(answer, "context_actions")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from handoff import events as ev
+from handoff.engine.answer import gaps
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, connect, played, provider, purposes, result
 from tests.system.scene import SAMPLE, Scene, card_title, shown
@@ -37,7 +38,7 @@ async def test_a_file_of_the_first_request_serves_the_second(scene: Scene) -> No
 
     assert job.asks[1].state == "completed"
     assert [work.specialist for work in job.asks[1].work.values()] == ["analyst"]
-    assert not job.asks[1].gaps
+    assert not gaps(job.asks[1], job.asks[1].run)
     assert "average revenue" in (job.asks[1].answer or "").lower()
     assert len(await talk.of(ev.AttachmentsFetched)) == 1, "fetched once"
 

@@ -17,6 +17,7 @@ from bot.slack.send.lookup import metadata
 from bot.store.interface import Commit
 from handoff import events as ev
 from handoff.contracts import Place
+from handoff.engine.answer import gaps
 from handoff.engine.engine import fold
 from handoff.engine.replay import open_log
 from tests.providers.rendering import Reply
@@ -175,7 +176,7 @@ async def test_a_crew_in_the_crew_goes_on_where_it_was(scene: Scene, tmp_path: P
     talk = await moved_in(scene, 3, "inside")
     async with provider(**looks.WORDS) as server, scene.bot(connect("chat", server), crew=looks.crew_in(tmp_path)):
         job = await talk.over()
-    assert (job.latest.state, job.latest.gaps) == ("completed", ())
+    assert (job.latest.state, gaps(job.latest, job.latest.run)) == ("completed", ())
     asked = Counter(purposes(server))
     again = {"specialist:checker": 2, "refiner": 1}  # the call that was cut off, and what came of it
     then = {"arbiter": 1, "critic": 1, "synthesizer": 3}
