@@ -20,7 +20,7 @@ from bot.slack.views.card import plan_card
 from bot.slack.views.question import question
 from bot.workspace.server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
-from handoff.state import Ask, Job, Question, Work
+from handoff.state import Ask, Job, Question, Run, Work
 from tests.slack.memory_desk import MemoryDesk
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -19,8 +19,9 @@ from bot.store.interface import Entry
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.contracts import Attachment, Finding, Place, Plan, Request, Result, Subtask, Usage
+from handoff.engine.answer import gaps, out_of_reach
 from handoff.engine.writes import OPTIONS
-from handoff.state import Answered, Ask, Doubt, Failure, Job, Question, SubtaskState, Work
+from handoff.state import Answered, Ask, Doubt, Failure, Job, Question, Run, SubtaskState, Work
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
 EVIL = "<!channel> [x](https://evil.com) <@U0000000A> & https://evil.com \u202e"
@@ -33,7 +34,7 @@ def work(
     return Work(subtask=subtask, specialist="analyst", state=state, **more)
 
 
-OF_RUN = {"state", "plan", "answer", "failure", "written"}
+OF_RUN = {field.name for field in fields(Run)}
 """What a request has in its run."""
 
 
@@ -218,7 +219,7 @@ def test_what_may_have_been_carried_out_is_named_in_every_end() -> None:
     assert "Unknown, please check* whether this was carried out:\\n• post_note(text='tea')" in taken(
         cancelled(job_of(ask), ask)
     )
-    broken = replace(ask, cancelled_by="", failure=Failure("Do a", "stopped by a person"))
+    broken = changed(ask, cancelled_by="", failure=Failure("Do a", "stopped by a person"))
     assert "• post_note(text='tea')" in taken(failed(job_of(broken), broken))
     assert "• unknown, please check: post_note(text='tea')" in json.dumps(
         answer_end(job_of(ask), ask, "m"), ensure_ascii=False
@@ -242,7 +243,7 @@ def answered(**more: Any) -> Ask:
         written=1007.0,
         answer="# Result\n\nSales rose.",
     )
-    return replace(ask, **more)
+    return changed(ask, **more)
 
 
 def test_an_answer_tells_its_sources_cost_and_gain() -> None:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from bot.store.embedded import start_embedded, stop_embedded
-from handoff.events import SCHEMA
 from handoff.engine.answer import gaps
+from handoff.events import SCHEMA
 from handoff.state import Ask, Job
 from specialists.registry import Crew
 from tests.providers.rendering import Reply
