@@ -38,7 +38,7 @@ def started(name: str, attempt: int = 1, at: float = 3.0) -> ev.AttemptStarted:
 
 
 def returned(name: str, attempt: int = 1, at: float = 5.0, **more: object) -> ev.ResultReturned:
-    result = Result(summary=f"sum {name}", content=f"all of {name}", usage=Usage(calls=2, tokens_in=10), **more)  # type: ignore[arg-type]
+    result = Result(summary=f"sum {name}", content=f"all of {name}", usage=Usage(calls=2, tokens_in=10), **more)
     return ev.ResultReturned(at=at, request=R, subtask=name, attempt=attempt, result=result)
 
 

@@ -1,11 +1,15 @@
 """The engine's rules, one by one: what a fact changes, and what is left to do then."""
 
+from dataclasses import replace
+
+import pytest
+
 from handoff import events as ev
 from handoff import post_keys
 from handoff.contracts import Artifact, Result
 from handoff.effects import MakePlan, Post, RefineBrief, RunSubtask, WriteAnswer
 from handoff.engine.answer import gaps, missing
-from handoff.engine.engine import apply
+from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
 from handoff.state import Job
 from handoff.summary import speed_up
@@ -147,6 +151,51 @@ def test_an_ambiguity_asks_people_while_siblings_go_on() -> None:
     assert effect.attempt == 2
     assert handed(state, effect).context[-1].text == "Answered by a person: x"
     assert apply(state, answer).asks == state.asks, "an answer to a closed question changes nothing"
+
+
+def said(user: str, text: str = "x", number: int = 0) -> ev.QuestionAnswered:
+    return ev.QuestionAnswered(at=9, request=R, subtask="a", user=user, text=text, number=number)
+
+
+CRITICAL = subtask("a").model_copy(update={"critical": True})
+INTENT = ev.ToolStarted(at=4.0, request=R, subtask="a", attempt=1, call="c", tool="post", what="post it", digest="d")
+ASKS: dict[str, list[ev.Event]] = {
+    "its specialist": [planned(subtask("a")), started("a"), escalated("a", "ambiguous_input", options=("x",))],
+    "the ladder": [planned(CRITICAL), started("a"), failed("a")],
+    "the bot, of a call in doubt": [planned(subtask("a")), started("a"), INTENT, failed("a")],
+}
+
+
+@pytest.mark.parametrize("log", ASKS.values(), ids=ASKS)
+def test_an_answer_counts_only_from_those_whom_the_question_is_for(log: list[ev.Event]) -> None:
+    state = job(asked(), *log)
+    question = ask(state).work["a"].question
+    assert question is not None
+    assert question.whom == ("U1",), "who made the request"
+    for text in ("x", *question.options):
+        for number in (0, question.number):
+            assert apply(state, said("U2", text, number)).asks == state.asks
+    after = apply(state, said("U1"))
+    assert ask(after).work["a"].question is None
+    assert [one.user for one in ask(after).work["a"].answered] == ["U1"]
+
+
+def test_a_question_for_nobody_in_particular_is_answered_by_anybody() -> None:
+    state = job(asked(), *ASKS["its specialist"])
+    work = ask(state).work["a"]
+    assert work.question is not None
+    work = replace(work, question=replace(work.question, whom=()))
+    state = apply(replace(state, asks=(ask(state).with_work(work),)), said("U2"))
+    (answered,) = ask(state).work["a"].answered
+    assert (answered.user, answered.text) == ("U2", "x")
+    assert running(state) == [("a", 2, "analyst")]
+
+
+def test_whom_a_question_is_for_is_worked_out_and_not_stored() -> None:
+    for log in ASKS.values():
+        lines = [ev.dump(event) for event in (asked(), *log)]
+        assert not any("whom" in line for line in lines)
+        assert fold(map(ev.load, lines)) == job(asked(), *log)
 
 
 def test_a_job_that_waits_for_people_has_nothing_to_do() -> None:

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from handoff.summary_rows import APART
-
 from bot.slack.views.status import trace_timeline
 from bot.store.redis.redis_store import RedisStore
 from bot.trace import events_json
@@ -21,6 +19,7 @@ from handoff.engine.answer import gaps
 from handoff.engine.engine import fold
 from handoff.engine.nested import MAX_IN_ALL
 from handoff.engine.outstanding import outstanding
+from handoff.summary import APART
 from specialists.registry import Crew, load_crew
 from tests.handoff.nested import level
 from tests.nursery import forked

@@ -13,7 +13,7 @@ from bot.slack.views.status import trace_timeline
 from bot.trace import events_json
 from handoff import events as ev
 from handoff.contracts import Terms
-from handoff.engine.answer import gaps
+from handoff.engine.answer import gaps, missing
 from handoff.engine.ladder import RUNGS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

@@ -8,7 +8,7 @@ from typing import Any
 
 from handoff import events as ev
 from handoff.engine.answer import gaps
-from handoff.engine.ladder import MAX_REVISIONS
+from handoff.engine.replan import MAX_REVISIONS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, task_of
