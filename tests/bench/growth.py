@@ -17,7 +17,8 @@ from bot.store.redis.redis_store import RedisStore
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask
-from handoff.engine.engine import fold, outstanding
+from handoff.engine.engine import fold
+from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import open_log
 from handoff.post_keys import card, question
 from handoff.state import Job

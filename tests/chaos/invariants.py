@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from bot.store.interface import Entry, Head, Intent
 from handoff import events as ev
+from handoff.engine.answer import gaps
 from handoff.engine.engine import fold
 from handoff.engine.replay import open_log
 from handoff.state import Ask, Job

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from handoff.context import BRIEF, WHOLE_CONTENT, handoff_for
 from handoff.contracts import Context, Member, Note, Place, Plan, Request, Result, Subtask
-from handoff.state import Ask, Job, Work
+from handoff.state import Ask, Job, Run, Work
 
 
 def brief(intent: str, *results: tuple[str, Result | None], answers: tuple[Note, ...] = ()) -> tuple[Job, Ask, Work]:
@@ -26,8 +26,7 @@ def brief(intent: str, *results: tuple[str, Result | None], answers: tuple[Note,
     plan = Plan(goal="g", subtasks=(*(each.subtask for each in works.values()), last))
     ask = Ask(
         request=Request(id="1.0", user="U", text="t", at=1.0),
-        plan=plan,
-        members=MappingProxyType({"b": Member(name="b")}),
+        run=Run(plan=plan, members=MappingProxyType({"b": Member(name="b")})),
         work=MappingProxyType({**works, "last": work}),
     )
     return Job(place=Place(team="T", channel="C", thread_ts="1.0"), asks=(ask,)), ask, work

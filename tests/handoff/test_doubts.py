@@ -6,10 +6,11 @@ from handoff import events as ev
 from handoff import post_keys
 from handoff.contracts import Usage
 from handoff.effects import Post, RunSubtask
+from handoff.engine.answer import gaps
 from handoff.engine.outstanding import outstanding
 from handoff.engine.writes import OPTIONS, verdict_of
 from handoff.state import Checked, Job, Work
-from tests.handoff.test_engine import R, ask, asked, escalated, failed, job, planned, started, subtask
+from tests.handoff.kit import R, ask, asked, escalated, failed, handed, job, planned, started, subtask
 
 OF = {"request": R, "subtask": "a", "attempt": 1}
 TURN = ev.TurnTaken(at=4.0, turn={"text": "", "stop": "tool_use", "usage": {}}, **OF)
@@ -83,7 +84,7 @@ def test_the_same_attempt_goes_on_with_what_a_person_said(text: str, verdict: st
 def test_stopping_ends_the_part_with_a_gap_that_names_the_doubt() -> None:
     state = job(*DOUBT, said("Stop this part"))
     assert (work(state).state, work(state).reason) == ("error", "stopped by a person")
-    assert ask(state).gaps == ("Part a: stopped by a person", "unknown, please check: post c1")
+    assert gaps(ask(state), ask(state).run) == ("Part a: stopped by a person", "unknown, please check: post c1")
     assert ask(state).run.failure is not None
     assert ask(state).usage.tokens_in == 7
     assert running(state) == []
@@ -139,13 +140,13 @@ def test_the_next_attempt_is_told_what_was_written_and_what_may_have_been() -> N
     state = job(*log, failed("a", at=200.0, transient=True))
     (effect,) = [one for one in outstanding(state, 250.0)[0] if isinstance(one, RunSubtask)]
     assert effect.attempt == 2
-    note = effect.handoff.context[-1].text
+    note = handed(state, effect).context[-1].text
     assert note == "- carried out: post c1\n- may have been carried out: post c2"
     assert [(one.digest, one.known, one.came_of_it) for one in work(state).writes] == [
         ("d-c1", True, "posted"),
         ("d-c2", False, "who knows"),
     ]
-    assert ask(state).gaps == ("unknown, please check: post c2",)
+    assert gaps(ask(state), ask(state).run) == ("unknown, please check: post c2",)
 
 
 @pytest.mark.parametrize("log", [OPEN, DOUBT])

@@ -1,70 +1,33 @@
 """The engine's rules, one by one: what a fact changes, and what is left to do then."""
 
+from dataclasses import replace
+
+import pytest
+
 from handoff import events as ev
 from handoff import post_keys
-from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request, Result, Subtask, Usage
-from handoff.effects import Effect, MakePlan, Post, RefineBrief, RunSubtask, WriteAnswer
-from handoff.engine.engine import apply, fold, outstanding
-from handoff.state import Ask, Job
-
-PLACE = Place(team="T1", channel="C1", thread_ts="1.0")
-R = "1.0"
-MEMBERS = (
-    Member(name="analyst", tier="balanced"),
-    Member(name="researcher", tier="fast", fallback="analyst"),
-    Member(name="writer", tier="balanced"),
+from handoff.contracts import Artifact, Result
+from handoff.effects import MakePlan, Post, RefineBrief, RunSubtask, WriteAnswer
+from handoff.engine.answer import gaps, missing
+from handoff.engine.engine import apply, fold
+from handoff.engine.outstanding import outstanding
+from handoff.state import Job
+from handoff.summary import speed_up
+from tests.handoff.kit import (
+    R,
+    ask,
+    asked,
+    effects,
+    escalated,
+    failed,
+    handed,
+    job,
+    planned,
+    returned,
+    running,
+    started,
+    subtask,
 )
-
-
-def asked(request: str = R, at: float = 1.0, refusal: str = "") -> ev.RequestAdded:
-    body = Request(id=request, user="U1", text="why did churn rise", at=at)
-    return ev.RequestAdded(at=at, place=PLACE, request=body, refusal=refusal)
-
-
-def subtask(name: str, *after: str, specialist: str = "analyst") -> Subtask:
-    return Subtask(id=name, title=f"Part {name}", intent="Do the whole of it", specialist=specialist, after=after)
-
-
-def planned(*subtasks: Subtask, request: str = R) -> ev.PlanProposed:
-    plan = Plan(goal="Find out", subtasks=subtasks)
-    return ev.PlanProposed(at=2.0, request=request, plan=plan, members=MEMBERS)
-
-
-def started(name: str, attempt: int = 1, at: float = 3.0) -> ev.AttemptStarted:
-    return ev.AttemptStarted(at=at, request=R, subtask=name, attempt=attempt, specialist="analyst", tier="balanced")
-
-
-def returned(name: str, attempt: int = 1, at: float = 5.0, **more: object) -> ev.ResultReturned:
-    result = Result(summary=f"sum {name}", content=f"all of {name}", usage=Usage(calls=2, tokens_in=10), **more)  # type: ignore[arg-type]
-    return ev.ResultReturned(at=at, request=R, subtask=name, attempt=attempt, result=result)
-
-
-def failed(name: str, attempt: int = 1, at: float = 4.0, **more: object) -> ev.AttemptFailed:
-    fields = {"kind": "model", "message": "the model broke", **more}
-    return ev.AttemptFailed.model_validate({"at": at, "request": R, "subtask": name, "attempt": attempt, **fields})
-
-
-def escalated(name: str, reason: str, attempt: int = 1, at: float = 4.0, **more: object) -> ev.Escalated:
-    escalation = Escalation.model_validate({"reason": reason, "message": "which one?", **more})
-    return ev.Escalated(at=at, request=R, subtask=name, attempt=attempt, escalation=escalation)
-
-
-def job(*log: ev.Event) -> Job:
-    folded = fold(log)
-    assert folded is not None
-    return folded
-
-
-def ask(state: Job) -> Ask:
-    return state.asks[-1]
-
-
-def effects(state: Job, now: float = 100.0) -> list[Effect]:
-    return outstanding(state, now)[0]
-
-
-def running(state: Job, now: float = 100.0) -> list[tuple[str, int, str]]:
-    return [(e.subtask, e.attempt, e.specialist) for e in effects(state, now) if isinstance(e, RunSubtask)]
 
 
 def test_a_request_wants_a_card_and_a_plan() -> None:
@@ -111,10 +74,9 @@ def test_a_handoff_carries_direct_dependencies_and_nothing_else() -> None:
         returned("b"),
     )
     (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
-    assert [(note.source, note.text) for note in effect.handoff.context] == [("Part b", "all of b")]
-    assert effect.handoff.to_agent == "analyst"
-    assert effect.handoff.return_to == "supervisor"
-    assert effect.handoff is effect.handoff, "it is put together once"
+    assert [(note.source, note.text) for note in handed(state, effect).context] == [("Part b", "all of b")]
+    assert handed(state, effect).to_agent == "analyst"
+    assert handed(state, effect).return_to == "supervisor"
 
 
 def test_one_subtask_needs_no_synthesis() -> None:
@@ -168,11 +130,11 @@ def test_the_five_task_example_delivers_what_it_can() -> None:
     state = apply(apply(state, started("t4")), returned("t4"))
     (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
     assert effect.subtask == "t5"
-    assert "not available" in effect.handoff.context[0].text
+    assert "not available" in handed(state, effect).context[0].text
     state = apply(apply(state, started("t5")), returned("t5"))
     assert WriteAnswer(R) in effects(state)
-    assert [work.subtask.id for work in ask(state).missing] == ["t1", "t3"]
-    assert any("the model broke" in gap for gap in ask(state).gaps)
+    assert [work.subtask.id for work in missing(ask(state), ask(state).run)] == ["t1", "t3"]
+    assert any("the model broke" in gap for gap in gaps(ask(state), ask(state).run))
 
 
 def test_an_ambiguity_asks_people_while_siblings_go_on() -> None:
@@ -187,8 +149,53 @@ def test_an_ambiguity_asks_people_while_siblings_go_on() -> None:
     state = apply(state, answer)
     (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
     assert effect.attempt == 2
-    assert effect.handoff.context[-1].text == "Answered by a person: x"
+    assert handed(state, effect).context[-1].text == "Answered by a person: x"
     assert apply(state, answer).asks == state.asks, "an answer to a closed question changes nothing"
+
+
+def said(user: str, text: str = "x", number: int = 0) -> ev.QuestionAnswered:
+    return ev.QuestionAnswered(at=9, request=R, subtask="a", user=user, text=text, number=number)
+
+
+CRITICAL = subtask("a").model_copy(update={"critical": True})
+INTENT = ev.ToolStarted(at=4.0, request=R, subtask="a", attempt=1, call="c", tool="post", what="post it", digest="d")
+ASKS: dict[str, list[ev.Event]] = {
+    "its specialist": [planned(subtask("a")), started("a"), escalated("a", "ambiguous_input", options=("x",))],
+    "the ladder": [planned(CRITICAL), started("a"), failed("a")],
+    "the bot, of a call in doubt": [planned(subtask("a")), started("a"), INTENT, failed("a")],
+}
+
+
+@pytest.mark.parametrize("log", ASKS.values(), ids=ASKS)
+def test_an_answer_counts_only_from_those_whom_the_question_is_for(log: list[ev.Event]) -> None:
+    state = job(asked(), *log)
+    question = ask(state).work["a"].question
+    assert question is not None
+    assert question.whom == ("U1",), "who made the request"
+    for text in ("x", *question.options):
+        for number in (0, question.number):
+            assert apply(state, said("U2", text, number)).asks == state.asks
+    after = apply(state, said("U1"))
+    assert ask(after).work["a"].question is None
+    assert [one.user for one in ask(after).work["a"].answered] == ["U1"]
+
+
+def test_a_question_for_nobody_in_particular_is_answered_by_anybody() -> None:
+    state = job(asked(), *ASKS["its specialist"])
+    work = ask(state).work["a"]
+    assert work.question is not None
+    work = replace(work, question=replace(work.question, whom=()))
+    state = apply(replace(state, asks=(ask(state).with_work(work),)), said("U2"))
+    (answered,) = ask(state).work["a"].answered
+    assert (answered.user, answered.text) == ("U2", "x")
+    assert running(state) == [("a", 2, "analyst")]
+
+
+def test_whom_a_question_is_for_is_worked_out_and_not_stored() -> None:
+    for log in ASKS.values():
+        lines = [ev.dump(event) for event in (asked(), *log)]
+        assert not any("whom" in line for line in lines)
+        assert fold(map(ev.load, lines)) == job(asked(), *log)
 
 
 def test_a_job_that_waits_for_people_has_nothing_to_do() -> None:
@@ -204,7 +211,7 @@ def test_a_partial_result_is_kept_with_its_gap_when_nothing_more_helps() -> None
     state = job(asked(), planned(subtask("a")), started("a"), late)
     assert ask(state).work["a"].state == "complete"
     assert ask(state).run.answer == "half of it"
-    assert ask(state).gaps == ("which one?",)
+    assert gaps(ask(state), ask(state).run) == ("which one?",)
 
 
 def test_a_stronger_tier_follows_low_confidence_and_a_brief_that_could_not_be_rewritten() -> None:
@@ -298,7 +305,7 @@ def test_events_survive_their_json() -> None:
 def test_side_by_side_is_the_sum_over_the_wall() -> None:
     log = [asked(), planned(subtask("a"), subtask("b")), started("a", at=10), started("b", at=10)]
     state = job(*log, returned("a", at=14), returned("b", at=20))
-    assert ask(state).side_by_side == 1.4
+    assert speed_up(ask(state)) == 1.4
 
 
 def _posted(state: Job, *keys: str) -> Job:

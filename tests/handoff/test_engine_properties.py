@@ -20,10 +20,11 @@ from handoff.effects import (
     RunSubtask,
     WriteAnswer,
 )
-from handoff.engine.engine import apply, fold, outstanding
-from handoff.engine.nested import below
-from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
-from handoff.engine.replan import current, touchable
+from handoff.engine.engine import apply, fold
+from handoff.engine.judging import MAX_ROUNDS
+from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
+from handoff.engine.outstanding import outstanding
+from handoff.engine.replan import MAX_REVISIONS, current_trigger, touchable
 from handoff.engine.writes import OPTIONS
 from handoff.planning.revision import Revision, read_revision
 from handoff.state import ENDED, Job, Work
@@ -119,12 +120,12 @@ class World:
         self.revised += 1
         ask = job.ask(effect.request)
         assert ask is not None
-        upset = current(ask)
-        assert upset is not None
-        view = below(ask, effect.within)
-        ids = sorted(touchable(ask, upset)) if self.rng.random() < 0.8 else list(view.work)
-        made = read_revision(json.dumps(wild_reply(self.rng, ids, list(view.members))), view, upset)
-        if view.plan is not None and self.rng.random() < 0.1:
+        trigger = current_trigger(ask)
+        assert trigger is not None
+        run = ask.run_of(effect.within)
+        ids = sorted(touchable(ask, trigger)) if self.rng.random() < 0.8 else list(ask.work)
+        made = read_revision(json.dumps(wild_reply(self.rng, ids, list(run.members))), ask, run, trigger)
+        if run.plan is not None and self.rng.random() < 0.1:
             made = Revision(acyclic_plan(self.rng), (PlanChange(kind="dropped", subtask="s0", why="w"),))
         of = {"at": self.now, "request": effect.request, "within": effect.within, "subtask": effect.subtask}
         return ev.PlanRevised.model_validate(

@@ -12,28 +12,30 @@ from hypothesis import strategies as st
 from handoff import events as ev
 from handoff.contracts import Member, Result, Terms
 from handoff.effects import JudgeResult, ReachDeadline, RefineBrief, RunSubtask, WriteAnswer
-from handoff.engine.answer import LATE, seconds_for
-from handoff.engine.engine import BEYOND, apply, outstanding
+from handoff.engine.answer import LATE, gaps, missing, seconds_for_call
+from handoff.engine.engine import apply
+from handoff.engine.judging import MAX_ROUNDS, after_look
 from handoff.engine.ladder import (
     BACKOFF,
     LADDER,
     LEAST_SECONDS,
     MAX_FAILURES,
     MAX_QUESTIONS,
-    MAX_ROUNDS,
     RUNGS,
     Standing,
-    after_look,
     after_trouble,
 )
+from handoff.engine.outstanding import BEYOND, outstanding
 from handoff.state import Ask, Job, Rung, Trouble
-from tests.handoff.test_engine import (
+from handoff.summary import sureness
+from tests.handoff.kit import (
     R,
     ask,
     asked,
     effects,
     escalated,
     failed,
+    handed,
     job,
     planned,
     returned,
@@ -227,13 +229,13 @@ def test_what_is_wrong_is_quoted_to_the_specialist_and_the_rest_is_capped() -> N
     for attempt in (1, 2):
         state = apply(state, looked("revise", f"“try {attempt}”: no", attempt=attempt))
         (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
-        notes = {note.source: note.text for note in effect.handoff.context}
+        notes = {note.source: note.text for note in handed(state, effect).context}
         assert notes["Your earlier result"] == f"try {attempt}"
         assert f"- “try {attempt}”: no" in notes.values()
         state = apply(apply(state, started("a", attempt + 1)), wanting(attempt + 1))
     state = apply(state, looked("revise", "“try 3”: still no", attempt=3))
     assert ask(state).run.answer == "try 3"
-    assert ask(state).gaps == ("not mended: “try 3”: still no",)
+    assert gaps(ask(state), ask(state).run) == ("not mended: “try 3”: still no",)
     assert "after 3 rounds" in ask(state).decisions[-1].why
 
 
@@ -243,7 +245,7 @@ def test_the_best_of_the_rounds_is_taken_also_where_the_last_attempt_fails() -> 
     state = apply(state, looked("revise", "“try 2”: no", "and that", attempt=2))
     state = apply(apply(state, started("a", 3)), failed("a", 3))
     assert ask(state).run.answer == "try 1"
-    assert ask(state).gaps == ("not mended: “try 1”: no", "the model broke")
+    assert gaps(ask(state), ask(state).run) == ("not mended: “try 1”: no", "the model broke")
 
 
 def test_a_late_verdict_changes_nothing() -> None:
@@ -269,7 +271,7 @@ def test_a_rewritten_brief_is_the_next_attempts() -> None:
     assert next(e for e in effects(state) if isinstance(e, RefineBrief)).error == "the model broke"
     state = apply(state, ev.BriefRefined(at=6, request=R, subtask="a", attempt=1, intent="Do half of it"))
     (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
-    assert (effect.attempt, effect.tier, effect.handoff.intent) == (2, "balanced", "Do half of it")
+    assert (effect.attempt, effect.tier, handed(state, effect).intent) == (2, "balanced", "Do half of it")
     state = apply(apply(state, started("a", 2)), failed("a", 2, kind="bad_reply"))
     (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
     assert effect.tier == "deep", "a brief is rewritten once"
@@ -293,8 +295,8 @@ def test_a_person_is_asked_of_a_critical_part_and_may_let_it_go() -> None:
 def test_all_attempts_share_the_deadline_of_their_subtask() -> None:
     state = under(asked(), planned(subtask("a")), started("a"), failed("a", transient=True, took=45.0))
     (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
-    assert effect.handoff.constraints.timeout == 14.0, "the pause before it counts too"
-    assert effect.handoff.constraints.failed_calls == 2
+    assert handed(state, effect).constraints.timeout == effect.timeout == 14.0, "the pause before it counts too"
+    assert handed(state, effect).constraints.failed_calls == 2
     state = apply(apply(state, started("a", 2)), failed("a", 2, transient=True, took=13.5))
     assert ask(state).work["a"].state == "error", "no time is left for a third"
 
@@ -308,7 +310,7 @@ def test_pauses_that_a_provider_asks_for_never_exceed_the_deadline(turns: list[t
             break
         at = max(at, work.not_before)
         (effect,) = [e for e in outstanding(state, at)[0] if isinstance(e, RunSubtask)]
-        took = min(takes, effect.handoff.constraints.timeout)
+        took = min(takes, effect.timeout)
         state = apply(state, started("a", attempt, at=at))
         at += took
         state = apply(state, failed("a", attempt, transient=True, at=at, took=took, pause=pause))
@@ -345,8 +347,11 @@ def test_at_the_jobs_deadline_the_answer_is_what_is_there() -> None:
     assert ReachDeadline(R) in outstanding(state, 602.0)[0]
     state = apply(state, ev.DeadlineReached(at=602.0, request=R))
     assert WriteAnswer(R) in effects(state, 602.0)
-    assert [(w.state, "600 s" in w.reason) for w in ask(state).missing] == [("error", True), ("skipped", True)]
-    assert len(ask(state).gaps) == 2
+    assert [(w.state, "600 s" in w.reason) for w in missing(ask(state), ask(state).run)] == [
+        ("error", True),
+        ("skipped", True),
+    ]
+    assert len(gaps(ask(state), ask(state).run)) == 2
 
 
 def test_waiting_for_people_and_being_away_cost_no_time() -> None:
@@ -365,14 +370,14 @@ def test_the_cascade_skips_or_runs_with_the_gap_named() -> None:
         state = apply(apply(state, started(name)), returned(name))
     assert [work.subtask.id for work in ask(state).work.values() if work.state == "complete"] == ["t2", "t4", "t5"]
     assert [(one.subtask, one.what) for one in ask(state).decisions] == [("t1", "without"), ("t3", "skipped")]
-    assert ask(state).sureness == 80
+    assert sureness(ask(state)) == 80
 
 
 def test_how_sure_an_answer_is_is_its_least_sure_part() -> None:
-    assert Ask(asked().request).sureness is None
+    assert sureness(Ask(asked().request)) is None
     state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"))
     state = apply(apply(state, returned("a", confidence=95)), returned("b", confidence=70))
-    assert ask(state).sureness == 70
+    assert sureness(ask(state)) == 70
 
 
 def test_a_check_that_a_specialist_stands_against_is_settled_by_the_judge() -> None:
@@ -392,8 +397,8 @@ def test_a_check_that_a_specialist_stands_against_is_settled_by_the_judge() -> N
 
 def test_the_writer_gets_little_time_beyond_the_deadline() -> None:
     state = under(asked(), planned(subtask("a"), subtask("b")), started("a"), returned("a"))
-    planned_at = ask(state).planned or 0.0
-    assert seconds_for(ask(state), planned_at, 180.0) == 180.0
-    assert seconds_for(ask(state), planned_at + 500.0, 180.0) == 100.0
-    assert seconds_for(ask(state), planned_at + 599.0, 180.0) == LATE
-    assert seconds_for(ask(state), planned_at + 900.0, 30.0) == 30.0
+    planned_at = ask(state).run.since or 0.0
+    assert seconds_for_call(ask(state).run, planned_at, 180.0) == 180.0
+    assert seconds_for_call(ask(state).run, planned_at + 500.0, 180.0) == 100.0
+    assert seconds_for_call(ask(state).run, planned_at + 599.0, 180.0) == LATE
+    assert seconds_for_call(ask(state).run, planned_at + 900.0, 30.0) == 30.0

@@ -24,13 +24,12 @@ from handoff.effects import (
     RunSubtask,
     WriteAnswer,
 )
-from handoff.engine.answer import told
+from handoff.engine.answer import gaps, told
 from handoff.engine.engine import apply
-from handoff.engine.hand_up import handed_up
-from handoff.engine.nested import below, inner_plan, inside, plan_of
+from handoff.engine.nested import handed_up, inner_plan
 from handoff.state import SETTLED, Job
+from tests.handoff.kit import R, ask, asked, effects, escalated, failed, handed, job, running
 from tests.handoff.nested import level
-from tests.handoff.test_engine import R, ask, asked, effects, escalated, failed, job, running
 
 CREW = Terms(job_seconds=100.0, subtask_seconds=40.0, confidence=50)
 MEMBERS = (Member(name="analyst"), Member(name="legal", fallback="analyst", crew=CREW))
@@ -95,7 +94,7 @@ def test_a_crew_is_asked_to_plan_what_it_is_given() -> None:
     state = job(asked(), outer(part("law", to="legal"), part("sum")))
     (effect,) = of_kind(state, MakePlan)
     assert (effect.within, effect.attempt, effect.faults) == ("law", 1, ())
-    assert effect.handoff.intent == "Do all of it"
+    assert handed(state, effect).intent == "Do all of it"
     assert running(state) == [("sum", 1, "analyst")]
     state = apply(state, begun("law"))
     assert of_kind(state, MakePlan) == [effect], "the same work, begun"
@@ -107,11 +106,11 @@ def test_what_is_inside_lies_beside_all_others() -> None:
     state = within(at_law(part("sum", "law")), *READ_AND_CHECK)
     view = ask(state)
     assert list(view.work) == ["law", "sum", "law/read", "law/check"]
-    assert [work.subtask.id for work in inside(view, "")] == ["law", "sum"]
-    assert [work.subtask.id for work in inside(view, "law")] == ["law/read", "law/check"]
+    assert [work.subtask.id for work in view.inside("")] == ["law", "sum"]
+    assert [work.subtask.id for work in view.inside("law")] == ["law/read", "law/check"]
     assert view.work["law/check"].subtask.after == ("law/read",)
     assert (level(view, "law"), level(view, "law/read")) == (0, 1)
-    inner = plan_of(view, "law")
+    inner = view.run_of("law").plan
     assert inner is not None
     assert [one.id for one in inner.subtasks] == ["law/read", "law/check"]
     assert running(state) == [("law/read", 1, "legal/reader")]
@@ -120,7 +119,7 @@ def test_what_is_inside_lies_beside_all_others() -> None:
 def test_those_inside_work_under_the_terms_of_their_own_crew() -> None:
     state = within(at_law(), *READ_AND_CHECK)
     (effect,) = of_kind(state, RunSubtask)
-    assert effect.handoff.constraints.timeout == 40.0
+    assert handed(state, effect).constraints.timeout == effect.timeout == 40.0
     findings = (Finding(message="sure", confidence=80), Finding(message="unsure", confidence=40))
     state = done(state, "law/read", findings=findings)
     assert [one.message for one in ask(state).work["law/read"].result.findings] == ["sure"]  # type: ignore[union-attr]
@@ -129,8 +128,8 @@ def test_those_inside_work_under_the_terms_of_their_own_crew() -> None:
 def test_no_deadline_inside_is_beyond_that_of_what_is_around() -> None:
     state = within(at_law(terms=Terms(job_seconds=30.0)), *READ_AND_CHECK)
     (effect,) = of_kind(state, RunSubtask)
-    assert effect.handoff.constraints.timeout <= 30.0
-    assert below(ask(state), "law").deadline == 33.0
+    assert handed(state, effect).constraints.timeout == effect.timeout <= 30.0
+    assert ask(state).run_of("law").deadline == 33.0
 
 
 def test_one_result_inside_stands_as_it_is() -> None:
@@ -161,7 +160,8 @@ def test_several_are_put_together_inside() -> None:
     assert result is not None
     assert (result.content, result.confidence, result.evidence) == ("Together: 4,200.", 60, ("4,200",))
     assert result.summary == "Part read: sum law/read\nPart check: sum law/check"
-    assert ask(done(state, "sum")).gaps == ("Part law: Part read: page 3",)
+    both = ask(done(state, "sum"))
+    assert gaps(both, both.run) == ("Part law: Part read: page 3",)
     assert ask(state).usage.calls == 3
     assert ask(state).work["law"].usage.calls == 3, "what it took in all"
 
@@ -183,7 +183,7 @@ def test_the_result_of_a_crew_is_checked_as_any_other() -> None:
     state = apply(state, wrong)
     (effect,) = of_kind(state, MakePlan)
     assert (effect.within, effect.attempt) == ("law", 2)
-    assert "“x”: wrong" in effect.handoff.context[-1].text
+    assert "“x”: wrong" in handed(state, effect).context[-1].text
     state = within(apply(state, begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
     assert list(ask(state).work) == ["law", "law/read~2"], "no message of the first is taken for one of the second"
 
@@ -200,7 +200,7 @@ def test_what_wrote_inside_an_attempt_is_known_to_the_next() -> None:
     wrong = ev.ResultJudged(at=10, request=R, subtask="law", attempt=1, verdict="revise", faults=("wrong",))
     state = within(apply(apply(state, wrong), begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
     (effect,) = of_kind(state, RunSubtask)
-    assert "- carried out: Post it" in effect.handoff.context[-1].text
+    assert "- carried out: Post it" in handed(state, effect).context[-1].text
 
 
 def test_where_all_inside_failed_the_ladder_outside_follows() -> None:
@@ -230,7 +230,7 @@ def test_of_a_critical_part_people_are_asked_before_it_is_given_up() -> None:
     assert ask(state).work["law"].state == "input_required"
     assert ask(state).state == "input_required"
     assert not of_kind(state, HandUp)
-    again = ev.QuestionAnswered(at=30, request=R, subtask="law", user="U", text=question.options[0])
+    again = ev.QuestionAnswered(at=30, request=R, subtask="law", user="U1", text=question.options[0])
     assert [(one.within, one.attempt) for one in of_kind(apply(state, again), MakePlan, now=31.0)] == [("law", 2)]
 
 
@@ -246,10 +246,10 @@ def test_the_cascade_goes_through_the_levels() -> None:
 def test_what_was_known_outside_is_known_inside() -> None:
     state = done(job(asked(), outer(part("sum"), part("law", "sum", to="legal"))), "sum", "Sum: 4,200.")
     (planning,) = of_kind(state, MakePlan)
-    assert [(note.source, note.text) for note in planning.handoff.context] == [("Part sum", "Sum: 4,200.")]
+    assert [(note.source, note.text) for note in handed(state, planning).context] == [("Part sum", "Sum: 4,200.")]
     state = within(apply(state, begun("law")), part("read", to="legal/reader"))
     (effect,) = of_kind(state, RunSubtask)
-    assert [(note.source, note.text) for note in effect.handoff.context] == [("Part sum", "Sum: 4,200.")]
+    assert [(note.source, note.text) for note in handed(state, effect).context] == [("Part sum", "Sum: 4,200.")]
 
 
 def test_at_the_deadline_of_a_crew_what_it_has_is_taken() -> None:
@@ -284,18 +284,20 @@ def test_at_the_deadline_of_the_job_what_is_inside_is_not_lost() -> None:
     assert ask(state).work["law"].state == "complete"
     assert ask(state).work["sum"].state == "skipped"
     assert not running(state, now=63.0)
-    assert [gap for gap in ask(state).gaps if "Post it" in gap] == ["unknown, please check: Post it"], "named once"
+    assert [gap for gap in gaps(ask(state), ask(state).run) if "Post it" in gap] == [
+        "unknown, please check: Post it"
+    ], "named once"
 
 
 def test_where_people_are_asked_inside_no_clock_runs_around_it() -> None:
     state = within(at_law(), part("read", to="legal/reader"))
     state = apply(apply(state, begun("law/read", who="legal/reader")), escalated("law/read", "ambiguous_input", at=6))
     assert ask(state).state == "input_required"
-    assert (ask(state).run.deadline, below(ask(state), "law").deadline) == (None, None)
+    assert (ask(state).run.deadline, ask(state).run_of("law").deadline) == (None, None)
     assert Post(R, post_keys.question(R, "law/read", 1)) in effects(state)
-    state = apply(state, ev.QuestionAnswered(at=1006, request=R, subtask="law/read", user="U", text="this", number=1))
+    state = apply(state, ev.QuestionAnswered(at=1006, request=R, subtask="law/read", user="U1", text="this", number=1))
     assert ask(state).work["law"].state == "in_progress"
-    assert below(ask(state), "law").deadline == 3.0 + 100.0 + 1000.0
+    assert ask(state).run_of("law").deadline == 3.0 + 100.0 + 1000.0
     assert running(state, now=1007.0) == [("law/read", 2, "legal/reader")]
 
 
@@ -318,15 +320,15 @@ def test_a_contradiction_inside_is_told_outside() -> None:
     state = apply(state, ev.ConflictsJudged(at=8, request=R, within="law", conflicts=(conflict,)))
     state = apply(state, ev.AnswerWritten(at=8, request=R, within="law", text="40 or 90."))
     state = done(up(state), "sum", "Nothing of that.")
-    assert told(ask(state)) == (conflict,)
+    assert told(ask(state), ask(state).run) == (conflict,)
     state = apply(state, ev.ConflictsJudged(at=20, request=R))
-    assert told(ask(state)) == (conflict,), "also where the arbiter outside has spoken"
+    assert told(ask(state), ask(state).run) == (conflict,), "also where the arbiter outside has spoken"
 
 
 def test_ids_that_are_taken_are_refused() -> None:
     state = job(asked(), outer(part("law", to="legal"), part("law/read")), begun("law"))
     state = within(state, part("read", to="legal/reader"))
-    assert plan_of(ask(state), "law") is None
+    assert ask(state).run_of("law").plan is None
     assert of_kind(state, MakePlan)[0].faults == ("The ids law/read are taken; choose others.",)
 
 
@@ -345,7 +347,7 @@ def test_what_a_crew_lets_go_of_ends_with_all_inside() -> None:
     assert of_kind(state, RevisePlan) == [RevisePlan(R, "law", "law/read")]
     state = apply(state, ev.AttemptFailed(at=7.0, request=R, subtask="law", attempt=1, kind="crew", message="broke"))
     assert not of_kind(state, RevisePlan), "nobody works by that plan any more"
-    assert all(work.state in SETTLED for work in inside(ask(state), "law"))
+    assert all(work.state in SETTLED for work in ask(state).inside("law"))
     state = within(apply(state, begun("law", attempt=2, at=8.0)), *READ_AND_CHECK, at=9.0)
     assert not of_kind(state, RevisePlan), "the second plan is another one"
     assert {effect.subtask for effect in of_kind(state, RunSubtask)} == {"note", "law/read~2"}
@@ -353,7 +355,7 @@ def test_what_a_crew_lets_go_of_ends_with_all_inside() -> None:
 
 def test_a_look_that_ends_too_late_changes_nothing_and_is_paid_for() -> None:
     state = apply(upset_inside(), ev.DeadlineReached(at=7.0, request=R, subtask="law"))
-    plan = plan_of(ask(state), "law")
+    plan = ask(state).run_of("law").plan
     assert plan is not None
     more = plan.model_copy(update={"subtasks": (*plan.subtasks, part("law/late", to="legal/reader"))})
     changes = (PlanChange(kind="added", subtask="law/late", why="w"),)

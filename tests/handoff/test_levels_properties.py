@@ -1,6 +1,5 @@
 """Crews in crews: whatever happens on whatever level, a job comes to one end, within its caps, and nothing twice."""
 
-from dataclasses import fields
 from typing import Any
 
 from hypothesis import given, settings
@@ -19,23 +18,22 @@ from handoff.effects import (
     RunSubtask,
     WriteAnswer,
 )
-from handoff.engine.answer import disputed
-from handoff.engine.engine import apply, fold, outstanding
-from handoff.engine.hand_up import handed_up
-from handoff.engine.nested import MAX_IN_ALL, below, inner_plan, inside, is_open, room_left
-from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS, MAX_REVISIONS, MAX_ROUNDS
+from handoff.engine.answer import disputed, gaps
+from handoff.engine.engine import apply, fold
+from handoff.engine.judging import MAX_ROUNDS
+from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
+from handoff.engine.nested import MAX_IN_ALL, handed_up, inner_plan, is_open, room_left
+from handoff.engine.outstanding import outstanding
+from handoff.engine.replan import MAX_REVISIONS
 from handoff.engine.replay import open_log
 from handoff.planning.revision import MAX_ADDED
-from handoff.state import ENDED, SETTLED, Ask, Job, Level, Work
+from handoff.state import ENDED, SETTLED, Ask, Job, Work
 from tests.handoff.nested import level
 from tests.handoff.test_engine_properties import OUTCOMES, REPLIES, World
 
 PLACE = Place(team="T", channel="C", thread_ts="1.0")
 REQUEST = Request(id="1.0", user="U", text="t", at=1.0)
 CALL = Usage(calls=1)
-SHARED = {"request", "within", "refusal", "fetched", "artifacts", "file_faults", "work", "decisions", "cancelled_by"}
-SHARED |= {"posted", "usage", "written", "ended", "revising", "revisions"}
-"""What there is of a request once for all levels."""
 SMALL = Context(fast=1_000, balanced=1_000, deep=1_000)
 AT_MOST = 4 + MAX_ADDED * MAX_REVISIONS
 """Subtasks of one plan: the first ones, and those that revisions add."""
@@ -118,13 +116,13 @@ class Levels(World):
         """One step from the results to the answer, on whatever level."""
         of = {**of, "within": effect.within, "usage": CALL}
         if isinstance(effect, WriteAnswer):
-            terms = below(ask, effect.within).terms
+            terms = ask.run_of(effect.within).terms
             draft = terms.critic and not effect.faults and self.rng.random() < 0.5
             return ev.AnswerWritten(**of, text="made of all", draft=draft)
         if isinstance(effect, ReviewAnswer):
             return ev.AnswerReviewed(**of, faults=self.rng.choice(((), ("it is wrong",))))
         if isinstance(effect, JudgeConflicts):
-            return ev.ConflictsJudged(**of, conflicts=disputed(below(ask, effect.within)))
+            return ev.ConflictsJudged(**of, conflicts=disputed(ask, ask.run_of(effect.within)))
         notes = (Note(source="all", text="short"),)
         return ev.MaterialReduced(**of, round=effect.round, part=effect.part, notes=notes)
 
@@ -134,10 +132,10 @@ class Levels(World):
     def may_run(self, ask: Ask, effect: RunSubtask) -> None:
         """A specialist works only while the crews around it are at it, before their deadlines, on what is ready."""
         work = ask.work[effect.subtask]
-        assert effect.handoff.constraints.timeout <= max(1.0, ask.run.terms.job_seconds)
+        assert effect.timeout <= max(1.0, ask.run.terms.job_seconds)
         while work.within:
             outer = ask.work[work.within]
-            deadline = below(ask, work.within).deadline
+            deadline = ask.run_of(work.within).deadline
             assert is_open(outer)
             assert deadline is None or self.now < deadline
             assert all(ask.work[name].state in SETTLED for name in outer.subtask.after)
@@ -203,7 +201,7 @@ def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int
         log += new
         for event in new:
             job = apply(job, event)
-            assert all(len(inside(job.asks[0], name)) <= AT_MOST for name in job.asks[0].work)
+            assert all(len(job.asks[0].inside(name)) <= AT_MOST for name in job.asks[0].work)
     ask = job.asks[0]
     assert ask.state in ENDED
     assert world.answers == 1
@@ -213,10 +211,10 @@ def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int
     assert all(count <= MAX_FAILURES + MAX_QUESTIONS + MAX_ROUNDS for count in world.attempts.values())
     assert all(len(work.failures) <= MAX_FAILURES for work in ask.work.values())
     if not ask.cancelled_by:
-        assert all(work.state in SETTLED for work in inside(ask, ""))
+        assert all(work.state in SETTLED for work in ask.inside(""))
         assert ask.usage.calls <= world.calls
         assert ask.usage.calls == world.calls or not world.reads, "each call is counted once"
-    assert sum(work.usage.calls for work in inside(ask, "")) <= ask.usage.calls, (
+    assert sum(work.usage.calls for work in ask.inside("")) <= ask.usage.calls, (
         "what is inside is counted with what is around"
     )
     if ask.run.answer is not None:
@@ -338,13 +336,8 @@ def test_whatever_happens_at_once_a_job_ends(seed: int, cancel_at: int | None) -
     for work in ask.work.values():
         assert work.attempt <= MAX_FAILURES + MAX_QUESTIONS + MAX_ROUNDS
         assert len(work.failures) <= MAX_FAILURES
-        assert work.usage.calls >= sum(one.usage.calls for one in inside(ask, work.subtask.id)), "charged all around"
+        assert work.usage.calls >= sum(one.usage.calls for one in ask.inside(work.subtask.id)), "charged all around"
     lines = [ev.dump(event) for event in busy.log]
     assert open_log(lines) == fold(map(ev.load, lines)) == job, "opened quickly, or replayed"
     cut = lines[: busy.rng.randint(1, len(lines))]
     assert open_log(cut) == fold(map(ev.load, cut))
-
-
-def test_what_a_level_has_of_its_own_is_all_that_a_request_does_not_share() -> None:
-    """A field that is added to a request has to be said here, or kept for each level."""
-    assert {field.name for field in fields(Ask)} - SHARED == {field.name for field in fields(Level)}

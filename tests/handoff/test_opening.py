@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.contracts import Place, Plan, Request, Result, Subtask, ToolReply, Turn, Usage
-from handoff.engine.engine import apply, fold, outstanding
+from handoff.engine.engine import apply, fold
+from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import _that_matter, open_log
 from handoff.state import ENDED, Job, replace
 from handoff.upcasters import NewerEvent
@@ -136,7 +137,7 @@ def test_what_befalls_the_owners_changes_no_request(seed: int) -> None:
     assert (job.quarantine is not None) == isinstance(last, ev.SetAside)
     without = fold(event for event in log if not isinstance(event, OWNERS))
     assert without is not None
-    assert replace(job, seq=0, takeovers=0, aside=None) == replace(without, seq=0)
+    assert replace(job, seq=0, takeovers=0, quarantine=None) == replace(without, seq=0)
     assert outstanding(job, 1e9) == outstanding(without, 1e9)
 
 

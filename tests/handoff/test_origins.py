@@ -8,7 +8,7 @@ from handoff import events as ev
 from handoff.contracts import Attachment
 from handoff.provenance import origin
 from handoff.state import Job
-from tests.handoff.test_engine import PLACE, R, asked, escalated, job, planned, returned, started, subtask
+from tests.handoff.kit import PLACE, R, asked, escalated, job, planned, returned, started, subtask
 
 
 def of(state: Job, name: str = "a") -> tuple[tuple[str, ...], bool]:

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from handoff import events as ev
 from handoff.contracts import Member, Place, Request, Result
 from handoff.effects import JudgeResult, MakePlan, Post, RunSubtask, WriteAnswer
-from handoff.engine.engine import apply, outstanding
+from handoff.engine.answer import gaps
+from handoff.engine.engine import apply
+from handoff.engine.outstanding import outstanding
 from handoff.planning.plan_check import MAX_DEPTH, MAX_FAULT_LENGTH, MAX_FAULTS, MAX_SUBTASKS, check, read_plan
 from handoff.state import ENDED
 
@@ -127,4 +129,4 @@ def test_an_accepted_plan_comes_to_its_end(reply: dict[str, Any]) -> None:
         job = apply(job, event)
     assert job.asks[0].state in ENDED
     named = [f"nobody in the crew can {part}" for part in plan.missing]
-    assert set(named) <= set(job.asks[0].gaps)
+    assert set(named) <= set(gaps(job.asks[0], job.asks[0].run))

@@ -13,12 +13,12 @@ from bot.supervisor.prompts import prompt
 from handoff import events as ev
 from handoff.contracts import Escalation, Member, Result
 from handoff.effects import RevisePlan, RunSubtask, WriteAnswer
+from handoff.engine.answer import gaps
 from handoff.engine.engine import apply, fold
-from handoff.engine.ladder import MAX_REVISIONS
-from handoff.engine.replan import current, touchable, upset_by
+from handoff.engine.replan import MAX_REVISIONS, current_trigger, said_of_the_plan, touchable
 from handoff.planning.revision import MAX_ADDED, Revision, read_revision
 from handoff.state import Ask, Job, Work
-from tests.handoff.test_engine import R, ask, asked, effects, failed, job, planned, returned, running, started, subtask
+from tests.handoff.kit import R, ask, asked, effects, failed, handed, job, planned, returned, running, started, subtask
 from tests.handoff.test_opening import played
 
 FOUND = "No bug here, this is configuration."
@@ -44,15 +44,15 @@ def added(name: str, **more: Any) -> dict[str, Any]:
 
 
 def read(state: Job, text: str) -> Revision:
-    about = current(ask(state))
+    about = current_trigger(ask(state))
     assert about is not None
-    return read_revision(text, ask(state), about)
+    return read_revision(text, ask(state), ask(state).run_of(about.within), about)
 
 
 def revised(state: Job, text: str, at: float = 7.0) -> Job:
-    about = current(ask(state))
+    about = current_trigger(ask(state))
     assert about is not None
-    made = read_revision(text, ask(state), about)
+    made = read_revision(text, ask(state), ask(state).run_of(about.within), about)
     of = {"at": at, "request": R, "within": about.within, "subtask": about.subtask}
     return apply(
         state,
@@ -72,7 +72,7 @@ def decisions(state: Job) -> list[tuple[str, str]]:
 
 
 def test_the_planner_is_asked_only_where_a_finding_is_about_the_plan() -> None:
-    assert upset_by(Result(summary="s", content="c")) == ""
+    assert said_of_the_plan(Result(summary="s", content="c")) == ""
     state = looked_at()
     assert looks(state) == ["a"]
     assert ("a", "ask the planner again") in decisions(state)
@@ -145,11 +145,11 @@ def test_a_needless_part_is_no_gap_and_one_that_was_given_up_is() -> None:
     assert work["note"].subtask.after == ("a",), "it works from what the dropped one would have worked from"
     state = apply(apply(state, started("note")), returned("note"))
     assert WriteAnswer(R) in effects(state)
-    assert ask(state).gaps == ()
+    assert gaps(ask(state), ask(state).run) == ()
 
     given_up = [{"id": "fix", "needless": False, "why": "Nobody may change it."}]
     state = revised(looked_at(returned("b")), reply(drop=given_up))
-    assert ask(state).gaps == ("Part fix: Nobody may change it.", "Part note: it needed 'Part fix'")
+    assert gaps(ask(state), ask(state).run) == ("Part fix: Nobody may change it.", "Part note: it needed 'Part fix'")
 
 
 def test_dependants_of_what_changed_see_the_right_results() -> None:
@@ -157,7 +157,7 @@ def test_dependants_of_what_changed_see_the_right_results() -> None:
     for name in ("option", "check"):
         state = apply(apply(state, started(name)), returned(name))
     (note,) = [e for e in effects(state) if isinstance(e, RunSubtask) and e.subtask == "note"]
-    assert [(one.source, one.text) for one in note.handoff.context] == [
+    assert [(one.source, one.text) for one in handed(state, note).context] == [
         ("Part option", "all of option"),
         ("Part check", "all of check"),
     ]
@@ -213,7 +213,7 @@ def test_a_plan_that_touches_what_has_started_meanwhile_is_refused() -> None:
         state = apply(before, meanwhile)
         after = apply(state, late)
         assert ask(after).work["fix"] == ask(state).work["fix"]
-        if current(ask(state)) is not None:
+        if current_trigger(ask(state)) is not None:
             assert ask(after).decisions[-1].why == "fix has started, and would be changed."
     assert apply(apply(before, late), late).asks == apply(before, late).asks, "a second one changes nothing"
 
@@ -238,14 +238,14 @@ def test_what_failed_is_split_and_its_dependants_wait_for_its_replacements() -> 
     assert work["note"].subtask.after == ("pages", "rates")
     assert (work["a"].state, work["a"].dropped) == ("skipped", True)
     (pages,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
-    told = {note.source: note.text for note in pages.handoff.context}
+    told = {note.source: note.text for note in handed(state, pages).context}
     assert told == {
         "Part a: tried before, and failed": "I cannot open pages.",
         "Part a: what there was of it, not accepted": "half of a",
     }
     for name in ("pages", "rates", "note"):
         state = apply(apply(state, started(name)), returned(name))
-    assert ask(state).gaps == ()
+    assert gaps(ask(state), ask(state).run) == ()
     assert WriteAnswer(R) in effects(state)
 
 
@@ -263,8 +263,8 @@ def test_what_failed_may_go_to_another_or_be_briefed_anew() -> None:
     assert running(state) == [("a", 2, "researcher")]
     state = revised(stuck(), reply(rebrief=[{"id": "a", "intent": BRIEF, "why": "Without pages."}]))
     (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
-    assert effect.handoff.intent == BRIEF
-    assert [note.text for note in effect.handoff.context] == ["I cannot open pages."]
+    assert handed(state, effect).intent == BRIEF
+    assert [note.text for note in handed(state, effect).context] == ["I cannot open pages."]
 
 
 def test_a_part_keeps_its_tier_only_where_its_new_specialist_may_work_on_it() -> None:
@@ -316,7 +316,7 @@ def test_what_is_done_or_under_way_is_never_touched(seed: int) -> None:
             for name, work in untouched(old, event).items():
                 assert new.work[name] == work or stranded(new, work, new.work[name])
             assert new.revisions <= MAX_REVISIONS
-            plan = new.plan
+            plan = new.run.plan
             assert plan is not None
             assert all(name in new.work for one in plan.subtasks for name in one.after)
 

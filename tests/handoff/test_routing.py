@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from handoff.contracts import Artifact, Member, Place, Plan, Request, Subtask
 from handoff.engine.engine import apply
 from handoff.events import RequestAdded
+from handoff.planning.plan_brief import PlanBrief, of_request
 from handoff.planning.plan_check import check
 from handoff.planning.routing import LONGEST, Load, Rule, lightest, route, spread
-from handoff.state import Ask, Job, replace
+from handoff.state import Job, replace
 
 
 def rule(name: str, *to: str, when: str, unless: str = "", files: object = "any") -> Rule:
@@ -29,11 +30,16 @@ RULES = (
 )
 
 
-def job_of(text: str, *files: str) -> tuple[Job, Ask]:
+def asked(text: str, *files: str) -> Job:
     request = Request(id="1.0", user="U", text=text, at=1.0)
     job = apply(None, RequestAdded(at=1.0, place=Place(team="T", channel="C", thread_ts="1.0"), request=request))
     ask = replace(job.asks[0], artifacts=tuple(Artifact(id=name, name=name) for name in files))
-    return job, ask
+    return replace(job, asks=(ask,))
+
+
+def brief(text: str, *files: str) -> PlanBrief:
+    job = asked(text, *files)
+    return of_request(job, job.asks[0])
 
 
 def idle(_: str) -> Load:
@@ -41,7 +47,7 @@ def idle(_: str) -> Load:
 
 
 def chosen(text: str, *files: str) -> str | None:
-    routed = route(*job_of(text, *files), RULES, idle)
+    routed = route(brief(text, *files), RULES, idle)
     return routed.plan.subtasks[0].specialist if routed else None
 
 
@@ -66,7 +72,7 @@ def test_a_request_goes_where_one_rule_sends_it(text: str, files: tuple[str, ...
 
 
 def test_the_plan_of_a_rule_is_sound_and_names_it() -> None:
-    routed = route(*job_of("Translate this into German: good morning to all of you"), RULES, idle)
+    routed = route(brief("Translate this into German: good morning to all of you"), RULES, idle)
     assert routed is not None
     assert check(routed.plan, {"translator": Member(name="translator")}) == ()
     assert routed.rule == "translate"
@@ -76,10 +82,12 @@ def test_the_plan_of_a_rule_is_sound_and_names_it() -> None:
 
 
 def test_a_thread_that_goes_on_and_files_that_failed_are_the_planners() -> None:
-    job, ask = job_of("translate this into German")
-    later = replace(ask, request=ask.request.model_copy(update={"id": "2.0"}))
-    assert route(replace(job, asks=(ask, later)), later, RULES, idle) is None
-    assert route(job, replace(ask, file_faults=("a.csv: too large",)), RULES, idle) is None
+    job = asked("translate this into German")
+    (ask,) = job.asks
+    assert route(of_request(job, ask), RULES, idle) is not None
+    later = replace(ask, request=ask.request.model_copy(update={"id": "2.0", "at": 2.0}))
+    assert route(of_request(replace(job, asks=(ask, later)), later), RULES, idle) is None
+    assert route(of_request(job, replace(ask, file_faults=("a.csv: too large",))), RULES, idle) is None
 
 
 def test_the_lightest_of_equals_is_chosen_and_it_is_said_why() -> None:
@@ -94,7 +102,7 @@ def test_the_lightest_of_equals_is_chosen_and_it_is_said_why() -> None:
 
 def test_a_rule_chooses_among_its_equals_by_load() -> None:
     busy = {"reader_a": Load(waiting=3), "reader_b": Load()}
-    routed = route(*job_of("proofread this"), RULES, busy.__getitem__)
+    routed = route(brief("proofread this"), RULES, busy.__getitem__)
     assert routed is not None
     assert routed.plan.subtasks[0].specialist == "reader_b"
     assert "reader_b of reader_a (3 under way)" in routed.reasons[1]

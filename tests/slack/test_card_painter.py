@@ -18,7 +18,7 @@ from bot.store.interface import Claim, JobKey
 from bot.store.memory import MemoryStore
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
-from handoff.state import Ask, Job, SubtaskState, ReplanTrigger, Work, replace
+from handoff.state import Ask, Job, ReplanTrigger, Run, SubtaskState, Work, replace
 
 MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
 
@@ -41,7 +41,7 @@ class Card:
         plan = Plan(goal="Parts", subtasks=tuple(work.subtask for work in works)) if works else None
         request = Request(id=self.place.thread_ts, user=self.workspace.person("ana").id, text="do it", at=1000.0)
         mapping = MappingProxyType({work.subtask.id: work for work in works})
-        ask = Ask(request=request, state="working", fetched=True, plan=plan, work=mapping)
+        ask = Ask(request=request, run=Run(state="working", plan=plan), fetched=True, work=mapping)
         return Job(place=self.place, asks=(ask,)), ask
 
     def show(self, *states: SubtaskState) -> None:
@@ -114,7 +114,7 @@ async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(ca
 async def test_a_second_look_at_the_plan_is_drawn_and_so_is_what_came_of_it(card: Card) -> None:
     job, ask = card.job("in_progress", "pending")
     card.painter.drew(ask)
-    card.painter.show(job, replace(ask, revising=(ReplanTrigger("s0", "no bug here", "finding"),)), card.ts)
+    card.painter.show(job, replace(ask, replans=(ReplanTrigger("s0", "no bug here", "finding"),)), card.ts)
     await card.workspace.until(lambda: card.edits, timeout=5)
     assert "Taking a second look at the plan" in card.edits[0]
     changed = replace(ask.work["s1"], changed="new brief: it is an option")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -19,8 +19,9 @@ from bot.store.interface import Entry
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.contracts import Attachment, Finding, Place, Plan, Request, Result, Subtask, Usage
+from handoff.engine.answer import gaps, out_of_reach
 from handoff.engine.writes import OPTIONS
-from handoff.state import Answered, Ask, Failure, Job, Question, SubtaskState, UnknownWrite, Work
+from handoff.state import Answered, Ask, Failure, Job, Question, Run, SubtaskState, UnknownWrite, Work
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
 EVIL = "<!channel> [x](https://evil.com) <@U0000000A> & https://evil.com \u202e"
@@ -33,12 +34,21 @@ def work(
     return Work(subtask=subtask, specialist="analyst", state=state, **more)
 
 
+OF_RUN = {field.name for field in fields(Run)}
+"""What a request has in its run."""
+
+
+def changed(ask: Ask, **changes: Any) -> Ask:
+    """The request with these fields of it, or of its run, changed."""
+    run = replace(ask.run, **{name: value for name, value in changes.items() if name in OF_RUN})
+    return replace(ask, run=run, **{name: value for name, value in changes.items() if name not in OF_RUN})
+
+
 def ask_of(*works: Work, **more: Any) -> Ask:
     request = Request(id="100.1", user="U0000000A", text="compare the offers", at=1000.0)
     plan = Plan(goal="Compare the offers", subtasks=tuple(each.subtask for each in works)) if works else None
     mapping = MappingProxyType({each.subtask.id: each for each in works})
-    fields = {"state": "working", "fetched": True, "plan": plan, "work": mapping, **more}
-    return Ask(request=request, **fields)
+    return changed(Ask(request=request, fetched=True, work=mapping), **{"state": "working", "plan": plan, **more})
 
 
 def job_of(ask: Ask) -> Job:
@@ -74,7 +84,7 @@ def asked_of(ask: Ask) -> Question:
 def doubtful(what: str, reason: str) -> Ask:
     """A request of which one subtask does not know whether it wrote something."""
     intent = ev.ToolStarted(at=1.0, request="100.1", subtask="a", attempt=1, call="c", tool="post_note", what=what)
-    asked = Question(1, f"Was this carried out? {what}", OPTIONS, 1.0, UnknownWrite("c", "post", what, reason))
+    asked = Question(1, f"Was this carried out? {what}", OPTIONS, 1.0, doubt=UnknownWrite("c", "post", what, reason))
     return ask_of(work("a", "input_required", question=asked, checkpoints=(intent,)))
 
 
@@ -117,7 +127,7 @@ def test_a_card_has_a_row_for_each_subtask() -> None:
     ],
 )
 def test_the_cards_title_tells_the_phase(changes: dict[str, Any], title: str) -> None:
-    ask = replace(ask_of(work("a", "complete", started=1000.0, ended=1001.0), work("b")), **changes)
+    ask = changed(ask_of(work("a", "complete", started=1000.0, ended=1001.0), work("b")), **changes)
     assert card_title(ask, 1012.0) == title
     taken(plan_card(job_of(ask), ask, 1012.0))
 
@@ -209,7 +219,7 @@ def test_what_may_have_been_carried_out_is_named_in_every_end() -> None:
     assert "Unknown, please check* whether this was carried out:\\n• post_note(text='tea')" in taken(
         cancelled(job_of(ask), ask)
     )
-    broken = replace(ask, cancelled_by="", failure=Failure("Do a", "stopped by a person"))
+    broken = changed(ask, cancelled_by="", failure=Failure("Do a", "stopped by a person"))
     assert "• post_note(text='tea')" in taken(failed(job_of(broken), broken))
     assert "• unknown, please check: post_note(text='tea')" in json.dumps(
         answer_end(job_of(ask), ask, "m"), ensure_ascii=False
@@ -233,7 +243,7 @@ def answered(**more: Any) -> Ask:
         written=1007.0,
         answer="# Result\n\nSales rose.",
     )
-    return replace(ask, **more)
+    return changed(ask, **more)
 
 
 def test_an_answer_tells_its_sources_cost_and_gain() -> None:
@@ -281,7 +291,7 @@ def test_a_failure_names_the_files_that_could_not_be_had_and_what_nobody_can_do(
         work("a", "error", reason="r"), failure=Failure("Do a", "no key", ""), file_faults=("b.csv is too large.",)
     )
     assert ask.run.plan is not None
-    ask = replace(ask, plan=ask.run.plan.model_copy(update={"missing": ("read c.txt",)}))
+    ask = changed(ask, plan=ask.run.plan.model_copy(update={"missing": ("read c.txt",)}))
     shown = taken(failed(job_of(ask), ask))
     assert "*Missing from the start:*\\n• `b.csv` is too large.\\n• nobody in the crew can read `c.txt`" in shown
     assert gaps(ask, ask.run)[:2] == out_of_reach(ask, ask.run)
@@ -395,18 +405,15 @@ def test_no_view_lets_hostile_words_through() -> None:
     plan = Plan(goal=EVIL, subtasks=(subtask,))
     ask = Ask(
         request=request,
-        plan=plan,
+        run=Run(plan=plan, answer=EVIL, failure=Failure(EVIL, EVIL, EVIL), written=2.0),
         work=MappingProxyType(works),
-        answer=EVIL,
         file_faults=(EVIL,),
-        failure=Failure(EVIL, EVIL, EVIL),
-        written=2.0,
     )
     job = job_of(ask)
-    in_doubt = replace(doubtful(EVIL, EVIL), cancelled_by="U0000000A", failure=Failure(EVIL, EVIL, EVIL))
+    in_doubt = changed(doubtful(EVIL, EVIL), cancelled_by="U0000000A", failure=Failure(EVIL, EVIL, EVIL))
     messages = [
         plan_card(job, ask, 3.0),
-        plan_card(job, replace(ask, plan=None, work=MappingProxyType({}), answer=None, failure=None), 3.0),
+        plan_card(job, changed(ask, plan=None, work=MappingProxyType({}), answer=None, failure=None), 3.0),
         question(job, ask, works["input_required"]),
         question(job, in_doubt, in_doubt.work["a"]),
         question_answered(EVIL, Answered(asked, "U0000000A", EVIL, 1.0)),

@@ -14,6 +14,7 @@ from bot.supervisor.arbiter import SURE, read
 from handoff import events as ev
 from handoff.context_budget import tokens
 from handoff.contracts import Conflict, Context, Packed, Side, Terms
+from handoff.engine.answer import gaps
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
@@ -344,7 +345,7 @@ async def test_a_part_that_nobody_could_condense_is_named_in_the_answer(scene: S
     told = of(server, "synthesizer")[0].messages[0].text
     assert "# Left out for length" in told
     assert "only the beginning of" in told
-    assert any("could not be read or kept in full" in gap for gap in job.latest.gaps)
+    assert any("could not be read or kept in full" in gap for gap in gaps(job.latest, job.latest.run))
     assert "could not be read or kept in full" in talk.said()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from handoff import events as ev
 from handoff.contracts import ToolCall
+from handoff.engine.answer import gaps
 from handoff.planning.plan_check import MAX_SUBTASKS
 from handoff.state import Job
 from specialists.registry import CREWS, load_crew
@@ -194,7 +195,7 @@ async def test_a_fault_that_passes_is_not_seen_by_anybody(scene: Scene) -> None:
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()
     assert job.latest.state == "completed"
-    assert not job.latest.gaps
+    assert not gaps(job.latest, job.latest.run)
     assert len(server.requests) == 4
 
 

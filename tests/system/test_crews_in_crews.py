@@ -15,9 +15,11 @@ from bot.store.redis.redis_store import RedisStore
 from bot.trace import events_json
 from handoff import events as ev
 from handoff.effects import HandUp, MakePlan, RunSubtask, WriteAnswer
-from handoff.engine.engine import fold, outstanding
+from handoff.engine.answer import gaps
+from handoff.engine.engine import fold
 from handoff.engine.nested import MAX_IN_ALL
-from handoff.summary_rows import APART
+from handoff.engine.outstanding import outstanding
+from handoff.summary import APART
 from specialists.registry import Crew, load_crew
 from tests.handoff.nested import level
 from tests.nursery import forked
@@ -231,7 +233,7 @@ async def test_what_is_missing_inside_is_named_once_outside(scene: Scene, tmp_pa
         talk = await scene.ask("Write a note on the terms, with the figures")
         job = await talk.over()
     assert job.latest.state == "completed"
-    (gap,) = job.latest.gaps
+    (gap,) = gaps(job.latest, job.latest.run)
     assert gap.startswith("Do part terms: Do part find: Do part search: ")
     assert shown(talk.words()[-1]).count("Do part search") == 1
 
@@ -268,7 +270,7 @@ async def test_a_crew_in_which_nobody_can_do_it_says_so(scene: Scene, tmp_path: 
         job = await talk.over()
     (escalated,) = await talk.of(ev.Escalated)
     assert (escalated.subtask, escalated.escalation.reason) == ("terms", "out_of_scope")
-    assert job.latest.gaps[0] == "Do part terms: nobody in that crew can sue"
+    assert gaps(job.latest, job.latest.run)[0] == "Do part terms: nobody in that crew can sue"
 
 
 async def test_the_rules_of_a_crew_hold_inside_it_too(scene: Scene, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from handoff import events as ev
+from handoff.engine.answer import gaps
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import task_of
@@ -125,7 +126,7 @@ async def test_in_other_languages_nothing_honest_is_held_up(scene: Scene, langua
     assert not await talk.of(ev.PlanRejected)
     assert not await talk.of(ev.ResultJudged)
     assert purposes(server).count("judge") == 0
-    assert job.latest.gaps == ()
+    assert gaps(job.latest, job.latest.run) == ()
     assert figures.partition("(")[0] in talk.said()
 
 

@@ -13,6 +13,7 @@ from bot.slack.views.status import trace_timeline
 from bot.trace import events_json
 from handoff import events as ev
 from handoff.contracts import Terms
+from handoff.engine.answer import gaps, missing
 from handoff.engine.ladder import RUNGS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -186,7 +187,7 @@ async def test_a_certain_fault_goes_back_without_a_model_and_a_dumb_judge_is_no_
     assert works["first"].result is not None
     assert works["first"].result.content == "Written."
     assert works["second"].state == "complete"
-    assert any("the judge gave no usable reply" in gap for gap in job.latest.gaps)
+    assert any("the judge gave no usable reply" in gap for gap in gaps(job.latest, job.latest.run))
     assert purposes(server).count("judge") == 1
     judged = {event.subtask: (event.by, event.verdict) for event in await talk.of(ev.ResultJudged)}
     assert judged == {"first": ("checks", "revise"), "second": ("model", "best_effort")}

@@ -10,6 +10,7 @@ from bot.store.counter_rules import WINDOW
 from bot.store.counters import Counter
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
+from handoff.engine.answer import gaps
 from specialists.turns import finish_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -109,7 +110,7 @@ async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_witho
         assert job.latest.state == "completed"
         assert "42" in talk.said()
         assert offered[1] == finish_tools.NAMES < offered[0]
-        assert any(GAP in gap for gap in job.latest.gaps)
+        assert any(GAP in gap for gap in gaps(job.latest, job.latest.run))
 
         before = len(server.requests)
         await scene.ask("And now 20 and 24")

@@ -8,6 +8,7 @@ from bot.limits.breakers import RULES
 from bot.limits.rules import Budget, Rules
 from bot.store.counters import Counter
 from handoff import events as ev
+from handoff.engine.answer import gaps, missing
 from specialists.turns import finish_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -37,7 +38,7 @@ async def test_a_rest_that_the_provider_asks_for_costs_no_part_of_the_work(scene
         talk = await scene.ask("Write four parts")
         job = await talk.over()
     assert job.latest.state == "completed"
-    assert job.latest.gaps == ()
+    assert gaps(job.latest, job.latest.run) == ()
     assert purposes(server).count("specialist:writer") == 8
     assert len(await talk.of(ev.AttemptFailed)) == 4, "the rest itself is no failure"
     assert {work.specialist for work in job.latest.work.values()} == {"writer"}, "and nobody steps in"
@@ -49,7 +50,7 @@ async def test_a_specialist_that_is_down_costs_three_failed_calls_however_many_p
         job = await (await scene.ask("Do it")).over()
     assert job.latest.state == "completed"
     assert purposes(server).count("specialist:analyst") == 3
-    assert len(job.latest.missing) == 2
+    assert len(missing(job.latest, job.latest.run)) == 2
 
 
 async def test_a_breaker_that_opens_in_the_middle_gives_one_last_call_without_tools(scene: Scene) -> None:
@@ -73,7 +74,7 @@ async def test_a_breaker_that_opens_in_the_middle_gives_one_last_call_without_to
     assert job.latest.state == "completed"
     assert offered[1:] == [finish_tools.NAMES]
     assert "42" in talk.said()
-    assert any("Stopped at the rest of specialist analyst" in gap for gap in job.latest.gaps)
+    assert any("Stopped at the rest of specialist analyst" in gap for gap in gaps(job.latest, job.latest.run))
 
 
 async def test_a_call_that_breaks_in_the_middle_leaves_what_the_tools_found(scene: Scene) -> None:
@@ -84,7 +85,7 @@ async def test_a_call_that_breaks_in_the_middle_leaves_what_the_tools_found(scen
         job = await talk.over()
     assert job.latest.state == "completed"
     assert "42" in talk.said()
-    assert any("refused" in gap for gap in job.latest.gaps)
+    assert any("refused" in gap for gap in gaps(job.latest, job.latest.run))
 
 
 async def test_what_an_instance_took_before_another_went_on_is_counted_once(scene: Scene) -> None:

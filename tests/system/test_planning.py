@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff import events as ev
+from handoff.engine.answer import gaps
 from specialists.registry import Crew, load_crew
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
@@ -96,7 +97,7 @@ async def test_a_part_that_nobody_covers_is_named_in_the_answer(scene: Scene) ->
     assert job.latest.state == "completed"
     assert "Rome blooms." in talk.said()
     assert "nobody in the crew can book a flight" in talk.said()
-    assert job.latest.gaps == ("nobody in the crew can book a flight",)
+    assert gaps(job.latest, job.latest.run) == ("nobody in the crew can book a flight",)
 
 
 async def test_a_vague_brief_is_planned_again_with_the_reason(scene: Scene) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from handoff import events as ev
 from handoff import post_keys
+from handoff.summary import speed_up
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api
 from tests.system.brains import plan, played, purposes, result, subtask
@@ -82,5 +83,5 @@ async def test_a_slow_answer_is_streamed_into_the_one_message(scene: Scene, api:
     assert not answer["streaming"]
     assert "".join(answered(talk).split()) == "".join(text.split())
     assert answer["metadata"]["event_payload"]["key"] == post_keys.answer(talk.ts)
-    assert "specialists side by side" in shown(answer) or job.latest.side_by_side < 1.1
+    assert "specialists side by side" in shown(answer) or speed_up(job.latest) < 1.1
     assert block_of(answer, "context_actions")

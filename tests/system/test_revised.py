@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from handoff import events as ev
-from handoff.engine.ladder import MAX_REVISIONS
+from handoff.engine.answer import gaps
+from handoff.engine.replan import MAX_REVISIONS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, task_of
@@ -154,6 +155,6 @@ async def test_a_crew_inside_the_crew_changes_its_own_plan(scene: Scene, tmp_pat
     assert work["terms/recheck"].subtask.after == ("terms/read",)
     assert [event.within for event in await talk.of(ev.PlanRevised)] == ["terms", ""], "it travels up"
     assert purposes(server).count("replanner") == 2
-    assert job.latest.gaps == ()
+    assert gaps(job.latest, job.latest.run) == ()
     spent = sum(request.prompt_tokens for request in server.requests)
     assert job.latest.usage.tokens_in == spent

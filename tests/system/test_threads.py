@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from handoff import events as ev
+from handoff.engine.answer import gaps
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, connect, played, provider, purposes, result
 from tests.system.scene import SAMPLE, Scene, card_title, shown
@@ -22,7 +23,7 @@ async def test_a_later_mention_knows_what_was_asked_and_answered(scene: Scene) -
     assert "# Earlier in this thread" not in planner[0]
     earlier = planner[1].partition("# Earlier in this thread")[2]
     assert "## Asked: Draft a short note about tea" in earlier
-    assert (job.asks[0].answer or "-")[:200] in earlier
+    assert (job.asks[0].run.answer or "-")[:200] in earlier
     assert "make a letter of it" in planner[1].partition("# Specialists")[0]
     assert len(talk.cards()) == len(talk.words()) == 2
     assert [ask.state for ask in job.asks] == ["completed", "completed"]
@@ -37,8 +38,8 @@ async def test_a_file_of_the_first_request_serves_the_second(scene: Scene) -> No
 
     assert job.asks[1].state == "completed"
     assert [work.specialist for work in job.asks[1].work.values()] == ["analyst"]
-    assert not job.asks[1].gaps
-    assert "average revenue" in (job.asks[1].answer or "").lower()
+    assert not gaps(job.asks[1], job.asks[1].run)
+    assert "average revenue" in (job.asks[1].run.answer or "").lower()
     assert len(await talk.of(ev.AttachmentsFetched)) == 1, "fetched once"
 
 

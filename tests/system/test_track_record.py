@@ -8,12 +8,11 @@ import pytest
 
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
-from handoff.contracts import Handoff, Packed, Result, Usage
+from handoff.contracts import Result, Usage
 from handoff.effects import RunSubtask
 from handoff.planning.estimates import NO_PAST
 
-HANDOFF = Handoff(to_agent="writer", intent="Write one sentence.")
-EFFECT = RunSubtask("1.0", "a", 1, "writer", "fast", lambda: (HANDOFF, Packed()))
+EFFECT = RunSubtask("1.0", "a", 1, "writer", "fast", 60.0)
 
 
 def ended(usage: Usage) -> ev.Event:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.store.embedded import start_embedded, stop_embedded
+from handoff.engine.answer import gaps
 from handoff.events import SCHEMA
 from handoff.state import Ask, Job
 from specialists.registry import Crew
@@ -66,7 +67,7 @@ def _looked_at(ask: Ask) -> dict[str, Any]:
                 "brief": work.brief,
                 "dropped": work.dropped,
                 "instead_of": work.instead_of,
-                "planned": [one.id for one in work.plan.subtasks] if work.plan else None,
+                "planned": [one.id for one in work.run.plan.subtasks] if work.run and work.run.plan else None,
                 "state": work.run.state if work.run else None,
                 "draft": work.run.draft if work.run else None,
                 "answer": work.run.answer if work.run else None,

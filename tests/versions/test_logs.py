@@ -17,7 +17,8 @@ from bot.slack.send.lookup import metadata
 from bot.store.interface import Commit
 from handoff import events as ev
 from handoff.contracts import Place
-from handoff.engine.engine import fold
+from handoff.engine.answer import gaps
+from handoff.engine.engine import apply, fold
 from handoff.engine.replay import open_log
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -55,6 +56,19 @@ def test_a_log_makes_the_state_that_it_made_then(schema: int, name: str) -> None
     assert open_log(lines) == job
     again = [ev.dump(ev.load(line)) for line in lines]
     assert fold(map(ev.load, again)) == job, "what is read is of the present schema"
+
+
+@earlier
+def test_a_question_of_an_earlier_release_is_for_who_made_the_request(schema: int) -> None:
+    lines, _ = recorded(schema, "asked")
+    job = fold(map(ev.load, lines))
+    assert job is not None
+    ((work, question),) = [(work, work.question) for work in job.latest.work.values() if work.question is not None]
+    assert question.whom == (job.latest.request.user,)
+    of = {"at": question.asked + 1.0, "request": job.latest.id, "subtask": work.subtask.id, "number": question.number}
+    assert apply(job, ev.QuestionAnswered.model_validate({**of, "user": "U2", "text": "x"})).asks == job.asks
+    theirs = ev.QuestionAnswered.model_validate({**of, "user": job.latest.request.user, "text": "x"})
+    assert apply(job, theirs).latest.work[work.subtask.id].question is None
 
 
 KINDS = {
@@ -175,7 +189,7 @@ async def test_a_crew_in_the_crew_goes_on_where_it_was(scene: Scene, tmp_path: P
     talk = await moved_in(scene, 3, "inside")
     async with provider(**looks.WORDS) as server, scene.bot(connect("chat", server), crew=looks.crew_in(tmp_path)):
         job = await talk.over()
-    assert (job.latest.state, job.latest.gaps) == ("completed", ())
+    assert (job.latest.state, gaps(job.latest, job.latest.run)) == ("completed", ())
     asked = Counter(purposes(server))
     again = {"specialist:checker": 2, "refiner": 1}  # the call that was cut off, and what came of it
     then = {"arbiter": 1, "critic": 1, "synthesizer": 3}

@@ -1,0 +1,76 @@
+"""Builders of logs and jobs for the tests of the core: a request, its plan, what its specialists report."""
+
+from __future__ import annotations
+
+from handoff import events as ev
+from handoff.context import handoff_for
+from handoff.contracts import Escalation, Handoff, Member, Place, Plan, Request, Result, Subtask, Usage
+from handoff.effects import Effect, MakePlan, RunSubtask
+from handoff.engine.engine import fold
+from handoff.engine.outstanding import outstanding
+from handoff.state import Ask, Job
+
+PLACE = Place(team="T1", channel="C1", thread_ts="1.0")
+R = "1.0"
+MEMBERS = (
+    Member(name="analyst", tier="balanced"),
+    Member(name="researcher", tier="fast", fallback="analyst"),
+    Member(name="writer", tier="balanced"),
+)
+
+
+def asked(request: str = R, at: float = 1.0, refusal: str = "") -> ev.RequestAdded:
+    body = Request(id=request, user="U1", text="why did churn rise", at=at)
+    return ev.RequestAdded(at=at, place=PLACE, request=body, refusal=refusal)
+
+
+def subtask(name: str, *after: str, specialist: str = "analyst") -> Subtask:
+    return Subtask(id=name, title=f"Part {name}", intent="Do the whole of it", specialist=specialist, after=after)
+
+
+def planned(*subtasks: Subtask, request: str = R) -> ev.PlanProposed:
+    plan = Plan(goal="Find out", subtasks=subtasks)
+    return ev.PlanProposed(at=2.0, request=request, plan=plan, members=MEMBERS)
+
+
+def started(name: str, attempt: int = 1, at: float = 3.0) -> ev.AttemptStarted:
+    return ev.AttemptStarted(at=at, request=R, subtask=name, attempt=attempt, specialist="analyst", tier="balanced")
+
+
+def returned(name: str, attempt: int = 1, at: float = 5.0, **more: object) -> ev.ResultReturned:
+    result = Result(summary=f"sum {name}", content=f"all of {name}", usage=Usage(calls=2, tokens_in=10), **more)
+    return ev.ResultReturned(at=at, request=R, subtask=name, attempt=attempt, result=result)
+
+
+def failed(name: str, attempt: int = 1, at: float = 4.0, **more: object) -> ev.AttemptFailed:
+    fields = {"kind": "model", "message": "the model broke", **more}
+    return ev.AttemptFailed.model_validate({"at": at, "request": R, "subtask": name, "attempt": attempt, **fields})
+
+
+def escalated(name: str, reason: str, attempt: int = 1, at: float = 4.0, **more: object) -> ev.Escalated:
+    escalation = Escalation.model_validate({"reason": reason, "message": "which one?", **more})
+    return ev.Escalated(at=at, request=R, subtask=name, attempt=attempt, escalation=escalation)
+
+
+def job(*log: ev.Event) -> Job:
+    folded = fold(log)
+    assert folded is not None
+    return folded
+
+
+def ask(state: Job) -> Ask:
+    return state.asks[-1]
+
+
+def effects(state: Job, now: float = 100.0) -> list[Effect]:
+    return outstanding(state, now)[0]
+
+
+def running(state: Job, now: float = 100.0) -> list[tuple[str, int, str]]:
+    return [(e.subtask, e.attempt, e.specialist) for e in effects(state, now) if isinstance(e, RunSubtask)]
+
+
+def handed(state: Job, effect: RunSubtask | MakePlan) -> Handoff:
+    """The handoff of the subtask that a specialist is to work on, or a crew is to plan."""
+    name = effect.subtask if isinstance(effect, RunSubtask) else effect.within
+    return handoff_for(state, ask(state), ask(state).work[name])[0]
