@@ -14,7 +14,7 @@ from bot.jobs.effect_runner import Shell
 from bot.jobs.instance import Instance, end
 from bot.jobs.job_runner import Performer
 from bot.jobs.job_service import JobDesk
-from bot.limits.limits import Limits
+from bot.limits.call_limits import CallLimits
 from bot.logs import about
 from bot.models.choosing import ChosenModel
 from bot.operation.fitness import LOOKS as LOOKS_AT_STORE
@@ -125,7 +125,7 @@ async def running(
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=me, looks=looks)
     thread = Thread(client, outbox, store, model_label=model.label)
-    limits = Limits(store.counters, model, settings.rules, store.clock, metrics)
+    limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
     performer: Performer = Shell(store, thread, model, crew, limits, settings.terms)
     if metrics is not None:
         performer, outbox.calls.seen = MeteredPerformer(performer, metrics), metrics.slack_called
@@ -143,7 +143,7 @@ async def running(
         await _end(app, background, limits)
 
 
-async def _end(app: App, background: Background, limits: Limits) -> None:
+async def _end(app: App, background: Background, limits: CallLimits) -> None:
     try:
         await app.instance.stop()
         await end(app.work)

@@ -9,8 +9,9 @@ from bot.jobs.attempt import run_subtask
 from bot.jobs.crew_planning import crew_broken, plan_inside
 from bot.jobs.job_runner import Owner
 from bot.jobs.lease import Fenced
-from bot.limits.limits import Limits
+from bot.limits.call_limits import CallLimits
 from bot.limits.rules import payer_of
+from bot.models.choosing import ChosenModel
 from bot.slack.send.web_calls import Gone
 from bot.slack.show.thread import Thread
 from bot.store.interface import Claim, Store, StoreError
@@ -59,13 +60,15 @@ NOBODY = Crew("", {})
 class Shell:
     """What an instance does its work with. One serves all the jobs of an instance."""
 
-    def __init__(self, store: Store, thread: Thread, model: Model, crew: Crew, limits: Limits, terms: Terms) -> None:
+    def __init__(
+        self, store: Store, thread: Thread, model: ChosenModel, crew: Crew, limits: CallLimits, terms: Terms
+    ) -> None:
         self._store = store
         self._thread = thread
         self._model = model
         self._crew = crew
         self._limits = limits
-        self._record = TrackRecord(limits.breakers.is_out)
+        self._record = TrackRecord(limits.breakers.is_open)
         self._planning = Planning(crew, model, self._record, terms)
 
     async def perform(self, effect: Effect, owner: Owner) -> ev.Event | None:

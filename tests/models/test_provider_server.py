@@ -10,11 +10,12 @@ import time
 import aiohttp
 import pytest
 
+from bot.models.provider_model import ProviderModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from handoff.contracts import Plan
 from specialists.turns.dialogue import Message, ModelCall, ToolReply, ToolSpec
 from specialists.turns.finish import FINISHERS
-from tests.models.conftest import AnyModel, ask, connect, paired
+from tests.models.conftest import ask, connect, paired
 from tests.providers.scripts import brain_from_model, by_purpose, six, slowed
 from tests.providers.server import ProviderServer
 from tests.providers.wire import Api
@@ -23,7 +24,7 @@ BRIEF = "# Request\nDo all six\n\n# Specialists\n" + "\n".join(f"- w{n}: Works o
 LOOK = ToolSpec("look_up", "", {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]})
 
 
-async def six_parts(model: AnyModel) -> int:
+async def six_parts(model: ProviderModel) -> int:
     """The job of six by hand, with as much side by side as its plan allows. Gives the number of its calls."""
     turn = await model.reply(ask(BRIEF, answer_schema=Plan.model_json_schema()))
     plan = Plan.model_validate_json(turn.text)
