@@ -27,8 +27,8 @@ OLLAMA = "http://127.0.0.1:11434"
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _CHOICES = ("anthropic", "openai", "ollama", "rehearsal")
 _FOUND_BY = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
-_OLLAMA_PATIENCE = 0.5
-_LIST_PATIENCE = 3.0
+_PATIENCE = 3.0
+"""Seconds that a server may take to say which models it has."""
 _PROBE_SECONDS = 30.0
 _NOT_FOR_CHAT = ("embed", "bge-", "minilm", "rerank", "whisper", "ocr")
 
@@ -139,7 +139,7 @@ def _host(url: str) -> str:
 
 async def _served(base_url: str, key: str) -> list[str]:
     """Ask a compatible server which chat models it has; none if it cannot be asked."""
-    found = await _get_json(f"{base_url.rstrip('/')}/models", _LIST_PATIENCE, {"Authorization": f"Bearer {key}"})
+    found = await _get_json(f"{base_url.rstrip('/')}/models", _PATIENCE, {"Authorization": f"Bearer {key}"})
     models = found.get("data") if isinstance(found, dict) else None
     names = [model.get("id") for model in models if isinstance(model, dict)] if isinstance(models, list) else []
     return [name for name in names if isinstance(name, str) and _is_for_chat(name)]
@@ -207,7 +207,7 @@ async def _ollama(env: Mapping[str, str]) -> ProviderModel | None:
 
 async def _ollama_models(url: str) -> list[dict[str, Any]]:
     """Ask the Ollama at this address which models it has; none if nothing there answers like one."""
-    found = await _get_json(f"{url}/api/tags", _OLLAMA_PATIENCE, {})
+    found = await _get_json(f"{url}/api/tags", _PATIENCE, {})
     models = found.get("models") if isinstance(found, dict) else None
     return [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
 

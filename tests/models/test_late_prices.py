@@ -30,15 +30,17 @@ async def test_the_cost_of_a_call_waits_for_the_prices_however_long_they_take(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = held_price_list(tmp_path, monkeypatch)
+    monkeypatch.setattr(prices, "LOOKUP_SECONDS", 100_000.0)
     loop = asyncio.get_running_loop()
     async with ProviderServer(lambda _: FINE) as server:
         model = connect("responses", server)
-        call = asyncio.create_task(model.reply(ask(deadline=100.0)))
+        await model._connect()
+        call = asyncio.create_task(model.reply(ask(deadline=100_000.0)))
 
         async def answered() -> bool:
             return server.stats.calls == 1 and await held.started()
 
-        assert await eventually(answered)
+        assert await eventually(answered, patience=60)
         time, began = loop.time, loop.time()
         monkeypatch.setattr(loop, "time", lambda: began + 100 * (time() - began))
         await asyncio.sleep(30.0)  # which pass in a blink
@@ -72,13 +74,13 @@ async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
     store = MemoryStore()
     async with ProviderServer(lambda _: FINE) as server:
         model = connect("responses", server)
+        await model._connect()
         limits = CallLimits(store.counters, model, DOLLARS, store.clock)
         with pytest.raises(Withheld, match="prices of models are still being looked up") as caught:
             await limits.reply(ANA, ask(deadline=0.2))
         assert (caught.value.reason, caught.value.transient) == ("budget", True)
-        call = asyncio.create_task(limits.reply(ANA, ask()))
-        assert await eventually(held.started)
-        await model._connect()
+        call = asyncio.create_task(limits.reply(ANA, ask(deadline=100.0)))
+        assert await eventually(held.started, patience=60)
         await asyncio.sleep(0.05)
         assert server.stats.calls == 0, "its cost is unknown"
         held.release()
@@ -115,7 +117,7 @@ async def test_a_lookup_ends_with_its_model(tmp_path: Path, monkeypatch: pytest.
     async with ProviderServer(lambda _: FINE) as server:
         model = connect("responses", server)
         warming = asyncio.create_task(model.warm())
-        assert await eventually(held.started)
+        assert await eventually(held.started, patience=60)
         await model.close()
         async with asyncio.timeout(5):
             await asyncio.wait({warming})
