@@ -1,4 +1,8 @@
-"""JSON Schemas in the strict form that providers ask for."""
+"""JSON Schemas in the strict form that providers ask for: one form for all three wires.
+
+`anthropic.transform_schema` gives the same for every schema in use, but for the `type` beside an `enum`, which it
+drops. It would be a second form beside this one, so it is not used.
+"""
 
 from __future__ import annotations
 
