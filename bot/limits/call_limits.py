@@ -125,6 +125,7 @@ class CallLimits:
         began, pause = time.monotonic(), LOOK_AGAIN[0]
         if self.rules.counts_dollars:
             await self._priced(ends)
+        priced = time.monotonic() - began
         limits = self._limits(payer, call)
         if not limits:
             return [], None
@@ -139,7 +140,7 @@ class CallLimits:
                 except asyncio.CancelledError:
                     self._settle(limits, ticket, NOT_MADE)
                     raise
-                waits = admission.wait or pause > LOOK_AGAIN[0]
+                waits = admission.wait or pause > LOOK_AGAIN[0] or priced > LOOK_AGAIN[0] / 2
                 return limits, replace(ticket, wait=time.monotonic() - began) if waits else ticket
             limit = limits[admission.counter]
             if admission.ruling != "busy" or time.monotonic() + pause >= ends:

@@ -15,7 +15,7 @@ from bot.store.counters import Counter
 from bot.store.memory import MemoryStore
 from specialists.turns.dialogue import Withheld
 from tests.models.conftest import ask, connect
-from tests.models.limits_desk import ANA
+from tests.models.limits_desk import ANA, Said
 from tests.models.price_lists import failing_price_list, held_price_list
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
@@ -75,7 +75,8 @@ async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
     async with ProviderServer(lambda _: FINE) as server:
         model = connect("responses", server)
         await model._connect()
-        limits = CallLimits(store.counters, model, DOLLARS, store.clock)
+        said = Said(lambda: FINE)
+        limits = CallLimits(store.counters, model, DOLLARS, store.clock, said)
         with pytest.raises(Withheld, match="prices of models are still being looked up") as caught:
             await limits.reply(ANA, ask(deadline=0.2))
         assert (caught.value.reason, caught.value.transient) == ("budget", True)
@@ -87,6 +88,7 @@ async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
         turn = await call
         await limits.close()
         assert turn.usage.cost
+        assert said.waits[0] > 0.05, "the wait is part of the call's deadline"
         assert await store.counters.spent([SPENT]) == [round(turn.usage.cost * 1_000_000)]
         await model.close()
 
