@@ -21,7 +21,7 @@ from bot.jobs.effect_runner import EffectRunner
 from bot.jobs.instance import Instance, cancel
 from bot.jobs.job_runner import Effects
 from bot.jobs.job_service import JobService
-from bot.limits.limits import Limits
+from bot.limits.call_limits import CallLimits
 from bot.logs import about
 from bot.models.choosing import ChosenModel
 from bot.operation.metered import MeteredEffects
@@ -131,7 +131,7 @@ async def running(
     # From the model and Slack up to the instance, which claims jobs from the store and runs them.
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=me, looks=looks)
     thread = Thread(client, outbox, store, model_label=model.label)
-    limits = Limits(store.counters, model, settings.rules, store.clock, metrics)
+    limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
     effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms)
     if metrics is not None:
         effects, outbox.calls.seen = MeteredEffects(effects, metrics), metrics.slack_called
@@ -151,7 +151,7 @@ async def running(
         await _end(app, background, limits)
 
 
-async def _end(app: App, background: Background, limits: Limits) -> None:
+async def _end(app: App, background: Background, limits: CallLimits) -> None:
     try:
         await app.instance.stop()
         await cancel(app.work)

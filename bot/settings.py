@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from bot.limits.rules import BadLimit, Budget, Rules, Scope, read_budget, read_rates
+from bot.limits.rules import BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
 from handoff.contracts import Context, Terms
 
 Read = TypeVar("Read")
@@ -190,7 +190,7 @@ def _rules(env: Mapping[str, str]) -> Rules:
     breakers = env.get("LEADHAND_BREAKERS", "").strip().lower() or "on"
     if breakers not in {"on", "off"}:
         raise SettingsError(f"LEADHAND_BREAKERS is {breakers!r}; it takes on or off.")
-    budgets: dict[Scope, Budget | None] = {
+    budgets: dict[Scope, SpendingBudget | None] = {
         "job": _limit(env, "LEADHAND_BUDGET_JOB", read_budget),
         "person": _limit(env, "LEADHAND_BUDGET_PERSON", read_budget),
         "channel": _limit(env, "LEADHAND_BUDGET_CHANNEL", read_budget),

@@ -177,5 +177,8 @@ async def _models(settings: Settings) -> AsyncIterator[Verdict]:
         for tier, fault in (await probe(model)).items():
             name = model.tiers[tier]
             yield Verdict(f"model, tier {tier}", f"{name} answers", f"{name}: {fault}" if fault else "")
+        if rates := settings.rules.rates:
+            named = ", ".join(name or "each model" for name in rates)
+            yield Verdict("rates", named, risk=settings.rules.stray_rates(model.provider, model.tiers.values()))
     finally:
         await model.close()

@@ -17,8 +17,9 @@ from bot.jobs.effect_bugs import Bug
 from bot.jobs.effect_handlers import Inputs, Services
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced
-from bot.limits.limits import Limits
+from bot.limits.call_limits import CallLimits
 from bot.limits.rules import payer_of
+from bot.models.choosing import ChosenModel
 from bot.slack.send.web_calls import Gone
 from bot.slack.show.thread import Thread
 from bot.store.interface import Claim, Store, StoreError
@@ -30,7 +31,6 @@ from handoff.contracts import Terms
 from handoff.state import Job
 from handoff.summary import QuarantineNotice
 from specialists.registry import Crew
-from specialists.turns.model import Model
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +68,10 @@ def handler_of(effect: ef.Effect) -> Handler[Any]:
 class EffectRunner:
     """The `Effects` of a running bot: one for all the jobs of an instance."""
 
-    def __init__(self, store: Store, thread: Thread, model: Model, crew: Crew, limits: Limits, terms: Terms) -> None:
-        record = TrackRecord(limits.breakers.is_out)
+    def __init__(
+        self, store: Store, thread: Thread, model: ChosenModel, crew: Crew, limits: CallLimits, terms: Terms
+    ) -> None:
+        record = TrackRecord(limits.breakers.is_open)
         planning = Planning(crew, model, record, terms)
         self._services = Services(store, thread, crew, limits.breakers, record, planning)
         self._thread = thread

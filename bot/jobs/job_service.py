@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.jobs.instance import Instance
-from bot.limits.limits import Limits
+from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.slack.receive.service import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
 from bot.slack.views.status import JobLine
@@ -34,7 +34,7 @@ class JobService:
         admins: Slack ids of people who may see and cancel every job, and release those in quarantine.
     """
 
-    def __init__(self, store: Store, instance: Instance, limits: Limits, *, admins: frozenset[str]) -> None:
+    def __init__(self, store: Store, instance: Instance, limits: CallLimits, *, admins: frozenset[str]) -> None:
         self._store = store
         self._instance = instance
         self._limits = limits
@@ -61,14 +61,14 @@ class JobService:
 
     async def turns_away(self, place: Place, bot: str) -> bool:
         """See `Desk.turns_away`."""
-        return await self._limits.first(f"bot:{place.team}/{place.channel}/{bot}")
+        return await self._limits.first_in_an_hour(f"bot:{place.team}/{place.channel}/{bot}")
 
     async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
         """See `Desk.over_budget`. Costs nothing if no budget is set."""
-        words = await self._limits.over(Payer(place.team, place.channel, user, place.job_id))
+        words = await self._limits.used_up(Payer(place.team, place.channel, user, place.job_id))
         if not words or await self._recorded(_key(place), ts):
             return None
-        return words if await self._limits.first(f"over:{place.team}/{place.channel}/{ts}") else ""
+        return words if await self._limits.first_in_an_hour(f"over:{place.team}/{place.channel}/{ts}") else ""
 
     async def _recorded(self, key: JobKey, request: str) -> bool:
         """Return True if the request is recorded already: Slack repeats what it got no reply to."""
@@ -78,7 +78,7 @@ class JobService:
 
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         """See `Desk.left`."""
-        return await self._limits.left(Payer(team, channel, user, job))
+        return await self._limits.status(Payer(team, channel, user, job))
 
     async def reply(self, place: Place, *, user: str, text: str, dedupe: tuple[str, ...]) -> ReplyVerdict:
         """Record a message of the thread as an answer, if its author has an open question; ignore it otherwise."""

@@ -1,7 +1,7 @@
-"""Breakers as an instance sees them: what keeps failing is left alone by all instances, then tried by one.
+"""Circuit breakers: a model or specialist that keeps failing is left alone by all instances, then tried by one.
 
-The state is heard of, not asked for: only failures, and successes after
-them, are told to the store.
+An instance hears of the state and never asks for it: it tells the store of
+failures, and of the successes after them, and of nothing else.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from specialists.turns.model import ModelError, ModelErrorKind, Withheld
 log = logging.getLogger(__name__)
 
 RULES: Mapping[str, BreakerRule] = {"specialist": BreakerRule(3), "model": BreakerRule(5), "made": BreakerRule(10)}
-"""By what a breaker is of: the first word of its name."""
+"""The rule of each kind of breaker. The kind is the first word of a breaker's name."""
 MADE = "made:specialist"
-"""The one breaker of all specialists made for jobs: their names are a planner's, so none has a key of its own.
+"""The one breaker of all specialists made for jobs: a planner names them, so none has a key of its own.
 
 It takes more to open, as the brief of one job must not take them from all the others.
 """
 OF_ONE_CALL: frozenset[ModelErrorKind] = frozenset({"bad_request", "too_long"})
-"""Faults that say nothing of the model, only of what it was asked."""
+"""Faults that say nothing of the model, only of the call."""
 OF_THE_PROVIDER: frozenset[ModelErrorKind] = frozenset({"rate_limited", "auth", "quota"})
 """Faults that say nothing of the specialist whose call it was."""
 LOOK_AGAIN = (0.1, 1.0)
@@ -39,11 +39,11 @@ ADVICE = "Mention me again in a while; if it stays, ask whoever runs me to look 
 
 
 Probes = dict[str, str]
-"""A call's breakers by their name, each with the probe that it is; empty for a call like any other."""
+"""A call's breakers by name, each with the id of the probe that the call is; empty for an ordinary call."""
 
 
 def breaker_of(purpose: str) -> str:
-    """The name of the breaker of whoever makes calls of that purpose; empty for one that has none."""
+    """Return the name of the breaker of the specialist that makes calls of that purpose; empty if it has none."""
     kind, _, name = purpose.partition(":")
     if kind == "made":
         return MADE
@@ -51,7 +51,7 @@ def breaker_of(purpose: str) -> str:
 
 
 class Breakers:
-    """The breakers of specialists and models. `clock` is the store's; where it is not `on`, nothing ever opens."""
+    """The breakers of specialists and models. `clock` is the store's. Unless they are `on`, none ever opens."""
 
     def __init__(self, counters: Counters, clock: Callable[[], float], *, on: bool) -> None:
         self._counters = counters
@@ -60,12 +60,12 @@ class Breakers:
         self._under_way: Counter[str] = Counter()
         self._ended = asyncio.Event()
 
-    def is_out(self, specialist: str) -> bool:
-        """Whether a specialist's breaker is open, as far as is known here."""
+    def is_open(self, specialist: str) -> bool:
+        """Return True if a specialist's breaker is open, as far as this instance has heard."""
         return self._on and self._counters.heard(f"specialist:{specialist}").state(self._clock()) == "open"
 
-    async def told(self) -> list[str]:
-        """What is left alone at the moment, a line each, asked for. Raises StoreError."""
+    async def status(self) -> list[str]:
+        """Ask which breakers are open, and say so, a line each. Raises StoreError."""
         now = self._clock()
         known = await self._counters.breakers() if self._on else {}
         return [str(_withheld(name, one, one.until - now)) for name, one in sorted(known.items()) if now < one.until]
@@ -74,18 +74,20 @@ class Breakers:
     async def through(
         self, names: Sequence[str], *, patience: float, hold: float, last: bool = False
     ) -> AsyncIterator[float]:
-        """Let a call through, as a probe for those that had their rest, and tell all of how it ends.
+        """Let a call through, as a probe of each breaker whose rest is over, and tell the store how it ends.
 
-        The rest of a model is waited for, and so is the probe of another call: `patience` seconds at most. That of a
-        specialist is not: another may do its work. Whoever is a probe keeps its place while this lasts, and `hold`
-        seconds more where its instance is not heard of again. With `last` no specialist's breaker stands in the way.
-        Gives the seconds that were waited. Raises Withheld and StoreError.
+        A call waits for the rest of a model, and for another call's probe of it, `patience` seconds at most. It does
+        not wait for a specialist's: another specialist may do its work. A probe keeps its place while this lasts, and
+        `hold` seconds more if its instance is not heard of again. With `last` no specialist's breaker stands in the
+        way. Gives the seconds waited. Raises Withheld and StoreError.
         """
         began = time.monotonic()
         probes: Probes = {}
         try:
             for name in names if self._on else ():
-                probes[name] = "" if last and _is_one(name) else await self._passed(name, began + patience, hold)
+                probes[name] = (
+                    "" if last and _is_specialists(name) else await self._passed(name, began + patience, hold)
+                )
                 self._under_way[name] += 1
             waited = time.monotonic() - began
             async with self._kept(probes, hold):
@@ -109,7 +111,7 @@ class Breakers:
 
     @asynccontextmanager
     async def _kept(self, probes: Probes, hold: float) -> AsyncIterator[None]:
-        """Keep the places of the probes while this lasts."""
+        """Renew the places of the probes while this lasts."""
         mine = {name: probe for name, probe in probes.items() if probe}
         keeping = asyncio.create_task(self._keep(mine, hold)) if mine else None
         try:
@@ -129,9 +131,9 @@ class Breakers:
                     log.warning("the place of who tries %s is kept later: %s", name, error)
 
     async def _passed(self, name: str, ends: float, hold: float) -> str:
-        """Wait until a call may be made, and say which probe it is."""
+        """Wait until a call may be made, and return its id as a probe; empty for an ordinary call."""
         probe, pause = secrets.token_hex(8), LOOK_AGAIN[0]
-        if _is_one(name):
+        if _is_specialists(name):
             await self._in_turn(name, ends)
         while (known := self._counters.heard(name)).until:
             now = self._clock()
@@ -140,30 +142,30 @@ class Breakers:
                 if through:
                     return probe if known.until else ""
             wait = known.until - now if known.until > now else pause
-            if _is_one(name) or wait > ends - time.monotonic():
+            if _is_specialists(name) or wait > ends - time.monotonic():
                 raise _withheld(name, known, max(known.until, known.probe_until) - now)
             await asyncio.sleep(wait)
             pause = min(2 * pause, LOOK_AGAIN[1])
         return ""
 
     async def _in_turn(self, name: str, ends: float) -> None:
-        """Where a specialist has failed, wait while as many calls are under way as would open its breaker."""
+        """Make calls of a specialist that has failed wait while as many are under way as would open its breaker."""
         threshold = RULES[name.partition(":")[0]].threshold
-        while (left := ends - time.monotonic()) > 0:
+        while (seconds_left := ends - time.monotonic()) > 0:
             failures = self._counters.heard(name).failures
             if not failures or failures + self._under_way[name] < threshold or not self._under_way[name]:
                 return
             waits = asyncio.ensure_future(self._ended.wait())
             try:
-                await asyncio.wait({waits}, timeout=left)
+                await asyncio.wait({waits}, timeout=seconds_left)
             finally:
                 waits.cancel()
 
     async def _failed(self, probes: Probes, error: ModelError) -> None:
         for name, probe in probes.items():
-            if _is_one(name) and error.kind in OF_THE_PROVIDER:
+            if _is_specialists(name) and error.kind in OF_THE_PROVIDER:
                 await self._give_back({name: probe})
-            elif _is_one(name):
+            elif _is_specialists(name):
                 await self._tell(name, probe)
             elif error.kind in OF_ONE_CALL:
                 await self._tell(name, probe, succeeded=True)
@@ -171,7 +173,7 @@ class Breakers:
                 await self._tell(name, probe, rest=min(error.pause, RULES["model"].longest))
 
     async def _give_back(self, probes: Probes) -> None:
-        """Nothing was found out: another may try at once."""
+        """Give up the places of the probes: nothing was found out, so another call may try at once."""
         for name, probe in probes.items():
             if not probe:
                 continue
@@ -181,7 +183,7 @@ class Breakers:
                 log.warning("the probe of %s is not given back: %s", name, error)
 
     async def specialist_failed(self, purpose: str) -> None:
-        """A specialist failed in another way than by a call: a tool of it broke, or it was silent to its deadline."""
+        """Count a failure of a specialist that no call shows: a tool of it broke, or it was silent to its deadline."""
         if self._on and (name := breaker_of(purpose)):
             await self._tell(name, "")
 
@@ -204,8 +206,8 @@ class Breakers:
             log.warning("%s failed %d times; left alone for %.0f s", name, breaker.failures, rests)
 
 
-def _is_one(name: str) -> bool:
-    """Whether it is a specialist's, or that of all who are made for a job."""
+def _is_specialists(name: str) -> bool:
+    """Return True for a specialist's breaker, and for the one of all specialists made for jobs."""
     return not name.startswith("model:")
 
 

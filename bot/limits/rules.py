@@ -1,9 +1,9 @@
-"""Limits as they are set: reading them, the counters that they mean for a call, and their words for people."""
+"""Limits as people set them: how they are read, which counters they mean for a call, and their words for people."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -13,26 +13,26 @@ from handoff.state import Ask, Job
 Scope = Literal["job", "person", "channel", "day"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 MICROS = 1_000_000
-"""Of a dollar: money is counted in whole ones."""
+"""Millionths in a dollar: money is counted in whole millionths."""
 _AMOUNT = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?)\s*([km]?)\s*(requests?|tokens?|usd|dollars?)?", re.IGNORECASE)
 _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 class BadLimit(ValueError):
-    """A limit is not written as it must be. The text says how."""
+    """A limit is not written as it must be. The text says how to write it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """At most so many a minute; 0: no limit."""
+class RateLimit:
+    """Calls and tokens a minute at most; 0: no limit."""
 
     requests: int = 0
     tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """At most so much; 0: no limit. `micros` are millionths of a dollar."""
+class SpendingBudget:
+    """Money and tokens at most; 0: no limit. `micros` are millionths of a dollar."""
 
     micros: int = 0
     tokens: int = 0
@@ -40,7 +40,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Payer:
-    """On whose account a call is made: Slack's ids, and the job's."""
+    """The account that a call is made on: Slack's ids, and the job's."""
 
     team: str
     channel: str
@@ -49,28 +49,42 @@ class Payer:
 
 
 def payer_of(job: Job, ask: Ask) -> Payer:
-    """Who pays for what is done for a request."""
+    """Return the account that the work on a request is paid from."""
     return Payer(job.place.team, job.place.channel, ask.request.user, job.id)
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """All limits. `rates` are by a model's or a provider's name, `""` stands for each model without one of its own."""
+    """All limits. `rates` are by a model's or a provider's name; `""` is for each model without a rate of its own."""
 
     breakers: bool = True
-    rates: Mapping[str, Rate] = field(default_factory=dict)
+    rates: Mapping[str, RateLimit] = field(default_factory=dict)
     at_once: int = 0
-    budgets: Mapping[Scope, Budget] = field(default_factory=dict)
+    budgets: Mapping[Scope, SpendingBudget] = field(default_factory=dict)
 
     @property
     def counts(self) -> bool:
-        """Whether anything has to be counted before a call."""
+        """True if anything has to be counted before a call."""
         return bool(self.rates or self.at_once or self.budgets)
+
+    @property
+    def counts_dollars(self) -> bool:
+        """True if a budget is in dollars, so that prices have to be known before a call."""
+        return any(budget.micros for budget in self.budgets.values())
+
+    def stray_rates(self, provider: str, models: Iterable[str]) -> str:
+        """Say which rates limit nothing, as neither the provider nor a model is called so; empty if all limit one."""
+        known = tuple(dict.fromkeys((provider, *sorted(set(models)))))
+        strays = sorted(name for name in self.rates if name and name not in known)
+        if not strays:
+            return ""
+        names = ", ".join(known)
+        return f"LEADHAND_RATES limits nothing by the name {' or '.join(strays)}: in use are {names}"
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A counter, and what it means: whose it is and what it counts."""
+    """A counter and its meaning: whose it is and what it counts."""
 
     counter: Counter
     scope: Scope | Literal["rate", "slots"]
@@ -78,7 +92,7 @@ class Limit:
     of: str = ""
 
     def reached(self, wait: float) -> str:
-        """Why a call is not made, as a sentence. `wait` is how many seconds would have to pass."""
+        """Say why a call is not made. `wait` is how many seconds would have to pass."""
         if self.scope == "rate":
             what = f"{self.counter.limit:,} {self.unit} a minute for {self.of}"
             return f"The limit of {what} is taken for the next {wait:.0f} seconds."
@@ -88,18 +102,18 @@ class Limit:
 
     @property
     def named(self) -> str:
-        """Which budget it is, in a few words."""
+        """The budget in a few words; empty for another limit."""
         return f"{_WHOSE[self.scope]} ({self.shown(self.counter.limit)})" if self.scope in _WHOSE else ""
 
     @property
     def advice(self) -> str:
-        """What people can do about it."""
+        """Advice to people about it."""
         if self.scope in {"rate", "slots"}:
             return "Mention me again in a minute or two."
         return f"{_WHEN[self.scope]} Whoever runs me can raise it (LEADHAND_BUDGET_{self.scope.upper()})."
 
-    def left(self, spent: int) -> str:
-        """What was spent of a budget and what is left, or what is taken of another limit, on one line."""
+    def status(self, spent: int) -> str:
+        """Say in a line how much of a budget is spent and left, or how much of another limit is taken."""
         if self.scope == "rate":
             return f"{self.of}: {spent:,} of {self.counter.limit:,} {self.unit} of this minute taken"
         if self.scope == "slots":
@@ -108,7 +122,7 @@ class Limit:
         return f"{_NAME[self.scope]}: {self.shown(spent)} of {self.shown(self.counter.limit)} spent, {left} left"
 
     def shown(self, amount: int) -> str:
-        """An amount with its unit."""
+        """Write an amount with its unit."""
         if self.unit != "dollars":
             return f"{amount:,} {self.unit}"
         dollars = amount / MICROS
@@ -136,7 +150,7 @@ _NAME: Mapping[str, str] = {
 
 
 def budgets(rules: Rules, payer: Payer, *, tokens: int = 0, micros: int = 0) -> list[Limit]:
-    """The budgets that a call of so many tokens and millionths of a dollar is paid from. Narrowest first."""
+    """List the budgets that a call of so many tokens and millionths of a dollar is paid from, narrowest first."""
     of: Mapping[Scope, str] = {"job": payer.job, "person": payer.user, "channel": payer.channel, "day": "all"}
     found = []
     for scope in SCOPES:
@@ -152,7 +166,7 @@ def budgets(rules: Rules, payer: Payer, *, tokens: int = 0, micros: int = 0) -> 
 
 
 def limits_of(rules: Rules, payer: Payer, *, provider: str, model: str, tokens: int, micros: int) -> list[Limit]:
-    """All limits that a call has to be let through by, budgets first: what is over for today is not worth a wait."""
+    """List all limits that have to admit a call, budgets first: no wait helps if one is used up."""
     found = budgets(rules, payer, tokens=tokens, micros=micros)
     if rules.at_once:
         found.append(Limit(Counter(f"calls:{payer.team}", "slots", rules.at_once), "slots", "calls"))
@@ -165,31 +179,31 @@ def limits_of(rules: Rules, payer: Payer, *, provider: str, model: str, tokens: 
     return found
 
 
-def read_rates(text: str) -> dict[str, Rate]:
-    """Rates such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`. Raises BadLimit."""
-    rates: dict[str, Rate] = {}
+def read_rates(text: str) -> dict[str, RateLimit]:
+    """Read rates such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`. Raises BadLimit."""
+    rates: dict[str, RateLimit] = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, colon, amounts = part.rpartition(":")  # a model's own name may have a colon in it
+        name, colon, amounts = part.rpartition(":")  # the name of a model or a host may have a colon in it
         name = name.strip() if colon else ""
         found = _amounts(amounts)
         if not found or set(found) - {"requests", "tokens"} or name in rates:
             raise BadLimit("it takes such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`")
-        rates[name] = Rate(**{unit: round(amount) for unit, amount in found.items()})
+        rates[name] = RateLimit(**{unit: round(amount) for unit, amount in found.items()})
     return rates
 
 
-def read_budget(text: str) -> Budget | None:
-    """A budget such as `$2.50, 400k tokens`; None for an empty text. Raises BadLimit."""
+def read_budget(text: str) -> SpendingBudget | None:
+    """Read a budget such as `$2.50, 400k tokens`; None for an empty text. Raises BadLimit."""
     if not text.strip():
         return None
     found = _amounts(text)
     if not found or set(found) - {"dollars", "tokens"}:
         raise BadLimit("it takes such as `$2.50, 400k tokens`, or one of the two")
-    return Budget(round(found.get("dollars", 0.0) * MICROS), round(found.get("tokens", 0.0)))
+    return SpendingBudget(round(found.get("dollars", 0.0) * MICROS), round(found.get("tokens", 0.0)))
 
 
 def _amounts(text: str) -> dict[str, float]:
-    """By their unit; empty where anything is not an amount above nothing."""
+    """Read amounts by their unit; none if any part is not an amount above nothing."""
     found: dict[str, float] = {}
     for part in text.split(","):
         match = _AMOUNT.fullmatch(part.strip())

@@ -1,4 +1,4 @@
-"""Which model to use: what the environment names, else what is there."""
+"""Chooses the model: the one that the environment names, else the first that is there."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from ipaddress import ip_address
 from typing import Any, Protocol, get_args
 from urllib.parse import urlsplit
 
-from bot.models.anthropic import AnthropicModel
-from bot.models.openai_chat import OpenAIChatModel
-from bot.models.openai_responses import OpenAIResponsesModel
+from bot.models.anthropic_messages import AnthropicMessages
+from bot.models.openai_chat import OpenAIChat
+from bot.models.openai_responses import OpenAIResponses
+from bot.models.provider_model import ProviderModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from handoff.contracts import Tier
 from specialists.turns.model import Model, ModelCall, ModelError, ModelMessage
@@ -26,8 +27,8 @@ OLLAMA = "http://127.0.0.1:11434"
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _CHOICES = ("anthropic", "openai", "ollama", "rehearsal")
 _FOUND_BY = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
-_OLLAMA_PATIENCE = 0.5
-_LIST_PATIENCE = 3.0
+_PATIENCE = 3.0
+"""Seconds that a server may take to say which models it has."""
 _PROBE_SECONDS = 30.0
 _NOT_FOR_CHAT = ("embed", "bge-", "minilm", "rerank", "whisper", "ocr")
 
@@ -37,18 +38,25 @@ class ModelSettingsError(Exception):
 
 
 class ChosenModel(Model, Protocol):
-    """A model whose tiers are known, and that can be made ready before it is needed."""
+    """A model whose provider, tiers and prices are known, and that can be made ready before it is needed."""
+
+    @property
+    def provider(self) -> str:
+        """The provider's name, as settings and metrics have it."""
 
     @property
     def tiers(self) -> Mapping[Tier, str]:
         """The model's name for each tier."""
 
     async def warm(self) -> None:
-        """Import and look up what the first call needs, without blocking the loop."""
+        """Import the SDK and look prices up, without blocking the loop. Costs nothing once that is done."""
+
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
+        """Return the dollars of so many tokens; 0 if calls take no tokens at all, None if no price is known (yet)."""
 
 
 async def choose_model(env: Mapping[str, str]) -> ChosenModel:
-    """The model that an environment asks for.
+    """Choose the model that an environment asks for.
 
     `LEADHAND_MODEL` (anthropic, openai, ollama, rehearsal) decides. Without it: Anthropic if there is a
     key, else OpenAI if there is one (with `OPENAI_BASE_URL`, and then even without a key: any compatible
@@ -57,7 +65,7 @@ async def choose_model(env: Mapping[str, str]) -> ChosenModel:
     gets the first one that it lists.
 
     Raises:
-        ModelSettingsError: What is asked for is unknown or cannot be had.
+        ModelSettingsError: The model that is asked for is unknown or cannot be had.
     """
     wish = env.get("LEADHAND_MODEL", "").strip().lower()
     if wish and wish not in _CHOICES:
@@ -80,7 +88,7 @@ async def choose_model(env: Mapping[str, str]) -> ChosenModel:
 
 
 async def probe(model: Model) -> dict[Tier, str | None]:
-    """One tiny call per distinct model: for each tier None if it answered, else the fault, fit for people."""
+    """Make one tiny call per distinct model. Gives None for each tier that answered, else its fault, for people."""
     tiers: Mapping[Tier, str] = getattr(model, "tiers", None) or dict.fromkeys(_TIERS, model.label)
     first: dict[str, Tier] = {}
     for tier, name in tiers.items():
@@ -106,27 +114,32 @@ async def _fault(model: Model, tier: Tier) -> str | None:
     return "The model declined to answer." if turn.stop == "refused" else None
 
 
-def _anthropic(env: Mapping[str, str]) -> AnthropicModel:
+def _anthropic(env: Mapping[str, str]) -> ProviderModel:
     key = _key(env, "ANTHROPIC_API_KEY", "anthropic")
-    return AnthropicModel(_named(env, ANTHROPIC_TIERS), api_key=key, base_url=env.get("ANTHROPIC_BASE_URL") or None)
+    wire = AnthropicMessages(key, env.get("ANTHROPIC_BASE_URL") or None)
+    return ProviderModel(wire, _named(env, ANTHROPIC_TIERS), provider="anthropic")
 
 
-async def _openai(env: Mapping[str, str]) -> OpenAIResponsesModel | OpenAIChatModel:
+async def _openai(env: Mapping[str, str]) -> ProviderModel:
     base_url = env.get("OPENAI_BASE_URL", "").strip() or None
     if base_url is None or urlsplit(base_url).hostname == "api.openai.com":
         key = _key(env, "OPENAI_API_KEY", "openai")
-        return OpenAIResponsesModel(_named(env, OPENAI_TIERS), api_key=key, base_url=base_url)
+        return ProviderModel(OpenAIResponses(key, base_url), _named(env, OPENAI_TIERS), provider="openai")
     key = env.get("OPENAI_API_KEY", "").strip() or "none"  # most servers at home ask for none
     served = [] if all(_given(env).values()) else await _served(base_url, key)
     strange = served and not set(OPENAI_TIERS.values()) & set(served)
     defaults = dict.fromkeys(_TIERS, served[0]) if strange else OPENAI_TIERS
-    host = urlsplit(base_url).netloc or base_url
-    return OpenAIChatModel(_named(env, defaults), api_key=key, base_url=base_url, who=host)
+    return ProviderModel(OpenAIChat(key, base_url), _named(env, defaults), provider=_host(base_url))
+
+
+def _host(url: str) -> str:
+    """Return the host of an address, with its port if it names one, and without any name or password before it."""
+    return urlsplit(url).netloc.rpartition("@")[2].lower() or url
 
 
 async def _served(base_url: str, key: str) -> list[str]:
-    """The chat models that a compatible server lists; empty if it cannot be asked."""
-    found = await _get_json(f"{base_url.rstrip('/')}/models", _LIST_PATIENCE, {"Authorization": f"Bearer {key}"})
+    """Ask a compatible server which chat models it has; none if it cannot be asked."""
+    found = await _get_json(f"{base_url.rstrip('/')}/models", _PATIENCE, {"Authorization": f"Bearer {key}"})
     models = found.get("data") if isinstance(found, dict) else None
     names = [model.get("id") for model in models if isinstance(model, dict)] if isinstance(models, list) else []
     return [name for name in names if isinstance(name, str) and _is_for_chat(name)]
@@ -146,7 +159,7 @@ def _given(env: Mapping[str, str]) -> dict[Tier, str]:
 
 
 def _named(env: Mapping[str, str], defaults: Mapping[Tier, str]) -> dict[Tier, str]:
-    """The models' names by tier: those given, and the defaults for the rest."""
+    """Name the model of each tier: the one given, else the default."""
     return {tier: name or defaults[tier] for tier, name in _given(env).items()}
 
 
@@ -162,7 +175,7 @@ def _pace(env: Mapping[str, str]) -> float:
 
 
 def _ollama_url(env: Mapping[str, str]) -> str | None:
-    """The address of Ollama on this machine; None if `OLLAMA_HOST` names another."""
+    """Return the address of Ollama on this machine; None if `OLLAMA_HOST` names another machine."""
     host = env.get("OLLAMA_HOST", "").strip()
     if not host:
         return OLLAMA
@@ -173,14 +186,14 @@ def _ollama_url(env: Mapping[str, str]) -> str | None:
         port = parts.port or 11434
     except ValueError:
         return None
-    if address.is_unspecified:  # where a server listens; 0.0.0.0 includes loopback
+    if address.is_unspecified:  # the address that a server listens at: 0.0.0.0 includes loopback
         address = ip_address("127.0.0.1" if address.version == 4 else "::1")
     if not address.is_loopback:
         return None
     return f"http://[{address}]:{port}" if address.version == 6 else f"http://{address}:{port}"
 
 
-async def _ollama(env: Mapping[str, str]) -> OpenAIChatModel | None:
+async def _ollama(env: Mapping[str, str]) -> ProviderModel | None:
     url = _ollama_url(env)
     if url is None:
         return None
@@ -189,19 +202,19 @@ async def _ollama(env: Mapping[str, str]) -> OpenAIChatModel | None:
     if best is None:
         return None
     names = _named(env, dict.fromkeys(_TIERS, best))
-    return OpenAIChatModel(names, api_key="ollama", base_url=f"{url}/v1", who="Ollama")
+    return ProviderModel(OpenAIChat("ollama", f"{url}/v1"), names, provider="ollama")
 
 
 async def _ollama_models(url: str) -> list[dict[str, Any]]:
-    """The models that an Ollama at this address has; empty if nothing there answers like one."""
-    found = await _get_json(f"{url}/api/tags", _OLLAMA_PATIENCE, {})
+    """Ask the Ollama at this address which models it has; none if nothing there answers like one."""
+    found = await _get_json(f"{url}/api/tags", _PATIENCE, {})
     models = found.get("models") if isinstance(found, dict) else None
     return [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
 
 
 async def _get_json(url: str, patience: float, headers: Mapping[str, str]) -> Any:
-    """The JSON at an address, or None if there is none within that many seconds."""
-    import aiohttp  # noqa: PLC0415 - only where no provider's own address decides
+    """Fetch the JSON at an address; None if there is none within that many seconds."""
+    import aiohttp  # noqa: PLC0415 - only for servers that are asked for their models
 
     timeout = aiohttp.ClientTimeout(total=patience)
     try:
@@ -215,7 +228,7 @@ async def _get_json(url: str, patience: float, headers: Mapping[str, str]) -> An
 
 
 def _largest_for_chat(models: Iterable[Mapping[str, Any]]) -> str | None:
-    """The name of the largest model that is not made for something other than chat."""
+    """Return the name of the largest model that is not made for something other than chat."""
     fit = [
         (size if isinstance(size := model.get("size"), int) else 0, str(model["name"]))
         for model in models

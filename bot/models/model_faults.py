@@ -1,4 +1,4 @@
-"""Every way a call can fail, as a `ModelError` and what to do about it.
+"""Classifies every way that a call can fail: its kind for `ModelError`, its words, and how often it is worth a retry.
 
 The two SDKs name their exceptions alike, so one table serves both. The SDK's
 module is handed in: by the time it raises, it has been imported.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.models.wire_reading import BadReplyError, WireError
+from bot.models.wire import BadReplyError, WireError
 from specialists.turns.model import ModelErrorKind
 
 _QUOTA = ("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active")
@@ -48,10 +48,11 @@ class Fault:
 
 
 _ALWAYS = 1_000
+"""As often as `RetryPolicy` allows."""
 
 
 def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
-    """The fault behind an exception of a provider's SDK or of its reader.
+    """Classify an exception of a provider's SDK or of its wire.
 
     Args:
         error: What was raised.
@@ -81,14 +82,14 @@ def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
 
 
 def _status_of(code: str) -> int:
-    """The status of an error that came inside a reply. Gateways give the one that they got themselves as its code."""
+    """Return the status of an error that came inside a reply. Gateways give the status that they got as its code."""
     if code.isascii() and code.isdigit() and 400 <= int(code[:9]) < 600:
         return int(code)
     return _BY_CODE.get(code, 500)
 
 
 def _timed_out(error: BaseException) -> bool:
-    """Whether it really was the time. The SDKs' transport over aiohttp calls every lost connection a timeout."""
+    """Return True if time really ran out. The SDKs' transport over aiohttp calls every lost connection a timeout."""
     import aiohttp  # noqa: PLC0415 - the transport brought it
 
     cause: BaseException | None = error
@@ -100,7 +101,7 @@ def _timed_out(error: BaseException) -> bool:
 
 
 def _of_transport(error: Exception, who: str) -> Fault:
-    """Faults that the SDKs let through as they are: broken connections and broken streams."""
+    """Classify what the SDKs let through as it is: broken connections and broken streams."""
     import httpx2  # noqa: PLC0415 - both SDKs brought it; on its own it costs 0.1 s
 
     if isinstance(error, httpx2.TimeoutException) and _timed_out(error):
@@ -113,7 +114,7 @@ def _of_transport(error: Exception, who: str) -> Fault:
 
 
 def _of_status(status: int, code: str, said: str, pause: float | None, who: str) -> Fault:
-    """The table of HTTP statuses. `code` is the provider's error type or code, `said` its message."""
+    """Classify an HTTP status. `code` is the provider's error type or code, `said` its message."""
     quoted = f": {said[:_SHOWN].rstrip('. ')}" if said else ""
     if status == 402 or code in _QUOTA or "credit balance" in said:
         return Fault("quota", f"The {who} account has no credit left{quoted}. Add credit, then try again.", False)
@@ -139,7 +140,7 @@ def _of_status(status: int, code: str, said: str, pause: float | None, who: str)
 
 
 def _code_and_message(body: object) -> tuple[str, str]:
-    """The provider's error code (or type) and message. Anthropic nests them under `error`, OpenAI's SDK does not."""
+    """Read the provider's error code (or type) and message; Anthropic nests them under `error`, OpenAI does not."""
     if isinstance(body, dict):
         inner = body.get("error")
         error = inner if isinstance(inner, dict) else body
@@ -149,7 +150,7 @@ def _code_and_message(body: object) -> tuple[str, str]:
 
 
 def _retry_after(headers: Any) -> float | None:
-    """The pause in seconds that the provider asks for, or None."""
+    """Read the pause in seconds that the provider asks for, or None."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             pause = float(headers.get(name, "")) * unit

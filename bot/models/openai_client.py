@@ -1,15 +1,17 @@
-"""A client of OpenAI's SDK, made where waiting does no harm."""
+"""A client of OpenAI's SDK, for both wire formats that OpenAI has."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bot.models.wire import Connection
+
 if TYPE_CHECKING:
     import openai
 
 
-def connect(api_key: str, base_url: str | None) -> tuple[Any, openai.AsyncOpenAI]:
-    """The SDK's module and a client without retries of its own. Blocks for 1.5 s when first called."""
+def connect(api_key: str, base_url: str | None) -> Connection:
+    """Import the SDK and make a client without retries of its own. Blocks for 1.5 s when first called."""
     import openai  # noqa: PLC0415 - 1.5 s and 60 MB, only for those who use it
 
     # The SDK's transport over aiohttp takes half the CPU time of its default one, and aiohttp is here anyway.
@@ -17,17 +19,17 @@ def connect(api_key: str, base_url: str | None) -> tuple[Any, openai.AsyncOpenAI
         api_key=api_key, base_url=base_url, max_retries=0, http_client=openai.DefaultAioHttpClient()
     )
     _ = (client.responses, client.chat.completions)  # brings their types in
-    return openai, client
+    return Connection(openai, client)
 
 
-async def post(client: openai.AsyncOpenAI, path: str, wire: dict[str, Any]) -> bytes:
-    """The body of the reply to a request to that path below the client's address, as it came.
+async def post(client: openai.AsyncOpenAI, path: str, request: dict[str, Any]) -> bytes:
+    """Post a request to a path below the client's address, and return the body of the reply as it came.
 
     The SDK's typed methods walk through every field of request and reply, which doubles the CPU time of a
-    call, and what comes back is checked by us anyway.
+    call, and the reply is checked by us anyway.
     """
     import httpx2  # noqa: PLC0415 - the SDK brought it
 
     # Given a path alone the SDK puts the address together from its pieces each time, which takes a third of its work.
-    response = await client.post(f"{client.base_url}{path}", body=wire, cast_to=httpx2.Response)
+    response = await client.post(f"{client.base_url}{path}", body=request, cast_to=httpx2.Response)
     return response.content

@@ -1,76 +1,53 @@
-"""OpenAI's models, through its Responses API."""
+"""The wire format of OpenAI's Responses API."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from bot.models.calling import Calling, Emitter, Limits
 from bot.models.openai_client import connect, post
-from bot.models.prices import Prices
-from bot.models.sdk import Connection
 from bot.models.strict_schema import strict_schema
-from bot.models.wire_reading import BadReplyError, Reading, Tokens, WireError, json_object, tool_call, whole_count
-from handoff.contracts import Tier, Turn
+from bot.models.wire import (
+    BadReplyError,
+    Connection,
+    Emitter,
+    Reading,
+    Tokens,
+    WireError,
+    json_object,
+    tool_call,
+    whole_count,
+)
 from specialists.turns.model import ModelCall, ModelMessage
 
-_WHO = "OpenAI"
 
-
-class OpenAIResponsesModel:
-    """OpenAI's models by tier. The SDK is imported by `warm`, or by the first call.
+class OpenAIResponses:
+    """OpenAI's Responses API.
 
     Args:
-        tiers: The model's name for each tier.
         api_key: OpenAI's key.
         base_url: Another server that speaks the Responses API, or None for OpenAI's own.
-        limits: How hard each call is tried.
     """
 
-    def __init__(
-        self, tiers: Mapping[Tier, str], *, api_key: str, base_url: str | None = None, limits: Limits | None = None
-    ) -> None:
-        self.tiers = dict(tiers)
-        self._calling = Calling(_WHO, limits or Limits(), Prices(self.tiers.values(), provider="openai"))
-        self._connection = Connection(lambda: connect(api_key, base_url))
+    def __init__(self, api_key: str, base_url: str | None = None) -> None:
+        self.base_url = base_url
+        self._api_key = api_key
 
-    @property
-    def label(self) -> str:
-        """What people are told."""
-        return f"{self.tiers['balanced']} ({_WHO})"
+    def connect(self) -> Connection:
+        """See `Wire.connect`."""
+        return connect(self._api_key, self.base_url)
 
-    async def warm(self) -> None:
-        """Import the SDK, in a thread, so that the first call need not wait for it."""
-        self._calling.prices.start()
-        await self._connection.open()
-
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
-        """Dollars of so many tokens, or None where no price is known (yet)."""
-        return self._calling.prices.cost(self.tiers[tier], Tokens(tokens_in, tokens_out))
-
-    async def reply(self, call: ModelCall) -> Turn:
-        """One turn. Raises `ModelError`."""
-        self._calling.prices.start()
-        sdk, _ = await self._connection.open()
-        return await self._calling.run(call, self.tiers[call.tier], sdk, self._attempt)
-
-    async def close(self) -> None:
-        """Release connections, inside the running loop."""
-        await self._calling.prices.close()
-        await self._connection.close()
-
-    async def _attempt(self, call: ModelCall, emitter: Emitter) -> Reading:
-        _, client = await self._connection.open()
-        wire = _wire(call, self.tiers[call.tier])
+    async def send(self, connection: Connection, call: ModelCall, model: str, emitter: Emitter) -> Reading:
+        """See `Wire.send`."""
+        request = _request(call, model)
         if call.on_text is None:
-            return _read(json_object(await post(client, "responses", wire)))
-        async with await client.responses.create(stream=True, **wire) as stream:
+            return _read(json_object(await post(connection.client, "responses", request)))
+        async with await connection.client.responses.create(stream=True, **request) as stream:
             return _read(await _collect(stream, emitter))
 
 
-def _wire(call: ModelCall, model: str) -> dict[str, Any]:
-    wire: dict[str, Any] = {
+def _request(call: ModelCall, model: str) -> dict[str, Any]:
+    request: dict[str, Any] = {
         "model": model,
         "max_output_tokens": call.max_tokens,
         "input": [item for message in call.messages for item in _items(message)],
@@ -78,9 +55,9 @@ def _wire(call: ModelCall, model: str) -> dict[str, Any]:
         "prompt_cache_key": f"leadhand:{call.purpose}",
     }
     if call.system:
-        wire["instructions"] = call.system
+        request["instructions"] = call.system
     if call.tools:
-        wire["tools"] = [
+        request["tools"] = [
             {
                 "type": "function",
                 "name": tool.name,
@@ -92,8 +69,8 @@ def _wire(call: ModelCall, model: str) -> dict[str, Any]:
         ]
     if call.answer_schema is not None:
         schema = strict_schema(call.answer_schema)
-        wire["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": True}}
-    return wire
+        request["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": True}}
+    return request
 
 
 def _items(message: ModelMessage) -> list[dict[str, Any]]:
@@ -169,7 +146,7 @@ def _tokens(usage: Any) -> Tokens:
 
 
 async def _collect(stream: Any, emitter: Emitter) -> dict[str, Any]:
-    """The whole response of a stream, as its last event tells it. Without one it was cut short."""
+    """Return the response that the last event of a stream holds; one without a status if the stream was cut short."""
     async for event in stream:
         if event.type == "response.output_text.delta":
             await emitter.emit(event.delta)

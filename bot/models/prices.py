@@ -1,40 +1,44 @@
-"""What calls cost, by the `genai-prices` list, without keeping that list in memory."""
+"""The cost of calls, by the `genai-prices` list.
+
+The list takes 22 MB of memory, most of which Python never gives back, and half a second of CPU time. So a child
+process reads it, once, and prints the few numbers that are needed. On a busy machine that can take many seconds:
+a cost is worked out after the reply, and waits for the numbers as long as the call may take.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
-import subprocess
 import sys
+from asyncio.subprocess import PIPE
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
-from bot.models.wire_reading import Tokens
-from handoff.contracts import Tier
+from bot.models.wire import Tokens
 
 _log = logging.getLogger(__name__)
-_LOOKUP = Path(__file__).with_name("price_lookup.py")
-_LOOKUP_SECONDS = 30.0
-_PATIENCE = 5.0
+_SCRIPT = Path(__file__).with_name("price_lookup.py")
+LOOKUP_SECONDS = 60.0
+"""Seconds after which a lookup is taken to be stuck and is ended."""
+LOOKUPS = 3
+"""Lookups that may fail before no more are made, each at a later call."""
 _MILLION = 1_000_000
 
-Rate = list[tuple[int, float]]
+TokenRate = list[tuple[int, float]]
 """Dollars a million tokens, each with the number of input tokens above which it holds, lowest first."""
 
 
-@runtime_checkable
-class Priced(Protocol):
-    """A model that can say beforehand what tokens cost."""
+ModelRates = dict[str, dict[str, TokenRate | None]]
+"""For each model its rates of `input`, `output`, `read` and `written` tokens."""
 
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
-        """Dollars; 0 where its calls take no tokens at all, None where no price is known (yet)."""
+_FOUND: dict[tuple[str, ...], ModelRates] = {}
+"""The rates found so far in this process, by what was asked for: the list does not change while it runs."""
 
 
 class Prices:
-    """The prices of a few models. Nothing is known until `ready` has been awaited; then costs are arithmetic.
+    """The prices of a few models. None is known until `ready` has been awaited; then costs are arithmetic.
 
     Args:
         models: Names to look up.
@@ -44,28 +48,25 @@ class Prices:
     """
 
     def __init__(self, models: Iterable[str], *, provider: str = "", api_url: str = "") -> None:
-        self._models = sorted(set(models))
-        self._provider = provider
-        self._api_url = api_url
-        self._rates: dict[str, dict[str, Rate | None]] = {}
-        self._loading: asyncio.Task[None] | None = None
-        self._loaded = not (provider or api_url)
+        self._asked = (provider, api_url, *sorted(set(models)))
+        self._rates: ModelRates = {}
+        self._lookup: asyncio.Task[None] | None = None
+        self._lookups_left = LOOKUPS if provider or api_url else 0
 
     def start(self) -> None:
-        """Begin to look the prices up, beside whatever else goes on."""
-        if not self._loaded and self._loading is None:
-            self._loading = asyncio.create_task(self._load(), name="model prices")
+        """Begin to look the prices up, unless they are known, being looked up, or not to be had."""
+        if self._lookups_left and (self._lookup is None or self._lookup.done()):
+            self._lookup = asyncio.create_task(self._look_up(), name="model prices")
 
-    async def ready(self) -> None:
-        """Wait until the prices are known or known to be unknown, but not for long."""
-        if self._loaded:
-            return
-        self.start()
-        if self._loading is not None:
-            await asyncio.wait({self._loading}, timeout=_PATIENCE)
+    async def ready(self, *, within: float | None = None) -> None:
+        """Wait until the prices are known or known to be unknown; `within` so many seconds, if given."""
+        if self._lookup is None:
+            self.start()
+        if self._lookup is not None:
+            await asyncio.wait({self._lookup}, timeout=within if within is None else max(0.0, within))
 
     def cost(self, model: str, tokens: Tokens) -> float | None:
-        """The cost in dollars, or None where no price is known."""
+        """Return the cost in dollars, or None if no price is known (yet)."""
         rates = self._rates.get(model)
         if rates is None:
             return None
@@ -83,28 +84,48 @@ class Prices:
         return total / _MILLION
 
     async def close(self) -> None:
-        """Let a lookup that is under way end."""
-        if self._loading is not None:
-            await self._loading
+        """End a lookup that is under way."""
+        if self._lookup is not None:
+            self._lookup.cancel()
+            await asyncio.gather(self._lookup, return_exceptions=True)
 
-    async def _load(self) -> None:
-        self._rates = await asyncio.to_thread(_look_up, self._provider, self._api_url, *self._models)
-        self._loaded = True
+    async def _look_up(self) -> None:
+        self._lookups_left -= 1
+        try:
+            if self._asked not in _FOUND:
+                async with asyncio.timeout(LOOKUP_SECONDS):
+                    _FOUND[self._asked] = await _from_list(*self._asked)
+        except (OSError, TimeoutError, ValueError) as error:
+            why = str(error) or f"the price list could not be read within {LOOKUP_SECONDS:g} s"
+            then = "; tried again with the next call" if self._lookups_left else ""
+            _log.warning("no prices of models are known (%s)%s", why, then)
+        else:
+            self._rates = _FOUND[self._asked]
+            self._lookups_left = 0
 
 
-@cache
-def _look_up(provider: str, api_url: str, *models: str) -> dict[str, dict[str, Rate | None]]:
-    """The rates of those models that have a price. Takes about a second the first time."""
-    command = [sys.executable, "-P", str(_LOOKUP), provider, api_url, *models]
+async def _from_list(*asked: str) -> ModelRates:
+    """Read the rates of those models that have a price, in a process of its own. Takes half a second of CPU time.
+
+    Raises OSError if the process cannot be started or fails, and ValueError if it prints no JSON.
+    """
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-P", str(_SCRIPT), *asked, stdout=PIPE, stderr=PIPE, env={}
+    )
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_LOOKUP_SECONDS, check=True, env={})  # noqa: S603 - our own script
-        rates: dict[str, dict[str, Rate | None]] = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        _log.warning("No prices of models are known: %s", error)
-        return {}
+        out, err = await child.communicate()
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            child.kill()
+        await child.wait()
+        raise
+    if child.returncode:
+        last = err.decode(errors="replace").strip().rpartition("\n")[2]
+        raise ChildProcessError(f"{_SCRIPT.name} ended with {child.returncode}: {last}")
+    rates: ModelRates = json.loads(out)
     return rates
 
 
-def _dollars(rate: Rate, tokens_in: int) -> float:
-    """Dollars a million tokens: the highest step that the whole prompt is above counts for all of its tokens."""
+def _dollars(rate: TokenRate, tokens_in: int) -> float:
+    """Return dollars a million tokens: the highest step that the whole prompt is above counts for all its tokens."""
     return next(price for start, price in reversed(rate) if tokens_in > start)

@@ -1,4 +1,8 @@
-"""JSON Schemas in the strict form that providers ask for."""
+"""JSON Schemas in the strict form that providers ask for: one form for all three wires.
+
+`anthropic.transform_schema` gives the same for every schema in use, but for the `type` beside an `enum`, which it
+drops. It would be a second form beside this one, so it is not used.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +24,13 @@ _LIMITS = (
     "minProperties",
     "maxProperties",
 )
-"""What not every provider enforces: it moves into the description, where the model can read it."""
+"""Keywords that not every provider enforces: they move into the description, where the model can read them."""
 
 _DROPPED = ("title", "default", "examples", "discriminator", "additionalProperties", "required")
 
 
 def strict_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema in strict form; the one given is left as it was.
+    """Return the schema in strict form; the one given is left as it was.
 
     Every property becomes required and no others are allowed, limits on numbers and lengths become
     part of the description, titles and defaults go. Whoever reads the reply validates it again.

@@ -11,7 +11,6 @@ from typing import Any
 
 from bot.jobs.job_runner import Effects, JobRunner
 from bot.models.choosing import ChosenModel
-from bot.models.prices import Priced
 from bot.operation.metrics import Metrics
 from bot.store.interface import Claim
 from handoff import events as ev
@@ -31,12 +30,16 @@ class MeteredModel:
     def __init__(self, model: ChosenModel, metrics: Metrics) -> None:
         self._model = model
         self._metrics = metrics
-        self.provider = type(model).__module__.rpartition(".")[2]
 
     @property
     def label(self) -> str:
         """See `Model.label`."""
         return self._model.label
+
+    @property
+    def provider(self) -> str:
+        """See `ChosenModel.provider`."""
+        return self._model.provider
 
     @property
     def tiers(self) -> Mapping[Tier, str]:
@@ -52,8 +55,8 @@ class MeteredModel:
         await self._model.close()
 
     def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
-        """See `Priced.price`; None for a model that cannot tell."""
-        return self._model.price(tier, tokens_in, tokens_out) if isinstance(self._model, Priced) else None
+        """See `ChosenModel.price`."""
+        return self._model.price(tier, tokens_in, tokens_out)
 
     async def reply(self, call: ModelCall) -> Turn:
         """See `Model.reply`. A call that is cancelled counts as cancelled."""

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bot.models.prices import Priced
+from bot.models.choosing import ChosenModel
 from bot.supervisor.adhoc_offer import made_of, making_of
 from bot.supervisor.planner import Planned, ask_planner
 from bot.supervisor.replanner import ask_replanner
 from bot.supervisor.track_record import TrackRecord
-from handoff.contracts import Escalation, Estimate, Made, Member, Plan, Terms, Tier
+from handoff.contracts import Escalation, Estimate, Made, Member, Plan, Terms
 from handoff.effects import MakePlan, RevisePlan
 from handoff.engine import replan
 from handoff.engine.nested import inner_plan
@@ -37,7 +37,7 @@ class Planning:
     `terms` are those of the settings: what the crew's own file says comes before them.
     """
 
-    def __init__(self, crew: Crew, model: Model, record: TrackRecord, terms: Terms) -> None:
+    def __init__(self, crew: Crew, model: ChosenModel, record: TrackRecord, terms: Terms) -> None:
         self._crew = crew
         roles = {"roles": {**terms.roles, **crew.roles}}
         self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms, **roles})
@@ -98,6 +98,7 @@ class Planning:
             reasons = (*event.reasons, *why, *reasons)
             event = event.model_copy(update={"plan": plan, "members": made, "reasons": reasons})
         members = (*self._members, *event.members)
+        await self._model.warm()  # an estimate made before prices are known would name no cost
         event = event.model_copy(
             update={"members": members, "terms": self._terms, "estimates": self.estimates(event.plan)}
         )
@@ -125,16 +126,11 @@ class Planning:
 
     def estimates(self, plan: Plan) -> tuple[Estimate, ...]:
         """What each subtask is likely to take; nothing for a model that says its calls take no tokens."""
-        model = self._model
-        if isinstance(model, Priced) and model.price("balanced", 1_000_000, 0) == 0.0:
+        if self._model.price("balanced", 1_000_000, 0) == 0.0:
             return ()
-
-        def price(tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
-            return model.price(tier, tokens_in, tokens_out) if isinstance(model, Priced) else None
-
         made = {one.name: self._made(one) for one in plan.made}
         workers = {**self._workers, **made, **{path: inner.worker() for path, inner in self._inside.items()}}
-        return estimates(plan, workers, self._record.past, price)
+        return estimates(plan, workers, self._record.past, self._model.price)
 
     def worker(self) -> Worker:
         """The crew as an estimate goes by it: its planner, and most often two of its members."""

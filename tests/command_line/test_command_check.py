@@ -195,3 +195,11 @@ async def test_a_model_or_crew_that_cannot_be(checked: Checked) -> None:
     found = await checked(LEADHAND_MODEL="oracle", LEADHAND_CREW="nobody")
     assert "LEADHAND_MODEL is 'oracle'" in found["model"].fault
     assert "nobody" in found["crew"].fault
+
+
+async def test_a_rate_whose_name_nothing_has_limits_nothing_and_says_so(checked: Checked) -> None:
+    found = await checked(LEADHAND_MODEL="rehearsal", LEADHAND_RATES="rehearsal: 5 requests; 50 requests")
+    assert (found["rates"].note, found["rates"].risk) == ("rehearsal, each model", "")
+    found = await checked(LEADHAND_MODEL="rehearsal", LEADHAND_RATES="olama: 10 requests")
+    assert found["rates"].risk == "LEADHAND_RATES limits nothing by the name olama: in use are rehearsal"
+    assert "rates" not in await checked(LEADHAND_MODEL="rehearsal")

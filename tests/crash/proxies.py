@@ -99,9 +99,18 @@ class WatchedModel:
         return self._model.label
 
     @property
+    def provider(self) -> str:
+        """See `ChosenModel.provider`."""
+        return self._model.provider
+
+    @property
     def tiers(self) -> Mapping[Tier, str]:
         """See `ChosenModel.tiers`."""
         return self._model.tiers
+
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
+        """See `ChosenModel.price`."""
+        return self._model.price(tier, tokens_in, tokens_out)
 
     async def reply(self, call: ModelCall) -> Turn:
         """See `Model.reply`."""

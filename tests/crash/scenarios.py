@@ -216,7 +216,7 @@ class Scenario:
 class PlayedModel:
     """A model that says a scenario's words."""
 
-    label = "played"
+    label = provider = "played"
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
@@ -225,6 +225,11 @@ class PlayedModel:
     def tiers(self) -> Mapping[Tier, str]:
         """See `ChosenModel.tiers`."""
         return ANTHROPIC_TIERS
+
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
+        """See `ChosenModel.price`: nobody knows one."""
+        del tier, tokens_in, tokens_out
+        return None
 
     async def reply(self, call: ModelCall) -> Turn:
         """See `Model.reply`."""

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from bot.models.anthropic import AnthropicModel
-from bot.models.calling import Limits
-from bot.models.openai_chat import OpenAIChatModel
-from bot.models.openai_responses import OpenAIResponsesModel
+from bot.models.anthropic_messages import AnthropicMessages
+from bot.models.openai_chat import OpenAIChat
+from bot.models.openai_responses import OpenAIResponses
+from bot.models.provider_model import ProviderModel
+from bot.models.retrying import RetryPolicy
 from handoff.contracts import Tier
 from specialists.turns.model import ModelCall, ModelMessage
 from tests.providers.rendering import Reply
@@ -21,10 +22,11 @@ from tests.providers.wire import Api
 
 CLAUDE: dict[Tier, str] = {"fast": "claude-haiku-5-5", "balanced": "claude-sonnet-5-5", "deep": "claude-opus-5-5"}
 GPT: dict[Tier, str] = {"fast": "gpt-6-luna", "balanced": "gpt-6.1-terra", "deep": "gpt-6.1-sol"}
-QUICK = Limits(first_pause=0.02, longest_pause=0.05)
+QUICK = RetryPolicy(first_pause=0.02, longest_pause=0.05)
 
 
-AnyModel = AnthropicModel | OpenAIResponsesModel | OpenAIChatModel
+HOME = "home-server"
+"""The name of the provider that speaks chat completions here."""
 Heard = tuple[list[str], Callable[[str], Awaitable[None]]]
 
 
@@ -33,7 +35,7 @@ class Pair:
     """A provider and its server."""
 
     api: Api
-    model: AnyModel
+    model: ProviderModel
     server: ProviderServer
 
 
@@ -43,20 +45,20 @@ def ask(text: str = "Hello", **more: Any) -> ModelCall:
     return ModelCall(messages=(ModelMessage(role="user", text=text),), **more)
 
 
-def connect(api: Api, server: ProviderServer, limits: Limits = QUICK) -> AnyModel:
+def connect(api: Api, server: ProviderServer, retries: RetryPolicy = QUICK) -> ProviderModel:
     """A provider for that server."""
     if api == "anthropic":
-        return AnthropicModel(CLAUDE, api_key="key", base_url=server.url, limits=limits)
+        return ProviderModel(AnthropicMessages("key", server.url), CLAUDE, provider="anthropic", retries=retries)
     if api == "responses":
-        return OpenAIResponsesModel(GPT, api_key="key", base_url=server.openai_url, limits=limits)
-    return OpenAIChatModel(GPT, api_key="key", base_url=server.openai_url, limits=limits)
+        return ProviderModel(OpenAIResponses("key", server.openai_url), GPT, provider="openai", retries=retries)
+    return ProviderModel(OpenAIChat("key", server.openai_url), GPT, provider=HOME, retries=retries)
 
 
 @asynccontextmanager
-async def paired(api: Api, brain: Brain, limits: Limits = QUICK) -> AsyncIterator[Pair]:
+async def paired(api: Api, brain: Brain, retries: RetryPolicy = QUICK) -> AsyncIterator[Pair]:
     """A provider and its server, for as long as the block lasts."""
     async with ProviderServer(brain) as server:
-        model = connect(api, server, limits)
+        model = connect(api, server, retries)
         try:
             yield Pair(api, model, server)
         finally:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.limits.limits import Limits
+from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer, Rules
 from bot.store.memory import MemoryStore
 from tests.models.conftest import connect
@@ -43,11 +43,11 @@ class Desk:
     said: Said
     store: MemoryStore
     clock: MovedClock
-    made: list[Limits] = field(default_factory=list)
+    made: list[CallLimits] = field(default_factory=list)
 
-    def limits(self, **rules: Any) -> Limits:
+    def limits(self, **rules: Any) -> CallLimits:
         model = connect("chat", self.server)
-        self.made.append(Limits(self.store.counters, model, Rules(**rules), self.store.clock, self.said))
+        self.made.append(CallLimits(self.store.counters, model, Rules(**rules), self.store.clock, self.said))
         return self.made[-1]
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from bot.models.anthropic import AnthropicModel
+from bot.models.anthropic_messages import AnthropicMessages
 from bot.models.choosing import ModelSettingsError, choose_model, probe
-from bot.models.openai_chat import OpenAIChatModel
-from bot.models.openai_responses import OpenAIResponsesModel
+from bot.models.openai_chat import OpenAIChat
+from bot.models.openai_responses import OpenAIResponses
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from tests.models.conftest import QUICK, connect
 from tests.providers.faults import Fault
@@ -21,6 +21,9 @@ from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
 
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9"}
+ALL_TIERS = {f"LEADHAND_MODEL_{tier}": "phi" for tier in ("FAST", "BALANCED", "DEEP")}
+WIRES = {"anthropic": AnthropicMessages, "openai": OpenAIResponses}
+"""The wire of each provider that has one of its own; all others speak chat completions."""
 
 
 @asynccontextmanager
@@ -52,26 +55,35 @@ MODELS = {
 
 
 @pytest.mark.parametrize(
-    ("env", "kind", "label"),
+    ("env", "provider", "label"),
     [
-        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}, AnthropicModel, "claude-sonnet-5-5 (Anthropic)"),
-        ({"OPENAI_API_KEY": "k"}, OpenAIResponsesModel, "gpt-6.1-terra (OpenAI)"),
-        ({"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://api.openai.com/v1"}, OpenAIResponsesModel, ""),
+        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}, "anthropic", "claude-sonnet-5-5 (Anthropic)"),
+        ({"OPENAI_API_KEY": "k"}, "openai", "gpt-6.1-terra (OpenAI)"),
+        ({"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://api.openai.com/v1"}, "openai", "gpt-6.1-terra (OpenAI)"),
         (
             {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://127.0.0.1:8080/v1", "LEADHAND_MODEL_BALANCED": "phi"},
-            OpenAIChatModel,
+            "127.0.0.1:8080",
             "phi (127.0.0.1:8080)",
         ),
-        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "LEADHAND_MODEL": "openai"}, OpenAIResponsesModel, ""),
-        ({"ANTHROPIC_API_KEY": "k", "LEADHAND_MODEL": " Rehearsal "}, RehearsalModel, "rehearsal (no language model)"),
-        ({}, RehearsalModel, "rehearsal (no language model)"),
-        ({"ANTHROPIC_API_KEY": " ", "OPENAI_API_KEY": ""}, RehearsalModel, "rehearsal (no language model)"),
+        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "LEADHAND_MODEL": "openai"}, "openai", ""),
+        ({"ANTHROPIC_API_KEY": "k", "LEADHAND_MODEL": " Rehearsal "}, "rehearsal", "rehearsal (no language model)"),
+        ({}, "rehearsal", "rehearsal (no language model)"),
+        ({"ANTHROPIC_API_KEY": " ", "OPENAI_API_KEY": ""}, "rehearsal", "rehearsal (no language model)"),
     ],
 )
-async def test_the_first_that_is_there(env: dict[str, str], kind: type, label: str) -> None:
+async def test_the_first_that_is_there(env: dict[str, str], provider: str, label: str) -> None:
     model = await choose_model(NOWHERE | env)
-    assert type(model) is kind
+    assert model.provider == provider
     assert model.label == label or not label
+    assert isinstance(model, RehearsalModel) or type(model.wire) is WIRES.get(provider, OpenAIChat)
+    await model.close()
+
+
+async def test_a_server_is_named_by_its_host_and_never_by_a_password_in_its_address() -> None:
+    env = {"OPENAI_BASE_URL": "http://ana:s3cret@Gateway.example:8080/v1", "OPENAI_API_KEY": "k", **ALL_TIERS}
+    model = await choose_model(env)
+    assert model.provider == "gateway.example:8080"
+    assert model.label == "phi (gateway.example:8080)"
     await model.close()
 
 
@@ -81,18 +93,18 @@ async def test_an_ollama_on_loopback_comes_before_the_rehearsal() -> None:
         named = await choose_model({"OLLAMA_HOST": f"http://{host}", "LEADHAND_MODEL_FAST": "qwen3:1.7b"})
         keyed = await choose_model({"OLLAMA_HOST": host, "OPENAI_API_KEY": "k"})
     assert model.label == "qwen3:8b (Ollama)"
+    assert (model.provider, named.provider, keyed.provider) == ("ollama", "ollama", "openai")
     assert dict(named.tiers) == {"fast": "qwen3:1.7b", "balanced": "qwen3:8b", "deep": "qwen3:8b"}
-    assert isinstance(keyed, OpenAIResponsesModel)
 
 
 async def test_a_compatible_server_is_asked_for_its_models() -> None:
     async with ollama({"data": [{"id": "bge-small"}, {"id": "llama-8b"}, {"id": "phi"}]}) as host:
-        url = {"OPENAI_BASE_URL": f"http://{host}/v1"}
+        url, host_of_listed = {"OPENAI_BASE_URL": f"http://{host}/v1"}, host
         listed = await choose_model(url)
         named = await choose_model(url | {"LEADHAND_MODEL_DEEP": "phi"})
     async with ollama({"data": [{"id": "gpt-6-luna"}]}) as host:
         gateway = await choose_model({"OPENAI_BASE_URL": f"http://{host}/v1", "OPENAI_API_KEY": "k"})
-    assert isinstance(listed, OpenAIChatModel)
+    assert listed.provider == host_of_listed
     assert set(listed.tiers.values()) == {"llama-8b"}
     assert dict(named.tiers) == {"fast": "llama-8b", "balanced": "llama-8b", "deep": "phi"}
     assert gateway.tiers["balanced"] == "gpt-6.1-terra"

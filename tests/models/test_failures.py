@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bot.models.calling import Limits
+from bot.models.retrying import RetryPolicy
 from specialists.turns.model import ModelError
 from tests.models.conftest import Heard, Pair, ask, paired
 from tests.providers.faults import Fault, FaultKind
@@ -137,7 +137,7 @@ async def test_the_deadline_ends_a_call_that_hangs(pair: Pair, heard: Heard) -> 
 
 
 async def test_the_deadline_holds_over_all_attempts(api: Api) -> None:
-    limits = Limits(attempts=50, first_pause=0.1, longest_pause=0.1, chance=lambda: 1.0)
+    limits = RetryPolicy(attempts=50, first_pause=0.1, longest_pause=0.1, chance=lambda: 1.0)
     async with paired(api, lambda _: Fault("overloaded"), limits) as pair:
         await pair.model.warm()
         began = time.monotonic()
@@ -150,7 +150,7 @@ async def test_the_deadline_holds_over_all_attempts(api: Api) -> None:
 
 async def test_pauses_have_full_jitter(api: Api) -> None:
     chances = iter([0.0, 1.0])
-    limits = Limits(first_pause=0.2, longest_pause=10.0, chance=lambda: next(chances))
+    limits = RetryPolicy(first_pause=0.2, longest_pause=10.0, chance=lambda: next(chances))
     async with paired(api, lambda _: Fault("overloaded"), limits) as pair:
         await pair.model.warm()
         began = time.monotonic()

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.limits.breakers import RULES
-from bot.limits.limits import Limits
-from bot.limits.rules import Budget
+from bot.limits.call_limits import CallLimits
+from bot.limits.rules import SpendingBudget
 from bot.store.counter_rules import CLOSED
 from bot.store.counters import Counter
 from specialists.turns.model import ModelCall, ModelError, Withheld
@@ -44,7 +44,7 @@ class Held:
         self._let.set()
 
 
-async def ended(limits: Limits, call: ModelCall) -> str:
+async def ended(limits: CallLimits, call: ModelCall) -> str:
     """How a call ended: fine, failed, or withheld."""
     try:
         await limits.reply(ANA, call)
@@ -143,7 +143,7 @@ async def test_a_probe_that_is_stopped_leaves_its_place_to_the_next(desk: Desk) 
 
 
 async def test_a_probe_keeps_its_place_however_long_it_takes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.limits.limits.HOLD", 0.3)
+    monkeypatch.setattr("bot.limits.call_limits.HOLD", 0.3)
     limits = desk.limits()
     await desk.store.counters.breaker_failed(MODEL, "f", RULES["model"], rest=10.0)
     desk.clock.advance(11)
@@ -164,7 +164,7 @@ async def test_a_probe_keeps_its_place_however_long_it_takes(desk: Desk, monkeyp
 
 
 async def test_a_probe_that_a_limit_keeps_out_leaves_its_place_to_the_next(desk: Desk) -> None:
-    poor, rich = desk.limits(budgets={"person": Budget(tokens=1)}), desk.limits()
+    poor, rich = desk.limits(budgets={"person": SpendingBudget(tokens=1)}), desk.limits()
     await desk.store.counters.admit("spent", [Counter("person:T1/U1:tokens", "day", 1)], patience=0, hold=1)
     await desk.store.counters.breaker_failed(MODEL, "f", RULES["model"], rest=10.0)
     desk.clock.advance(11)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from bot.limits import holding
-from bot.limits.limits import Limits, prompt_tokens
-from bot.limits.rules import BadLimit, Budget, Payer, Rate, read_budget, read_rates
+from bot.limits import held_slots
+from bot.limits.call_limits import CallLimits, prompt_tokens
+from bot.limits.rules import BadLimit, Payer, RateLimit, SpendingBudget, read_budget, read_rates
 from bot.store.counters import Counter
 from bot.store.memory_parts.counters import MemoryCounters
 from specialists.turns.model import ModelError, Withheld
-from tests.models.conftest import ask
+from tests.models.conftest import HOME, ask
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -30,7 +30,7 @@ async def desk() -> AsyncIterator[Desk]:
 
 
 async def test_a_rate_is_shared_and_what_cannot_wait_is_not_called(desk: Desk) -> None:
-    rates = {"gpt-6.1-terra": Rate(requests=3)}
+    rates = {"gpt-6.1-terra": RateLimit(requests=3)}
     one, two = desk.limits(rates=rates), desk.limits(rates=rates)
     for limits in (one, two, one):
         await limits.reply(ANA, ask())
@@ -48,7 +48,7 @@ async def test_calls_at_once_are_limited_for_a_workspace_and_the_next_goes_when_
     one, two = desk.limits(at_once=1), desk.limits(at_once=1)
     order: list[int] = []
 
-    async def call(number: int, limits: Limits, payer: Payer = ANA) -> None:
+    async def call(number: int, limits: CallLimits, payer: Payer = ANA) -> None:
         await limits.reply(payer, ask())
         order.append(number)
 
@@ -64,7 +64,7 @@ async def test_calls_at_once_are_limited_for_a_workspace_and_the_next_goes_when_
 
 
 async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holding, "RENEWS", 0.01)
+    monkeypatch.setattr(held_slots, "RENEWS", 0.01)
     calls = Counter("calls:T1", "slots", 1)
     one, two = desk.limits(at_once=1), desk.limits(at_once=1)
     reached = asyncio.Event()
@@ -79,15 +79,15 @@ async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, mo
     held = desk.store.counters._slots[calls.name]
 
     async def renewed() -> bool:
-        return max(held.values()) > desk.clock() + holding.HOLD - 1
+        return max(held.values()) > desk.clock() + held_slots.HOLD - 1
 
     for _ in range(3):
-        desk.clock.advance(holding.HOLD - 5)
+        desk.clock.advance(held_slots.HOLD - 5)
         await eventually(renewed)
         assert await desk.store.counters.spent([calls]) == [1], "it is long, and goes on"
     desk.said.words = lambda: FINE
-    await one._holding.close()  # its instance is killed, and nobody says that the call is over
-    desk.clock.advance(holding.HOLD - 2)
+    await one._held_slots.close()  # its instance is killed, and nobody says that the call is over
+    desk.clock.advance(held_slots.HOLD - 2)
     with pytest.raises(Withheld, match="All 1 calls"):
         await two.reply(ANA, ask(deadline=0.3))
     desk.clock.advance(3)
@@ -97,26 +97,26 @@ async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, mo
 
 
 async def test_a_budget_counts_what_was_really_taken(desk: Desk) -> None:
-    limits = desk.limits(budgets={"person": Budget(tokens=100)})
+    limits = desk.limits(budgets={"person": SpendingBudget(tokens=100)})
     turn = await limits.reply(ANA, ask())
     await limits.close()
     taken = turn.usage.tokens_in + turn.usage.tokens_out
     assert await desk.store.counters.spent([TOKENS]) == [taken]
-    assert await limits.over(ANA) == ""
+    assert await limits.used_up(ANA) == ""
     while taken < 100:
         taken += (await limits.reply(ANA, ask())).usage.tokens_out + turn.usage.tokens_in
     with pytest.raises(Withheld) as caught:
         await limits.reply(ANA, ask())
     assert (caught.value.reason, caught.value.transient) == ("budget", False)
     assert "LEADHAND_BUDGET_PERSON" in caught.value.advice
-    assert "is used up" in await limits.over(ANA)
+    assert "is used up" in await limits.used_up(ANA)
     await limits.reply(ANA, ask(last=True))
     await limits.reply(Payer("T1", "C1", "U2", "J1"), ask())
-    assert "0 tokens left" in (await limits.left(ANA))[0]
+    assert "0 tokens left" in (await limits.status(ANA))[0]
 
 
 async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_estimate(desk: Desk) -> None:
-    limits = desk.limits(budgets={"person": Budget(tokens=100_000)})
+    limits = desk.limits(budgets={"person": SpendingBudget(tokens=100_000)})
     desk.said.words = lambda: Fault("bad_request")
     with pytest.raises(ModelError):
         await limits.reply(ANA, ask())
@@ -138,8 +138,8 @@ async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_esti
 
 
 async def test_a_call_that_is_stopped_while_it_waits_gives_back_what_it_was_let_through_with(desk: Desk) -> None:
-    rates = {"gpt-6.1-terra": Rate(requests=1)}
-    limits = desk.limits(rates=rates, at_once=2, budgets={"person": Budget(tokens=100_000)})
+    rates = {"gpt-6.1-terra": RateLimit(requests=1)}
+    limits = desk.limits(rates=rates, at_once=2, budgets={"person": SpendingBudget(tokens=100_000)})
     await limits.reply(ANA, ask())
     await limits.close()
     counters = [Counter("gpt-6.1-terra:requests", "rate", 1), Counter("calls:T1", "slots", 2), TOKENS]
@@ -158,7 +158,7 @@ async def test_a_call_that_is_stopped_while_it_waits_gives_back_what_it_was_let_
 
 
 async def test_what_is_sent_again_is_counted_again_and_of_a_silent_call_the_estimate_stands(desk: Desk) -> None:
-    limits = desk.limits(rates={"": Rate(requests=100)}, budgets={"person": Budget(tokens=100_000)})
+    limits = desk.limits(rates={"": RateLimit(requests=100)}, budgets={"person": SpendingBudget(tokens=100_000)})
     replies: list[Reply | Fault] = [Fault("server_error"), Fault("server_error"), FINE]
     desk.said.words = lambda: replies.pop(0)
     await limits.reply(ANA, ask())
@@ -174,28 +174,28 @@ async def test_what_is_sent_again_is_counted_again_and_of_a_silent_call_the_esti
 
 
 async def test_what_is_taken_of_each_limit_is_told(desk: Desk) -> None:
-    rates = {"": Rate(requests=50), "openai": Rate(tokens=9_000)}
-    limits = desk.limits(rates=rates, at_once=3, budgets={"job": Budget(tokens=1_000)})
+    rates = {"": RateLimit(requests=50), HOME: RateLimit(tokens=9_000)}
+    limits = desk.limits(rates=rates, at_once=3, budgets={"job": SpendingBudget(tokens=1_000)})
     turn = await limits.reply(ANA, ask())
     await limits.close()
     taken = turn.usage.tokens_in + turn.usage.tokens_out
-    assert await limits.left(ANA) == [
+    assert await limits.status(ANA) == [
         f"Budget of the job: {taken} tokens of 1,000 tokens spent, {1_000 - taken:,} tokens left",
         "Model calls at once: 0 of 3",
-        f"openai: {taken} of 9,000 tokens of this minute taken",
+        f"{HOME}: {taken} of 9,000 tokens of this minute taken",
         "gpt-6-luna: 0 of 50 requests of this minute taken",
         "gpt-6.1-sol: 0 of 50 requests of this minute taken",
         "gpt-6.1-terra: 1 of 50 requests of this minute taken",
     ]
-    assert len(await limits.left(Payer("T1", "C1", "U1", ""))) == 5, "no job, no budget of a job"
+    assert len(await limits.status(Payer("T1", "C1", "U1", ""))) == 5, "no job, no budget of a job"
 
 
 async def test_a_budget_in_dollars_says_where_it_bounds_nothing(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    limits = desk.limits(budgets={"day": Budget(micros=1)})
+    limits = desk.limits(budgets={"day": SpendingBudget(micros=1)})
     for _ in range(2):
         await limits.reply(ANA, ask())
     assert [record.levelname for record in caplog.records if "no price is known" in record.message] == ["WARNING"]
-    assert "No price is known for gpt-6.1-terra: what it takes counts for no dollars." in await limits.left(ANA)
+    assert "No price is known for gpt-6.1-terra: what it takes counts for no dollars." in await limits.status(ANA)
 
 
 async def test_nothing_is_asked_where_nothing_is_set_and_once_where_something_is(desk: Desk) -> None:
@@ -215,7 +215,9 @@ async def test_nothing_is_asked_where_nothing_is_set_and_once_where_something_is
     for _ in range(3):
         await plain.reply(ANA, ask())
     assert asked == []
-    counted = desk.limits(rates={"": Rate(requests=100, tokens=1_000_000)}, budgets={"job": Budget(tokens=1_000_000)})
+    counted = desk.limits(
+        rates={"": RateLimit(requests=100, tokens=1_000_000)}, budgets={"job": SpendingBudget(tokens=1_000_000)}
+    )
     for _ in range(3):
         await counted.reply(ANA, ask())
     assert asked == ["admit, 0 settled", "admit, 1 settled", "admit, 1 settled"]
@@ -224,12 +226,12 @@ async def test_nothing_is_asked_where_nothing_is_set_and_once_where_something_is
 def test_limits_are_read_as_they_are_documented() -> None:
     rates = read_rates("50 requests, 40k tokens; claude-opus-5-5: 10 requests; qwen3:8b: 1.5M tokens;")
     assert rates == {
-        "": Rate(50, 40_000),
-        "claude-opus-5-5": Rate(10),
-        "qwen3:8b": Rate(tokens=1_500_000),
+        "": RateLimit(50, 40_000),
+        "claude-opus-5-5": RateLimit(10),
+        "qwen3:8b": RateLimit(tokens=1_500_000),
     }
-    assert read_budget("$2.50, 400k tokens") == Budget(2_500_000, 400_000)
-    assert read_budget("3 usd") == Budget(3_000_000)
+    assert read_budget("$2.50, 400k tokens") == SpendingBudget(2_500_000, 400_000)
+    assert read_budget("3 usd") == SpendingBudget(3_000_000)
     assert read_budget(" ") is None
     assert read_rates("") == {}
 

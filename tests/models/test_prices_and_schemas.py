@@ -11,10 +11,10 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from pydantic import BaseModel, Field
 
-from bot.models.prices import Priced, Prices
+from bot.models.prices import Prices
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.strict_schema import strict_schema
-from bot.models.wire_reading import Tokens
+from bot.models.wire import Tokens
 from handoff.contracts import Finding
 from specialists.turns.model import ModelCall, ModelMessage
 from tests.providers.rendering import Reply
@@ -109,7 +109,6 @@ def _words(schema: Any) -> set[str]:
 async def test_a_model_says_beforehand_what_tokens_of_a_tier_cost(api: Api) -> None:
     async with ProviderServer(lambda _: Reply("ok")) as server:
         model = connect(api, server)
-        assert isinstance(model, Priced)
         assert model.price("deep", 1000, 10) is None, "nothing is known yet"
         await model.warm()
         call = ModelCall(purpose="t", system="", messages=(ModelMessage(role="user", text="hi"),), tier="deep")

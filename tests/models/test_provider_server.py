@@ -10,12 +10,13 @@ import time
 import aiohttp
 import pytest
 
+from bot.models.provider_model import ProviderModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from handoff.contracts import Plan, ToolReply
 from specialists.toolkits.tool import ToolSpec
-from specialists.turns.finish_tools import SPECS
+from specialists.turns import finish_tools
 from specialists.turns.model import ModelCall, ModelMessage
-from tests.models.conftest import AnyModel, ask, connect, paired
+from tests.models.conftest import ask, connect, paired
 from tests.providers.scripts import brain_from_model, by_purpose, six, slowed
 from tests.providers.server import ProviderServer
 from tests.providers.wire import Api
@@ -24,7 +25,7 @@ BRIEF = "# Request\nDo all six\n\n# Specialists\n" + "\n".join(f"- w{n}: Works o
 LOOK = ToolSpec("look_up", "", {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]})
 
 
-async def six_parts(model: AnyModel) -> int:
+async def six_parts(model: ProviderModel) -> int:
     """The job of six by hand, with as much side by side as its plan allows. Gives the number of its calls."""
     turn = await model.reply(ask(BRIEF, answer_schema=Plan.model_json_schema()))
     plan = Plan.model_validate_json(turn.text)
@@ -54,7 +55,9 @@ async def six_parts(model: AnyModel) -> int:
 
 
 def part_call(messages: list[ModelMessage]) -> ModelCall:
-    return ModelCall(purpose="specialist:x", system="You work.", messages=tuple(messages), tools=(LOOK, *SPECS))
+    return ModelCall(
+        purpose="specialist:x", system="You work.", messages=tuple(messages), tools=(LOOK, *finish_tools.SPECS)
+    )
 
 
 async def test_the_job_of_six_takes_fourteen_calls_on_its_critical_path(api: Api) -> None:
@@ -88,7 +91,7 @@ async def test_a_model_of_ours_can_stand_behind_a_wire_format(api: Api) -> None:
         purpose="specialist:writer",
         system="You are the writer: you write.",
         messages=(ModelMessage(role="user", text=brief),),
-        tools=SPECS,
+        tools=finish_tools.SPECS,
     )
     async with paired(api, brain_from_model(rehearsal)) as pair:
         planned = await pair.model.reply(

@@ -209,6 +209,6 @@ async def test_the_label_names_model_and_provider(pair: Pair) -> None:
         == {
             "anthropic": "claude-sonnet-5-5 (Anthropic)",
             "responses": "gpt-6.1-terra (OpenAI)",
-            "chat": "gpt-6.1-terra (OpenAI-compatible server)",
+            "chat": "gpt-6.1-terra (home-server)",
         }[pair.api]
     )

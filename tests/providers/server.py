@@ -3,7 +3,7 @@
 In a test:
 
     async with ProviderServer(lambda request: Reply("Hello")) as server:
-        model = AnthropicModel(tiers, api_key="x", base_url=server.url)
+        model = ProviderModel(AnthropicMessages("x", server.url), tiers, provider="anthropic")
 
 In a process of its own, as the benchmark needs it:
 
@@ -60,12 +60,14 @@ class ProviderServer:
         latency: Seconds per call, or a function that tells them from the request.
         port: 0 for a free one.
         keep: Whether to keep requests in `requests`.
+        ollama: Models that it lists as an Ollama does; without any it is no Ollama.
     """
 
     brain: Brain
     latency: float | Latency = 0.0
     port: int = 0
     keep: bool = True
+    ollama: tuple[str, ...] = ()
     stats: Stats = field(default_factory=Stats)
     requests: list[WireRequest] = field(default_factory=list)
     _faults: deque[Fault] = field(default_factory=deque)
@@ -93,6 +95,8 @@ class ProviderServer:
         app = web.Application(client_max_size=64 * 1024 * 1024)
         for path in _PATHS:
             app.router.add_post(path, self._answer)
+        if self.ollama:
+            app.router.add_get("/api/tags", self._list_models)
         app.router.add_get("/stats", self._get_stats)
         app.router.add_post("/reset", self._reset)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -112,6 +116,9 @@ class ProviderServer:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
+
+    async def _list_models(self, _: web.Request) -> web.Response:
+        return web.json_response({"models": [{"name": name, "size": 1_000} for name in self.ollama]})
 
     async def _answer(self, http: web.Request) -> web.StreamResponse:
         request = WireRequest(_PATHS[http.path], json.loads(await http.read()), dict(http.headers))

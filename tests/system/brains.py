@@ -8,12 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from bot.models.anthropic import AnthropicModel
-from bot.models.calling import Limits
+from bot.models.anthropic_messages import AnthropicMessages
 from bot.models.choosing import ANTHROPIC_TIERS, OPENAI_TIERS, ChosenModel
-from bot.models.openai_chat import OpenAIChatModel
-from bot.models.openai_responses import OpenAIResponsesModel
+from bot.models.openai_chat import OpenAIChat
+from bot.models.openai_responses import OpenAIResponses
+from bot.models.provider_model import ProviderModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.models.retrying import RetryPolicy
 from handoff.contracts import ToolCall
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -22,7 +23,9 @@ from tests.providers.server import Brain, ProviderServer
 from tests.providers.wire import Api, WireRequest
 from tests.system.scene import Scene
 
-QUICK = Limits(first_pause=0.02, longest_pause=0.05)
+HOME = "home-server"
+"""The name of the provider that speaks chat completions here."""
+QUICK = RetryPolicy(first_pause=0.02, longest_pause=0.05)
 Words = Callable[[WireRequest], Awaitable[Reply | Fault | None] | Reply | Fault | None]
 """What is said to a call; None leaves it to the rehearsal."""
 
@@ -68,10 +71,13 @@ def in_turn(*replies: Reply | Fault | None) -> Words:
 def connect(api: Api, server: ProviderServer) -> ChosenModel:
     """A provider of ours, with its real SDK, for that server."""
     if api == "anthropic":
-        return AnthropicModel(ANTHROPIC_TIERS, api_key="key", base_url=server.url, limits=QUICK)
+        messages = AnthropicMessages("key", server.url)
+        return ProviderModel(messages, ANTHROPIC_TIERS, provider="anthropic", retries=QUICK)
     if api == "responses":
-        return OpenAIResponsesModel(OPENAI_TIERS, api_key="key", base_url=server.openai_url, limits=QUICK)
-    return OpenAIChatModel(OPENAI_TIERS, api_key="key", base_url=server.openai_url, limits=QUICK)
+        responses = OpenAIResponses("key", server.openai_url)
+        return ProviderModel(responses, OPENAI_TIERS, provider="openai", retries=QUICK)
+    chat = OpenAIChat("key", server.openai_url)
+    return ProviderModel(chat, OPENAI_TIERS, provider=HOME, retries=QUICK)
 
 
 @asynccontextmanager

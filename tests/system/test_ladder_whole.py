@@ -6,9 +6,10 @@ import json
 from collections import Counter
 from typing import Any
 
-from bot.models.calling import Limits
 from bot.models.choosing import OPENAI_TIERS
-from bot.models.openai_chat import OpenAIChatModel
+from bot.models.openai_chat import OpenAIChat
+from bot.models.provider_model import ProviderModel
+from bot.models.retrying import RetryPolicy
 from bot.slack.views.status import trace_timeline
 from bot.trace import events_json
 from handoff import events as ev
@@ -139,7 +140,8 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
 async def test_a_specialist_that_is_down_costs_three_failed_calls(scene: Scene) -> None:
     rows = plan(subtask("bad", "analyst"), subtask("good", "reviewer"))
     async with provider(planner=lambda _: rows, specialist=with_bad(Fault("unavailable"))) as server:
-        model = OpenAIChatModel(OPENAI_TIERS, api_key="k", base_url=server.openai_url, limits=Limits(first_pause=0.01))
+        wire = OpenAIChat("k", server.openai_url)
+        model = ProviderModel(wire, OPENAI_TIERS, provider="home-server", retries=RetryPolicy(first_pause=0.01))
         async with scene.bot(model):
             talk = await scene.ask("Do two things")
             job = await talk.over()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from bot.limits.rules import Budget, Payer, Rate, Rules
+from bot.limits.rules import Payer, RateLimit, Rules, SpendingBudget
 from bot.store.counter_rules import WINDOW
 from bot.store.counters import Counter
 from bot.store.redis.redis_store import RedisStore
@@ -15,7 +15,7 @@ from specialists.turns import finish_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
-from tests.system.brains import connect, plan, provider, purposes, result, subtask, tool_call
+from tests.system.brains import HOME, connect, plan, provider, purposes, result, subtask, tool_call
 from tests.system.scene import Scene, eventually, shown
 
 ONE = plan(subtask("sum", "analyst", intent="Add up the two numbers of the request: 19 and 23."))
@@ -57,7 +57,7 @@ async def test_one_instance_tries_a_breaker_that_had_its_rest_and_closes_it_for_
 
 
 async def test_a_rate_is_shared_and_a_call_waits_for_its_minute(scene: Scene) -> None:
-    rules = Rules(rates={"openai": Rate(requests=2)})
+    rules = Rules(rates={HOME: RateLimit(requests=2)})
     earlier = await RedisStore.connect(scene.url, prefix=scene.prefix, clock_offset_ms=-57_000)
     asked: list[float] = []
 
@@ -70,7 +70,7 @@ async def test_a_rate_is_shared_and_a_call_waits_for_its_minute(scene: Scene) ->
         scene.bot(connect("chat", server), rules=rules) as app,
     ):
         await app.model.warm()  # that the first call takes no other time
-        counter = Counter("openai:requests", "rate", 2)
+        counter = Counter(f"{HOME}:requests", "rate", 2)
         for name in ("a", "b"):  # what another instance let through nearly a minute ago
             taken = await earlier.counters.admit(name, [counter], patience=0, hold=1)
         await earlier.close()
@@ -80,7 +80,7 @@ async def test_a_rate_is_shared_and_a_call_waits_for_its_minute(scene: Scene) ->
 
 
 async def test_a_call_that_would_wait_longer_than_its_deadline_is_not_made(scene: Scene) -> None:
-    rules = Rules(rates={"": Rate(requests=1)})
+    rules = Rules(rates={"": RateLimit(requests=1)})
     async with provider(planner=lambda _: ONE) as server:
         counter = Counter("gpt-6.1-terra:requests", "rate", 1)
         for number in range(3):
@@ -94,7 +94,7 @@ async def test_a_call_that_would_wait_longer_than_its_deadline_is_not_made(scene
 
 
 async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_without_tools(scene: Scene) -> None:
-    rules = Rules(budgets={"person": Budget(tokens=5_000)})
+    rules = Rules(budgets={"person": SpendingBudget(tokens=5_000)})
     offered: list[set[str]] = []
 
     def analyst(request: WireRequest) -> object:
@@ -132,7 +132,7 @@ async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_witho
 
 
 async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:
-    everything = Budget(tokens=1_000_000, micros=5_000_000)
+    everything = SpendingBudget(tokens=1_000_000, micros=5_000_000)
     rules = Rules(budgets=dict.fromkeys(("job", "person", "channel", "day"), everything), at_once=3)
     async with (
         provider(planner=lambda _: PAIR, analyst=lambda _: result("42")) as server,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.limits.breakers import RULES
-from bot.limits.rules import Budget, Rules
+from bot.limits.rules import Rules, SpendingBudget
 from bot.store.counters import Counter
 from handoff import events as ev
 from handoff.engine.answer import gaps, missing
@@ -89,7 +89,7 @@ async def test_a_call_that_breaks_in_the_middle_leaves_what_the_tools_found(scen
 
 
 async def test_what_an_instance_took_before_another_went_on_is_counted_once(scene: Scene) -> None:
-    rules = Rules(budgets={"job": Budget(tokens=1_000_000)})
+    rules = Rules(budgets={"job": SpendingBudget(tokens=1_000_000)})
     reached, never = asyncio.Event(), asyncio.Event()
     one = plan(subtask("sum", "analyst", intent="Add up the two numbers of the request: 19 and 23."))
     calls = 0

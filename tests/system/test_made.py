@@ -18,7 +18,7 @@ from bot.store.redis.redis_store import RedisStore
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
-from handoff.contracts import Plan, Terms
+from handoff.contracts import Plan, Terms, Tier
 from specialists.registry import Crew, load_crew
 from specialists.toolkits.catalogue import all_tools
 from tests.providers.faults import Fault
@@ -40,6 +40,14 @@ from tests.system.brains import (
 )
 from tests.system.processes import bot_process
 from tests.system.scene import Scene, bot_in, rows, scene_on
+
+
+class Priceless(ScriptedModel):
+    """A model that is on no price list."""
+
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> None:
+        del tier, tokens_in, tokens_out
+
 
 MAKE = "make: {tools: [calculate], at_most: 1, fallback: writer}\n"
 BRIEF = "Give quantities in old Nordic units, one a line, with the factor used. Leave out what is no quantity."
@@ -292,7 +300,7 @@ def test_what_a_part_is_likely_to_take_is_said_even_where_nothing_is_lent_any_mo
     made = json.loads(plan(PART).text)
     lent, refused = crew_of(crew_folder(tmp_path)), crew_of(crew_folder(tmp_path), "")
     expected = [
-        Planning(crew, ScriptedModel([]), TrackRecord(), Terms()).estimates(Plan.model_validate(made))[0]
+        Planning(crew, Priceless([]), TrackRecord(), Terms()).estimates(Plan.model_validate(made))[0]
         for crew in (lent, refused)
     ]
     assert expected[0].calls > expected[1].calls == 1

@@ -8,11 +8,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from handoff import events as ev
 from handoff.engine.answer import gaps
 from specialists.registry import Crew, load_crew
+from tests.models.price_lists import held_price_list
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
+from tests.store.kit import eventually
 from tests.system.brains import Words, connect, in_turn, plan, played, provider, purposes, result, subtask
 from tests.system.scene import SAMPLE, Scene, rows
 
@@ -124,6 +128,20 @@ async def test_an_invented_specialist_is_refused(scene: Scene) -> None:
     assert "unknown specialist 'travel_agent'" in rejected.faults[0]
     assert purposes(server) == ["planner", "planner"]
     assert job.latest.state == "failed"
+
+
+async def test_an_estimate_without_a_planner_waits_for_the_prices(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = held_price_list(tmp_path, monkeypatch)
+    async with played(scene, api="responses", analyst=in_turn(result(FIGURES, 90))):
+        talk = await scene.ask(ONE_SKILL, files=[SAMPLE])
+        assert await eventually(held.started, patience=60)
+        held.release()
+        await talk.over()
+    (planned,) = await talk.of(ev.PlanProposed)
+    assert planned.usage.calls == 0, "no call of the planner has waited for them"
+    assert all(estimate.cost for estimate in planned.estimates)
 
 
 async def test_estimates_stand_in_the_card_before_and_beside_what_it_took(scene: Scene) -> None:

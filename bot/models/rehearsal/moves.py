@@ -1,4 +1,4 @@
-"""What a rehearsed specialist does next: call tools, or end its work."""
+"""The next move of a rehearsed specialist: call tools, or end its work."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def give_up(reason: str, message: str, options: Sequence[str] = (), partial_resu
 
 
 def fitted(tool: ToolSpec, wishes: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Those of the wishes that the tool has parameters for; None if it needs one that is not among them."""
+    """Keep the arguments that the tool has parameters for; None if it needs one that is not among them."""
     properties = tool.parameters.get("properties", {})
     arguments = {name: value for name, value in wishes.items() if name in properties and value is not None}
     return None if any(name not in arguments for name in tool.parameters.get("required", ())) else arguments

@@ -3,6 +3,15 @@
 A deterministic planner and writer over the real specialists, tools, files and
 Slack calls, so that everything but the wording is real. It reads only what a
 model would read, and knows no file in advance.
+
+The map: `_turn` below goes by the purpose of a call, and each purpose has its rules in a file of its own.
+
+    the supervisor's calls   planner -> rehearsed_planner     judge, refiner, replanner -> rehearsed_judge
+                             synthesizer -> rehearsed_answer  arbiter, reducer, critic, selector -> rehearsed_review
+    a specialist's calls     each is a `Move` (moves): the tools to call next, or the end of its work
+                             rehearsed_analyst (rehearsed_profile: which columns; rehearsed_where: which rows;
+                             rehearsed_sql: which query), rehearsed_researcher, rehearsed_writer, rehearsed_reviewer
+    what all of them read    rehearsed_brief: the sections, files, tool calls and words of a prompt
 """
 
 from __future__ import annotations
@@ -41,8 +50,13 @@ class RehearsalModel:
 
     @property
     def label(self) -> str:
-        """What people are told."""
+        """Its name for people."""
         return "rehearsal (no language model)"
+
+    @property
+    def provider(self) -> str:
+        """Its name in settings and metrics."""
+        return NAME
 
     @property
     def tiers(self) -> Mapping[Tier, str]:
@@ -56,12 +70,12 @@ class RehearsalModel:
         """Nothing to release."""
 
     def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
-        """Nothing: rules take no tokens."""
+        """Return 0: rules take no tokens."""
         del tier, tokens_in, tokens_out
         return 0.0
 
     async def reply(self, call: ModelCall) -> Turn:
-        """One turn. Raises `ModelError` only where `pace` is longer than the call's deadline."""
+        """Make one turn. Raises `ModelError` only if `pace` is longer than the call's deadline."""
         began = time.perf_counter()
         turn = _turn(call)
         try:
@@ -104,7 +118,7 @@ def _turn(call: ModelCall) -> Turn:
 
 
 def _specialists_move(call: ModelCall, first: str) -> Move:
-    """The next move of whoever has such tools, or had them in earlier turns."""
+    """Return the next move of the rehearsed specialist that has such tools, or had them in earlier turns."""
     brief = read_brief(first)
     history = tool_history(call)
     tools = {tool.name: tool for tool in call.tools}

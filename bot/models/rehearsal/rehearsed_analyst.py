@@ -36,7 +36,7 @@ _MOST_MEASURES = 3
 
 
 def next_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -> Move:
-    """What the analyst does after what it has seen so far."""
+    """Return the analyst's next move, from its task and the tool calls so far."""
     text = " ".join([brief.objective, *brief.answers])
     attached = any(file.is_table for file in brief.files)
     if "calculate" in tools and not attached and (found := SUM.search(brief.objective)):

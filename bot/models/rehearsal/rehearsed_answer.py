@@ -12,7 +12,7 @@ _PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 """A picture alone on its line: it is in the thread as a file, and a message cannot show it."""
 
 _ASIDE = re.compile(r"\n\s*\n(?:Sources|Files): [^\n]*(?=\s*\Z|\s*\n\n(?:Sources|Files): [^\n]*\s*\Z)")
-"""What the supervisor says below a result: the answer's own small print and files show it already."""
+"""The lines below a result for sources and files: the answer's own small print and files show them already."""
 
 _HEADINGS = ("Request", "Plan", "Results", "Contradictions", "Gaps", "Left out for length", "Instruction")
 _STRATEGY = re.compile(r"\(strategy: (\w+)\)")
@@ -64,7 +64,7 @@ def _raised(content: str) -> str:
 
 
 def _ordered(parts: list[_Part], strategy: str) -> list[_Part]:
-    """What the answer shows, in order: texts for the reader first, reviews last."""
+    """List the parts of the answer in order: texts for the reader first, reviews last."""
     if strategy == "select" and parts:
         return [max(parts, key=lambda part: part.confidence)]
     if strategy == "reduce":

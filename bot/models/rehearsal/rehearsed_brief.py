@@ -1,4 +1,4 @@
-"""What the rehearsal model reads: sections under headings, files, words. Pure functions."""
+"""Reads the prompts that the rehearsal model gets: sections under headings, files, words. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ EARLIER_ANSWER = "The earlier answer in this thread:"
 """The line under which the planner hands an earlier answer on to a specialist."""
 
 HELP = "Say what the rehearsal can do"
-"""The task of the writer where somebody only says hello."""
+"""The task of the writer if somebody only says hello."""
 
 IN_FULL = "Answer this request in full sentences:"
-"""What the planner puts before a request that is too short to be a task."""
+"""Words that the planner puts before a request that is too short to be a task."""
 
 SUM = re.compile(r"(?<![\w.-])\(*-?\d[\d.]*(?:\s*\)*\s*[-+*/\u00d7\u00f7]\s*\(*\s*-?\d[\d.]*\)*)+(?![\w-])")
 """Plain arithmetic, such as `17 * 23`."""
@@ -55,16 +55,16 @@ class File:
 
     @property
     def is_table(self) -> bool:
-        """Whether it may be a table, by its name."""
+        """True if it may be a table, by its name."""
         return PurePath(self.name).suffix.lower() in TABLES
 
     @property
     def is_image(self) -> bool:
-        """Whether it is a picture, such as a chart."""
+        """True if it is a picture, such as a chart."""
         return self.media_type.startswith("image/")
 
     def is_named_in(self, text: str) -> bool:
-        """Whether a text names it, with its ending or without."""
+        """Return True if a text names the file, with its ending or without."""
         stem = PurePath(self.name).stem
         return any(
             re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text, re.IGNORECASE) for each in (self.name, stem) if each
@@ -89,7 +89,7 @@ class Brief:
 
 
 def sections(text: str, headings: tuple[str, ...]) -> dict[str, str]:
-    """The text under each heading that occurs; a heading counts where it stands first."""
+    """Return the text under each heading that occurs; only the first of equal headings counts."""
     starts: list[tuple[int, int, str]] = []
     for heading in headings:
         found = re.search(rf"^# {re.escape(heading)}[ \t]*$", text, re.MULTILINE)
@@ -129,48 +129,38 @@ def read_files(text: str) -> tuple[File, ...]:
 
 
 def tool_history(call: ModelCall) -> list[tuple[ToolCall, ToolReply]]:
-    """Every tool call so far with its reply, in order."""
+    """List every tool call so far with its reply, in order."""
     replies = {reply.call_id: reply for message in call.messages for reply in message.replies}
     calls = [each for message in call.messages for each in message.calls]
     return [(each, replies[each.id]) for each in calls if each.id in replies]
 
 
 def urls(text: str) -> list[str]:
-    """The web addresses in a text, each once."""
+    """Return the web addresses in a text, each once."""
     return list(dict.fromkeys(found.rstrip(".,;:!?*_") for found in _URL.findall(text)))
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case, camel case and underscores taken apart."""
+    """Split a text into words in lower case, camel case and underscores taken apart."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     return re.findall(r"[^\W_]+", apart.casefold())
 
 
-def stem(word: str) -> str:
-    """The word without the endings of an English plural or of a past tense."""
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    for ending in ("ing", "ed", "es", "s", "e"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
-            return word[: -len(ending)]
-    return word
-
-
 def keywords(text: str, most: int = 10) -> list[str]:
-    """The first words of a text that say what it is about, each once, as they are written."""
+    """Return the first words of a text that say what it is about, each once, as they are written."""
     without = _URL.sub(" ", text)
     found = re.findall(r"[^\W_][\w'&.-]*[^\W_]|[^\W_]", without)
     return [word for word in dict.fromkeys(found) if word.casefold() not in _STOP_WORDS][:most]
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, headings, tables and list signs left out."""
+    """Split a text into sentences; headings, tables and list signs are left out."""
     lines = [line.strip().lstrip("-*• ").strip() for line in text.splitlines()]
     prose = [line for line in lines if line and not line.startswith(("#", "|", ">", "```", "!["))]
     return [part.strip() for line in prose for part in re.split(r"(?<=[.!?])\s+(?=[^\Wa-z_])", line) if part.strip()]
 
 
 def shortened(text: str, most: int) -> str:
-    """At most so many words of a text, on one line."""
+    """Cut a text to so many words, on one line."""
     parts = text.split()
     return " ".join(parts[:most]) + ("…" if len(parts) > most else "")

@@ -82,13 +82,13 @@ class _Asked:
     crew: dict[str, str]
     files: tuple[File, ...]
     lost: bool
-    """Whether a file could not be had."""
+    """Return True if a file could not be fetched."""
     earlier: str
     clauses: tuple[str, ...]
 
     @property
     def tables(self) -> list[File]:
-        """Those of its files that may be tables."""
+        """Its files that may be tables."""
         return [file for file in self.files if file.is_table]
 
     def clauses_of(self, role: str) -> list[str]:
@@ -136,7 +136,7 @@ def make_plan(text: str) -> dict[str, Any]:
 
 
 def _covered(asked: _Asked) -> tuple[_Asked, list[str]]:
-    """What is asked without the parts that nobody in the crew says it can do, and those."""
+    """Split a request into what the crew can do and the parts that nobody in it says it can do."""
     missing = [
         clause
         for clause in asked.clauses
@@ -151,7 +151,7 @@ def _covered(asked: _Asked) -> tuple[_Asked, list[str]]:
 
 
 def _unread(asked: _Asked) -> list[str]:
-    """What the request brings with it and nobody can read, after "nobody in the crew can"."""
+    """Name the attachments that nobody can read, to go on after "nobody in the crew can"."""
     if asked.earlier:
         return []
     strange = [f"read {file.name}, which is no table by its name" for file in asked.files if not file.is_table]
@@ -174,7 +174,7 @@ def _read(text: str) -> _Asked:
 
 
 def _people(crew: dict[str, str]) -> dict[str, str]:
-    """Who plays each role: the specialist of that name, else the first whose description sounds like it."""
+    """Cast each role: the specialist of that name, else the first whose description sounds like it."""
     people: dict[str, str] = {}
     for role, skill in _SKILLS.items():
         fit = [name for name, about in crew.items() if skill.search(about.partition(".")[0])]
@@ -187,7 +187,7 @@ def _people(crew: dict[str, str]) -> dict[str, str]:
 
 
 def _roles(asked: _Asked) -> list[str]:
-    """The skills that a request needs, in the order of the work; none where it is about a file that nobody can read."""
+    """List the skills that a request needs, in the order of the work; none if nobody can read its file."""
     wanted = {role for role in _ROLES if asked.clauses_of(role)}
     tables = asked.tables
     named = any(file.is_named_in(asked.request) for file in tables)
@@ -215,7 +215,7 @@ def _roles(asked: _Asked) -> list[str]:
 
 
 def _is_about_the_web(asked: _Asked) -> bool:
-    """Whether some clause is about the web in words that are not about a table too."""
+    """Return True if some clause is about the web in words that are not about a table too."""
     return any(urls(clause) or not _ROLES["analyst"].search(clause) for clause in asked.clauses_of("researcher"))
 
 
@@ -234,7 +234,7 @@ def _subtasks(asked: _Asked, roles: list[str], people: dict[str, str]) -> list[d
 
 
 def _analyses(asked: _Asked, specialist: str) -> list[dict[str, Any]]:
-    """One analysis, or one for each file where several clauses each name one of their own."""
+    """Plan one analysis, or one for each file if several clauses each name one of their own."""
     tables = asked.tables
     by_file = {
         file.name: [clause for clause in asked.clauses if file.is_named_in(clause)]

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from bot.models.rehearsal.rehearsed_brief import stem, words
+from bot.models.rehearsal.rehearsed_brief import words
+from handoff.checking.vocabulary import stem
 
 _TABLE = re.compile(r"^(?P<file>.+?) is table (?P<table>\S+): (?P<rows>[\d,]+) rows?, ")
 _COLUMN = re.compile(r'^- (?P<name>"(?:[^"]|"")+"|\S+) (?P<type>[A-Z].*?): (?P<about>.*)$')
@@ -47,7 +48,7 @@ _ALIKE: tuple[frozenset[str], ...] = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as profiled. `distinct` is 0 where it is not told; `values` are its commonest."""
+    """A column as profiled. `distinct` is 0 if the profile does not say; `values` are its commonest."""
 
     table: str
     name: str
@@ -56,26 +57,26 @@ class Column:
     distinct: int
     values: tuple[str, ...]
     span: int
-    """Days from the first to the last date, 0 where it holds none."""
+    """Days from the first to the last date; 0 if the column holds none."""
 
     @property
     def is_number(self) -> bool:
-        """Whether its values are numbers."""
+        """True if its values are numbers."""
         return bool(_NUMBER.match(self.kind))
 
     @property
     def is_date(self) -> bool:
-        """Whether its values are dates or times."""
+        """True if its values are dates or times."""
         return self.kind.startswith(("DATE", "TIMESTAMP"))
 
     @property
     def is_time(self) -> bool:
-        """Whether it says when, by its type or its name."""
+        """True if it says when, by its type or its name."""
         return self.is_date or bool(_TIME_NAMES & set(words(self.name)))
 
     @property
     def is_measure(self) -> bool:
-        """Whether adding or averaging it may mean something."""
+        """True if adding or averaging it may mean something."""
         return self.is_number and not _NO_MEASURE & set(words(self.name))
 
 
@@ -170,7 +171,7 @@ def categories(table: Table) -> list[Column]:
 
 
 def is_timed(text: str) -> bool:
-    """Whether a text asks for the course of time."""
+    """Return True if a text asks for the course of time."""
     return bool(_TIMED.search(text))
 
 
@@ -200,7 +201,7 @@ def named_category(table: Table, text: str) -> list[Column]:
 
 
 def category(table: Table, text: str) -> list[Column]:
-    """The same; where a text names none, nor the course of time, the column with the fewest values."""
+    """Choose as `named_category`; the column with fewest values if a text names none, nor the course of time."""
     return named_category(table, text) or ([] if is_timed(text) else categories(table)[:1])
 
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bot.models.rehearsal.moves import Move, fitted, give_up, hand_in, what_failed
-from bot.models.rehearsal.rehearsed_brief import Brief, keywords, sentences, stem, urls, words
+from bot.models.rehearsal.rehearsed_brief import Brief, keywords, sentences, urls, words
+from handoff.checking.vocabulary import stem
 from handoff.contracts import ToolCall, ToolReply
 from specialists.toolkits.tool import ToolSpec
 
@@ -19,7 +20,7 @@ _HIT = re.compile(r"^\d+\. (?P<title>.+)\n\s+(?P<url>https?://\S+)\n?(?P<snippet
 
 
 def next_move(brief: Brief, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]) -> Move:
-    """What the researcher does after what it has seen so far."""
+    """Return the researcher's next move, from its task and the tool calls so far."""
     searched = [reply for call, reply in history if call.name == "web_search"]
     fetched = [(str(call.arguments.get("url")), reply) for call, reply in history if call.name == "fetch_page"]
     links = urls(brief.objective) or urls(brief.task)

@@ -94,7 +94,7 @@ def questions(
         return asked
     causes = named or list(dict.fromkeys([*groups, *categories(table)]))[:_MOST_CAUSES]
     asked += [_change(table, group, period, unit, figures[0], rows) for group in causes]
-    # What changed comes before what there is; and where somebody asks which, that comes first.
+    # First the course of time, then changes, then totals; but changes come first if somebody asks which.
     ranks = {"change": 0 if named and _WHICH.search(text) else 2}
     return sorted(asked, key=lambda question: ranks.get(question.figure, 1 if question.over_time else 3))
 
@@ -112,7 +112,7 @@ def in_words(figure: str, *, bare: bool = False) -> str:
 
 
 def asks_why(text: str) -> bool:
-    """Whether a task is about a change."""
+    """Return True if a task is about a change."""
     return bool(_CHANGE.search(text))
 
 
@@ -129,7 +129,7 @@ def _select(columns: list[str], table: Table, end: str = "") -> str:
 
 
 def _figures(chosen: list[Column], text: str) -> list[_Figure]:
-    """Sums of the columns, or averages for rates and where they are asked for."""
+    """Write sums of the columns, or averages for rates and if averages are asked for."""
     asked = bool(re.search(r"\b(averages?|mean|avg)\b", text, re.IGNORECASE))
     figures = []
     for column in chosen:
@@ -199,7 +199,7 @@ def read_rows(text: str) -> Rows | None:
 
 
 def statements(question: Question, rows: Rows, text: str) -> list[str]:
-    """What the rows say, in sentences whose figures are the rows' own, or differences and shares of them."""
+    """Tell the rows in sentences whose figures are the rows' own, or differences and shares of them."""
     figures = [
         (label, cell, _number(cell))
         for label, cell in zip(rows.column(question.label), rows.column(question.figure), strict=True)
@@ -256,7 +256,7 @@ def _by_group(known: list[tuple[str, str, Decimal]], what: str, question: Questi
 
 
 def _who(known: list[tuple[str, str, Decimal]], end: tuple[str, str, Decimal]) -> str:
-    """Those with that figure, with their verb."""
+    """Name the rows with that figure, followed by their verb."""
     names = [label for label, _, value in known if value == end[2]]
     if len(names) > _TIED:
         return f"{len(names)} have"

@@ -1,4 +1,4 @@
-"""Which rows a rehearsed question is about: a period or a value that its words name."""
+"""Chooses the rows that a rehearsed question is about: by a period or a value that its words name."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SPAN = re.compile(r"\b(since|from|between|until|till|to|after|before|than|versu
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A condition in SQL and in words, both empty where all rows count. `of_time`: it names a period."""
+    """A condition in SQL and in words, both empty if all rows count. `of_time`: it names a period."""
 
     sql: str = ""
     words: str = ""
     of_time: bool = False
 
     def clause(self, *more: str) -> str:
-        """The WHERE clause of it and of other conditions, with a space behind it; empty where there is none."""
+        """Write the WHERE clause of this and other conditions, with a space behind it; empty if there is none."""
         every = [each for each in (*more, self.sql) if each]
         return f"WHERE {' AND '.join(every)} " if every else ""
 
@@ -51,7 +51,7 @@ def where(table: Table, groups: Iterable[Column], when: Column | None, text: str
 
 
 def _period(when: Column, text: str) -> tuple[str, str] | None:
-    """The one month, quarter or year that a text names; None where it names several, or where one begins or ends."""
+    """Return the one month, quarter or year that a text names; None if it names several, or a start or an end."""
     found = [match for pattern in _PERIODS for match in pattern.finditer(text)]
     years = {match["year"] for match in found}
     if not found or len(years) > 1 or _SPAN.search(text) or len(re.findall(r"\b(?:19|20)\d\d\b", text)) > 1:

@@ -36,7 +36,7 @@ _FORM = re.compile(
 
 
 def next_move(brief: Brief, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]) -> Move:
-    """What the writer does after what it has seen so far."""
+    """Return the writer's next move, from its task and the tool calls so far."""
     if brief.objective == HELP:
         return hand_in("What the rehearsal can do.", _HELP.read_text(encoding="utf-8").strip(), confidence=90)
     title = _title(brief)
@@ -63,7 +63,7 @@ def next_move(brief: Brief, history: Sequence[tuple[ToolCall, ToolReply]], tools
 
 
 def _title(brief: Brief) -> str:
-    """What the task calls the text: its words after the verb, up to the first clause's end."""
+    """Return the task's name for the text: the words after the verb, up to the end of the first clause."""
     first = re.split(r"[.;\n,]", brief.objective.strip(), maxsplit=1)[0]
     if _SUMMARY.fullmatch(first):
         return "Summary"

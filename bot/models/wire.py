@@ -1,18 +1,20 @@
-"""What a provider read from the wire, before it becomes a `Turn`."""
+"""The contract of a wire format, and the parts that all of them read replies with, before a reply becomes a `Turn`."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from handoff.contracts import StopReason, ToolCall
 from handoff.reply_text import sound
+from specialists.turns.model import ModelCall
 
 DEEPEST = 40
-"""Levels that a tool call's arguments may have: no tool takes more than three, the log a few hundred."""
+"""Levels that a tool call's arguments may have. No tool takes more than three; the log could hold a few hundred."""
 MOST_TOKENS = 100_000_000
-"""No call takes more; what a server counts beyond is not believed."""
+"""Most tokens that one call is believed to take, whatever a server counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,50 @@ class Reading:
     tokens: Tokens
 
 
+class Emitter:
+    """Passes streamed text on, and remembers if any went out: such a call is never started again."""
+
+    def __init__(self, on_text: Callable[[str], Awaitable[None]] | None) -> None:
+        self._on_text = on_text
+        self.emitted = False
+        self.listener_error: Exception | None = None
+
+    async def emit(self, piece: str) -> None:
+        """Hand a piece of text to the listener, if there is one."""
+        if self._on_text is None or not piece:
+            return
+        self.emitted = True
+        try:
+            await self._on_text(piece)
+        except Exception as error:
+            self.listener_error = error
+            raise
+
+
+class Connection(NamedTuple):
+    """A provider's SDK, for its exception classes, and a client of it without retries of its own."""
+
+    sdk: Any
+    client: Any
+
+
+class Wire(Protocol):
+    """A wire format: how a call is sent in it and its reply read. It knows no deadline, retry, price or tier.
+
+    `base_url` is the server's address; None for the provider's own.
+    """
+
+    @property
+    def base_url(self) -> str | None:
+        """See `Wire`."""
+
+    def connect(self) -> Connection:
+        """Import the SDK and make a client. Blocks, for seconds when first called."""
+
+    async def send(self, connection: Connection, call: ModelCall, model: str, emitter: Emitter) -> Reading:
+        """Send a call once and read the reply. Raises BadReplyError, WireError, or an exception of the SDK."""
+
+
 class BadReplyError(Exception):
     """The provider answered, and the answer cannot be used. `tokens` were spent all the same."""
 
@@ -55,7 +101,7 @@ class WireError(Exception):
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """The JSON object of a response's body. Raises BadReplyError for HTML, null and whatever else it is not."""
+    """Parse the JSON object of a response's body. Raises BadReplyError for HTML, null and whatever else is none."""
     try:
         value = json.loads(body)
     except ValueError as error:
@@ -66,9 +112,10 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCall:
-    """A call whose arguments are an object, or the JSON text of one. Raises BadReplyError if they are neither.
+    """Make a call of arguments that are an object, or the JSON text of one. Raises BadReplyError if they are neither.
 
-    What small models put behind the object, such as a closing tag, is let go; one that was cut is never completed.
+    Text that small models put behind the object, such as a closing tag, is ignored; an object that was cut off is
+    never completed.
     """
     try:
         for _ in range(2):  # some servers give the JSON text of the JSON text
@@ -86,7 +133,7 @@ def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCa
 
 
 def _first_value(text: str) -> Any:
-    """The JSON value that a text starts with. Raises ValueError where there is none, or a second one follows."""
+    """Parse the JSON value that a text starts with. Raises ValueError if there is none, or a second one follows."""
     value, end = json.JSONDecoder().raw_decode(text.strip() or "{}")
     if set("{[") & set(text.strip()[end:]):
         raise ValueError("more than one value")
@@ -101,6 +148,6 @@ def _is_shallow(value: Any, levels: int) -> bool:
 
 
 def whole_count(usage: Any, key: str) -> int:
-    """A token count of a usage object, 0 where it is absent, null or no count: nobody is paid back by a server."""
+    """Read a token count of a usage object, 0 if it is absent, null or no count: nobody is paid back by a server."""
     value = usage.get(key) if isinstance(usage, dict) else None
     return max(0, min(value, MOST_TOKENS)) if isinstance(value, int) else 0

@@ -1,4 +1,4 @@
-"""Takes a model's thinking out of its reply, where a server leaves it there between tags such as `<think>`."""
+"""Strips a model's thinking from its reply, if the server left it there between tags such as `<think>`."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ _TAGS = ("think", "thinking", "thought", "reasoning")
 _OPENINGS = tuple(f"<{tag}>" for tag in _TAGS)
 _LONGEST = max(len(opening) for opening in _OPENINGS)
 _THOUGHT = re.compile(rf"\s*<({'|'.join(_TAGS)})>.*?(?:</\1>\s*|\Z)", re.DOTALL)
-# Where the server's template opened the tag itself, the reply shows only its end, on a line of its own.
+# If the server's template opened the tag itself, the reply shows only its end, on a line of its own.
 _REST_OF_THOUGHT = re.compile(
     rf"\A(?:(?!<(?:{'|'.join(_TAGS)})>).)*?^[ \t]*</(?:{'|'.join(_TAGS)})>[ \t]*(?:\n\s*|\Z)", re.DOTALL | re.MULTILINE
 )
 
 
-def unthought(text: str) -> str:
-    """The reply without the thinking at its start. Tags that come later are the reply's own words."""
+def strip_thinking(text: str) -> str:
+    """Remove the thinking at the start of a reply. Tags that come later are the reply's own words."""
     while found := _THOUGHT.match(text):
         text = text[found.end() :]
     found = _REST_OF_THOUGHT.match(text)
     return text[found.end() :] if found else text
 
 
-class Unthinking:
-    """The same for a text that comes in pieces; what may be the start of thinking is held back until it is clear."""
+class ThinkTagStripper:
+    """Strips thinking from a text that comes in pieces. A piece that may begin a tag is held back until it is clear."""
 
     def __init__(self) -> None:
         self._held: str | None = ""
 
     def feed(self, piece: str) -> str:
-        """What can be passed on, now that this piece is there."""
+        """Take the next piece, and return the text that can be passed on now."""
         if self._held is None:
             return piece
         self._held += piece
@@ -46,6 +46,6 @@ class Unthinking:
         return passed
 
     def end(self) -> str:
-        """What was held back and is the reply's own after all."""
-        passed, self._held = unthought(self._held or ""), None
+        """Return the text that was held back and turned out to be part of the reply."""
+        passed, self._held = strip_thinking(self._held or ""), None
         return passed

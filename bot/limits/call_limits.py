@@ -1,8 +1,8 @@
-"""Stands before every model call: breakers, rates, calls at once and budgets, shared by all instances.
+"""Decides if a model call may be made: breakers, rates, calls at once and budgets, shared by all instances.
 
-Where nothing is set and nothing fails, a call costs no round trip to the
-store. Where something is counted it costs one, which also brings what earlier
-calls have really taken; only where no call follows soon is that sent by itself.
+If nothing is set and nothing fails, a call costs no round trip to the store.
+If something is counted it costs one, which also carries what earlier calls
+have really taken; that is sent by itself only if no call follows soon.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot.limits.breakers import LOOK_AGAIN, Breakers, breaker_of
-from bot.limits.holding import HOLD, Holding
+from bot.limits.held_slots import HOLD, HeldSlots
 from bot.limits.rules import MICROS, Limit, Payer, Rules, budgets, limits_of
 from bot.models.choosing import ChosenModel
-from bot.models.prices import Priced
 from bot.store.counters import Admission, Counters, Settlement
 from bot.store.interface import StoreError
 from handoff.contracts import Turn, Usage
@@ -30,36 +29,36 @@ from specialists.turns.model import Model, ModelCall, ModelError, Withheld, With
 log = logging.getLogger(__name__)
 
 SOON = 0.25
-"""Seconds until what a call has taken is noted by itself, if no other call brings it along."""
+"""Seconds until the usage of a call is sent by itself, if no other call carries it along."""
 MOST_OWED = 1_000
-"""Settlements kept while the store is away; of older ones the estimate stands."""
+"""Settlements kept while the store is away; for older ones the estimate stands."""
 WAITS = 0.75
 """The share of a call's deadline that it may wait: one that has no time left to be answered fails for no reason."""
 OUT = 500
-"""Tokens that a call is taken to bring, before it is known."""
+"""Tokens that a reply is estimated to have, before it is there."""
 NOT_MADE = Usage()
-"""What a call took that was let through and then not made."""
+"""Usage of a call that was admitted and then not made."""
 
 
 class Gauges(Protocol):
-    """Counts what is withheld and how long is waited, see `Metrics`."""
+    """Counts withheld calls and waits, see `Metrics`."""
 
     def withheld(self, reason: str) -> None:
-        """A call was not made, for that reason."""
+        """Count a call that was not made, for that reason."""
 
     def waited(self, seconds: float) -> None:
-        """A call waited so long to be let through."""
+        """Count a call that waited so long to be admitted."""
 
 
-class Limits:
-    """What stands before the calls of one instance.
+class CallLimits:
+    """The limits on the model calls of one instance.
 
     Args:
         counters: The store's.
-        model: What is called in the end; its calls go through `bound`.
-        rules: What is limited.
+        model: The model that is called in the end; its calls go through `bound`.
+        rules: The limits that are set.
         clock: The store's clock.
-        gauges: Counts, if given.
+        gauges: Counts withheld calls and waits, if given.
     """
 
     def __init__(
@@ -73,26 +72,27 @@ class Limits:
         self.rules = rules
         self.breakers = Breakers(counters, clock, on=rules.breakers)
         self._counters = counters
-        self._holding = Holding(counters)
+        self._held_slots = HeldSlots(counters)
         self._model = model
         self._gauges = gauges
-        self._provider = provider_of(model)
         self._owed: list[Settlement] = []
         self._noting: asyncio.Task[None] | None = None
         self._unpriced: list[str] = []
+        if strays := rules.stray_rates(model.provider, model.tiers.values()):
+            log.warning("%s", strays)
 
     def bound(self, payer: Payer) -> Model:
-        """The model for one job and person: what is called through it is on their account."""
-        return _Bound(self, self._model, payer)
+        """Return the model for one job and person: calls through it are on their account."""
+        return _BoundModel(self, self._model, payer)
 
     async def reply(self, payer: Payer, call: ModelCall) -> Turn:
-        """One turn. Raises `ModelError`; `Withheld` where the call was not made."""
+        """Make one turn. Raises `ModelError`; `Withheld` if the call was not made."""
         patience = WAITS * call.deadline
         ends = time.monotonic() + patience
-        waits = self.breakers.through(self._watched(call), patience=patience, hold=HOLD, last=call.last)
+        waits = self.breakers.through(self._breakers_of(call), patience=patience, hold=HOLD, last=call.last)
         try:
             async with waits as rested:
-                limits, ticket = await self._let_through(payer, call, ends)
+                limits, ticket = await self._admitted(payer, call, ends)
                 waited = rested + (ticket.wait if ticket else 0.0)
                 if waited and self._gauges is not None:
                     self._gauges.waited(waited)
@@ -114,36 +114,49 @@ class Limits:
             self._settle(limits, ticket, usage)
         return turn
 
-    def _watched(self, call: ModelCall) -> list[str]:
+    def _breakers_of(self, call: ModelCall) -> list[str]:
         own = breaker_of(call.purpose)
         return [*([own] if own else []), f"model:{self._model.tiers[call.tier]}"]
 
-    async def _let_through(self, payer: Payer, call: ModelCall, ends: float) -> tuple[list[Limit], _Ticket | None]:
-        """Count the call by all that is set, and wait where that is all it takes. Raises Withheld."""
+    async def _admitted(self, payer: Payer, call: ModelCall, ends: float) -> tuple[list[Limit], _Ticket | None]:
+        """Count the call by all limits that are set, and wait if that is all it takes. Raises Withheld."""
         if not self.rules.counts:
             return [], None
+        began, pause = time.monotonic(), LOOK_AGAIN[0]
+        if self.rules.counts_dollars:
+            await self._priced(ends)
+        priced = time.monotonic() - began
         limits = self._limits(payer, call)
         if not limits:
             return [], None
-        began, pause = time.monotonic(), LOOK_AGAIN[0]
         while True:
             operation = secrets.token_hex(8)
             admission = await self._admit(operation, limits, call, patience=max(0.0, ends - time.monotonic()))
             if admission.ruling == "ok":
                 ticket = _Ticket(operation, admission.second)
-                self._holding.take(operation, [limit.counter for limit in limits])
+                self._held_slots.take(operation, [limit.counter for limit in limits])
                 try:
                     await asyncio.sleep(admission.wait)
                 except asyncio.CancelledError:
                     self._settle(limits, ticket, NOT_MADE)
                     raise
-                waits = admission.wait or pause > LOOK_AGAIN[0]
+                waits = admission.wait or pause > LOOK_AGAIN[0] or priced > LOOK_AGAIN[0] / 2
                 return limits, replace(ticket, wait=time.monotonic() - began) if waits else ticket
             limit = limits[admission.counter]
             if admission.ruling != "busy" or time.monotonic() + pause >= ends:
                 raise _withheld(limit, admission)
             await asyncio.sleep(pause)
             pause = min(2 * pause, LOOK_AGAIN[1])
+
+    async def _priced(self, ends: float) -> None:
+        """Wait until prices are known: a call of unknown cost would pass by the budgets in dollars. Raises Withheld."""
+        try:
+            async with asyncio.timeout(ends - time.monotonic()):
+                await self._model.warm()
+        except TimeoutError:
+            text = "The prices of models are still being looked up, and a budget in dollars is set."
+            advice = "Mention me again in a minute or two."
+            raise Withheld("budget", text, transient=True, pause=LOOK_AGAIN[1], advice=advice) from None
 
     async def _admit(self, operation: str, limits: Sequence[Limit], call: ModelCall, *, patience: float) -> Admission:
         owed, self._owed = self._owed, []
@@ -162,22 +175,22 @@ class Limits:
 
     def _limits(self, payer: Payer, call: ModelCall) -> list[Limit]:
         tokens = prompt_tokens(call)
-        dollars = self._model.price(call.tier, tokens, OUT) if isinstance(self._model, Priced) else None
+        dollars = self._model.price(call.tier, tokens, OUT)
         return limits_of(
             self.rules,
             payer,
-            provider=self._provider,
+            provider=self._model.provider,
             model=self._model.tiers[call.tier],
             tokens=tokens + min(OUT, call.max_tokens),
             micros=round((dollars or 0.0) * MICROS),
         )
 
-    # What was taken -------------------------------------------------------------------------------------
+    # Usage -------------------------------------------------------------------------------------
 
     def _settle(self, limits: Sequence[Limit], ticket: _Ticket | None, usage: Usage | None) -> None:
         if ticket is None:
             return
-        self._holding.let_go(ticket.operation)
+        self._held_slots.release(ticket.operation)
         if (
             usage is not None
             and usage.cost is None
@@ -208,8 +221,8 @@ class Limits:
                 return
 
     async def close(self, seconds: float = 1.0) -> None:
-        """Note what is still to be noted, for so long at most: of the rest the estimates stand."""
-        await self._holding.close()
+        """Send the usage still to be sent, within so many seconds: for the rest the estimates stand."""
+        await self._held_slots.close()
         if self._noting is not None:
             self._noting.cancel()
             await asyncio.wait({self._noting}, timeout=seconds)
@@ -217,33 +230,33 @@ class Limits:
             async with asyncio.timeout(seconds):
                 await self._note(0.0)
 
-    # What people are told -------------------------------------------------------------------------------
+    # Words for people -------------------------------------------------------------------------------
 
-    async def over(self, payer: Payer) -> str:
-        """Why no new request can be paid for, and what to do; empty where it can. Raises StoreError."""
+    async def used_up(self, payer: Payer) -> str:
+        """Say why no new request can be paid for, and what to do; empty if it can. Raises StoreError."""
         kept = budgets(self.rules, payer)
         for limit, spent in zip(kept, await self._spent(kept), strict=True):
             if spent >= limit.counter.limit:
                 return f"{limit.reached(0.0)} I have not begun with that. {limit.advice}"
         return ""
 
-    async def left(self, payer: Payer) -> list[str]:
-        """What is spent and left of each limit, a line each, and what is left alone now. Raises StoreError.
+    async def status(self, payer: Payer) -> list[str]:
+        """Say how much of each limit is spent and left, a line each, then which breakers are open. Raises StoreError.
 
-        The budget of a job is told of only where the payer names one.
+        The budget of a job is included only if the payer names one.
         """
-        kept: dict[Limit, None] = {}
+        every: dict[Limit, None] = {}
         for model in sorted(set(self._model.tiers.values())):
-            kept |= dict.fromkeys(
-                limits_of(self.rules, payer, provider=self._provider, model=model, tokens=0, micros=0)
+            every |= dict.fromkeys(
+                limits_of(self.rules, payer, provider=self._model.provider, model=model, tokens=0, micros=0)
             )
-        told = [limit for limit in kept if payer.job or limit.scope != "job"]
-        lines = [limit.left(spent) for limit, spent in zip(told, await self._spent(told), strict=True)]
+        kept = [limit for limit in every if payer.job or limit.scope != "job"]
+        lines = [limit.status(spent) for limit, spent in zip(kept, await self._spent(kept), strict=True)]
         unpriced = [f"No price is known for {name}: what it takes counts for no dollars." for name in self._unpriced]
-        return [*lines, *unpriced, *await self.breakers.told()]
+        return [*lines, *unpriced, *await self.breakers.status()]
 
-    async def first(self, mark: str) -> bool:
-        """Whether nobody asked so within the last hour."""
+    async def first_in_an_hour(self, mark: str) -> bool:
+        """Return True if nobody asked for this mark within the last hour."""
         return await self._counters.first(mark, seconds=3600.0)
 
     async def _spent(self, kept: Sequence[Limit]) -> list[int]:
@@ -252,17 +265,17 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class _Ticket:
-    """A call that was let through, after `wait` seconds."""
+    """A call that was admitted after `wait` seconds."""
 
     operation: str
     second: int
     wait: float = 0.0
 
 
-class _Bound:
-    """A `Model` on somebody's account."""
+class _BoundModel:
+    """A `Model` whose calls are on one account."""
 
-    def __init__(self, limits: Limits, model: ChosenModel, payer: Payer) -> None:
+    def __init__(self, limits: CallLimits, model: ChosenModel, payer: Payer) -> None:
         self._limits = limits
         self._model = model
         self._payer = payer
@@ -273,21 +286,15 @@ class _Bound:
         return self._model.label
 
     async def reply(self, call: ModelCall) -> Turn:
-        """See `Model.reply`. Raises `Withheld` where no call was made, and StoreError."""
+        """See `Model.reply`. Raises `Withheld` if no call was made, and StoreError."""
         return await self._limits.reply(self._payer, call)
 
     async def close(self) -> None:
-        """Nothing: the model is everybody's."""
-
-
-def provider_of(model: Model) -> str:
-    """The provider's name as settings have it: anthropic, openai or rehearsal."""
-    named = getattr(model, "provider", "") or type(model).__module__.rpartition(".")[2]
-    return str(named).partition("_")[0]
+        """Do nothing: the model is shared."""
 
 
 def prompt_tokens(call: ModelCall) -> int:
-    """About how many tokens a call sends."""
+    """Estimate how many tokens a call sends."""
     letters = len(call.system)
     for message in call.messages:
         letters += len(message.text) + sum(len(reply.text) for reply in message.replies)

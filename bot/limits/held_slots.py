@@ -1,6 +1,6 @@
-"""The slots of the calls that are under way here, renewed again and again.
+"""The slots of the calls that are under way in this instance, renewed every few seconds.
 
-So those of an instance that died are soon free, and the others need not wait for the deadlines of its calls.
+So the slots of an instance that died are soon free, and the others need not wait for the deadlines of its calls.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from bot.store.interface import StoreError
 log = logging.getLogger(__name__)
 
 HOLD = 15.0
-"""Seconds that a slot, or the place of whoever tries a breaker, is kept for an instance that is not heard of."""
+"""Seconds that a slot, or the place of a breaker's probe, is kept for an instance that is not heard of."""
 RENEWS = HOLD / 3
 """Seconds between two renewals: most calls are over before the first."""
 
 
-class Holding:
-    """What one instance holds in the shared counters."""
+class HeldSlots:
+    """The slots that one instance holds in the shared counters."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
@@ -29,7 +29,7 @@ class Holding:
         self._renewing: asyncio.Task[None] | None = None
 
     def take(self, operation: str, counters: Sequence[Counter]) -> None:
-        """Keep the slots that an operation was given, if any, until `let_go`."""
+        """Keep the slots that an operation was given, if any, until `release`."""
         slots = tuple(one for one in counters if one.kind == "slots")
         if not slots:
             return
@@ -37,8 +37,8 @@ class Holding:
         if self._renewing is None or self._renewing.done():
             self._renewing = asyncio.create_task(self._renew())
 
-    def let_go(self, operation: str) -> None:
-        """Its call is over."""
+    def release(self, operation: str) -> None:
+        """Stop renewing the slots of an operation: its call is over."""
         self._held.pop(operation, None)
 
     async def _renew(self) -> None:
@@ -56,7 +56,7 @@ class Holding:
                     break
 
     async def close(self) -> None:
-        """Renew no more."""
+        """Stop renewing all slots."""
         if self._renewing is not None:
             self._renewing.cancel()
             await asyncio.gather(self._renewing, return_exceptions=True)

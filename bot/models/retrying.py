@@ -1,4 +1,4 @@
-"""One call to a provider: a total deadline, bounded retries, one kind of error, and what it cost."""
+"""Retries of one call to a provider: a total deadline, bounded attempts, one kind of error, and the usage of all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.models.model_faults import Fault, fault_of
 from bot.models.prices import Prices
-from bot.models.wire_reading import BadReplyError, Reading, Tokens
+from bot.models.wire import BadReplyError, Emitter, Reading, Tokens
 from handoff.contracts import Turn, Usage
 from handoff.reply_text import sound
 from specialists.turns.model import ModelCall, ModelError
@@ -24,7 +24,7 @@ MOST_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RetryPolicy:
     """How hard a call is tried: `attempts` in all, and pauses in seconds that double from the first on.
 
     Pauses have full jitter: anything between nothing and the pause. `chance` gives numbers from 0 to 1.
@@ -36,79 +36,60 @@ class Limits:
     chance: Callable[[], float] = random.random
 
 
-class Emitter:
-    """Passes streamed text on, and remembers whether any went out: such a call is never started again."""
-
-    def __init__(self, on_text: Callable[[str], Awaitable[None]] | None) -> None:
-        self._on_text = on_text
-        self.emitted = False
-        self.listener_error: Exception | None = None
-
-    async def emit(self, piece: str) -> None:
-        """Hand a piece of text to the listener, if there is one."""
-        if self._on_text is None or not piece:
-            return
-        self.emitted = True
-        try:
-            await self._on_text(piece)
-        except Exception as error:
-            self.listener_error = error
-            raise
-
-
-Attempt = Callable[[ModelCall, Emitter], Awaitable[Reading]]
+Attempt = Callable[[Emitter], Awaitable[Reading]]
 
 
 @dataclass(frozen=True, slots=True)
-class Calling:
-    """What all calls of one provider share. `who` is its name for people."""
+class Retrying:
+    """Makes the calls to one provider. `provider` is its name for people."""
 
-    who: str
-    limits: Limits
+    provider: str
+    policy: RetryPolicy
     prices: Prices
 
     async def run(self, call: ModelCall, model: str, sdk: Any, attempt: Attempt) -> Turn:
         """Make the call until it brings a turn, within its deadline.
 
-        Raises `ModelError`, or whatever the call's own `on_text` raised.
+        Raises `ModelError`, or the exception that the call's own `on_text` raised.
         """
-        tally = _Tally(model, self.prices)
+        tally = _Tally(model, call.deadline, self.prices)
         emitter = Emitter(call.on_text)
         try:
             async with asyncio.timeout(call.deadline) as timer:
                 reading = await self._attempts(call, emitter, tally, sdk, attempt)
+        except ModelError as error:
+            error.usage = await tally.usage()
+            raise
         except TimeoutError:
             if not timer.expired():
                 raise
-            message = f"{self.who} did not answer within {call.deadline:g} seconds."
+            message = f"{self.provider} did not answer within {call.deadline:g} seconds."
             raise ModelError(
-                "timeout", message, transient=True, usage=tally.usage(), tries=max(1, tally.attempts)
+                "timeout", message, transient=True, usage=await tally.usage(), tries=max(1, tally.attempts)
             ) from None
-        await self.prices.ready()
         reading = replace(reading, text=sound(reading.text))
         if call.answer_schema is None:  # an answer in a schema is read and not kept, and its reader names its faults
             reading = _bounded(reading)
-        return Turn(text=reading.text, calls=reading.calls, stop=reading.stop, usage=tally.usage())
+        return Turn(text=reading.text, calls=reading.calls, stop=reading.stop, usage=await tally.usage())
 
     async def _attempts(self, call: ModelCall, emitter: Emitter, tally: _Tally, sdk: Any, attempt: Attempt) -> Reading:
-        for number in range(1, self.limits.attempts + 1):
+        for number in range(1, self.policy.attempts + 1):
             try:
-                reading = await attempt(call, emitter)
+                reading = await attempt(emitter)
             except asyncio.CancelledError:
                 tally.add(Tokens())  # it was made, whatever cut it off
                 raise
             except Exception as error:
                 if error is emitter.listener_error:
                     raise
-                fault = fault_of(error, sdk, self.who)
+                fault = fault_of(error, sdk, self.provider)
                 tally.add(error.tokens if isinstance(error, BadReplyError) else Tokens())
-                pause = self._pause(fault, number, call.deadline - tally.elapsed()) if number < call.tries else None
+                pause = self._pause(fault, number, tally.seconds_left()) if number < call.tries else None
                 if emitter.emitted or pause is None:
                     raise ModelError(
                         fault.kind,
                         fault.message,
                         transient=fault.transient,
-                        usage=tally.usage(),
                         pause=fault.pause or 0.0,
                         tries=number,
                     ) from error
@@ -119,20 +100,20 @@ class Calling:
                 return reading
         raise AssertionError("the last attempt neither returned nor raised")
 
-    def _pause(self, fault: Fault, number: int, left: float) -> float | None:
-        """Seconds to wait after attempt `number`, or None if there is to be no other within the `left` seconds."""
-        if number >= self.limits.attempts or number > fault.retries:
+    def _pause(self, fault: Fault, number: int, seconds_left: float) -> float | None:
+        """Return the seconds to wait after attempt `number`, or None if there must be no other in `seconds_left`."""
+        if number >= self.policy.attempts or number > fault.retries:
             return None
-        longest = min(self.limits.longest_pause, self.limits.first_pause * 2 ** (number - 1))
-        pause = longest * self.limits.chance()
+        longest = min(self.policy.longest_pause, self.policy.first_pause * 2 ** (number - 1))
+        pause = longest * self.policy.chance()
         if fault.pause is not None:
             # The provider's word is the least; a little more keeps callers apart that were told the same.
             pause = fault.pause + min(pause, fault.pause * 0.1)
-        return pause if pause < left else None
+        return pause if pause < seconds_left else None
 
 
 def _bounded(reading: Reading) -> Reading:
-    """The reply, cut short as at its token limit if it goes on and on, as from a server that knows no limit."""
+    """Cut a reply that goes on and on, as from a server that knows no limit, as if at its token limit."""
     calls = sum(_size(call.arguments) for call in reading.calls)
     if _size(reading.text) + calls <= MOST_BYTES or reading.stop == "refused":
         return replace(reading, text=_cut(reading.text))
@@ -150,10 +131,11 @@ def _size(value: Any) -> int:
 
 
 class _Tally:
-    """What the attempts of one call have taken so far."""
+    """The time and the tokens that the attempts of one call have taken so far."""
 
-    def __init__(self, model: str, prices: Prices) -> None:
+    def __init__(self, model: str, deadline: float, prices: Prices) -> None:
         self._model = model
+        self._deadline = deadline
         self._prices = prices
         self._began = time.perf_counter()
         self._attempts: list[Tokens] = []
@@ -168,7 +150,14 @@ class _Tally:
     def elapsed(self) -> float:
         return time.perf_counter() - self._began
 
-    def usage(self) -> Usage:
+    def seconds_left(self) -> float:
+        return self._deadline - self.elapsed()
+
+    async def usage(self) -> Usage:
+        """Sum up all attempts. Waits for the prices as long as the call's deadline allows, if there is a cost."""
+        duration = self.elapsed()
+        if any(tokens.input or tokens.output for tokens in self._attempts):
+            await self._prices.ready(within=self.seconds_left())
         costs = [self._prices.cost(self._model, tokens) for tokens in self._attempts]
         known = [cost for cost in costs if cost is not None]
         return Usage(
@@ -177,5 +166,5 @@ class _Tally:
             tokens_in=sum(tokens.input for tokens in self._attempts),
             tokens_out=sum(tokens.output for tokens in self._attempts),
             cost=sum(known) if known else None,
-            duration=self.elapsed(),
+            duration=duration,
         )

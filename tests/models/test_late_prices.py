@@ -1,0 +1,125 @@
+"""Prices that are not known yet: calls, budgets in dollars and estimates wait for them, as long as they may."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+
+from bot.limits.call_limits import CallLimits
+from bot.limits.rules import Rules, SpendingBudget
+from bot.models import prices
+from bot.store.counters import Counter
+from bot.store.memory import MemoryStore
+from specialists.turns.model import Withheld
+from tests.models.conftest import ask, connect
+from tests.models.limits_desk import ANA, Said
+from tests.models.price_lists import failing_price_list, held_price_list
+from tests.providers.rendering import Reply
+from tests.providers.server import ProviderServer
+from tests.store.kit import eventually
+
+FINE = Reply("Fine.", tokens_out=400)
+DOLLARS = Rules(budgets={"day": SpendingBudget(micros=1_000_000)})
+SPENT = Counter("day:T1/all:micros", "day", 1)
+
+
+async def test_the_cost_of_a_call_waits_for_the_prices_however_long_they_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = held_price_list(tmp_path, monkeypatch)
+    monkeypatch.setattr(prices, "LOOKUP_SECONDS", 100_000.0)
+    loop = asyncio.get_running_loop()
+    async with ProviderServer(lambda _: FINE) as server:
+        model = connect("responses", server)
+        await model._connect()
+        call = asyncio.create_task(model.reply(ask(deadline=100_000.0)))
+
+        async def answered() -> bool:
+            return server.stats.calls == 1 and await held.started()
+
+        assert await eventually(answered, patience=60)
+        time, began = loop.time, loop.time()
+        monkeypatch.setattr(loop, "time", lambda: began + 100 * (time() - began))
+        await asyncio.sleep(30.0)  # which pass in a blink
+        ended = loop.time() - time()
+        monkeypatch.setattr(loop, "time", lambda: ended + time())
+        assert not call.done()
+        held.release()
+        turn = await call
+        assert turn.usage.cost is not None
+        assert turn.usage.cost == pytest.approx(model.price("balanced", turn.usage.tokens_in, turn.usage.tokens_out))
+        assert turn.usage.duration < 20, "the wait for its price is no part of a call"
+        await model.close()
+
+
+async def test_a_reply_is_not_lost_for_a_price_that_does_not_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held_price_list(tmp_path, monkeypatch)
+    async with ProviderServer(lambda _: FINE) as server:
+        model = connect("responses", server)
+        await model._connect()
+        turn = await model.reply(ask(deadline=1.0))
+        assert (turn.text, turn.usage.cost) == ("Fine.", None)
+        await model.close()
+
+
+async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = held_price_list(tmp_path, monkeypatch)
+    store = MemoryStore()
+    async with ProviderServer(lambda _: FINE) as server:
+        model = connect("responses", server)
+        await model._connect()
+        said = Said(lambda: FINE)
+        limits = CallLimits(store.counters, model, DOLLARS, store.clock, said)
+        with pytest.raises(Withheld, match="prices of models are still being looked up") as caught:
+            await limits.reply(ANA, ask(deadline=0.2))
+        assert (caught.value.reason, caught.value.transient) == ("budget", True)
+        call = asyncio.create_task(limits.reply(ANA, ask(deadline=100.0)))
+        assert await eventually(held.started, patience=60)
+        await asyncio.sleep(0.05)
+        assert server.stats.calls == 0, "its cost is unknown"
+        held.release()
+        turn = await call
+        await limits.close()
+        assert turn.usage.cost
+        assert said.waits[0] > 0.05, "the wait is part of the call's deadline"
+        assert await store.counters.spent([SPENT]) == [round(turn.usage.cost * 1_000_000)]
+        await model.close()
+
+
+async def test_a_lookup_that_failed_is_made_again_by_a_later_call_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    lookups = failing_price_list(tmp_path, monkeypatch, failures=1)
+    async with ProviderServer(lambda _: FINE) as server:
+        model = connect("anthropic", server)
+        assert (await model.reply(ask())).usage.cost is None
+        assert (await model.reply(ask())).usage.cost is not None
+        await model.reply(ask())
+        await model.close()
+        assert lookups() == 2
+        (warning,) = [record for record in caplog.records if record.levelno == logging.WARNING]
+        assert "no memory left" in warning.getMessage()
+        lookups = failing_price_list(tmp_path, monkeypatch, failures=1000)
+        other = connect("anthropic", server)
+        for _ in range(prices.LOOKUPS + 2):
+            await other.reply(ask())
+        await other.close()
+        assert lookups() == 2 + prices.LOOKUPS
+
+
+async def test_a_lookup_ends_with_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = held_price_list(tmp_path, monkeypatch)
+    async with ProviderServer(lambda _: FINE) as server:
+        model = connect("responses", server)
+        warming = asyncio.create_task(model.warm())
+        assert await eventually(held.started, patience=60)
+        await model.close()
+        async with asyncio.timeout(5):
+            await asyncio.wait({warming})
