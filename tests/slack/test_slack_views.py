@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from bot.slack.receive.commands import thread_words, usage_lines
 from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, cited
 from bot.slack.views.card import card_title, plan_card
 from bot.slack.views.ending import cancelled, failed, refused, unreachable
-from bot.slack.views.home import app_home, help_message, start_job_modal
+from bot.slack.views.home import app_home, help_message, help_text, start_job_modal
 from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, moment, seconds, section, sections
 from bot.slack.views.question import choice_of, question, question_answered, question_dropped
 from bot.slack.views.status import JobLine, status_job, status_list, trace, trace_timeline
@@ -23,6 +24,7 @@ from handoff.engine.writes import OPTIONS
 from handoff.state import Answered, Ask, Doubt, Failure, Job, Question, SubtaskState, Work
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
+HOW = help_text(usage_lines(), thread_words())
 EVIL = "<!channel> [x](https://evil.com) <@U0000000A> & https://evil.com \u202e"
 
 
@@ -363,11 +365,11 @@ def test_what_the_requester_is_told_alone_is_valid() -> None:
 
 
 def test_home_help_and_window_are_valid() -> None:
-    check_view(app_home([JobLine(f"J{n}", "working", EVIL, "C1", 1.0) for n in range(30)]))
-    check_view(app_home([]))
+    check_view(app_home([JobLine(f"J{n}", "working", EVIL, "C1", 1.0) for n in range(30)], HOW))
+    check_view(app_home([], HOW))
     check_view(start_job_modal("x" * 9000, "{}"))
     check_view(start_job_modal("", "{}"))
-    taken(help_message())
+    taken(help_message(usage_lines(), thread_words()))
     taken(refused("no"))
 
 

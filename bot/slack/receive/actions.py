@@ -17,9 +17,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.receive.background import Background
+from bot.slack.receive.modal_metadata import decode_metadata, encode_metadata
 from bot.slack.receive.outage_notices import Unrecorded, soon
-from bot.slack.receive.payloads import Click, Malformed, Shortcut, pack, parse_click, parse_shortcut, unpack
-from bot.slack.receive.service import Desk
+from bot.slack.receive.payloads import Click, Malformed, Shortcut, parse_click, parse_shortcut
+from bot.slack.receive.service import Service
 from bot.slack.show import notices
 from bot.slack.show.notices import note, received, tell
 from bot.slack.views.answer_message import FEEDBACK
@@ -40,8 +41,8 @@ LOOK_SECONDS = 0.5
 class Actions:
     """The listeners of clicks, shortcuts and windows."""
 
-    def __init__(self, desk: Desk, background: Background) -> None:
-        self._desk = desk
+    def __init__(self, service: Service, background: Background) -> None:
+        self._service = service
         self._background = background
 
     def register(self, app: AsyncApp) -> None:
@@ -73,7 +74,7 @@ class Actions:
     async def _answer(self, click: Click, choice: Choice, client: AsyncWebClient) -> None:
         try:
             async with soon():
-                verdict = await self._desk.answer(
+                verdict = await self._service.answer(
                     click.place,
                     request=choice.request,
                     subtask=choice.subtask,
@@ -106,7 +107,7 @@ class Actions:
             }
             try:
                 async with soon():
-                    text = words[await self._desk.cancel(click.place.team, None, click.place, user=click.user)]
+                    text = words[await self._service.cancel(click.place.team, None, click.place, user=click.user)]
             except Unrecorded:
                 text = notices.NOT_RECORDED
             self._tell(client, click, text)
@@ -125,7 +126,7 @@ class Actions:
             request, good = judged
             try:
                 async with soon():
-                    known = await self._desk.feedback(
+                    known = await self._service.feedback(
                         click.place, request=request, user=click.user, good=good, dedupe=click.dedupe
                     )
                     text = notices.THANKS if known else notices.FORGOTTEN
@@ -149,13 +150,15 @@ class Actions:
         if isinstance(shortcut, Malformed):
             log.warning("a shortcut without %s was left alone", shortcut.reason)
         else:
-            await client.views_open(trigger_id=shortcut.trigger, view=start_job_modal(shortcut.text, pack(shortcut)))
+            await client.views_open(
+                trigger_id=shortcut.trigger, view=start_job_modal(shortcut.text, encode_metadata(shortcut))
+            )
         await ack()
 
     async def on_start_job(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
         """The window was sent: the job starts in the message's thread."""
         view, user = body.get("view", {}), str(body.get("user", {}).get("id", ""))
-        shortcut = unpack(str(view.get("private_metadata", "")), user)
+        shortcut = decode_metadata(str(view.get("private_metadata", "")), user)
         field = view.get("state", {}).get("values", {}).get(REQUEST_BLOCK, {}).get(REQUEST_ACTION, {})
         text = str(field.get("value") or "").strip()
         if isinstance(shortcut, Malformed) or not user:
@@ -178,7 +181,7 @@ class Actions:
         )
         try:
             async with soon():
-                new = await self._desk.request(shortcut.place, request, dedupe=(f"view:{view_id}",))
+                new = await self._service.request(shortcut.place, request, dedupe=(f"view:{view_id}",))
         except Unrecorded:
             await ack(response_action="errors", errors={REQUEST_BLOCK: notices.NOT_RECORDED})
             return

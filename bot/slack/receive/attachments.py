@@ -10,7 +10,7 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.payloads import parse_files
-from bot.slack.send.web_calls import Doubt, Refused, WebCalls
+from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from handoff.contracts import Attachment
 
 LARGEST = 32 * 1024 * 1024
@@ -60,7 +60,7 @@ async def _look_up(client: AsyncWebClient, calls: WebCalls, attachment: Attachme
         data = await calls.make("files.info", lambda: client.files_info(file=attachment.file_id), again=True)
     except Refused as error:
         return f"{attachment.name} could not be looked up in Slack: {error}. Attach the file itself."
-    except Doubt:
+    except NoReply:
         return f"{attachment.name} could not be looked up: Slack did not answer. Attach it again."
     found = parse_files([data.get("file")])
     if not found or not found[0].url:

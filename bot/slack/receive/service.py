@@ -20,7 +20,7 @@ Denied = Literal["unknown", "not_yours", "newer", "unreadable"]
 """`newer`: a newer release works on the job, and only that can tell. `unreadable`: its log is damaged."""
 
 
-class Desk(Protocol):
+class Service(Protocol):
     """Where listeners hand in. Everything that returns has been recorded; an exception means that it was not.
 
     `dedupe` ids name what happened, so that a second delivery changes nothing

@@ -14,7 +14,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.send.web_calls import Doubt, Refused, WebCalls
+from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ def _after(looks: Sequence[float], waited: float) -> list[float]:
     return [0.0, *(at - before for before, at in itertools.pairwise([0.0, *late]))] if waited else list(looks)
 
 
-class InDoubt(Exception):
+class OutcomeUnknown(Exception):
     """Nobody can say whether a message is in the thread. The text is fit for people."""
 
 
@@ -69,7 +69,7 @@ class Lookup:
         self.bot_user_id = bot_user_id
 
     async def message(self, place: Place, key: str, *, waited: float = 0.0) -> str:
-        """The id of the message that carries this key, or nothing after a patient look. Raises InDoubt.
+        """The id of the message that carries this key, or nothing after a patient look. Raises OutcomeUnknown.
 
         `waited`: seconds since it could have been posted, for which nobody has to be patient any more.
         """
@@ -84,7 +84,7 @@ class Lookup:
         return await self._first(place, shown, waited)
 
     async def settled(self, place: Place, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-        """The thread as soon as it shows `enough`, else as it is after a patient look. Raises Refused and Doubt."""
+        """The thread as soon as it shows `enough`, else as it is after a patient look. Raises Refused and NoReply."""
         messages: list[dict[str, Any]] = []
         for number, wait in enumerate(self.looks, 1):
             await asyncio.sleep(wait)
@@ -106,28 +106,28 @@ class Lookup:
             except Refused as error:
                 if error.code == NOT_YET and number < len(looks):
                     continue
-                raise InDoubt(f"whether it was posted cannot be told: {error}") from error
-            except Doubt as doubt:
-                log.warning("job %s: a look into the thread failed: %s", place.job_id, doubt)
+                raise OutcomeUnknown(f"whether it was posted cannot be told: {error}") from error
+            except NoReply as lost:
+                log.warning("job %s: a look into the thread failed: %s", place.job_id, lost)
                 continue
             for message in messages:
                 if message.get("user") == self.bot_user_id and (found := found_in(message)):
                     return found
             if number >= len(looks):
                 return ""
-        raise InDoubt("whether it was posted cannot be told: Slack does not answer")
+        raise OutcomeUnknown("whether it was posted cannot be told: Slack does not answer")
 
     async def unkeyed(self, place: Place) -> list[str]:
         """Messages of ours that bear neither key nor file, as a stream does that was not ended; the newest first.
 
-        Raises Refused and Doubt.
+        Raises Refused and NoReply.
         """
         ours = [message for message in await self.thread(place) if message.get("user") == self.bot_user_id]
         bare = [message for message in ours if not message.get("metadata") and not message.get("files")]
         return [str(message["ts"]) for message in reversed(bare)]
 
     async def thread(self, place: Place) -> list[dict[str, Any]]:
-        """All messages of the thread, oldest first, metadata included. Raises Refused and Doubt, and gives no part."""
+        """Read the whole thread, oldest first, with metadata. Raises Refused and NoReply rather than give a part."""
         messages: list[dict[str, Any]] = []
         cursor = ""
         while True:

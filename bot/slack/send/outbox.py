@@ -18,8 +18,8 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.client import CALL_SECONDS
 from bot.slack.send.budget import Budget
-from bot.slack.send.lookup import LOOKS, NOT_YET, InDoubt, Lookup, metadata
-from bot.slack.send.web_calls import Allowed, Doubt, Gone, Refused, WebCalls
+from bot.slack.send.lookup import LOOKS, NOT_YET, Lookup, OutcomeUnknown, metadata
+from bot.slack.send.web_calls import Allowed, Gone, NoReply, Refused, WebCalls
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, Intent, Store
 from handoff.contracts import Place
@@ -92,7 +92,7 @@ class Outbox:
                 if streamed:
                     await self.sweep(place, intent.draft_ts, allowed=self.holder(claim))
             ts = await self.send(claim, place, key, message, since=since)
-        except (Refused, InDoubt) as error:
+        except (Refused, OutcomeUnknown) as error:
             return Sent("", str(error))
         return await self.done(claim, key, ts)
 
@@ -129,15 +129,15 @@ class Outbox:
             await self.begin(claim, key)
 
     async def send(self, claim: Claim, place: Place, key: str, message: Outgoing, *, since: float) -> str:
-        """Post, and after each doubt look before posting again. Gives the id. Raises Refused, InDoubt and Gone.
+        """Post, and after each doubt look before posting again. Gives the id. Raises Refused, OutcomeUnknown and Gone.
 
         `since`: when the store last said that the job is ours, in seconds since the epoch.
         """
         for _ in range(SENDS):
             try:
                 return await self._post_once(claim, place, key, message, since)
-            except Doubt as doubt:
-                log.warning("job %s: %s; looking for %s", place.job_id, doubt, key)
+            except NoReply as lost:
+                log.warning("job %s: %s; looking for %s", place.job_id, lost, key)
                 if found := await self.find(place, key):
                     return found
             except Refused as error:
@@ -179,13 +179,13 @@ class Outbox:
                 again=True,
                 allowed=allowed,
             )
-        except (Refused, Doubt) as error:
+        except (Refused, NoReply) as error:
             log.warning("job %s: the card was not edited: %s", place.job_id, error)
             return False
         return True
 
     async def earlier(self, place: Place, key: str, intent: Intent) -> str:
-        """The id of the message that an earlier owner may have posted, or nothing. Raises InDoubt."""
+        """The id of the message that an earlier owner may have posted, or nothing. Raises OutcomeUnknown."""
         return await self.find(place, key, waited=await self.wait_out(intent))
 
     async def wait_out(self, intent: Intent) -> float:
@@ -221,13 +221,13 @@ class Outbox:
                     if await self._ended_now(place, ts, allowed, unanswered):
                         await self.delete(place, ts, allowed=allowed)
                         return
-            except (Refused, Doubt) as error:
+            except (Refused, NoReply) as error:
                 if number == len(waits) or getattr(error, "code", NOT_YET) != NOT_YET:
                     log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
                     return
 
     async def _ended_now(self, place: Place, ts: str, allowed: Allowed | None, unanswered: set[str]) -> bool:
-        """End a stream. False where the message was none, or none any more. Raises Refused, Doubt and Gone.
+        """End a stream. False where the message was none, or none any more. Raises Refused, NoReply and Gone.
 
         `unanswered` are messages that a call may have ended without our hearing of it; this one may be added.
         """
@@ -238,7 +238,7 @@ class Outbox:
                     lambda: self.client.chat_stopStream(channel=place.channel, ts=ts),
                     allowed=allowed,
                 )
-            except Doubt:
+            except NoReply:
                 unanswered.add(ts)
             except Refused as error:
                 if error.code in NO_STREAM:
@@ -246,7 +246,7 @@ class Outbox:
                 raise
             else:
                 return True
-        raise Doubt("chat.stopStream: no answer")
+        raise NoReply("chat.stopStream: no answer")
 
     async def delete(self, place: Place, ts: str, *, allowed: Allowed | None) -> None:
         """Take a half-written message out of the thread. Raises Gone where it is not `allowed` any more."""
@@ -257,7 +257,7 @@ class Outbox:
                 again=True,
                 allowed=allowed,
             )
-        except (Refused, Doubt) as error:
+        except (Refused, NoReply) as error:
             if not isinstance(error, Refused) or error.code != "message_not_found":
                 log.warning("job %s: the unfinished message %s stays: %s", place.job_id, ts, error)
 

@@ -36,7 +36,7 @@ REFUSED: Mapping[str, str] = {
 """Slack's errors that no second try will change, in words for people."""
 
 
-class Doubt(Exception):
+class NoReply(Exception):
     """A call went out and no answer came: it may or may not have been carried out."""
 
 
@@ -85,7 +85,7 @@ class WebCalls:
 
         Raises:
             Refused: Slack said no for good.
-            Doubt: no answer came, and it may not be repeated, or was repeated too often.
+            NoReply: no answer came, and it may not be repeated, or was repeated too often.
             Gone: It is not allowed any more; this try was left out.
         """
         for attempt in range(TRIES):
@@ -99,22 +99,22 @@ class WebCalls:
             except (OSError, TimeoutError, aiohttp.ClientError, ValueError) as error:
                 self.seen(method, "failed")
                 if not again:
-                    raise Doubt(f"{method}: {type(error).__name__}") from error
+                    raise NoReply(f"{method}: {type(error).__name__}") from error
                 wait = WAITS[min(attempt, len(WAITS) - 1)]
             else:
                 self.seen(method, "ok")
                 return response.data if isinstance(response.data, dict) else {}
             log.info("%s: tried again in %.1f s", method, wait)
             await asyncio.sleep(wait)
-        raise Doubt(f"{method}: no answer after {TRIES} tries")
+        raise NoReply(f"{method}: no answer after {TRIES} tries")
 
     def _wait_after(self, error: SlackApiError, method: str, channel: str, *, again: bool) -> float:
-        """Seconds to wait before the next try. Raises Refused or Doubt where there is none."""
+        """Seconds to wait before the next try. Raises Refused or NoReply where there is none."""
         response = error.response
         if not isinstance(response, AsyncSlackResponse):  # something on the way answered, and not with JSON
             self.seen(method, "failed")
             if not again:
-                raise Doubt(f"{method}: an answer that cannot be read") from error
+                raise NoReply(f"{method}: an answer that cannot be read") from error
             return WAITS[0]
         data = response.data if isinstance(response.data, dict) else {}
         code = str(data.get("error", ""))
@@ -126,7 +126,7 @@ class WebCalls:
         if response.status_code >= 500 or code in {"internal_error", "fatal_error", "service_unavailable"}:
             self.seen(method, "failed")
             if not again:
-                raise Doubt(f"{method}: HTTP {response.status_code} {code}") from error
+                raise NoReply(f"{method}: HTTP {response.status_code} {code}") from error
             return WAITS[0]
         self.seen(method, "refused")
         detail = "; ".join((data.get("response_metadata") or {}).get("messages", [])[:3])

@@ -7,8 +7,8 @@ from typing import Literal
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.send.web_calls import Allowed, Doubt, Gone, Refused, WebCalls
-from bot.slack.text.outgoing_text import plain
+from bot.slack.send.web_calls import Allowed, Gone, NoReply, Refused, WebCalls
+from bot.slack.text.cleaning import plain
 from bot.store.interface import StoreError
 from handoff.contracts import Place
 from handoff.state import RequestState
@@ -57,5 +57,5 @@ async def set_status(
             again=True,
             allowed=allowed,
         )
-    except (Refused, Doubt, Gone, StoreError) as error:
+    except (Refused, NoReply, Gone, StoreError) as error:
         log.info("job %s: the session status was not set: %s", place.job_id, error)

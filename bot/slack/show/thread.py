@@ -13,7 +13,7 @@ from bot.slack.client import close_client
 from bot.slack.receive.attachments import download
 from bot.slack.receive.background import Background
 from bot.slack.send.outbox import Outbox, Sent
-from bot.slack.send.web_calls import Allowed, Doubt, Gone, Refused
+from bot.slack.send.web_calls import Allowed, Gone, NoReply, Refused
 from bot.slack.show.card_painter import CardPainter
 from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.publisher import Publisher
@@ -152,7 +152,7 @@ class Thread:
                 channel=channel,
                 allowed=allowed,
             )
-        except (Refused, Doubt) as error:
+        except (Refused, NoReply) as error:
             log.warning("job %s: its requester could not be told: %s", job.id, error)
         else:
             await self._outbox.done(claim, key, str(told["ts"]))
@@ -210,23 +210,23 @@ class Thread:
         if ts and ask.answer is None and ask.failure is None:  # after that, only the card's last edit is drawn
             self._painter(key, allowed).show(after, ask, ts)
 
-    async def set_aside(self, claim: Claim, aside: QuarantineNotice) -> None:
+    async def set_aside(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the thread that its job is set aside; put the card and the session right as far as can be.
 
         Raises Gone if the job is no longer ours.
         """
         message = ending.set_aside(
-            aside.place.job_id, aside.step, aside.reason, user=aside.user, readable=aside.readable
+            notice.place.job_id, notice.step, notice.reason, user=notice.user, readable=notice.readable
         )
-        sent = await self._outbox.post(claim, aside.place, aside.key, message)
+        sent = await self._outbox.post(claim, notice.place, notice.key, message)
         if sent.fault:
-            log.warning("job %s: its thread could not be told: %s", aside.place.job_id, sent.fault)
-        ask, allowed = aside.job.current if aside.job else None, self._outbox.holder(claim)
-        if aside.job is not None and ask is not None and (ts := ask.posted.get(post_keys.card(ask.id))):
-            card = plan_card(aside.job, ask, self._store.clock())
-            await self._outbox.update(aside.place, ts, card, allowed=allowed)
-        whose = {"title": aside.title, "user": aside.user}
-        await set_status(self._client, self._outbox.calls, aside.place, "suspended", **whose, allowed=allowed)
+            log.warning("job %s: its thread could not be told: %s", notice.place.job_id, sent.fault)
+        ask, allowed = notice.job.current if notice.job else None, self._outbox.holder(claim)
+        if notice.job is not None and ask is not None and (ts := ask.posted.get(post_keys.card(ask.id))):
+            card = plan_card(notice.job, ask, self._store.clock())
+            await self._outbox.update(notice.place, ts, card, allowed=allowed)
+        whose = {"title": notice.title, "user": notice.user}
+        await set_status(self._client, self._outbox.calls, notice.place, "suspended", **whose, allowed=allowed)
 
     def _painter(self, key: JobKey, allowed: Allowed) -> CardPainter:
         painter = self._painters.get(key)

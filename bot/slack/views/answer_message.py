@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from bot.slack.text.outgoing_text import clean, clean_markdown
+from bot.slack.text.cleaning import clean, clean_markdown
 from bot.slack.text.split import LIMIT, split_answer
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
 from handoff.contracts import Usage

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Literal
 
-from bot.slack.text.outgoing_text import clean, mention, plain
+from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, rich_text, seconds
 from bot.slack.views.plan_changes import LOOKING, changes_line, row_words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.slack.text.outgoing_text import clean, mention
+from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.answer_message import usage_words
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
 from handoff.state import PLEASE_CHECK, SETTLED, Ask, Job, Work

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from bot.slack.text.outgoing_text import plain
+from bot.slack.text.cleaning import plain
 
 Block = dict[str, Any]
 Priority = Literal["answer", "question", "card"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.slack.text.outgoing_text import plain
+from bot.slack.text.cleaning import plain
 from handoff.state import Ask, Work
 
 MAX_LINE = 500

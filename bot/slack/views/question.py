@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from bot.slack.text.outgoing_text import clean, mention, plain
+from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import (
     BUTTON_VALUE_LIMIT,
     Outgoing,

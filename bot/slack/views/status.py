@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.slack.text.outgoing_text import clean, mention, plain, visible
+from bot.slack.text.cleaning import clean, mention, plain, visible
 from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import card_title, who
 from bot.slack.views.estimate import estimate_words, work_words

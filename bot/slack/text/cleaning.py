@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection
 
 from bot.slack.text.characters import plain, visible
-from bot.slack.text.cleaner import StreamCleaner, Target
+from bot.slack.text.stream_cleaner import StreamCleaner, Target
 
 __all__ = ["StreamCleaner", "clean", "clean_markdown", "mention", "plain", "visible"]
 
