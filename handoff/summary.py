@@ -61,6 +61,7 @@ def projection(job: Job) -> dict[str, str]:
         **begun(job.place, ask.request),
         "state": ask.state,
         "step": step(ask),
+        "in_part": "1" if ask.answer is not None and ask.gaps else "",
         "title": (ask.plan.goal if ask.plan else ask.request.text)[:TITLE],
         "questions": json.dumps(questions) if questions else "",
     }

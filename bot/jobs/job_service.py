@@ -231,4 +231,6 @@ def _line(head: Head) -> JobLine:
         channel=head.fields.get("channel", ""),
         updated=head.updated,
         aside=head.fields.get("step", "") if head.aside else "",
+        waits_for=next((one.user for one in _questions(head)), ""),
+        in_part=head.fields.get("in_part") == "1",
     )

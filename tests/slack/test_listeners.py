@@ -155,7 +155,7 @@ async def test_a_click_of_the_right_person_answers_once(scene: Scene) -> None:
     place = scene.place(ts)
     asked = await scene.post(place, question(*asking(scene, place, scene.ana.id)))
     await scene.ben.click("#general", asked, "answer:0")
-    await scene.told(scene.ben, notices.NOT_ASKED)
+    await scene.told(scene.ben, notices.not_asked(scene.ana.id))
     assert scene.service.answers == []
     await scene.ana.click("#general", asked, "answer:1")
     assert scene.service.answers == ["2026"]

@@ -141,7 +141,7 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
     listed = rows(talk.cards()[0])
     assert list(listed) == ["figures", "terms", "note"], "what is inside a part that is done is told as a number"
     assert "3 parts inside" in listed["terms"][1]
-    assert "Do part terms · legal · complete" in str(status)
+    assert "Do part terms · legal · done" in str(status)
     proposed = {one.within: [each.subtask for each in one.estimates] for one in await talk.of(ev.PlanProposed)}
     assert proposed == {
         "": ["figures", "terms", "note"],
@@ -187,9 +187,9 @@ async def test_the_card_shows_the_levels_and_stop_reaches_down(scene: Scene, tmp
         job = await talk.job()
         assert job is not None
         status = str(await scene.command(f"status {job.id}"))
-        assert f"Legal{APART}Contracts{APART}Do part search · legal/contracts/clerk · in progress" in status
+        assert f"Legal{APART}Contracts{APART}Do part search · legal/contracts/clerk · under way" in status
         before = len(server.requests)
-        await scene.person().click(talk.channel, talk.cards()[0]["ts"], "stop")
+        await scene.person().stop(talk.channel, talk.ts)
         job = await talk.over()
         gate.open()
         await scene.barrier()

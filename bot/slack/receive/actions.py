@@ -87,7 +87,7 @@ class Actions:
             self._tell(client, click, notices.NOT_RECORDED)
             return
         # A click that is taken closes the question once it is in the log: of two, only the first counts.
-        refusals = {"stale": notices.STALE, "not_yours": notices.NOT_ASKED, "unknown": notices.UNKNOWN}
+        refusals = {"stale": notices.STALE, "not_yours": notices.not_asked(choice.asked), "unknown": notices.UNKNOWN}
         if verdict != "taken":
             self._tell(client, click, refusals[verdict])
 

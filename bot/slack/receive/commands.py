@@ -123,11 +123,11 @@ class Commands:
         if not job:
             left = await self._service.left(command.team, command.channel, command.user)
             jobs = await self._service.jobs(command.team, command.user)
-            return status_list(jobs, await self._service.trouble(), left)
+            return status_list(jobs, command.user, await self._service.trouble(), left)
         found = await self._service.job(command.team, job, command.user)
         if isinstance(found, str):
             return note(_DENIED[found])
-        return status_job(found, self._service.clock(), await self._left(found))
+        return status_job(found, self._service.clock(), command.user, await self._left(found))
 
     async def _left(self, job: Job) -> list[str]:
         """What is spent and left of the budgets that the job's latest request is paid from."""

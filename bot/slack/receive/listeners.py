@@ -208,7 +208,7 @@ class Listeners:
 
     async def _show_home(self, client: AsyncWebClient, team: str, user: str) -> None:
         how = help_text(usage_lines(), thread_words())
-        await client.views_publish(user_id=user, view=app_home(await self._service.jobs(team, user), how))
+        await client.views_publish(user_id=user, view=app_home(await self._service.jobs(team, user), user, how))
 
 
 async def _idle(client: AsyncWebClient, stopped: Stopped) -> None:

@@ -46,10 +46,10 @@ def suggested_prompts() -> list[dict[str, str]]:
     return [{"title": title, "message": message} for title, message in PROMPTS]
 
 
-def app_home(lines: Sequence[JobLine], how: str) -> Block:
-    """The home tab of a person: `how` it works (see `help_text`), and their jobs."""
+def app_home(lines: Sequence[JobLine], reader: str, how: str) -> Block:
+    """Make the home tab of `reader`: `how` the bot works (see `help_text`), and their jobs."""
     blocks = [header("Leadhand"), section(how), {"type": "divider"}, header("Your jobs")]
-    blocks += [section(job_line(line)) for line in lines[:20]] or [context("None yet.")]
+    blocks += [section(job_line(line, reader)) for line in lines[:20]] or [context("None yet.")]
     return {"type": "home", "blocks": blocks}
 
 
