@@ -27,6 +27,10 @@ from handoff.contracts import Place
 log = logging.getLogger(__name__)
 
 SENDS = 3
+"""Tries to end a stream."""
+PAUSES = (0.0, 0.0, 0.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0, 60.0)
+"""Seconds before each try of a post whose outcome Slack does not tell: some minutes in all, as a bad spell of Slack's
+takes. Given up, a message never comes: a job would go on without its plan card, or end without its answer."""
 FRESH = 2.0
 """Seconds for which an intent speaks for our right to send: after a longer wait (for Slack's limits, or as a frozen
 process) the store is asked again."""
@@ -133,7 +137,8 @@ class Outbox:
 
         `since`: when the store last said that the job is ours, in seconds since the epoch.
         """
-        for _ in range(SENDS):
+        for pause in PAUSES:
+            await asyncio.sleep(pause)
             try:
                 return await self._post_once(claim, place, key, message, since)
             except NoReply as lost:
@@ -145,7 +150,7 @@ class Outbox:
                     raise
                 log.warning("job %s: %s; it goes out in a simpler form", place.job_id, error)
                 message = _simpler(message)
-        raise Refused("no_answer", "the message was not seen in the thread after three tries")
+        raise Refused("no_answer", f"the message was not seen in the thread after {len(PAUSES)} tries")
 
     async def _post_once(self, claim: Claim, place: Place, key: str, message: Outgoing, since: float) -> str:
         async def post() -> AsyncSlackResponse:

@@ -7,6 +7,7 @@ file of the same name for it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.outbox import SENDS, Outbox, Sent
+from bot.slack.send.outbox import PAUSES, Outbox, Sent
 from bot.slack.send.web_calls import NoReply, Refused
 from bot.slack.text.cleaning import clean, clean_markdown, plain
 from bot.slack.views.outgoing import Outgoing
@@ -93,7 +94,8 @@ class Publisher:
 
     async def _show(self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float) -> None:
         """Slack's third step. After a doubt the thread is looked at first. Raises Refused, OutcomeUnknown and Gone."""
-        for _ in range(SENDS):
+        for pause in PAUSES:
+            await asyncio.sleep(pause)
             try:
                 await self._show_once(claim, place, key, artifact, file_id, since)
             except NoReply as lost:
@@ -101,7 +103,7 @@ class Publisher:
                 if not await self._outbox.lookup.file(place, file_id):
                     continue
             return
-        raise Refused("no_answer", "the file was not seen in the thread after three tries")
+        raise Refused("no_answer", f"the file was not seen in the thread after {len(PAUSES)} tries")
 
     async def _show_once(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float
