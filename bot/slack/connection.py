@@ -36,7 +36,7 @@ class Connection:
 
 
 async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, str]:
-    """A client whose token Slack takes, and our own user id. Raises NotConnected."""
+    """Make a client, prove its token, and give our own user id with it. Raises NotConnected."""
     client = make_client(token, base_url)
     try:
         return client, (await bot_account(client)).user
@@ -48,7 +48,7 @@ async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, str]
 
 
 def make_bolt(client: AsyncWebClient, *, signing_secret: str) -> Bolt:
-    """An app that runs its listeners before Slack is told "received": what was not recorded comes again."""
+    """Make an app that runs its listeners before Slack is told "received": what was not recorded comes again."""
     logger = logging.getLogger(f"{__name__}.bolt")
     logger.setLevel(logging.getLogger().level)
     logger.addFilter(_drop_token_warning)
@@ -97,7 +97,7 @@ async def http(bolt: Bolt, *, signing_secret: str, port: int) -> AsyncIterator[C
 
 
 async def _listens() -> bool:
-    """An open port hears whatever comes; whether Slack knows the way to it, only Slack can say."""
+    """Return True: the port is open. If Slack knows the way to it, only Slack can say."""
     return True
 
 
@@ -107,7 +107,7 @@ def _drop_token_warning(record: logging.LogRecord) -> bool:
 
 
 def _without_traces() -> logging.Logger:
-    """A lost connection is made again by itself: one line tells of it, where the SDK logs a stack trace."""
+    """Make a logger that tells of a lost connection, which is made again by itself, in one line without a trace."""
     logger = logging.getLogger(f"{__name__}.socket_mode")
     logger.setLevel(logging.getLogger().level)  # the SDK reads `level` itself, and takes "not set" for debugging
     logger.addFilter(_drop_trace)

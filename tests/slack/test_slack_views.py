@@ -378,7 +378,7 @@ def test_a_stop_leaves_a_report() -> None:
     )
     shown = taken(cancelled(job_of(ask), ask))
     assert "*Stopped* by <@U0000000A>." in shown
-    assert "*Done:* Do a\\n*In progress:* Do b\\n*Left:* Do c" in shown
+    assert "*Done:* Do a\\n*Not finished:* Do b\\n*Left:* Do c" in shown
     written = ask_of(work("a", "complete"), cancelled_by="U0000000A", failure=Failure("j", "s"))
     assert "the answer was being written" in taken(cancelled(job_of(written), written))
     assert "the answer" not in shown

@@ -54,7 +54,7 @@ async def stopped(talk: Talk, who: str = "ana") -> None:
     text = shown(report)
     assert f"*Stopped* by <@{person}>" in text
     assert "*Done:* Do part first" in text
-    assert "*In progress:* Do part second" in text
+    assert "*Not finished:* Do part second" in text
     assert "*Left:* Do part third" in text
     (card,) = talk.cards()
     assert card_title(card).startswith("Stopped after ")

@@ -197,7 +197,7 @@ async def test_the_card_shows_the_levels_and_stop_reaches_down(scene: Scene, tmp
     assert len(server.requests) == before, "nothing was asked after it"
     report = shown(talk.words()[0])
     assert f"*Done:* Do part figures, Legal{APART}Do part read, Legal{APART}Do part check" in report
-    assert f"*In progress:* Legal{APART}Contracts{APART}Do part search" in report
+    assert f"*Not finished:* Legal{APART}Contracts{APART}Do part search" in report
     assert await talk.of(ev.ResultReturned) == [
         one for one in await talk.of(ev.ResultReturned) if one.subtask in {"figures", "terms/read", "terms/check"}
     ]

@@ -60,7 +60,7 @@ class Actions:
     async def on_answer(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
     ) -> None:
-        """A likely answer was clicked."""
+        """Take a click on a likely answer."""
         click = parse_click(body, action)
         choice = choice_of(click.value) if isinstance(click, Click) else None
         if isinstance(click, Malformed):
@@ -94,7 +94,7 @@ class Actions:
     async def on_stop(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
     ) -> None:
-        """The Stop button of a card."""
+        """Take a click on the Stop button of a card."""
         click = parse_click(body, action)
         if isinstance(click, Malformed):
             log.warning("a click without %s was left alone", click.reason)
@@ -138,7 +138,7 @@ class Actions:
     async def on_unknown_action(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
     ) -> None:
-        """A button of an older version: a click is never swallowed."""
+        """Answer a click on a button of an older version: a click is never swallowed."""
         click = parse_click(body, {"value": "-", **action})
         if isinstance(click, Click):
             self._tell(client, click, notices.OLD_BUTTON)
@@ -156,7 +156,7 @@ class Actions:
         await ack()
 
     async def on_start_job(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
-        """The window was sent: the job starts in the message's thread."""
+        """Start a job in the message's thread: the window was sent."""
         view, user = body.get("view", {}), str(body.get("user", {}).get("id", ""))
         shortcut = decode_metadata(str(view.get("private_metadata", "")), user)
         field = view.get("state", {}).get("values", {}).get(REQUEST_BLOCK, {}).get(REQUEST_ACTION, {})
@@ -195,7 +195,7 @@ class Actions:
 
 
 def with_message(text: str, shortcut: Shortcut) -> str:
-    """The request, with the message that it was started from where it does not contain it already."""
+    """Add to the request the message that it was started from, unless it contains it already."""
     if not shortcut.text or shortcut.text in text:
         return text
     quoted = "\n".join(f"> {line}" for line in shortcut.text.split("\n"))
@@ -203,7 +203,7 @@ def with_message(text: str, shortcut: Shortcut) -> str:
 
 
 def _judged(value: str) -> tuple[str, bool] | None:
-    """The request and the verdict of a thumb, or None where it is none of ours."""
+    """Read the request and the verdict of a thumb. None if it is none of ours."""
     try:
         fields = json.loads(value)
         return str(fields["request"]), bool(fields["good"])
@@ -212,7 +212,7 @@ def _judged(value: str) -> tuple[str, bool] | None:
 
 
 async def _absent(client: AsyncWebClient, shortcut: Shortcut) -> bool:
-    """Whether we are not where the message is. Where that cannot be told in time, it is taken that we are."""
+    """Return True if we are not where the message is. If that cannot be told in time, we are taken to be."""
     try:
         async with asyncio.timeout(LOOK_SECONDS):
             await client.conversations_replies(channel=shortcut.place.channel, ts=shortcut.place.thread_ts, limit=1)

@@ -23,7 +23,7 @@ _MOVED = frozenset({301, 302, 303, 307, 308})
 
 
 async def download(client: AsyncWebClient, calls: WebCalls, attachment: Attachment) -> tuple[Attachment, bytes] | str:
-    """A file's bytes, and the attachment as Slack knows it now.
+    """Fetch a file's bytes, and the attachment as Slack knows it now.
 
     A file that came without an address (shared from another workspace, say) is looked up first.
 
@@ -91,7 +91,7 @@ async def _get(client: AsyncWebClient, attachment: Attachment) -> bytes | str:
 
 
 def is_slacks(url: str, base_url: str) -> bool:
-    """Whether an address is Slack's: one of its domains over https, or the server of the Web API itself."""
+    """Return True if an address is Slack's: one of its domains over https, or the server of the Web API itself."""
     try:
         parts, api = urlsplit(url), urlsplit(base_url)
         same = (parts.scheme, parts.hostname, parts.port) == (api.scheme, api.hostname, api.port)

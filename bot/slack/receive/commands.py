@@ -130,7 +130,7 @@ class Commands:
         return status_job(found, self._service.clock(), command.user, await self._left(found))
 
     async def _left(self, job: Job) -> list[str]:
-        """What is spent and left of the budgets that the job's latest request is paid from."""
+        """Say what is spent and left of the budgets that the job's latest request is paid from."""
         return await self._service.left(job.place.team, job.place.channel, job.latest.request.user, job.id)
 
     async def trace(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
@@ -150,7 +150,7 @@ class Commands:
     async def _send(
         self, command: Command, job: str, entries: Sequence[Entry], left: Sequence[str], client: AsyncWebClient
     ) -> None:
-        """A file cannot be ephemeral, so the trace goes to the person's direct messages."""
+        """Send the trace to the person's direct messages: a file cannot be ephemeral."""
         try:
             direct = await client.conversations_open(users=command.user)
             await client.files_upload_v2(

@@ -61,7 +61,7 @@ def register(app: AsyncApp, service: Service) -> Background:
 
 
 async def _nothing() -> None:
-    """An event that calls for nothing is acknowledged all the same."""
+    """Acknowledge an event that calls for nothing."""
 
 
 async def _failed(error: Exception, body: Any) -> BoltResponse:
@@ -87,7 +87,7 @@ class Listeners:
         }
 
     async def on_message(self, body: dict[str, Any], context: AsyncBoltContext, client: AsyncWebClient) -> None:
-        """A message, with or without a mention."""
+        """Take in a message, with or without a mention."""
         incoming = parse_message(body, context.bot_user_id or "")
         if isinstance(incoming, Malformed):
             log.warning("a message without %s was left alone", incoming.reason)
@@ -168,7 +168,7 @@ class Listeners:
         self._background.start(tell(client, incoming.private_place, user, message), f"answer {subcommand.name}")
 
     async def on_stop(self, body: dict[str, Any], client: AsyncWebClient) -> None:
-        """The native Stop button."""
+        """Take a click on Slack's own Stop button."""
         stopped = parse_stop(body)
         if isinstance(stopped, Malformed):
             log.warning("a stop without %s was left alone", stopped.reason)
@@ -194,7 +194,7 @@ class Listeners:
             self._background.start(tell(client, told_at or place, user, note(notices.NOTHING_TO_STOP)), "answer a stop")
 
     async def on_home(self, body: dict[str, Any], client: AsyncWebClient) -> None:
-        """Somebody opened the app's home: show their jobs, or suggest how to begin."""
+        """Show who opened the app's home their jobs, or suggest how to begin."""
         event = body.get("event")
         fields = event if isinstance(event, dict) else {}
         user, channel, team = fields.get("user"), fields.get("channel"), body.get("team_id")

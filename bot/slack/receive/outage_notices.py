@@ -24,7 +24,7 @@ SOON = 2.5
 
 
 class Unrecorded(Exception):
-    """What somebody pressed or commanded could not be recorded. The text says why, in one line."""
+    """A click or a command could not be recorded. The text says why, in one line."""
 
 
 class OutageNotices:
@@ -40,11 +40,11 @@ class OutageNotices:
         self._talks: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def remember_talk(self, place: Place, user: str) -> None:
-        """Somebody spoke to the bot in that thread."""
+        """Remember that somebody spoke to the bot in that thread."""
         _remember(self._talks, (place.job_id, user))
 
     def talked_lately(self, place: Place, user: str) -> bool:
-        """Whether somebody did so lately."""
+        """Return True if somebody spoke to the bot in that thread lately."""
         return (place.job_id, user) in self._talks
 
     def tell_not_recorded(self, client: AsyncWebClient, place: Place, user: str, ts: str, error: StoreError) -> None:
@@ -65,7 +65,7 @@ def _remember(known: OrderedDict[tuple[str, str], None], one: tuple[str, str]) -
 
 @asynccontextmanager
 async def soon() -> AsyncIterator[None]:
-    """What is done within is done in time for Slack, or raises Unrecorded: clicks and commands never come again."""
+    """Raise Unrecorded if the work within is not done in time for Slack: clicks and commands never come again."""
     try:
         async with asyncio.timeout(SOON):
             yield

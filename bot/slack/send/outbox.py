@@ -44,7 +44,7 @@ NO_STREAM = frozenset({"message_not_found", "message_not_in_streaming_state", "m
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Where a message is now: its Slack id, or (with an empty id) why it can never be there.
+    """The place of a message: its Slack id, or (with an empty id) why it can never be there.
 
     `adopted`: it was there before, as somebody drew it then.
     """
@@ -190,7 +190,7 @@ class Outbox:
         return True
 
     async def earlier(self, place: Place, key: str, intent: Intent) -> str:
-        """The id of the message that an earlier owner may have posted, or nothing. Raises OutcomeUnknown."""
+        """Find the id of the message that an earlier owner may have posted; empty if none. Raises OutcomeUnknown."""
         return await self.find(place, key, waited=await self.wait_out(intent))
 
     async def wait_out(self, intent: Intent) -> float:
@@ -200,7 +200,7 @@ class Outbox:
         return max(0.0, over)
 
     async def find(self, place: Place, key: str, *, waited: float = 0.0) -> str:
-        """The id of the message that carries this key, or nothing. As patient, and in doubt, as `Lookup.message`."""
+        """Find the id of the message that carries this key, as `Lookup.message` does."""
         found = await self.lookup.message(place, key, waited=waited)
         if found:
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
@@ -268,6 +268,6 @@ class Outbox:
 
 
 def _simpler(message: Outgoing) -> Outgoing:
-    """The message without what not every workspace knows; where it has nothing of that, its text alone."""
+    """Leave out of a message the blocks that not every workspace knows; if it has none, all but its text."""
     kept = tuple(block for block in message.blocks if block["type"] in SIMPLE)
     return replace(message, blocks=kept if len(kept) < len(message.blocks) else ())

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def closed_question(ask: Ask, work: Work, number: int) -> Outgoing | None:
-    """How a question (counted from 1) looks once it is closed, or None while it is open."""
+    """Redraw a closed question (counted from 1). None while it is open."""
     title = title_of(ask, work)
     decision = next((one for one in work.answered if one.question.number == number), None)
     if decision is not None:

@@ -166,7 +166,7 @@ class AnswerStream:
         )
 
     async def _ended_after_all(self) -> bool:
-        """Whether a stop that was left in doubt went through. Where that cannot be seen, the message is replaced."""
+        """Return True if a stop without a reply went through. If that cannot be seen, the message is replaced."""
         try:
             return bool(await self._outbox.find(self._place, self._key))
         except OutcomeUnknown:

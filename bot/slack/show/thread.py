@@ -131,7 +131,7 @@ class Thread:
         return sent
 
     async def _tell_alone(self, claim: Claim, job: Job, ask: Ask, fault: str, allowed: Allowed) -> None:
-        """The thread is out of reach: tell the requester in a direct message, once at most."""
+        """Tell the requester in a direct message, once at most: the thread is out of reach."""
         key = f"{post_keys.answer(ask.id)}:alone"
         end = self._ending(job, ask) if ask.answer is None else answer_view.answer(job, ask, self._model_label)[0]
         calls, message = self._outbox.calls, ending.unreachable(job, fault, end)
@@ -175,7 +175,7 @@ class Thread:
         return Sent(ts if shown else "", "" if shown else "the card could not be edited")
 
     async def begin_answer(self, claim: Claim, job: Job, ask: Ask, *, allowed: Allowed) -> AnswerStream:
-        """A stream for the answer that is about to be written."""
+        """Open a stream for the answer that is about to be written."""
         key, reader = post_keys.answer(ask.id), ask.request.user
         stream = AnswerStream(self._outbox, claim, job.place, key, reader=reader, allowed=allowed)
         self._streams[claim.key, ask.id] = stream
@@ -272,7 +272,7 @@ class Thread:
             painter.look_again()
 
     async def left(self, key: JobKey, *, rests: bool = False) -> None:
-        """The job is no longer in our hands: stop drawing, and drop unfinished streams.
+        """Let go of a job: stop drawing, and drop unfinished streams.
 
         `rests`: it waits for people or for a time to come, so the thread must say so first.
         """
@@ -296,7 +296,7 @@ class Thread:
 
 
 async def _unless_gone(work: Coroutine[Any, Any, object], what: str) -> None:
-    """Whoever has the job now shows it."""
+    """Do the work, unless somebody else has the job by now and shows it."""
     try:
         await work
     except Gone as error:

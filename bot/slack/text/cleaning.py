@@ -19,7 +19,7 @@ _USER = re.compile(r"[UW][A-Z0-9]{2,30}")
 
 
 def mention(user: str) -> str:
-    """A mention of a person, the only kind there is. Anything that is no user id comes back as plain text."""
+    """Mention a person. Anything that is no user id comes back as plain text."""
     return f"<@{user}>" if _USER.fullmatch(user) else clean(user)
 
 

@@ -19,11 +19,11 @@ _PREVIEW = 600
 """Characters of it for notifications and screen readers."""
 _WORTH_TELLING = 1.1
 SURE = 80
-"""How sure an answer is, 0 to 100, from which on it need not be said."""
+"""The sureness, 0 to 100, from which on it need not be said."""
 
 
 def answer(job: Job, ask: Ask, model_label: str) -> list[Outgoing]:
-    """The parts of an answer, in order; the last one carries what `answer_end` gives.
+    """Make the parts of an answer, in order; the last one carries what `answer_end` gives.
 
     The first block of each is its `markdown` block. Raises ValueError for a request without an answer.
     """
@@ -52,7 +52,7 @@ def markdown_parts(text: str) -> list[str]:
 
 
 def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
-    """What stands below an answer: its gaps, its sources, what it took, and the thumbs."""
+    """Make what stands below an answer: its gaps, its sources, what it took, and the thumbs."""
     blocks: list[Block] = []
     if ask.gaps:
         lines = "\n".join(f"• {clean(gap, limit=400)}" for gap in ask.gaps[:6])
@@ -66,7 +66,7 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
 
 
 def cited(ask: Ask) -> list[str]:
-    """The sources of all findings, each once, in the plan's order."""
+    """List the sources of all findings, each once, in the plan's order."""
     found = [
         finding.source.strip()
         for work in ask.own

@@ -33,7 +33,7 @@ _RUNGS: dict[Rung, str] = {
     "ask": "with your answer",
     "replan": "planned anew",
 }
-"""Why a subtask is tried again, if it is more than the same."""
+"""Words for a new attempt that differs from the last one."""
 
 
 def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:

@@ -81,7 +81,7 @@ def _progress(ask: Ask) -> list[Block]:
         ("Done", [work for work in works if work.state == "complete" and not missing_from(ask, work)]),
         ("Done in part", [work for work in works if work.state == "complete" and _lacks_some(ask, work)]),
         ("Brought nothing", [work for work in works if work.state == "complete" and not has_content(work)]),
-        ("In progress", [work for work in works if work.state in {"in_progress", "input_required"}]),
+        ("Not finished", [work for work in works if work.state in {"in_progress", "input_required"}]),
         ("Failed", [work for work in works if work.state == "error"]),
         ("Left", [work for work in works if work.state in {"pending", "skipped"}]),
     ]

@@ -20,7 +20,7 @@ from handoff.state import PLEASE_CHECK, Answered, Ask, Doubt, Job, Question, Wor
 from handoff.summary_rows import title_of
 
 ANSWER = "answer:"
-"""How the action_id of an answer's button starts; the number of the option follows."""
+"""The start of the action_id of an answer's button; the number of the option follows."""
 MAX_BUTTONS = 5
 _SHORT = 40
 _MESSAGE_LIMIT = 2400
@@ -28,7 +28,7 @@ _MESSAGE_LIMIT = 2400
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What an answer's button carries. `asked` is the Slack id of who was asked; buttons of older releases lack it."""
+    """The value of an answer's button. `asked` is the Slack id of who was asked; older releases left it out."""
 
     job: str
     request: str
