@@ -6,7 +6,7 @@ The first part is about a whole job, the second about the rows of its plan: whic
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from handoff.contracts import Place, Request
@@ -55,6 +55,7 @@ def projection(job: Job) -> dict[str, str]:
     """The fields of the job's head."""
     ask = job.latest
     questions = [
+        # `user` is for releases that know one person a question only
         {"request": ask.id, "subtask": name, "number": one.number, "user": ask.request.user, "whom": one.whom}
         for name, work in ask.work.items()
         if work.state == "input_required" and (one := work.question) is not None and not ask.run.concluded
@@ -65,7 +66,31 @@ def projection(job: Job) -> dict[str, str]:
         "step": step(ask),
         "title": (ask.run.plan.goal if ask.run.plan else ask.request.text)[:TITLE],
         "questions": json.dumps(questions) if questions else "",
+        "in_part": "1" if ask.run.answer is not None and answer.gaps(ask, ask.run) else "",
     }
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """An open question as it stands in the head of a job. `whom` are the ids who may answer; empty: anybody."""
+
+    request: str
+    subtask: str
+    number: int
+    whom: tuple[str, ...]
+
+    def may_answer(self, user: str) -> bool:
+        """True if an answer by that person counts: the same rule as `state.Question.may_answer`."""
+        return not self.whom or user in self.whom
+
+
+def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
+    """The open questions among the fields of a job's head, whatever release wrote them."""
+    found = json.loads(fields.get("questions") or "[]")
+    return tuple(
+        OpenQuestion(one["request"], one["subtask"], one["number"], tuple(one.get("whom", [one["user"]])))
+        for one in found
+    )
 
 
 def step(ask: Ask) -> str:

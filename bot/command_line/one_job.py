@@ -15,7 +15,7 @@ from bot.app import App
 from bot.command_line import console
 from bot.command_line.console import say
 from bot.settings import SettingsError
-from bot.slack.receive.listeners import WORDS
+from bot.slack.receive.commands import thread_words
 from bot.store.interface import JobKey
 from bot.trace import trace_json
 from bot.workspace.terminal import plan_rows, render
@@ -85,7 +85,7 @@ async def read_job(app: App, key: JobKey) -> Job | None:
 
 def _without_a_job(options: argparse.Namespace) -> tuple[int, str]:
     """Judge an answer that only the person who asked can see: `help` and its like are answered so, without a job."""
-    if options.ask.lower().strip(" .!?") not in WORDS:
+    if options.ask.lower().strip(" .!?") not in thread_words():
         return FAILED, "the request was not taken in"
     return (FAILED, "that is answered without a job, so it has no trace") if options.json else (ANSWERED, "")
 

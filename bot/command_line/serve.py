@@ -15,7 +15,7 @@ from bot.logs import about
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.operation.instrumentation import Instrumentation
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import Bolt, Ear, http, socket_mode
+from bot.slack.connection import Bolt, Connection, http, socket_mode
 from bot.slack.proof import NotConnected
 
 log = logging.getLogger(__name__)
@@ -50,16 +50,16 @@ async def _serve(settings: Settings, stop: StopSignal) -> None:
         store, model = instruments.store(plain), instruments.model(await chosen_model(settings))
         async with running(settings, store, model, crew, metrics=instruments.metrics) as app:
             with about(instance=app.instance.name), instruments.watching(app.instance, app.work, slots=settings.slots):
-                async with connected(app.bolt, settings) as ear:
+                async with connected(app.bolt, settings) as connection:
                     stop.ready = True
                     keep_what_is_loaded()
-                    instruments.health.slack_connected = ear.hears
-                    where = f"{ear}; health and metrics: {url}" if url else f"{ear}"
+                    instruments.health.slack_connected = connection.is_up
+                    where = f"{connection}; health and metrics: {url}" if url else f"{connection}"
                     say(f"Leadhand is listening ({where}); model: {model.label}. Ctrl-C stops it.")
                     log.info("started: %d slots, a lease of %g s", settings.slots, settings.lease)
                     await stop.wait()
                     instruments.health.stopping = True
-                    app.instance.begin_stop()  # at once: jobs are handed over while the ear closes
+                    app.instance.begin_stop()  # at once: jobs are handed over while the connection closes
                     log.info("stopping: jobs under way: %d", app.instance.owned)
 
 
@@ -72,17 +72,17 @@ async def chosen_model(settings: Settings) -> ChosenModel:
 
 
 @contextlib.asynccontextmanager
-async def connected(bolt: Bolt, settings: Settings) -> AsyncIterator[Ear]:
-    """The bot's ear: Socket Mode where there is an app token, else HTTP.
+async def connected(bolt: Bolt, settings: Settings) -> AsyncIterator[Connection]:
+    """The bot's connection: Socket Mode where there is an app token, else HTTP.
 
     Raises SettingsError if Slack does not let us in, or the port cannot be had.
     """
     if settings.socket_mode:
-        ear = socket_mode(bolt, settings.app_token)
+        connection = socket_mode(bolt, settings.app_token)
     else:
-        ear = http(bolt, signing_secret=settings.signing_secret, port=settings.port)
+        connection = http(bolt, signing_secret=settings.signing_secret, port=settings.port)
     try:
-        async with ear as where:
+        async with connection as where:
             yield where
     except NotConnected as error:
         raise SettingsError(str(error)) from None

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from bot.jobs.instance import Instance
 from bot.limits.call_limits import CallLimits
@@ -18,14 +15,14 @@ from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.engine.replay import open_log
 from handoff.state import ENDED, Job
-from handoff.summary import begun
+from handoff.summary import OpenQuestion, begun, open_questions
 from handoff.upcasters import NewerEvent
 
 log = logging.getLogger(__name__)
 
 
 class JobService:
-    """The `Desk` of a running bot. A call that returns was recorded; a StoreError means that it was not.
+    """The `Service` of a running bot. A call that returns was recorded; a StoreError means that it was not.
 
     Args:
         store: Where jobs live.
@@ -60,11 +57,11 @@ class JobService:
         return new
 
     async def turns_away(self, place: Place, bot: str) -> bool:
-        """See `Desk.turns_away`."""
+        """See `Service.turns_away`."""
         return await self._limits.first_in_an_hour(f"bot:{place.team}/{place.channel}/{bot}")
 
     async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
-        """See `Desk.over_budget`. Costs nothing if no budget is set."""
+        """See `Service.over_budget`. Costs nothing if no budget is set."""
         words = await self._limits.used_up(Payer(place.team, place.channel, user, place.job_id))
         if not words or await self._recorded(_key(place), ts):
             return None
@@ -77,13 +74,13 @@ class JobService:
         return any(kind in entry.payload and named in entry.payload for entry in entries)
 
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
-        """See `Desk.left`."""
+        """See `Service.left`."""
         return await self._limits.status(Payer(team, channel, user, job))
 
     async def reply(self, place: Place, *, user: str, text: str, dedupe: tuple[str, ...]) -> ReplyVerdict:
         """Record a message of the thread as an answer, if its author has an open question; ignore it otherwise."""
         head = await self._store.head(_key(place))
-        question = next((one for one in _open_questions(head) if _may_answer(one, user)), None)
+        question = next((one for one in _open(head) if one.may_answer(user)), None)
         if question is None or not text.strip():
             return "aside" if head is not None and head.aside else "ignored"
         await self._record_answer(place, question, user, text, dedupe)
@@ -96,16 +93,16 @@ class JobService:
         head = await self._store.head(_key(place))
         if head is None:
             return "unknown"
-        for question in _open_questions(head):
+        for question in _open(head):
             if (question.request, question.subtask, question.number) == (request, subtask, number):
-                if not _may_answer(question, user):
+                if not question.may_answer(user):
                     return "not_yours"
                 await self._record_answer(place, question, user, text, dedupe)
                 return "taken"
         return "stale"
 
     async def _record_answer(
-        self, place: Place, question: _OpenQuestion, user: str, text: str, dedupe: tuple[str, ...]
+        self, place: Place, question: OpenQuestion, user: str, text: str, dedupe: tuple[str, ...]
     ) -> None:
         event = ev.QuestionAnswered(
             at=self._store.clock(),
@@ -204,26 +201,8 @@ class JobService:
         return any(other.key == key for other in await self._store.jobs_of(key.team, user, limit=100))
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenQuestion:
-    """An open question as it stands in the head of a job. `user` is the person whom it was put to."""
-
-    request: str
-    subtask: str
-    number: int
-    user: str
-
-
-def _may_answer(question: _OpenQuestion, user: str) -> bool:
-    """Return True if this person may answer the question: only the one whom it was put to."""
-    return question.user == user
-
-
-def _open_questions(head: Head | None) -> Sequence[_OpenQuestion]:
-    text = head.fields.get("questions", "") if head else ""
-    found: list[dict[str, Any]] = json.loads(text) if text else []
-    # Only the fields that we know: a newer release may have written more.
-    return [_OpenQuestion(one["request"], one["subtask"], one["number"], one["user"]) for one in found]
+def _open(head: Head | None) -> tuple[OpenQuestion, ...]:
+    return open_questions(head.fields) if head is not None else ()
 
 
 def _key(place: Place) -> JobKey:
@@ -238,4 +217,6 @@ def _line(head: Head) -> JobLine:
         channel=head.fields.get("channel", ""),
         updated=head.updated,
         aside=head.fields.get("step", "") if head.aside else "",
+        waits_for=next((one.whom[0] for one in _open(head) if one.whom), ""),
+        in_part=head.fields.get("in_part") == "1",
     )

@@ -11,7 +11,7 @@ SLACK_API = "https://slack.com/api/"
 
 
 def make_client(token: str, base_url: str = SLACK_API, *, call_timeout: float = CALL_SECONDS) -> AsyncWebClient:
-    """A client with one shared session and without retries of its own: a repeated post could appear twice.
+    """Make a client with one session and no retries of its own: a repeated post could appear twice.
 
     To be called inside the running loop. Close with `close_client`.
     """

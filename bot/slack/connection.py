@@ -1,4 +1,4 @@
-"""The bot's ear: Bolt, over Socket Mode or HTTP."""
+"""The bot's connection to Slack: Bolt, over Socket Mode or HTTP."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from bot.slack.receive.http import web_app
 
 Bolt = AsyncApp
 CLOSING = 1.0
-"""Seconds that requests under way get to end when the ear closes."""
+"""Seconds that requests under way get to end when the connection closes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ear:
-    """A way in for what Slack sends. `where` is it in words; `hears` asks whether Slack reaches us right now."""
+class Connection:
+    """A way in for what Slack sends. `where` is it in words; `is_up` asks if Slack reaches us right now."""
 
     where: str
-    hears: Callable[[], Awaitable[bool]]
+    is_up: Callable[[], Awaitable[bool]]
 
     def __str__(self) -> str:
         """Where, in words."""
@@ -36,7 +36,7 @@ class Ear:
 
 
 async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, str]:
-    """A client whose token Slack takes, and our own user id. Raises NotConnected."""
+    """Make a client, prove its token, and give our own user id with it. Raises NotConnected."""
     client = make_client(token, base_url)
     try:
         return client, (await bot_account(client)).user
@@ -48,7 +48,7 @@ async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, str]
 
 
 def make_bolt(client: AsyncWebClient, *, signing_secret: str) -> Bolt:
-    """An app that runs its listeners before Slack is told "received": what was not recorded comes again."""
+    """Make an app that runs its listeners before Slack is told "received": what was not recorded comes again."""
     logger = logging.getLogger(f"{__name__}.bolt")
     logger.setLevel(logging.getLogger().level)
     logger.addFilter(_drop_token_warning)
@@ -62,7 +62,7 @@ def make_bolt(client: AsyncWebClient, *, signing_secret: str) -> Bolt:
 
 
 @contextlib.asynccontextmanager
-async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Ear]:
+async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Connection]:
     """Listen over Socket Mode. Raises NotConnected."""
     try:
         # The SDK would try a token that Slack refuses again and again, for ever.
@@ -72,7 +72,7 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Ear]:
     handler = AsyncSocketModeHandler(bolt, app_token, logger=_without_traces())
     try:
         await handler.connect_async()  # type: ignore[no-untyped-call]
-        yield Ear("Socket Mode", handler.client.is_connected)
+        yield Connection("Socket Mode", handler.client.is_connected)
     finally:
         # Slack's side of the closing may be slow to come, and nobody waits for it.
         with contextlib.suppress(TimeoutError):
@@ -81,7 +81,7 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Ear]:
 
 
 @contextlib.asynccontextmanager
-async def http(bolt: Bolt, *, signing_secret: str, port: int) -> AsyncIterator[Ear]:
+async def http(bolt: Bolt, *, signing_secret: str, port: int) -> AsyncIterator[Connection]:
     """Listen over HTTP. Raises NotConnected where the port cannot be had."""
     runner = web.AppRunner(web_app(bolt, signing_secret=signing_secret), access_log=None, shutdown_timeout=CLOSING)
     await runner.setup()
@@ -91,13 +91,13 @@ async def http(bolt: Bolt, *, signing_secret: str, port: int) -> AsyncIterator[E
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else error
             raise NotConnected(f"Port {port} cannot be had ({why}). Choose another with LEADHAND_PORT.") from error
-        yield Ear(f"HTTP, port {runner.addresses[0][1]}, path /slack/events", _listens)
+        yield Connection(f"HTTP, port {runner.addresses[0][1]}, path /slack/events", _listens)
     finally:
         await runner.cleanup()
 
 
 async def _listens() -> bool:
-    """An open port hears whatever comes; whether Slack knows the way to it, only Slack can say."""
+    """Return True: the port is open. If Slack knows the way to it, only Slack can say."""
     return True
 
 
@@ -107,7 +107,7 @@ def _drop_token_warning(record: logging.LogRecord) -> bool:
 
 
 def _without_traces() -> logging.Logger:
-    """A lost connection is made again by itself: one line tells of it, where the SDK logs a stack trace."""
+    """Make a logger that tells of a lost connection, which is made again by itself, in one line without a trace."""
     logger = logging.getLogger(f"{__name__}.socket_mode")
     logger.setLevel(logging.getLogger().level)  # the SDK reads `level` itself, and takes "not set" for debugging
     logger.addFilter(_drop_trace)

@@ -23,7 +23,7 @@ ADVICE: Mapping[str, str] = {
     "socket_mode_not_enabled": "switch Socket Mode on in the app's settings, or use SLACK_SIGNING_SECRET instead",
     "ratelimited": "Slack wants fewer calls: try again in a minute",
 }
-"""What to do about Slack's errors. Any other one is looked up in its documentation."""
+"""Advice on Slack's errors; for any other one, look into its documentation."""
 _SECRET = re.compile(r"[0-9a-f]{32}")
 
 
@@ -33,7 +33,7 @@ class NotConnected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BotAccount:
-    """Whose token it is. `user` is our own user id."""
+    """The account that a token belongs to. `user` is our own user id."""
 
     user: str
     name: str
@@ -61,7 +61,7 @@ async def prove_app_token(client: AsyncWebClient, app_token: str) -> None:
 
 
 def explained(error: Exception, client: AsyncWebClient, method: str) -> NotConnected:
-    """What went wrong in words for people."""
+    """Say in words for people what went wrong."""
     if not isinstance(error, SlackApiError):
         why = str(error) or type(error).__name__
         return NotConnected(f"{client.base_url} cannot be reached ({why}): look at SLACK_API_URL and the network")
@@ -75,13 +75,13 @@ def explained(error: Exception, client: AsyncWebClient, method: str) -> NotConne
 
 
 def scope_fault(granted: frozenset[str], wanted: frozenset[str]) -> str:
-    """What is missing of the scopes that the manifest names, and what to do; empty if nothing is."""
+    """Name the scopes missing of those in the manifest, and what to do; empty if none is."""
     missing = ", ".join(sorted(wanted - granted))
     return f"missing {missing}: update the app from manifest.yml, then install it again" if missing else ""
 
 
 def secret_fault(signing_secret: str) -> str:
-    """What is wrong with a signing secret as far as its form tells; only a signed request proves it."""
+    """Say what is wrong with the form of a signing secret, if anything; only a signed request proves it."""
     if _SECRET.fullmatch(signing_secret):
         return ""
     return "this is no signing secret (32 hexadecimal digits): copy it from the app's Basic Information"

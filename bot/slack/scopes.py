@@ -44,6 +44,6 @@ OTHER_SCOPES = ("commands", "files:read", "assistant:write")
 
 
 def needed() -> frozenset[str]:
-    """All permissions of the bot token."""
+    """Collect all permissions that the bot token needs."""
     tables = (*METHOD_SCOPES.values(), *EVENT_SCOPES.values(), OTHER_SCOPES)
     return frozenset(scope for scopes in tables for scope in scopes)

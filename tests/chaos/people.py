@@ -127,15 +127,16 @@ class Visit:
         await self._again_and_again(tell, lambda: self.ended(self.root))
 
     async def _stop(self, person: Person) -> None:
-        """Stop it: with Slack's own button, with that of the card, or with a word."""
+        """Stop it: with Slack's own button, with that of the card if it has one, or with a word."""
         await self._until(lambda: self.with_key(self.root, ":card"))
         await asyncio.sleep(self.errand.delay)
 
         async def tell() -> None:
-            if self.errand.way == 0:
+            card = self.with_key(self.root, ":card")[0]
+            if self.errand.way == 1 and "Stop" in buttons(card):  # which it has while Slack shows no button of its own
+                await person.click(self.channel, card["ts"], "stop")
+            elif self.errand.way <= 1:
                 await person.stop(self.channel, self.root)
-            elif self.errand.way == 1:
-                await person.click(self.channel, self.with_key(self.root, ":card")[0]["ts"], "stop")
             else:
                 await person.say(self.channel, "@leadhand stop", thread_ts=self.root)
 

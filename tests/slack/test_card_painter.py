@@ -17,8 +17,8 @@ from bot.slack.views.card import plan_card
 from bot.store.interface import Claim, JobKey
 from bot.store.memory import MemoryStore
 from bot.workspace.workspace_server import Workspace
-from handoff.contracts import Place, Plan, Request, Subtask
-from handoff.state import Ask, Job, ReplanTrigger, Run, SubtaskState, Work, replace
+from handoff.contracts import Place, Plan, Request, Result, Subtask, Usage
+from handoff.state import Ask, Candidate, Job, Run, SubtaskState, Upset, Work, replace
 
 MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
 
@@ -32,6 +32,7 @@ class Card:
         self.place = place
         self.claim = claim
         self.ts = ""
+        self.needs_stop = False
 
     def job(self, *states: SubtaskState) -> tuple[Job, Ask]:
         works = [
@@ -46,6 +47,9 @@ class Card:
 
     def show(self, *states: SubtaskState) -> None:
         self.painter.show(*self.job(*states), self.ts)
+
+    def now(self) -> float:
+        return self.painter._outbox.store.clock()
 
     @property
     def edits(self) -> list[str]:
@@ -64,10 +68,11 @@ async def card() -> AsyncIterator[Card]:
     await store.ingest(key, "{}", dedupe=("1",))
     claim = await store.claim("me", lease=30, schema=1)
     assert isinstance(claim, Claim)
-    made = Card(workspace, CardPainter(outbox, allowed=outbox.holder(claim)), place, claim)
-    job, ask = made.job()
-    made.ts = (await outbox.post(claim, place, "card", plan_card(job, ask, 0.0))).ts
-    made.painter.drew(ask)
+    painter = CardPainter(outbox, allowed=outbox.holder(claim), needs_stop=lambda _: made.needs_stop)
+    made = Card(workspace, painter, place, claim)
+    posted = plan_card(*made.job(), 0.0, stop=False)
+    made.ts = (await outbox.post(claim, place, "card", posted)).ts
+    made.painter.posted(posted)
     yield made
     await made.painter.stop()
     await close_client(client)
@@ -106,18 +111,63 @@ async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(ca
     store = card.painter._outbox.store
     await store.release(card.claim, due=0.0)
     assert await store.claim("next", lease=30, schema=1)
+    card.painter._wanted = (*card.job("complete"), card.ts)
     with pytest.raises(Gone):
-        await card.painter._draw(*card.job("complete"), card.ts)
+        await card.painter._draw()
     assert card.edits == []
 
 
 async def test_a_second_look_at_the_plan_is_drawn_and_so_is_what_came_of_it(card: Card) -> None:
     job, ask = card.job("in_progress", "pending")
-    card.painter.drew(ask)
-    card.painter.show(job, replace(ask, replans=(ReplanTrigger("s0", "no bug here", "finding"),)), card.ts)
+    card.painter.show(job, replace(ask, revising=(Upset("s0", "no bug here", "finding"),)), card.ts)
     await card.workspace.until(lambda: card.edits, timeout=5)
     assert "Taking a second look at the plan" in card.edits[0]
     changed = replace(ask.work["s1"], changed="new brief: it is an option")
     card.painter.show(job, replace(ask, work=MappingProxyType({**ask.work, "s1": changed})), card.ts)
     await card.workspace.until(lambda: len(card.edits) == 2, timeout=5)
     assert "Plan changed: Part 1 (new brief: it is an option)" in card.edits[1]
+
+
+async def test_a_result_that_is_being_checked_is_drawn(card: Card) -> None:
+    job, ask = card.job("in_progress", "pending")
+    card.painter.posted(plan_card(job, ask, card.now(), stop=False))
+    checked = replace(ask.work["s0"], look=Candidate(Result(summary="s", content="c"), doubts=("is it?",)))
+    card.painter.show(job, replace(ask, work=MappingProxyType({**ask.work, "s0": checked})), card.ts)
+    await card.workspace.until(lambda: card.edits, timeout=5)
+    assert "the result is being checked" in card.edits[0]
+
+
+async def test_what_looks_the_same_is_not_sent_and_time_alone_is_when_it_shows(
+    card: Card, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.slack.show.card_painter.QUIET", 0.05)
+    job, ask = card.job("in_progress", "pending")
+    started = replace(ask.work["s0"], started=card.now())
+    ask = replace(ask, work=MappingProxyType({**ask.work, "s0": started}))
+    card.painter.posted(plan_card(job, ask, card.now(), stop=False))
+    card.painter.show(job, replace(ask, usage=Usage(calls=3)), card.ts)
+    await asyncio.sleep(4 * GATHER)
+    assert card.edits == [], "it was looked at several times by now"
+    long_ago = replace(started, started=card.now() - 70)
+    card.painter.show(job, replace(ask, work=MappingProxyType({**ask.work, "s0": long_ago})), card.ts)
+    await card.workspace.until(lambda: card.edits, timeout=5)
+    assert "over 1 min" in card.edits[0]
+
+
+async def test_an_edit_that_slack_did_not_take_is_sent_again(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.slack.show.card_painter.QUIET", 0.05)
+    card.workspace.faults.add("chat.update", "error", error="update_failed")
+    card.show("complete", "in_progress")
+    await card.workspace.until(lambda: len(card.edits) == 2, timeout=10)
+    await asyncio.sleep(4 * GATHER)
+    assert len(card.edits) == 2
+
+
+async def test_the_card_gets_a_stop_button_when_slack_shows_none(card: Card) -> None:
+    card.show("in_progress", "pending")
+    await card.workspace.until(lambda: card.edits, timeout=5)
+    assert "Stop" not in card.edits[0]
+    card.needs_stop = True
+    card.painter.look_again()
+    await card.workspace.until(lambda: len(card.edits) == 2, timeout=5)
+    assert "Stop" in card.edits[1]

@@ -1,4 +1,4 @@
-"""What people do in Slack reaches the desk once: a real Bolt app on Socket Mode against the strict workspace."""
+"""What people do in Slack reaches the service once: a real Bolt app on Socket Mode against the strict workspace."""
 
 import json
 import logging
@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.slack.client import close_client, make_client
 from bot.slack.receive.background import Background
+from bot.slack.receive.commands import SUBCOMMANDS, thread_words
 from bot.slack.receive.listeners import NO_REQUEST, ONLY_FILES, register
 from bot.slack.show import notices
 from bot.slack.views.answer_message import answer
@@ -20,22 +22,22 @@ from bot.slack.views.card import plan_card
 from bot.slack.views.question import question
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
-from handoff.state import Ask, Job, Question, Run, Work
-from tests.slack.memory_desk import MemoryDesk
+from handoff.state import Ask, Job, Question, Work
+from tests.slack.memory_service import MemoryService
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"
 
 
 class Scene:
-    """A workspace, the real listeners connected to it, and the desk they hand in at."""
+    """A workspace, the real listeners connected to it, and the service they hand in at."""
 
-    def __init__(self, workspace: Workspace, app: AsyncApp, desk: MemoryDesk, background: Background) -> None:
-        self.workspace, self.app, self.desk, self.background = workspace, app, desk, background
+    def __init__(self, workspace: Workspace, app: AsyncApp, service: MemoryService, background: Background) -> None:
+        self.workspace, self.app, self.service, self.background = workspace, app, service, background
         self.ana, self.ben = workspace.person("ana"), workspace.person("ben")
         self.bot = f"@{MANIFEST_NAME}"
 
     async def asked(self, count: int = 1) -> None:
-        await self.workspace.until(lambda: len(self.desk.requests) >= count)
+        await self.workspace.until(lambda: len(self.service.requests) >= count)
 
     def place(self, ts: str, channel: str = "#general") -> Place:
         return Place(team=self.workspace.team_id, channel=self.workspace.channel_id(channel), thread_ts=ts)
@@ -66,12 +68,12 @@ async def scene() -> AsyncIterator[Scene]:
     quiet = logging.getLogger("quiet-bolt")
     quiet.setLevel(logging.CRITICAL)
     app = AsyncApp(client=client, logger=quiet, process_before_response=True, signing_secret="s")
-    desk = MemoryDesk()
-    background = register(app, desk)
+    service = MemoryService()
+    background = register(app, service)
     handler = AsyncSocketModeHandler(app, workspace.app_token, logger=quiet)
     await handler.connect_async()
     await workspace.until(lambda: workspace.connections)
-    yield Scene(workspace, app, desk, background)
+    yield Scene(workspace, app, service, background)
     await background.drain()
     await handler.close_async()
     await close_client(client)
@@ -82,7 +84,7 @@ async def test_a_mention_is_one_request_and_is_acknowledged(scene: Scene) -> Non
     files: list[Any] = [("sales.csv", b"a,b\n1,2\n")]
     ts = await scene.ana.say("#general", f"{scene.bot} compare the offers", files=files)
     await scene.workspace.until(lambda: "eyes" in scene.reactions("#general", ts))
-    ((place, request, refusal),) = scene.desk.requests
+    ((place, request, refusal),) = scene.service.requests
     assert place == scene.place(ts)
     assert (request.id, request.user, request.text, refusal) == (ts, scene.ana.id, "compare the offers", "")
     assert [file.name for file in request.attachments] == ["sales.csv"]
@@ -90,7 +92,7 @@ async def test_a_mention_is_one_request_and_is_acknowledged(scene: Scene) -> Non
     await scene.ana.say("#general", f"{scene.bot} another")
     await scene.asked(2)
     await scene.background.drain()
-    assert len(scene.desk.requests) == 2
+    assert len(scene.service.requests) == 2
 
 
 async def test_duplicates_and_edits_make_no_second_request(scene: Scene) -> None:
@@ -102,16 +104,16 @@ async def test_duplicates_and_edits_make_no_second_request(scene: Scene) -> None
     await scene.ana.say("#general", "chatter that is nobody's request")
     await scene.ana.say("#general", f"{scene.bot} last")
     await scene.asked(2)
-    assert [request.text for _, request, _ in scene.desk.requests] == ["once", "last"]
+    assert [request.text for _, request, _ in scene.service.requests] == ["once", "last"]
 
 
 async def test_a_request_that_could_not_be_recorded_comes_again(scene: Scene) -> None:
-    scene.desk.away = True
+    scene.service.away = True
     ts = await scene.ana.say("#general", f"{scene.bot} patience")
-    assert scene.desk.requests == []
-    scene.desk.away = False
+    assert scene.service.requests == []
+    scene.service.away = False
     await scene.asked()
-    assert scene.desk.requests[0][1].id == ts
+    assert scene.service.requests[0][1].id == ts
 
 
 @pytest.mark.parametrize(("text", "files", "refusal"), [("", [], NO_REQUEST), ("", [("a.csv", b"a\n1\n")], ONLY_FILES)])
@@ -120,13 +122,13 @@ async def test_an_empty_mention_is_refused_for_the_record(
 ) -> None:
     await scene.ana.say("#general", f"{scene.bot} {text}", files=files)
     await scene.asked()
-    assert scene.desk.requests[0][2] == refusal
+    assert scene.service.requests[0][2] == refusal
 
 
 async def test_a_direct_message_needs_no_mention(scene: Scene) -> None:
     ts = await scene.ana.say(scene.ana.dm, "what is new?")
     await scene.asked()
-    place, request, _ = scene.desk.requests[0]
+    place, request, _ = scene.service.requests[0]
     assert (place.thread_ts, request.text) == (ts, "what is new?")
 
 
@@ -135,7 +137,7 @@ async def test_the_bots_own_words_are_no_request(scene: Scene) -> None:
     await scene.app.client.chat_postMessage(channel=scene.workspace.channel_id("#general"), text=f"<@{bot}> go on")
     await scene.ana.say("#general", f"{scene.bot} real")
     await scene.asked()
-    assert [request.text for _, request, _ in scene.desk.requests] == ["real"]
+    assert [request.text for _, request, _ in scene.service.requests] == ["real"]
 
 
 def asking(scene: Scene, place: Place, user: str) -> tuple[Job, Ask, Work]:
@@ -143,8 +145,8 @@ def asking(scene: Scene, place: Place, user: str) -> tuple[Job, Ask, Work]:
     subtask = Subtask(id="a", title="Profile", intent="i", specialist="analyst")
     work = Work(subtask=subtask, specialist="analyst", state="input_required", question=asked)
     request = Request(id=place.thread_ts, user=user, text="t", at=1.0)
-    ask = Ask(request, Run(plan=Plan(goal="g", subtasks=(subtask,))), work={"a": work}, fetched=True)
-    scene.desk.open.append((place, request.id, "a", 1, user))
+    ask = Ask(request=request, plan=Plan(goal="g", subtasks=(subtask,)), work={"a": work}, fetched=True)
+    scene.service.open.append((place, request.id, "a", 1, user))
     return Job(place=place, asks=(ask,)), ask, work
 
 
@@ -153,13 +155,13 @@ async def test_a_click_of_the_right_person_answers_once(scene: Scene) -> None:
     place = scene.place(ts)
     asked = await scene.post(place, question(*asking(scene, place, scene.ana.id)))
     await scene.ben.click("#general", asked, "answer:0")
-    await scene.told(scene.ben, notices.NOT_ASKED)
-    assert scene.desk.answers == []
+    await scene.told(scene.ben, notices.not_asked(scene.ana.id))
+    assert scene.service.answers == []
     await scene.ana.click("#general", asked, "answer:1")
-    assert scene.desk.answers == ["2026"]
+    assert scene.service.answers == ["2026"]
     await scene.ana.click("#general", asked, "answer:0")
     await scene.told(scene.ana, notices.STALE)
-    assert scene.desk.answers == ["2026"]
+    assert scene.service.answers == ["2026"]
 
 
 async def test_a_plain_reply_or_a_mention_answers_an_open_question(scene: Scene) -> None:
@@ -168,11 +170,11 @@ async def test_a_plain_reply_or_a_mention_answers_an_open_question(scene: Scene)
         if counts:
             asking(scene, scene.place(ts), scene.ana.id)
         await scene.ana.say("#general", text, thread_ts=ts)
-    await scene.workspace.until(lambda: len(scene.desk.answers) == 2)
+    await scene.workspace.until(lambda: len(scene.service.answers) == 2)
     await scene.ana.say("#general", f"{scene.bot} a request")
     await scene.asked()
-    assert scene.desk.answers == ["the last one", "the first"]
-    assert len(scene.desk.requests) == 1
+    assert scene.service.answers == ["the last one", "the first"]
+    assert len(scene.service.requests) == 1
 
 
 async def test_a_button_from_another_thread_is_refused(scene: Scene) -> None:
@@ -181,21 +183,21 @@ async def test_a_button_from_another_thread_is_refused(scene: Scene) -> None:
     moved = await scene.post(scene.place(other), message)
     await scene.ana.click("#general", moved, "answer:0")
     await scene.told(scene.ana, notices.OLD_BUTTON)
-    assert scene.desk.answers == []
+    assert scene.service.answers == []
 
 
 async def test_the_stop_button_stops_for_who_may(scene: Scene) -> None:
     ts = await scene.ana.say("#general", f"{scene.bot} long work")
     await scene.asked()
-    place, request, _ = scene.desk.requests[0]
+    place, request, _ = scene.service.requests[0]
     ask = Ask(request=request)
     card = await scene.post(place, plan_card(Job(place=place, asks=(ask,)), ask, 1.0))
     await scene.ben.click("#general", card, "stop")
     await scene.told(scene.ben, notices.NOT_YOURS)
-    assert scene.desk.cancelled == []
+    assert scene.service.cancelled == []
     await scene.ana.click("#general", card, "stop")
     await scene.told(scene.ana, notices.STOPPING)
-    assert scene.desk.cancelled == [scene.place(ts).job_id]
+    assert scene.service.cancelled == [scene.place(ts).job_id]
 
 
 async def test_slacks_own_stop_and_the_word_stop(scene: Scene) -> None:
@@ -205,9 +207,9 @@ async def test_slacks_own_stop_and_the_word_stop(scene: Scene) -> None:
     await scene.app.client.agents_sessions_setStatus(channel_id=channel, thread_ts=roots[0], status="processing")
     await scene.ana.stop("#general", roots[0])
     await scene.ana.say("#general", f"{scene.bot} stop.", thread_ts=roots[1])
-    await scene.workspace.until(lambda: len(scene.desk.cancelled) == 2)
-    assert set(scene.desk.cancelled) == {scene.place(root).job_id for root in roots}
-    assert len(scene.desk.requests) == 2
+    await scene.workspace.until(lambda: len(scene.service.cancelled) == 2)
+    assert set(scene.service.cancelled) == {scene.place(root).job_id for root in roots}
+    assert len(scene.service.requests) == 2
 
 
 async def test_a_stop_with_nothing_to_stop_frees_the_session(scene: Scene) -> None:
@@ -223,19 +225,19 @@ async def test_a_stop_with_nothing_to_stop_frees_the_session(scene: Scene) -> No
 async def test_thumbs_are_recorded(scene: Scene) -> None:
     await scene.ana.say("#general", f"{scene.bot} a question")
     await scene.asked()
-    place, request, _ = scene.desk.requests[0]
-    ask = Ask(request=request, run=Run(answer="Yes.", written=2.0))
+    place, request, _ = scene.service.requests[0]
+    ask = Ask(request=request, answer="Yes.", written=2.0)
     (message,) = answer(Job(place=place, asks=(ask,)), ask, "m")
     sent = await scene.post(place, message)
     thumbs = message.blocks[-1]["elements"][0]
     await scene.ana.click("#general", sent, "feedback", thumbs["negative_button"]["value"])
-    assert scene.desk.thumbs == [(request.id, False)]
+    assert scene.service.thumbs == [(request.id, False)]
 
 
 async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
     await scene.ana.say("#general", f"{scene.bot} compare the offers")
     await scene.asked()
-    job = scene.desk.requests[0][0].job_id
+    job = scene.service.requests[0][0].job_id
     for text, answered in (
         ("", "Mention me again to ask for more"),
         ("status", "compare the offers"),
@@ -257,7 +259,7 @@ async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
 async def test_a_trace_is_a_timeline_and_a_file_in_direct_messages(scene: Scene) -> None:
     await scene.ana.say("#general", f"{scene.bot} compare")
     await scene.asked()
-    job = scene.desk.requests[0][0].job_id
+    job = scene.service.requests[0][0].job_id
     await scene.ana.command("#general", "/leadhand", f"trace {job}")
     await scene.told(scene.ana, "asked by")
     (file,) = await scene.workspace.until(
@@ -275,9 +277,9 @@ async def test_a_job_starts_from_a_message(scene: Scene) -> None:
     (view,) = scene.ana.views()
     assert view["blocks"][0]["element"]["initial_value"] == "the server is slow"
     assert not await scene.ana.submit(view["id"], {"text": "  "})
-    assert scene.desk.requests == []
+    assert scene.service.requests == []
     assert await scene.ana.submit(view["id"], {"text": "find out why"})
-    ((place, request, _),) = scene.desk.requests
+    ((place, request, _),) = scene.service.requests
     assert place == scene.place(ts)
     assert (request.user, request.text) == (
         scene.ana.id,
@@ -305,7 +307,7 @@ async def test_help_and_status_as_words(scene: Scene) -> None:
     await scene.told(scene.ana, "You have no jobs yet")
     await scene.background.drain()
     assert len(scene.ana.ephemerals("#general")) == 2
-    assert scene.desk.requests == []
+    assert scene.service.requests == []
 
 
 @pytest.mark.parametrize("word", ["help", "status", "stop"])
@@ -339,11 +341,11 @@ async def test_every_subscribed_event_is_acknowledged_and_nothing_broken_gets_in
         }
         response = await scene.app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=body))
         assert response.status == 200, action
-    assert scene.desk.requests == []
+    assert scene.service.requests == []
 
 
 async def test_a_fault_is_logged_without_anybodys_words(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
-    scene.desk.away = True
+    scene.service.away = True
     event = {"type": "app_mention", "channel": "C1", "user": "U1", "ts": "1.1", "text": "a secret of mine"}
     body = {"type": "event_callback", "team_id": "T1", "event_id": "Ev1", "event": event}
     with caplog.at_level(logging.DEBUG, logger="bot"):
@@ -368,3 +370,19 @@ async def test_who_cannot_be_told_in_the_channel_is_told_directly(scene: Scene) 
     await scene.ana.kick("#general")
     await notices.tell(scene.app.client, scene.place(ts), scene.ana.id, notices.note("hello there"))
     assert [message["text"] for message in scene.workspace.messages(scene.ana.dm)] == ["hello there"]
+
+
+async def test_every_subcommand_is_in_the_help_in_the_manifest_and_in_the_reply_to_an_unknown_word(
+    scene: Scene,
+) -> None:
+    ana = scene.ana
+    await ana.command("#general", "/leadhand", "help")
+    await ana.command("#general", "/leadhand", "dance")
+    helped, unknown = await scene.workspace.until(lambda: ana.ephemerals("#general")[1:] and ana.ephemerals("#general"))
+    hint = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))["features"]["slash_commands"][0]["usage_hint"]
+    for one in SUBCOMMANDS:
+        assert f"/leadhand {one.name}" in helped["blocks"][0]["text"]["text"]
+        assert f"`{one.name}" in unknown["text"]
+        assert one.name in hint
+    for word in thread_words():
+        assert f"`{word}`" in helped["blocks"][0]["text"]["text"]

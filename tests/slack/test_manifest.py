@@ -14,10 +14,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack import scopes
 from bot.slack.receive import commands
 from bot.slack.receive.background import Background
+from bot.slack.receive.commands import Commands
 from bot.slack.receive.listeners import Listeners, register
 from bot.slack.receive.payloads import CHANNEL_EVENTS
 from bot.slack.views.home import PROMPTS, START_JOB
-from tests.slack.memory_desk import MemoryDesk
+from tests.slack.memory_service import MemoryService
 
 ROOT = Path(__file__).parents[2]
 MANIFEST: dict[str, Any] = yaml.safe_load((ROOT / "manifest.yml").read_text(encoding="utf-8"))
@@ -71,7 +72,8 @@ def test_the_scopes_are_those_that_the_code_needs() -> None:
 
 def test_the_events_are_those_that_have_a_listener() -> None:
     subscribed = set(MANIFEST["settings"]["event_subscriptions"]["bot_events"])
-    listeners = Listeners(MemoryDesk(), Background()).events
+    service, background = MemoryService(), Background()
+    listeners = Listeners(service, Commands(service, background), background).events
     handled = {event for event in listeners if event != "message"} | set(CHANNEL_EVENTS.values())
     assert subscribed == handled
     assert subscribed == set(scopes.EVENT_SCOPES)
@@ -92,5 +94,5 @@ def test_every_subcommand_is_in_the_usage_hint() -> None:
 
 def test_registering_twice_on_two_apps_shares_nothing() -> None:
     first, second = (AsyncApp(token="xoxb-1", signing_secret="s", process_before_response=True) for _ in range(2))
-    assert register(first, MemoryDesk()) is not register(second, MemoryDesk())
+    assert register(first, MemoryService()) is not register(second, MemoryService())
     assert len(first._async_listeners) == len(second._async_listeners)

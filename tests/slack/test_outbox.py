@@ -21,6 +21,7 @@ from bot.slack.show.stream import AnswerStream
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, JobKey
 from bot.store.memory import MemoryStore
+from bot.workspace.fault_injection import Kind
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff import post_keys
@@ -631,3 +632,25 @@ async def test_a_woken_owner_streams_and_ends_nothing(scene: Scene) -> None:
     assert not scene.workspace.calls("chat.appendStream")
     assert not scene.workspace.calls("chat.stopStream")
     assert not scene.workspace.calls("chat.delete")
+
+
+async def test_a_post_that_slack_puts_off_again_and_again_still_goes_out(scene: Scene) -> None:
+    """A 429 does nothing, so it says nothing about the message: before, fifteen in a row gave it up for good."""
+    scene.workspace.faults.add("chat.postMessage", "rate_limited", times=16, retry_after=0)
+    sent = await scene.post()
+    (message,) = scene.seen()
+    assert sent.ts == message["ts"]
+    assert not scene.workspace.calls("conversations.replies"), "nothing was in doubt"
+
+
+@pytest.mark.parametrize("fault", ["server_error_before", "server_error_after"])
+async def test_a_message_outlives_a_bad_minute_of_slacks(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, fault: Kind
+) -> None:
+    """Before, three tries within seconds were all: the message, a plan card as well, was given up for good."""
+    monkeypatch.setattr("bot.slack.send.outbox.PAUSES", (0.0, *(0.01,) * 9))
+    scene.outbox.lookup.looks = (0.0,)
+    scene.workspace.faults.add("chat.postMessage", fault, times=7)
+    sent = await scene.post()
+    (message,) = scene.seen()
+    assert sent.ts == message["ts"]

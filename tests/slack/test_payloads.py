@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.slack.receive.modal_metadata import METADATA_LIMIT, decode_metadata, encode_metadata
 from bot.slack.receive.payloads import (
-    METADATA_LIMIT,
     Click,
     Command,
     Ignored,
@@ -16,7 +16,6 @@ from bot.slack.receive.payloads import (
     Malformed,
     Shortcut,
     Stopped,
-    pack,
     parse_click,
     parse_command,
     parse_files,
@@ -24,7 +23,6 @@ from bot.slack.receive.payloads import (
     parse_shortcut,
     parse_stop,
     plain_text,
-    unpack,
 )
 from handoff.contracts import Attachment, Place
 
@@ -189,9 +187,9 @@ def test_what_a_window_carries_comes_back(text: str, files: int) -> None:
         for n in range(files)
     )
     place = Place(team="T1", channel="C1", thread_ts="5.0")
-    packed = pack(Shortcut(place, "5.1", "U1", "t", "U2", text, attached))
+    packed = encode_metadata(Shortcut(place, "5.1", "U1", "t", "U2", text, attached))
     assert len(packed) <= METADATA_LIMIT
-    back = unpack(packed, "U9")
+    back = decode_metadata(packed, "U9")
     assert isinstance(back, Shortcut)
     assert (back.place, back.message_ts, back.user, back.author) == (place, "5.1", "U9", "U2")
     assert text.startswith(back.text)
@@ -201,7 +199,7 @@ def test_what_a_window_carries_comes_back(text: str, files: int) -> None:
 
 @pytest.mark.parametrize("packed", ["", "{}", "[1]", '{"files": 3}', '{"files": [[1]]}', "null"])
 def test_a_foreign_window_is_malformed(packed: str) -> None:
-    assert isinstance(unpack(packed, "U1"), Malformed)
+    assert isinstance(decode_metadata(packed, "U1"), Malformed)
 
 
 JSON = st.recursive(

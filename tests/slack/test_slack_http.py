@@ -19,7 +19,7 @@ from bot.slack.client import close_client, make_client
 from bot.slack.receive.http import web_app
 from bot.slack.receive.listeners import register
 from bot.workspace.workspace_server import Workspace
-from tests.slack.memory_desk import MemoryDesk
+from tests.slack.memory_service import MemoryService
 
 SECRET = "a signing secret"
 JSON = "application/json"
@@ -28,8 +28,8 @@ MANIFEST = Path(__file__).parents[2] / "manifest.yml"
 
 
 class Door:
-    def __init__(self, url: str, session: aiohttp.ClientSession, desk: MemoryDesk) -> None:
-        self.url, self.session, self.desk = url, session, desk
+    def __init__(self, url: str, session: aiohttp.ClientSession, service: MemoryService) -> None:
+        self.url, self.session, self.service = url, session, service
 
     async def knock(self, body: bytes, kind: str = JSON, **headers: str) -> tuple[int, str]:
         stamp = headers.pop("stamp", str(int(time.time())))
@@ -45,15 +45,15 @@ async def door() -> AsyncIterator[Door]:
     workspace = await Workspace.start(MANIFEST, rate_limits=False)
     client = make_client(workspace.bot_token, workspace.api_url)
     app = AsyncApp(client=client, signing_secret=SECRET, process_before_response=True)
-    desk = MemoryDesk()
-    background = register(app, desk)
+    service = MemoryService()
+    background = register(app, service)
     runner = web.AppRunner(web_app(app, signing_secret=SECRET), access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     bound: Any = runner.addresses[0]
     async with aiohttp.ClientSession() as session:
-        yield Door(f"http://127.0.0.1:{bound[1]}/slack/events", session, desk)
+        yield Door(f"http://127.0.0.1:{bound[1]}/slack/events", session, service)
     await background.drain()
     await runner.cleanup()
     await close_client(client)
@@ -67,23 +67,23 @@ def event(**fields: Any) -> bytes:
 
 async def test_what_slack_signed_gets_in(door: Door) -> None:
     assert (await door.knock(event()))[0] == 200
-    assert [request.text for _, request, _ in door.desk.requests] == ["do it"]
+    assert [request.text for _, request, _ in door.service.requests] == ["do it"]
     challenge = {"type": "url_verification", "token": "t", "challenge": "say this"}
     assert await door.knock(json.dumps(challenge).encode()) == (200, '{"challenge": "say this"}')
 
 
 async def test_what_could_not_be_recorded_is_not_accepted(door: Door) -> None:
-    door.desk.away = True
+    door.service.away = True
     assert (await door.knock(event()))[0] == 500, "Slack delivers it again"
-    door.desk.away = False
+    door.service.away = False
     assert (await door.knock(event()))[0] == 200
-    assert len(door.desk.requests) == 1
+    assert len(door.service.requests) == 1
 
 
 async def test_a_replayed_request_changes_nothing(door: Door) -> None:
     for _ in range(3):
         assert (await door.knock(event()))[0] == 200
-    assert len(door.desk.requests) == 1
+    assert len(door.service.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ async def test_what_is_not_signed_is_turned_away(
     with caplog.at_level(logging.DEBUG):
         status, _ = await door.knock(event(text="a secret of mine"), **headers)
     assert status == 401
-    assert door.desk.requests == []
+    assert door.service.requests == []
     assert "a secret of mine" not in caplog.text
 
 
@@ -128,7 +128,7 @@ async def test_what_is_not_signed_is_turned_away(
 )
 async def test_what_is_signed_but_broken_is_turned_away(door: Door, body: bytes, kind: str) -> None:
     assert (await door.knock(body, kind))[0] == 400
-    assert door.desk.requests == []
+    assert door.service.requests == []
 
 
 async def test_a_command_is_answered(door: Door) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from bot.slack.receive.commands import thread_words, usage_lines
 from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, cited
 from bot.slack.views.card import card_title, plan_card
 from bot.slack.views.ending import cancelled, failed, refused, unreachable
-from bot.slack.views.home import app_home, help_message, start_job_modal
+from bot.slack.views.home import app_home, help_message, help_text, start_job_modal
 from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, moment, seconds, section, sections
 from bot.slack.views.question import choice_of, question, question_answered, question_dropped
 from bot.slack.views.status import JobLine, status_job, status_list, trace, trace_timeline
@@ -24,6 +25,7 @@ from handoff.engine.writes import OPTIONS
 from handoff.state import Answered, Ask, Failure, Job, Question, Run, SubtaskState, UnknownWrite, Work
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
+HOW = help_text(usage_lines(), thread_words())
 EVIL = "<!channel> [x](https://evil.com) <@U0000000A> & https://evil.com \u202e"
 
 
@@ -31,6 +33,8 @@ def work(
     name: str, state: SubtaskState = "pending", *, title: str = "", after: tuple[str, ...] = (), **more: Any
 ) -> Work:
     subtask = Subtask(id=name, title=title or f"Do {name}", intent="i", specialist="analyst", after=after)
+    if state == "complete":
+        more = {"result": Result(summary="s", content="c"), **more}
     return Work(subtask=subtask, specialist="analyst", state=state, **more)
 
 
@@ -97,15 +101,91 @@ def test_a_card_has_a_row_for_each_subtask() -> None:
         work("e", "skipped", reason="it needed 'Do d'"),
         question_work(),
     )
-    assert rows(card := plan_card(job_of(ask), ask, 1010.0)) == [
-        ("Do a", "in_progress", "analyst · waiting for an answer"),
-        ("Do b", "in_progress", "analyst · attempt 2 · 8.0 s"),
+    card = plan_card(job_of(ask), ask, 1010.0)
+    assert rows(card) == [
+        ("Do a", "in_progress", "analyst · waits for "),
+        ("Do b", "in_progress", "analyst · attempt 2"),
         ("Do c", "pending", "analyst · waits for Do a, Do b"),
         ("Do d", "error", "analyst · no such file"),
         ("Do e", "error", "analyst · skipped, it needed 'Do d'"),
     ]
     assert "Stop" in taken(card)
     assert card.priority == "card"
+    asked = card.blocks[0]["tasks"][0]["details"]["elements"][0]["elements"]
+    assert asked[1] == {"type": "user", "user_id": "U0000000A"}, "whom it waits for is named"
+
+
+def test_a_row_tells_no_time_that_stands_still() -> None:
+    ask = ask_of(work("a", "in_progress", started=1000.0), work("b"))
+
+    def details(now: float) -> str:
+        return rows(plan_card(job_of(ask), ask, now))[0][2]
+
+    assert details(1000.2) == details(1029.0) == "analyst"
+    assert details(1031.0) == details(1059.0) == "analyst · over 30 s"
+    assert details(1125.0) == "analyst · over 2 min"
+    done = ask_of(work("a", "complete", started=1000.0, ended=1012.0), work("b"))
+    assert rows(plan_card(job_of(done), done, 1500.0))[0][2] == "analyst · 12 s"
+
+
+def test_what_was_only_stopped_wears_no_red_cross_and_what_is_over_no_spinner() -> None:
+    works = (
+        work("a", "in_progress", started=1.0),
+        question_work(),
+        work("b", "complete", started=1.0, ended=2.0),
+        work("c"),
+        work("d", "error", reason="no such file"),
+    )
+    stopped = ask_of(works[0], *works[2:], cancelled_by="U0000000B", failure=Failure("j", "s"), written=5.0)
+    assert rows(plan_card(job_of(stopped), stopped, 6.0)) == [
+        ("Do a", "pending", "analyst · stopped"),
+        ("Do b", "complete", "analyst · 1.0 s"),
+        ("Do c", "pending", "analyst · not started"),
+        ("Do d", "error", "analyst · no such file"),
+    ]
+    broke = ask_of(*works[1:3], failure=Failure("planning", "it broke"), written=5.0)
+    assert [status for _, status, _ in rows(plan_card(job_of(broke), broke, 6.0))] == ["pending", "complete"]
+    planning = ask_of(cancelled_by="U0000000B", failure=Failure("j", "s"), written=5.0)
+    assert rows(plan_card(job_of(planning), planning, 6.0)) == [("Make a plan", "pending", "")]
+
+
+def test_no_tick_stands_before_what_brought_nothing_or_lacks_something() -> None:
+    def row(result: Result | None, *others: Work, **more: Any) -> tuple[str, str, str]:
+        ask = ask_of(work("a", "complete", result=result), *others, **more)
+        return rows(plan_card(job_of(ask), ask, 6.0))[0]
+
+    whole = Result(summary="s", content="c")
+    gap = ("the year 2024 is not in the file",)
+    assert row(whole) == ("Do a", "complete", "analyst · 0.0 s")
+    assert row(None) == ("Do a", "error", "analyst · 0.0 s · it brought nothing")
+    assert row(Result(summary="nothing found", content="", gaps=gap)) == (
+        "Do a",
+        "error",
+        f"analyst · 0.0 s · {gap[0]}",
+    )
+    part = Result(summary="s", content="c", gaps=gap)
+    assert row(part, work("b")) == ("Do a", "pending", f"analyst · 0.0 s · in part: {gap[0]}")
+    missing = Plan(goal="Deploy it", subtasks=(work("a").subtask,), missing=("deploy it",))
+    assert row(whole, plan=missing) == (
+        "Do a",
+        "pending",
+        "analyst · 0.0 s · in part: nobody in the crew can deploy it",
+    )
+    assert row(whole, work("b"), plan=missing)[1] == "complete", (
+        "the part was done, it is the whole that lacks something"
+    )
+    ask = ask_of(work("a", "complete", result=None), work("b", "complete"), work("c"))
+    assert card_title(ask, 6.0).startswith("Working, 1 of 3 done")
+    file = Attachment(file_id="F1", name="scan.png")
+    fetched = replace(ask_of(), request=ask.request.model_copy(update={"attachments": (file,)}))
+    assert rows(plan_card(job_of(fetched), fetched, 6.0))[0] == ("Fetch the attached file", "complete", "")
+    lost = replace(fetched, file_faults=("scan.png is too large.",))
+    assert rows(plan_card(job_of(lost), lost, 6.0))[0][1] == "error"
+
+
+def test_a_card_has_no_stop_button_beside_slacks_own() -> None:
+    ask = ask_of(work("a", "in_progress", started=1.0))
+    assert '"button"' not in taken(plan_card(job_of(ask), ask, 6.0, stop=False))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +193,7 @@ def test_a_card_has_a_row_for_each_subtask() -> None:
     [
         ({"plan": None, "work": MappingProxyType({})}, "Planning…: compare the offers"),
         ({"plan": None, "work": MappingProxyType({}), "rejections": (("x",),)}, "Planning again…: compare the offers"),
-        ({"plan": None, "work": MappingProxyType({}), "fetched": False}, "Reading the files: compare the offers"),
+        ({"plan": None, "work": MappingProxyType({}), "fetched": False}, "Fetching the files: compare the offers"),
         ({}, "Working, 1 of 2 done: Compare the offers"),
         ({"state": "input_required"}, "Waiting for an answer: Compare the offers"),
         ({"state": "synthesizing"}, "Writing the answer: Compare the offers"),
@@ -308,7 +388,7 @@ def test_a_stop_leaves_a_report() -> None:
     )
     shown = taken(cancelled(job_of(ask), ask))
     assert "*Stopped* by <@U0000000A>." in shown
-    assert "*Done:* Do a\\n*In progress:* Do b\\n*Left:* Do c" in shown
+    assert "*Done:* Do a\\n*Not finished:* Do b\\n*Left:* Do c" in shown
     written = ask_of(work("a", "complete"), cancelled_by="U0000000A", failure=Failure("j", "s"))
     assert "the answer was being written" in taken(cancelled(job_of(written), written))
     assert "the answer" not in shown
@@ -318,11 +398,42 @@ def test_a_stop_leaves_a_report() -> None:
 
 def test_status_lists_and_tells() -> None:
     lines = [JobLine(f"J{n}", "input_required", EVIL, "C1", 1.0) for n in range(30)]
-    assert "15 older jobs not shown" in taken(status_list(lines))
-    assert "no jobs yet" in taken(status_list([]))
+    assert "15 older jobs not shown" in taken(status_list(lines, "U0000000A"))
+    assert "no jobs yet" in taken(status_list([], "U0000000A"))
     ask = ask_of(work("a", "complete", started=1.0, ended=2.0), work("b", "in_progress", started=3.0))
-    shown = taken(status_job(job_of(ask), 5.0))
-    assert "Do b · analyst · in progress · 2.0 s" in shown
+    shown = taken(status_job(job_of(ask), 5.0, "U0000000A"))
+    assert "Do b · analyst · under way · 2.0 s so far" in shown
+
+
+def test_status_says_what_the_thread_says() -> None:
+    ana, ben = "U0000000A", "U0000000B"
+
+    def words(reader: str, state: str, **more: Any) -> str:
+        return taken(status_list([JobLine("J1", state, "t", "C1", 1.0, **more)], reader))
+
+    assert ":white_check_mark: `J1` t · done · " in words(ana, "completed")
+    in_part = words(ana, "completed", in_part=True)
+    assert ":warning: `J1` t · done in part · " in in_part
+    assert "white_check_mark" not in in_part
+    assert "t · waiting for you · " in words(ana, "input_required", waits_for=ana)
+    assert f"t · waiting for <@{ana}> · " in words(ben, "input_required", waits_for=ana)
+    assert "t · stopped · " in words(ana, "cancelled")
+    asks = ask_of(question_work(started=1.0), state="input_required")
+    assert "analyst · waiting for you" in taken(status_job(job_of(asks), 5.0, ana))
+    assert f"asked by <@{ana}> · waiting for <@{ana}>" in taken(status_job(job_of(asks), 5.0, ben))
+    gap = ask_of(
+        work("a", "complete", result=Result(summary="s", content="", gaps=("g",))), state="completed", answer="x"
+    )
+    shown = taken(status_job(job_of(gap), 5.0, ana))
+    assert ":warning: *Done in part" in shown
+    assert "Do a · analyst · brought nothing" in shown
+    stopped = ask_of(
+        work("a", "in_progress", started=1001.0), cancelled_by=ben, failure=Failure("j", "s"), written=1004.0,
+        state="cancelled", ended=1005.0,
+    )  # fmt: skip
+    shown = taken(status_job(job_of(stopped), 9999.0, ana))
+    assert "Stopped after 4.0 s" in shown, "as the card says"
+    assert "Do a · analyst · stopped · 3.0 s" in shown, "its time ended with it"
 
 
 def log_of(*events: ev.Event) -> list[Entry]:
@@ -375,11 +486,11 @@ def test_what_the_requester_is_told_alone_is_valid() -> None:
 
 
 def test_home_help_and_window_are_valid() -> None:
-    check_view(app_home([JobLine(f"J{n}", "working", EVIL, "C1", 1.0) for n in range(30)]))
-    check_view(app_home([]))
+    check_view(app_home([JobLine(f"J{n}", "working", EVIL, "C1", 1.0) for n in range(30)], "U0000000A", HOW))
+    check_view(app_home([], "U0000000A", HOW))
     check_view(start_job_modal("x" * 9000, "{}"))
     check_view(start_job_modal("", "{}"))
-    taken(help_message())
+    taken(help_message(usage_lines(), thread_words()))
     taken(refused("no"))
 
 
@@ -424,8 +535,8 @@ def test_no_view_lets_hostile_words_through() -> None:
         failed(job, ask),
         cancelled(job, replace(ask, cancelled_by="U0000000A")),
         refused(EVIL),
-        status_list([JobLine("J1", EVIL, EVIL, "C1", 1.0)]),
-        status_job(job, 3.0),
+        status_list([JobLine("J1", EVIL, EVIL, "C1", 1.0)], "U0000000A"),
+        status_job(job, 3.0, "U0000000A"),
     ]
     for message in messages:
         taken(message)
@@ -456,7 +567,7 @@ def test_many_lines_take_as_many_paragraphs_as_they_need() -> None:
     assert len(blocks) == 3
     assert [int(line.split()[0]) for block in blocks for line in block["text"]["text"].split("\n")] == list(range(20))
     many = ask_of(*(work(f"s{n}", "error", title=f"{n} " + "y" * 100, reason="z" * 100) for n in range(20)))
-    assert "19 yyy" in taken(status_job(job_of(many), 5.0))
+    assert "19 yyy" in taken(status_job(job_of(many), 5.0, "U0000000A"))
 
 
 def test_a_time_can_be_read_where_slack_does_not_show_it() -> None:

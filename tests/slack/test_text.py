@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.slack.text.cleaner import Target
-from bot.slack.text.outgoing_text import StreamCleaner, clean, clean_markdown, mention, plain, visible
+from bot.slack.text.cleaning import StreamCleaner, clean, clean_markdown, mention, plain, visible
+from bot.slack.text.stream_cleaner import Target
 
 Cleaner = Callable[[str], str]
 

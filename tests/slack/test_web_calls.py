@@ -8,7 +8,7 @@ from aiohttp import web
 
 from bot.slack.client import close_client, make_client
 from bot.slack.send.budget import Budget
-from bot.slack.send.web_calls import Doubt, Refused, WebCalls
+from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 
 
 @contextlib.asynccontextmanager
@@ -30,10 +30,10 @@ async def answering(status: int, kind: str, body: str) -> AsyncIterator[str]:
 @pytest.mark.parametrize(
     ("status", "kind", "body", "outcome"),
     [
-        (200, "application/json", "<html>a proxy</html>", Doubt),
-        (200, "application/json", '{"ok": tr', Doubt),
-        (502, "text/html", "<html>bad gateway</html>", Doubt),
-        (503, "text/plain", "busy", Doubt),
+        (200, "application/json", "<html>a proxy</html>", NoReply),
+        (200, "application/json", '{"ok": tr', NoReply),
+        (502, "text/html", "<html>bad gateway</html>", NoReply),
+        (503, "text/plain", "busy", NoReply),
         (200, "application/json", '{"ok": false, "error": "channel_not_found"}', Refused),
         (404, "text/html", "<html>not here</html>", Refused),
     ],
@@ -47,4 +47,4 @@ async def test_every_answer_is_sorted(status: int, kind: str, body: str, outcome
         with pytest.raises(outcome):
             await calls.make("chat.postMessage", lambda: client.chat_postMessage(channel="C1", text="x"))
         await close_client(client)
-    assert seen == ["failed" if outcome is Doubt else "refused"]
+    assert seen == ["failed" if outcome is NoReply else "refused"]

@@ -54,15 +54,16 @@ async def stopped(talk: Talk, who: str = "ana") -> None:
     text = shown(report)
     assert f"*Stopped* by <@{person}>" in text
     assert "*Done:* Do part first" in text
-    assert "*In progress:* Do part second" in text
+    assert "*Not finished:* Do part second" in text
     assert "*Left:* Do part third" in text
     (card,) = talk.cards()
     assert card_title(card).startswith("Stopped after ")
     assert {name: status for name, (status, _) in rows(card).items()} == {
         "first": "complete",
-        "second": "error",
+        "second": "pending",
         "third": "pending",
     }
+    assert rows(card)["second"][1].startswith("reviewer · stopped")
     assert not buttons(card)
     await talk.seen(lambda: talk.status() == "active")
     assert [event.user for event in await talk.of(ev.CancelRequested)] == [person]
@@ -75,8 +76,18 @@ async def test_the_native_stop_ends_the_job_with_a_report(scene: Scene) -> None:
         await stopped(talk)
 
 
-async def test_the_cards_own_stop_button(scene: Scene) -> None:
+async def test_one_stop_button_at_a_time(scene: Scene) -> None:
     async with at_work(scene) as talk:
+        await talk.seen(lambda: talk.status() == "processing")
+        assert not buttons(talk.cards()[0]), "Slack's own stands in the thread"
+        await scene.person().stop(talk.channel, talk.ts)
+        await stopped(talk)
+
+
+async def test_the_cards_own_stop_button_where_slack_shows_none(scene: Scene) -> None:
+    scene.workspace.faults.add("agents.sessions.setStatus", "error", error="feature_not_enabled")
+    async with at_work(scene) as talk:
+        await talk.seen(lambda: buttons(talk.cards()[0]))
         await scene.person().click(talk.channel, talk.cards()[0]["ts"], "stop")
         told = await talk.seen(lambda: scene.person().ephemerals(talk.channel))
         assert told[0]["text"].startswith("Stopping.")
@@ -100,8 +111,8 @@ async def test_the_word_stop_in_the_thread(scene: Scene) -> None:
 
 async def test_two_stops_are_one_report(scene: Scene) -> None:
     async with at_work(scene) as talk:
-        await scene.person().click(talk.channel, talk.cards()[0]["ts"], "stop")
-        await scene.person().click(talk.channel, talk.cards()[0]["ts"], "stop")
+        await scene.person().stop(talk.channel, talk.ts)
+        await scene.person().stop(talk.channel, talk.ts)
         job = await talk.over()
         assert job.latest.state == "cancelled"
         assert len(talk.words()) == 1
@@ -119,7 +130,7 @@ async def test_others_are_refused_for_their_eyes_only(scene: Scene) -> None:
         for text in ("status", "trace", "cancel"):
             told = await command(scene, f"{text} {talk.key.job}", who="ben")
             assert told["text"] == notices.NOT_YOURS
-        await ben.click(talk.channel, talk.cards()[0]["ts"], "stop")
+        await ben.stop(talk.channel, talk.ts)
         await ben.stop(talk.channel, talk.ts)
         await talk.seen(lambda: len(ben.ephemerals(talk.channel)) == 5)
         assert {each["text"] for each in ben.ephemerals(talk.channel)} == {notices.NOT_YOURS}
@@ -149,7 +160,7 @@ async def test_a_job_can_be_stopped_while_it_is_planned(scene: Scene) -> None:
         talk = await scene.ask("Draft a short note about tea")
         await gate.reached.wait()
         await talk.seen(talk.cards)
-        await scene.person().click(talk.channel, talk.cards()[0]["ts"], "stop")
+        await scene.person().stop(talk.channel, talk.ts)
         job = await talk.over()
         gate.open()
         await scene.barrier()
@@ -183,9 +194,9 @@ async def test_status_lists_jobs_and_shows_one(scene: Scene) -> None:
         assert f":gear: `{talk.key.job}` Get it done · working" in listed
         detail = shown(await command(scene, f"status {talk.key.job}"))
         assert f"Job {talk.key.job}" in detail
-        assert "Do part first · writer · complete" in detail
-        assert "Do part second · reviewer · in progress" in detail
-        assert "Do part third · writer · pending" in detail
+        assert "Do part first · writer · done" in detail
+        assert "Do part second · reviewer · under way" in detail
+        assert "Do part third · writer · not started" in detail
         assert "no jobs yet" in shown(await command(scene, "status", who="ben"))
         await scene.person().stop(talk.channel, talk.ts)
         await talk.over()

@@ -143,7 +143,7 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
     listed = rows(talk.cards()[0])
     assert list(listed) == ["figures", "terms", "note"], "what is inside a part that is done is told as a number"
     assert "3 parts inside" in listed["terms"][1]
-    assert "Do part terms · legal · complete" in str(status)
+    assert "Do part terms · legal · done" in str(status)
     proposed = {one.within: [each.subtask for each in one.estimates] for one in await talk.of(ev.PlanProposed)}
     assert proposed == {
         "": ["figures", "terms", "note"],
@@ -189,9 +189,9 @@ async def test_the_card_shows_the_levels_and_stop_reaches_down(scene: Scene, tmp
         job = await talk.job()
         assert job is not None
         status = str(await scene.command(f"status {job.id}"))
-        assert f"Legal{APART}Contracts{APART}Do part search · legal/contracts/clerk · in progress" in status
+        assert f"Legal{APART}Contracts{APART}Do part search · legal/contracts/clerk · under way" in status
         before = len(server.requests)
-        await scene.person().click(talk.channel, talk.cards()[0]["ts"], "stop")
+        await scene.person().stop(talk.channel, talk.ts)
         job = await talk.over()
         gate.open()
         await scene.barrier()
@@ -199,7 +199,7 @@ async def test_the_card_shows_the_levels_and_stop_reaches_down(scene: Scene, tmp
     assert len(server.requests) == before, "nothing was asked after it"
     report = shown(talk.words()[0])
     assert f"*Done:* Do part figures, Legal{APART}Do part read, Legal{APART}Do part check" in report
-    assert f"*In progress:* Legal{APART}Contracts{APART}Do part search" in report
+    assert f"*Not finished:* Legal{APART}Contracts{APART}Do part search" in report
     assert await talk.of(ev.ResultReturned) == [
         one for one in await talk.of(ev.ResultReturned) if one.subtask in {"figures", "terms/read", "terms/check"}
     ]

@@ -77,7 +77,7 @@ async def test_of_five_tasks_the_ones_that_can_be_done_are_delivered(scene: Scen
         "t2": "complete",
         "t3": "error",
         "t4": "complete",
-        "t5": "complete",
+        "t5": "pending",  # in part, which Slack has no state for
     }
 
 

@@ -94,7 +94,7 @@ async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(
                 await stopped.until(lambda job: "other" in job.latest.work and job.latest.work["other"].attempt == 1)
                 await stopped.seen(stopped.cards)
                 assert (ear.instance.owned, hand.instance.owned) == (1, 1)
-                await scene.person().click(stopped.channel, stopped.cards()[0]["ts"], "stop")
+                await scene.person().stop(stopped.channel, stopped.ts)
                 assert (await stopped.over()).latest.state == "cancelled"
             gate.open()
             await busy.over()

@@ -10,7 +10,7 @@ from handoff.state import Job
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, connect, escalation, plan, played, provider, purposes, result, subtask
-from tests.system.scene import Json, Scene, Talk, buttons, card_title, rows, shown
+from tests.system.scene import Json, Scene, Talk, block_of, buttons, card_title, rows, shown
 
 NORTH = ("north.csv", b"month,revenue\n2026-01,10\n2026-02,20\n")
 SOUTH = ("south.csv", b"month,revenue\n2026-01,7\n2026-02,9\n")
@@ -32,6 +32,14 @@ def ask_first(request: WireRequest) -> Reply:
     return escalation("ambiguous_input", "Which city is it?", ["Oslo", "Bergen"])
 
 
+def asked_in(card: Json, row: str) -> list[Json]:
+    """The parts of the details of a row."""
+    plan = block_of(card, "plan")
+    assert plan is not None
+    (task,) = [task for task in plan["tasks"] if task["task_id"] == row]
+    return list(task["details"]["elements"][0]["elements"])
+
+
 def waiting(job: Job) -> bool:
     return job.latest.state == "input_required"
 
@@ -43,9 +51,16 @@ async def test_two_tables_and_no_name_lead_to_a_question_and_a_click_resumes(sce
         assert "<@" + scene.person().id in shown(question)
         await talk.seen(lambda: talk.status() == "suspended")
         await talk.seen(lambda: card_title(talk.cards()[0]).startswith("Waiting for an answer"))
-        assert rows(talk.cards()[0])["analysis"] == ("in_progress", "analyst · waiting for an answer")
+        assert rows(talk.cards()[0])["analysis"] == ("in_progress", "analyst · waits for ")
         assert rows(talk.cards()[0])["text"][0] == "pending"
+        ana = scene.person().id
+        assert {"type": "user", "user_id": ana} in asked_in(talk.cards()[0], "analysis"), "it is named who is asked"
+        assert "· waiting for you ·" in shown(await scene.command("status"))
+        assert list(buttons(talk.cards()[0])) == ["Stop"], "Slack shows none of its own while nobody works"
 
+        await scene.person("ben").click(talk.channel, question["ts"], "answer:1")
+        told = await talk.seen(lambda: scene.person("ben").ephemerals(talk.channel))
+        assert told[0]["text"] == f"That question is for <@{ana}>: nobody else can answer it."
         await scene.person().click(talk.channel, question["ts"], "answer:1")
         await talk.over()
         await talk.seen(lambda: talk.status() == "active")
@@ -111,7 +126,7 @@ async def test_the_reply_of_somebody_else_is_no_answer(scene: Scene) -> None:
         await talk.say("Oslo")
         await talk.over()
 
-    assert [message["text"] for message in told] == [notices.NOT_ASKED]
+    assert [message["text"] for message in told] == [notices.not_asked(scene.person().id)]
     assert "Chosen: Oslo" in talk.said()
     assert [event.user for event in await talk.of(ev.QuestionAnswered)] == [scene.person().id]
 

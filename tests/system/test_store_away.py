@@ -19,7 +19,7 @@ from handoff import events as ev
 from tests.command_line.command import environment, leadhand_inside
 from tests.store.kit import ask, free_port, tcp_server
 from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, result, subtask
-from tests.system.scene import Scene, Talk, eventually, scene_on
+from tests.system.scene import Scene, Talk, buttons, card_title, eventually, scene_on
 
 ONE = plan(subtask("only", "writer"))
 WHICH = escalation("ambiguous_input", "Which one?", ["Tea", "Scones"])
@@ -122,7 +122,7 @@ async def test_replies_clicks_and_commands_while_the_store_is_away(lone: Scene, 
     async with provider(planner=lambda _: ONE, writer=words) as server, lone.bot(connect("chat", server)):
         talk = await lone.ask("Do it")
         question = await talk.question()
-        card = talk.cards()[0]
+        (card,) = await talk.seen(lambda: [one for one in talk.cards() if buttons(one)])
         redis.kill()
         await lone.person().click(talk.channel, question["ts"], "answer:0")
         await talk.seen(lambda: len(told(lone, talk, "nothing was recorded")) == 1)
@@ -268,3 +268,29 @@ def test_a_server_that_may_not_be_used_ends_the_start_in_one_line(
     assert len(lines) == 1, ended.err
     assert [word for word in words if word not in lines[0]] == []
     assert "wrong" not in ended.err
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["Slack fails", "Slack fails and Redis is killed"])
+async def test_an_answer_may_come_before_its_plan_card_and_never_without_it(
+    lone: Scene, redis: Redis, *, killed: bool
+) -> None:
+    """A card that is in doubt is looked for, for seconds, and a quick answer does not wait for it.
+
+    So there is a moment in which the answer stands in the thread alone. The request is not over then: that takes the
+    card's last edit, and so the card.
+    """
+    lone.workspace.faults.add("chat.postMessage", "server_error_before")
+    async with lone.bot():
+        talk = await lone.ask("Draft a short note about tea")
+        await talk.seen(talk.words)
+        job = await talk.job()
+        assert job is not None
+        assert not talk.cards()
+        assert job.current is not None, "it is not over without its card"
+        if killed:
+            redis.kill()
+            redis.start()
+        job = await talk.over()
+    (card,), (_answer,) = talk.cards(), talk.words()
+    assert card_title(card).startswith("Done in ")
+    assert job.latest.state == "completed"

@@ -17,9 +17,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.receive.background import Background
+from bot.slack.receive.modal_metadata import decode_metadata, encode_metadata
 from bot.slack.receive.outage_notices import Unrecorded, soon
-from bot.slack.receive.payloads import Click, Malformed, Shortcut, pack, parse_click, parse_shortcut, unpack
-from bot.slack.receive.service import Desk
+from bot.slack.receive.payloads import Click, Malformed, Shortcut, parse_click, parse_shortcut
+from bot.slack.receive.service import Service
 from bot.slack.show import notices
 from bot.slack.show.notices import note, received, tell
 from bot.slack.views.answer_message import FEEDBACK
@@ -40,8 +41,8 @@ LOOK_SECONDS = 0.5
 class Actions:
     """The listeners of clicks, shortcuts and windows."""
 
-    def __init__(self, desk: Desk, background: Background) -> None:
-        self._desk = desk
+    def __init__(self, service: Service, background: Background) -> None:
+        self._service = service
         self._background = background
 
     def register(self, app: AsyncApp) -> None:
@@ -59,7 +60,7 @@ class Actions:
     async def on_answer(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
     ) -> None:
-        """A likely answer was clicked."""
+        """Take a click on a likely answer."""
         click = parse_click(body, action)
         choice = choice_of(click.value) if isinstance(click, Click) else None
         if isinstance(click, Malformed):
@@ -73,7 +74,7 @@ class Actions:
     async def _answer(self, click: Click, choice: Choice, client: AsyncWebClient) -> None:
         try:
             async with soon():
-                verdict = await self._desk.answer(
+                verdict = await self._service.answer(
                     click.place,
                     request=choice.request,
                     subtask=choice.subtask,
@@ -86,14 +87,14 @@ class Actions:
             self._tell(client, click, notices.NOT_RECORDED)
             return
         # A click that is taken closes the question once it is in the log: of two, only the first counts.
-        refusals = {"stale": notices.STALE, "not_yours": notices.NOT_ASKED, "unknown": notices.UNKNOWN}
+        refusals = {"stale": notices.STALE, "not_yours": notices.not_asked(choice.asked), "unknown": notices.UNKNOWN}
         if verdict != "taken":
             self._tell(client, click, refusals[verdict])
 
     async def on_stop(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
     ) -> None:
-        """The Stop button of a card."""
+        """Take a click on the Stop button of a card."""
         click = parse_click(body, action)
         if isinstance(click, Malformed):
             log.warning("a click without %s was left alone", click.reason)
@@ -106,7 +107,7 @@ class Actions:
             }
             try:
                 async with soon():
-                    text = words[await self._desk.cancel(click.place.team, None, click.place, user=click.user)]
+                    text = words[await self._service.cancel(click.place.team, None, click.place, user=click.user)]
             except Unrecorded:
                 text = notices.NOT_RECORDED
             self._tell(client, click, text)
@@ -125,7 +126,7 @@ class Actions:
             request, good = judged
             try:
                 async with soon():
-                    known = await self._desk.feedback(
+                    known = await self._service.feedback(
                         click.place, request=request, user=click.user, good=good, dedupe=click.dedupe
                     )
                     text = notices.THANKS if known else notices.FORGOTTEN
@@ -137,7 +138,7 @@ class Actions:
     async def on_unknown_action(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
     ) -> None:
-        """A button of an older version: a click is never swallowed."""
+        """Answer a click on a button of an older version: a click is never swallowed."""
         click = parse_click(body, {"value": "-", **action})
         if isinstance(click, Click):
             self._tell(client, click, notices.OLD_BUTTON)
@@ -149,13 +150,15 @@ class Actions:
         if isinstance(shortcut, Malformed):
             log.warning("a shortcut without %s was left alone", shortcut.reason)
         else:
-            await client.views_open(trigger_id=shortcut.trigger, view=start_job_modal(shortcut.text, pack(shortcut)))
+            await client.views_open(
+                trigger_id=shortcut.trigger, view=start_job_modal(shortcut.text, encode_metadata(shortcut))
+            )
         await ack()
 
     async def on_start_job(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
-        """The window was sent: the job starts in the message's thread."""
+        """Start a job in the message's thread: the window was sent."""
         view, user = body.get("view", {}), str(body.get("user", {}).get("id", ""))
-        shortcut = unpack(str(view.get("private_metadata", "")), user)
+        shortcut = decode_metadata(str(view.get("private_metadata", "")), user)
         field = view.get("state", {}).get("values", {}).get(REQUEST_BLOCK, {}).get(REQUEST_ACTION, {})
         text = str(field.get("value") or "").strip()
         if isinstance(shortcut, Malformed) or not user:
@@ -178,7 +181,7 @@ class Actions:
         )
         try:
             async with soon():
-                new = await self._desk.request(shortcut.place, request, dedupe=(f"view:{view_id}",))
+                new = await self._service.request(shortcut.place, request, dedupe=(f"view:{view_id}",))
         except Unrecorded:
             await ack(response_action="errors", errors={REQUEST_BLOCK: notices.NOT_RECORDED})
             return
@@ -192,7 +195,7 @@ class Actions:
 
 
 def with_message(text: str, shortcut: Shortcut) -> str:
-    """The request, with the message that it was started from where it does not contain it already."""
+    """Add to the request the message that it was started from, unless it contains it already."""
     if not shortcut.text or shortcut.text in text:
         return text
     quoted = "\n".join(f"> {line}" for line in shortcut.text.split("\n"))
@@ -200,7 +203,7 @@ def with_message(text: str, shortcut: Shortcut) -> str:
 
 
 def _judged(value: str) -> tuple[str, bool] | None:
-    """The request and the verdict of a thumb, or None where it is none of ours."""
+    """Read the request and the verdict of a thumb. None if it is none of ours."""
     try:
         fields = json.loads(value)
         return str(fields["request"]), bool(fields["good"])
@@ -209,7 +212,7 @@ def _judged(value: str) -> tuple[str, bool] | None:
 
 
 async def _absent(client: AsyncWebClient, shortcut: Shortcut) -> bool:
-    """Whether we are not where the message is. Where that cannot be told in time, it is taken that we are."""
+    """Return True if we are not where the message is. If that cannot be told in time, we are taken to be."""
     try:
         async with asyncio.timeout(LOOK_SECONDS):
             await client.conversations_replies(channel=shortcut.place.channel, ts=shortcut.place.thread_ts, limit=1)

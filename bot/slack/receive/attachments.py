@@ -10,7 +10,7 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.payloads import parse_files
-from bot.slack.send.web_calls import Doubt, Refused, WebCalls
+from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from handoff.contracts import Attachment
 
 LARGEST = 32 * 1024 * 1024
@@ -23,7 +23,7 @@ _MOVED = frozenset({301, 302, 303, 307, 308})
 
 
 async def download(client: AsyncWebClient, calls: WebCalls, attachment: Attachment) -> tuple[Attachment, bytes] | str:
-    """A file's bytes, and the attachment as Slack knows it now.
+    """Fetch a file's bytes, and the attachment as Slack knows it now.
 
     A file that came without an address (shared from another workspace, say) is looked up first.
 
@@ -60,7 +60,7 @@ async def _look_up(client: AsyncWebClient, calls: WebCalls, attachment: Attachme
         data = await calls.make("files.info", lambda: client.files_info(file=attachment.file_id), again=True)
     except Refused as error:
         return f"{attachment.name} could not be looked up in Slack: {error}. Attach the file itself."
-    except Doubt:
+    except NoReply:
         return f"{attachment.name} could not be looked up: Slack did not answer. Attach it again."
     found = parse_files([data.get("file")])
     if not found or not found[0].url:
@@ -91,7 +91,7 @@ async def _get(client: AsyncWebClient, attachment: Attachment) -> bytes | str:
 
 
 def is_slacks(url: str, base_url: str) -> bool:
-    """Whether an address is Slack's: one of its domains over https, or the server of the Web API itself."""
+    """Return True if an address is Slack's: one of its domains over https, or the server of the Web API itself."""
     try:
         parts, api = urlsplit(url), urlsplit(base_url)
         same = (parts.scheme, parts.hostname, parts.port) == (api.scheme, api.hostname, api.port)

@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 
-from bot.slack.send.web_calls import Doubt, Refused
+from bot.slack.send.web_calls import NoReply, Refused
 from bot.store.interface import StoreError
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Background:
             await work
         except StoreError as error:
             log.error("could not %s: %s", what, error)  # noqa: TRY400 - one clear line, no trace
-        except (Refused, Doubt) as error:
+        except (Refused, NoReply) as error:
             log.warning("could not %s: %s", what, error)
         except (SlackApiError, ClientError, TimeoutError) as error:
             log.warning("could not %s: Slack did not take it (%s)", what, type(error).__name__)

@@ -1,11 +1,12 @@
-"""`/leadhand`: status, trace, cancel, release, help. Answered to the person alone."""
+"""`/leadhand` and its subcommands, which are listed in `SUBCOMMANDS`. Each answers the person alone."""
 
 from __future__ import annotations
 
 import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
@@ -15,13 +16,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.receive.background import Background
 from bot.slack.receive.outage_notices import Unrecorded, soon
 from bot.slack.receive.payloads import Command, Malformed, parse_command
-from bot.slack.receive.service import CancelVerdict, Denied, Desk, ReleaseVerdict
+from bot.slack.receive.service import CancelVerdict, Denied, ReleaseVerdict, Service
 from bot.slack.show import notices
 from bot.slack.show.notices import note, tell
-from bot.slack.text.outgoing_text import clean, mention, plain
+from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.home import help_message
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.status import status_job, status_list, trace
+from bot.slack.views.status import status_job, status_list
+from bot.slack.views.status import trace as trace_message
 from bot.store.interface import Entry
 from bot.trace import events_json
 from handoff.contracts import Place
@@ -44,8 +46,8 @@ _DENIED: dict[Denied, str] = {
 class Commands:
     """The listener of the slash command."""
 
-    def __init__(self, desk: Desk, background: Background) -> None:
-        self._desk = desk
+    def __init__(self, service: Service, background: Background) -> None:
+        self._service = service
         self._background = background
 
     def register(self, app: AsyncApp) -> None:
@@ -62,22 +64,20 @@ class Commands:
             return
         try:
             async with soon():
-                message = await self._answer(command, client)
+                message = await self.answer(command, client)
         except Unrecorded:
             message = note(notices.NOT_RECORDED)
         await ack(text=message.text, blocks=list(message.blocks), response_type="ephemeral")
 
-    async def _answer(self, command: Command, client: AsyncWebClient) -> Outgoing:
+    async def answer(self, command: Command, client: AsyncWebClient) -> Outgoing:
+        """Carry out one subcommand, and give what its person is shown."""
         job = command.rest.strip("`").upper()
-        if command.word in {"", "help"}:
-            return help_message()
-        if command.word == "status" and not job:
-            left = await self._desk.left(command.team, command.channel, command.user)
-            jobs = await self._desk.jobs(command.team, command.user)
-            return status_list(jobs, await self._desk.trouble(), left)
-        if command.word not in {"status", "trace", "cancel", "release"}:
-            known = "`status`, `trace JOB`, `cancel JOB`, `release JOB` and `help`"
-            return note(f"I do not know “{clean(plain(command.word, 40))}”. There are {known}.")
+        subcommand = next((one for one in SUBCOMMANDS if one.name == (command.word or "help")), None)
+        if subcommand is None:
+            return note(f"I do not know “{clean(plain(command.word, 40))}”. There are {_known()}.")
+        takes_job = any(usage for usage, _ in subcommand.usages)
+        if not takes_job or (not job and subcommand.usages[0][0] == ""):
+            return await subcommand.run(self, command, "", client)
         if not job:
             return note(f"Which job? `{COMMAND} status` lists yours, then: `{COMMAND} {command.word} JOB`.")
         if not _JOB.fullmatch(job):
@@ -85,14 +85,17 @@ class Commands:
             return note(
                 f"“{name}” is no job. A job's name is J and ten letters and digits; `{COMMAND} status` lists yours."
             )
-        if command.word == "cancel":
-            return await self._cancel(command, job)
-        if command.word == "release":
-            return await self._release(command, job)
-        return await (self._status if command.word == "status" else self._trace)(command, job, client)
+        return await subcommand.run(self, command, job, client)
 
-    async def _cancel(self, command: Command, job: str) -> Outgoing:
-        verdict = await self._desk.cancel(command.team, job, None, user=command.user)
+    async def help(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+        """Say how to use the bot."""
+        del command, job, client
+        return help_message(usage_lines(), thread_words())
+
+    async def cancel(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+        """Stop a job."""
+        del client
+        verdict = await self._service.cancel(command.team, job, None, user=command.user)
         words: dict[CancelVerdict, str] = {
             "cancelling": notices.STOPPING,
             "nothing": f"{job} is over already.",
@@ -101,9 +104,11 @@ class Commands:
         }
         return note(words[verdict])
 
-    async def _release(self, command: Command, job: str) -> Outgoing:
-        verdict = await self._desk.release(command.team, job, user=command.user)
-        admins = ", ".join(mention(admin) for admin in sorted(self._desk.admins))
+    async def release(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+        """Let a job in quarantine go on."""
+        del client
+        verdict = await self._service.release(command.team, job, user=command.user)
+        admins = ", ".join(mention(admin) for admin in sorted(self._service.admins))
         words: dict[ReleaseVerdict, str] = {
             "released": f"{job} goes on.",
             "not_aside": notices.NOT_ASIDE,
@@ -112,34 +117,40 @@ class Commands:
         }
         return note(words[verdict])
 
-    async def _status(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+    async def status(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+        """List the person's jobs, or show one in detail."""
         del client
-        found = await self._desk.job(command.team, job, command.user)
+        if not job:
+            left = await self._service.left(command.team, command.channel, command.user)
+            jobs = await self._service.jobs(command.team, command.user)
+            return status_list(jobs, command.user, await self._service.trouble(), left)
+        found = await self._service.job(command.team, job, command.user)
         if isinstance(found, str):
             return note(_DENIED[found])
-        return status_job(found, self._desk.clock(), await self._left(found))
+        return status_job(found, self._service.clock(), command.user, await self._left(found))
 
     async def _left(self, job: Job) -> list[str]:
-        """What is spent and left of the budgets that the job's latest request is paid from."""
-        return await self._desk.left(job.place.team, job.place.channel, job.latest.request.user, job.id)
+        """Say what is spent and left of the budgets that the job's latest request is paid from."""
+        return await self._service.left(job.place.team, job.place.channel, job.latest.request.user, job.id)
 
-    async def _trace(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
-        found = await self._desk.job(command.team, job, command.user)
+    async def trace(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+        """Show a job's timeline, and send its whole trace as a file."""
+        found = await self._service.job(command.team, job, command.user)
         if isinstance(found, str) and found not in {"newer", "unreadable"}:
             return note(_DENIED[found])
-        entries = await self._desk.trace(command.team, job, command.user)
+        entries = await self._service.trace(command.team, job, command.user)
         if isinstance(entries, str):
             return note(_DENIED[entries])
         left = [] if isinstance(found, str) else await self._left(found)
         self._background.start(self._send(command, job, entries, left, client), "send a trace")
         if isinstance(found, str):  # as JSON it can be told all the same
             return note(f"{_DENIED[found]} {IN_MESSAGES}")
-        return trace(found, entries, IN_MESSAGES, left)
+        return trace_message(found, entries, IN_MESSAGES, left)
 
     async def _send(
         self, command: Command, job: str, entries: Sequence[Entry], left: Sequence[str], client: AsyncWebClient
     ) -> None:
-        """A file cannot be ephemeral, so the trace goes to the person's direct messages."""
+        """Send the trace to the person's direct messages: a file cannot be ephemeral."""
         try:
             direct = await client.conversations_open(users=command.user)
             await client.files_upload_v2(
@@ -156,8 +167,53 @@ class Commands:
             raise
 
 
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """One word after `/leadhand`.
+
+    `usages` holds, for each way to write it, what follows the word and what that does, in the words of the help.
+    `in_thread` are the words that do the same after a mention: slash commands cannot be given inside a thread.
+    """
+
+    name: str
+    usages: tuple[tuple[str, str], ...]
+    run: Callable[[Commands, Command, str, AsyncWebClient], Awaitable[Outgoing]]
+    in_thread: tuple[str, ...] = ()
+
+
+SUBCOMMANDS = (
+    Subcommand("status", (("", "your jobs"), ("JOB", "one of them")), Commands.status, ("status",)),
+    Subcommand(
+        "trace", (("JOB", "every step of a job: a timeline, and a file in your direct messages"),), Commands.trace
+    ),
+    Subcommand("cancel", (("JOB", "stop a job"),), Commands.cancel, ("stop", "cancel")),
+    Subcommand("release", (("JOB", "let a job that was set aside go on (admins)"),), Commands.release),
+    Subcommand("help", (("", "this text"),), Commands.help, ("help",)),
+)
+"""All subcommands. The help, the reply to an unknown word and the words in threads are made of this table."""
+
+
+def usage_lines() -> list[str]:
+    """List the ways to write each subcommand, a line each, in mrkdwn."""
+    return [
+        "; ".join(f"`{COMMAND} {one.name}{' ' if usage else ''}{usage}` {does}" for usage, does in one.usages)
+        for one in SUBCOMMANDS
+    ]
+
+
+def thread_words() -> dict[str, Subcommand]:
+    """Map the words that are understood after a mention to their subcommands."""
+    return {word: one for one in SUBCOMMANDS for word in one.in_thread}
+
+
+def _known() -> str:
+    """Name all subcommands in a sentence's words."""
+    names = [f"`{one.name} {one.usages[0][0]}".rstrip() + "`" for one in SUBCOMMANDS]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def trace_json(job: str, entries: Sequence[Entry], left: Sequence[str] = ()) -> str:
-    """The whole log as one JSON object: `job`, its `budgets` in words, and `events` in order, each with its `seq`."""
+    """Write the whole log as one JSON object: `job`, `budgets` in words, `events` in order, each with its `seq`."""
     whole = {"job": job, **({"budgets": list(left)} if left else {}), "events": events_json(entries)}
     return json.dumps(whole, indent=2, ensure_ascii=False)
 

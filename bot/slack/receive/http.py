@@ -28,7 +28,7 @@ WINDOW = 300
 
 
 def web_app(app: AsyncApp, *, signing_secret: str, path: str = "/slack/events") -> web.Application:
-    """An aiohttp application that passes what Slack has signed on to Bolt.
+    """Make an aiohttp application that passes on to Bolt what Slack has signed.
 
     It answers 401 to what is not signed, or was signed more than five minutes ago, and 400 to what
     is signed but cannot be read.
@@ -53,7 +53,7 @@ def web_app(app: AsyncApp, *, signing_secret: str, path: str = "/slack/events") 
 
 
 def _signed(body: bytes, headers: Mapping[str, str], secret: str) -> bool:
-    """Whether Slack signed these bytes just now. The SDK's own check raises for a body that is not UTF-8."""
+    """Return True if Slack signed these bytes just now. The SDK's own check raises for bytes that are not UTF-8."""
     stamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
     if not (stamp.isascii() and stamp.isdigit() and len(stamp) < 12) or abs(time.time() - int(stamp)) > WINDOW:
         return False
@@ -62,7 +62,7 @@ def _signed(body: bytes, headers: Mapping[str, str], secret: str) -> bool:
 
 
 def _readable(body: bytes, content_type: str) -> str | None:
-    """The body as text if it has one of the forms that Slack sends, else None."""
+    """Read the body as text if it has one of the forms that Slack sends, else None."""
     try:
         text = body.decode("utf-8")
         if content_type == "application/json":

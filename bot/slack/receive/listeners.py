@@ -21,21 +21,18 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.logs import describe
 from bot.slack.receive.actions import Actions
 from bot.slack.receive.background import Background
-from bot.slack.receive.commands import Commands
-from bot.slack.receive.outage_notices import Bulletins
-from bot.slack.receive.payloads import Ignored, Incoming, Malformed, Stopped, parse_message, parse_stop
-from bot.slack.receive.service import Desk
+from bot.slack.receive.commands import Commands, Subcommand, thread_words, usage_lines
+from bot.slack.receive.outage_notices import OutageNotices
+from bot.slack.receive.payloads import Command, Ignored, Incoming, Malformed, Stopped, parse_message, parse_stop
+from bot.slack.receive.service import Service
 from bot.slack.show import notices
 from bot.slack.show.notices import note, received, tell
-from bot.slack.views.home import app_home, help_message, suggested_prompts
-from bot.slack.views.status import status_list
+from bot.slack.views.home import app_home, help_text, suggested_prompts
 from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place, Request
 
 log = logging.getLogger(__name__)
 
-STOP_WORDS = frozenset({"stop", "cancel"})
-WORDS = STOP_WORDS | {"help", "status"}
 NO_REQUEST = (
     "You mentioned me without a request. Mention me again and say what you need, for example: "
     "“compare these two offers and recommend one”. Attach files if it is about them. `/leadhand help` tells more."
@@ -49,21 +46,22 @@ Listener = Callable[..., Awaitable[None]]
 _ANYTHING = re.compile(r".*", re.DOTALL)
 
 
-def register(app: AsyncApp, desk: Desk) -> Background:
-    """Make the app listen, for `desk`. Gives back what is done after acknowledging: drain it at the end."""
+def register(app: AsyncApp, service: Service) -> Background:
+    """Make the app listen, for `service`. Gives back what is done after acknowledging: drain it at the end."""
     background = Background()
-    listeners = Listeners(desk, background)
+    commands = Commands(service, background)
+    listeners = Listeners(service, commands, background)
     for event, listener in listeners.events.items():
         app.event(event)(listener)
-    Commands(desk, background).register(app)
-    Actions(desk, background).register(app)
+    commands.register(app)
+    Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
     app.error(_failed)
     return background
 
 
 async def _nothing() -> None:
-    """An event that calls for nothing is acknowledged all the same."""
+    """Acknowledge an event that calls for nothing."""
 
 
 async def _failed(error: Exception, body: Any) -> BoltResponse:
@@ -76,10 +74,11 @@ async def _failed(error: Exception, body: Any) -> BoltResponse:
 class Listeners:
     """The listeners of events. `events` says which there are."""
 
-    def __init__(self, desk: Desk, background: Background) -> None:
-        self._desk = desk
+    def __init__(self, service: Service, commands: Commands, background: Background) -> None:
+        self._service = service
+        self._commands = commands
         self._background = background
-        self._bulletins = Bulletins(background)
+        self._outages = OutageNotices(background)
         self.events: dict[str, Listener] = {
             "app_mention": self.on_message,
             "message": self.on_message,
@@ -88,82 +87,88 @@ class Listeners:
         }
 
     async def on_message(self, body: dict[str, Any], context: AsyncBoltContext, client: AsyncWebClient) -> None:
-        """A message, with or without a mention."""
+        """Take in a message, with or without a mention."""
         incoming = parse_message(body, context.bot_user_id or "")
         if isinstance(incoming, Malformed):
             log.warning("a message without %s was left alone", incoming.reason)
         elif not isinstance(incoming, Ignored):
             await self._record(incoming, client)
 
-    async def _record(self, said: Incoming, client: AsyncWebClient) -> None:
+    async def _record(self, incoming: Incoming, client: AsyncWebClient) -> None:
         """Take it in. Where that cannot be, its author is told, and Slack is not told "received": it comes again."""
-        addressed = (said.mentioned or said.direct) and not said.by_bot
+        addressed = (incoming.mentioned or incoming.direct) and not incoming.by_bot
         if addressed:
-            self._bulletins.heard(said.place, said.user)
+            self._outages.remember_talk(incoming.place, incoming.user)
         try:
-            await self._take(said, client)
+            await self._take(incoming, client)
         except StoreError as error:
-            if addressed or (said.in_thread and self._bulletins.in_talk(said.place, said.user)):
-                self._bulletins.not_recorded(client, said.aside, said.user, said.ts, error)
+            if addressed or (incoming.in_thread and self._outages.talked_lately(incoming.place, incoming.user)):
+                self._outages.tell_not_recorded(client, incoming.private_place, incoming.user, incoming.ts, error)
             if not isinstance(error, PayloadTooLarge):  # which it would be at each delivery
                 raise
 
-    async def _take(self, said: Incoming, client: AsyncWebClient) -> None:
-        if said.by_bot:
-            await self._turn_away(said)
+    async def _take(self, incoming: Incoming, client: AsyncWebClient) -> None:
+        if incoming.by_bot:
+            await self._turn_away(incoming)
             return
-        addressed = said.mentioned or said.direct
-        word = said.text.lower().strip(" .!?")
-        if addressed and word in WORDS and not said.attachments:
-            if not said.twin:  # its app_mention is on its way
-                await self._command(said, word, client)
+        addressed = incoming.mentioned or incoming.direct
+        subcommand = thread_words().get(incoming.text.lower().strip(" .!?"))
+        if addressed and subcommand is not None and not incoming.attachments:
+            if not incoming.twin:  # its app_mention is on its way
+                await self._command(incoming, subcommand, client)
             return
         aside = False
-        if said.in_thread and (said.text or said.attachments):
-            verdict = await self._desk.reply(said.place, user=said.user, text=said.text, dedupe=said.dedupe)
+        if incoming.in_thread and (incoming.text or incoming.attachments):
+            verdict = await self._service.reply(
+                incoming.place, user=incoming.user, text=incoming.text, dedupe=incoming.dedupe
+            )
             if verdict == "taken":
-                self._background.start(received(client, said.place.channel, said.ts), "react to a reply")
-                if said.attachments:
-                    words_only = tell(client, said.place, said.user, note(notices.WORDS_ONLY))
+                self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a reply")
+                if incoming.attachments:
+                    words_only = tell(client, incoming.place, incoming.user, note(notices.WORDS_ONLY))
                     self._background.start(words_only, "tell that a file was not taken")
                 return
             aside = verdict == "aside"
-        if addressed and await self._request(said, client) and aside:
-            self._background.start(tell(client, said.place, said.user, note(notices.SET_ASIDE)), "tell of a job aside")
+        if addressed and await self._request(incoming, client) and aside:
+            self._background.start(
+                tell(client, incoming.place, incoming.user, note(notices.SET_ASIDE)), "tell of a job aside"
+            )
 
-    async def _turn_away(self, said: Incoming) -> None:
+    async def _turn_away(self, incoming: Incoming) -> None:
         """Another bot that mentions us is told why that does nothing, and then nothing more for a while."""
-        if await self._desk.turns_away(said.place, said.user):
-            request = Request(id=said.ts, user=said.user, text=said.text, at=time.time())
-            await self._desk.request(said.place, request, dedupe=said.dedupe, refusal=notices.PEOPLE_ONLY)
+        if await self._service.turns_away(incoming.place, incoming.user):
+            request = Request(id=incoming.ts, user=incoming.user, text=incoming.text, at=time.time())
+            await self._service.request(incoming.place, request, dedupe=incoming.dedupe, refusal=notices.PEOPLE_ONLY)
 
-    async def _request(self, said: Incoming, client: AsyncWebClient) -> bool:
-        request = Request(id=said.ts, user=said.user, text=said.text, at=time.time(), attachments=said.attachments)
-        refusal = "" if said.text else ONLY_FILES if said.attachments else NO_REQUEST
-        over = await self._desk.over_budget(said.place, said.user, said.ts) if not refusal else None
+    async def _request(self, incoming: Incoming, client: AsyncWebClient) -> bool:
+        request = Request(
+            id=incoming.ts, user=incoming.user, text=incoming.text, at=time.time(), attachments=incoming.attachments
+        )
+        refusal = "" if incoming.text else ONLY_FILES if incoming.attachments else NO_REQUEST
+        over = await self._service.over_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
         if over is not None:
             if over:
-                self._background.start(tell(client, said.aside, said.user, note(over)), "tell of a budget")
+                self._background.start(
+                    tell(client, incoming.private_place, incoming.user, note(over)), "tell of a budget"
+                )
             return False
-        new = await self._desk.request(said.place, request, dedupe=said.dedupe, refusal=refusal)
+        new = await self._service.request(incoming.place, request, dedupe=incoming.dedupe, refusal=refusal)
         if new:
-            self._background.start(received(client, said.place.channel, said.ts), "react to a request")
+            self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a request")
         return new
 
-    async def _command(self, said: Incoming, word: str, client: AsyncWebClient) -> None:
-        """A single word after a mention: slash commands cannot be given inside a thread."""
-        if word in STOP_WORDS:
-            await self._stop(Stopped(said.place, said.user), client, said.aside)
+    async def _command(self, incoming: Incoming, subcommand: Subcommand, client: AsyncWebClient) -> None:
+        """Carry out a single word after a mention: slash commands cannot be given inside a thread."""
+        place, user = incoming.place, incoming.user
+        if subcommand.name == "cancel":
+            await self._stop(Stopped(place, user), client, incoming.private_place)
             return
-        message = help_message()
-        if word == "status":
-            left = await self._desk.left(said.place.team, said.place.channel, said.user)
-            jobs = await self._desk.jobs(said.place.team, said.user)
-            message = status_list(jobs, await self._desk.trouble(), left)
-        self._background.start(tell(client, said.aside, said.user, message), f"answer {word}")
+        command = Command(place.team, place.channel, user, subcommand.name, "")
+        message = await self._commands.answer(command, client)
+        self._background.start(tell(client, incoming.private_place, user, message), f"answer {subcommand.name}")
 
     async def on_stop(self, body: dict[str, Any], client: AsyncWebClient) -> None:
-        """The native Stop button."""
+        """Take a click on Slack's own Stop button."""
         stopped = parse_stop(body)
         if isinstance(stopped, Malformed):
             log.warning("a stop without %s was left alone", stopped.reason)
@@ -172,24 +177,24 @@ class Listeners:
             await self._stop(stopped, client)
         except StoreError as error:
             ts = str(body.get("event_id", ""))
-            self._bulletins.not_recorded(client, stopped.place, stopped.user, ts, error)
+            self._outages.tell_not_recorded(client, stopped.place, stopped.user, ts, error)
             raise
 
-    async def _stop(self, stopped: Stopped, client: AsyncWebClient, said_at: Place | None = None) -> None:
-        """Stop the job there. Who said it, and did not press a button that shows it, is told so at `said_at`."""
+    async def _stop(self, stopped: Stopped, client: AsyncWebClient, told_at: Place | None = None) -> None:
+        """Stop the job there. A person who wrote the word is told at `told_at`; a pressed button shows it by itself."""
         place, user = stopped.place, stopped.user
-        verdict = await self._desk.cancel(place.team, None, place, user=user)
+        verdict = await self._service.cancel(place.team, None, place, user=user)
         if verdict == "cancelling":
-            if said_at:
-                self._background.start(tell(client, said_at, user, note(notices.STOPPING)), "confirm a stop")
+            if told_at:
+                self._background.start(tell(client, told_at, user, note(notices.STOPPING)), "confirm a stop")
         elif verdict == "not_yours":
-            self._background.start(tell(client, said_at or place, user, note(notices.NOT_YOURS)), "refuse a stop")
+            self._background.start(tell(client, told_at or place, user, note(notices.NOT_YOURS)), "refuse a stop")
         else:
             self._background.start(_idle(client, stopped), "end a session")
-            self._background.start(tell(client, said_at or place, user, note(notices.NOTHING_TO_STOP)), "answer a stop")
+            self._background.start(tell(client, told_at or place, user, note(notices.NOTHING_TO_STOP)), "answer a stop")
 
     async def on_home(self, body: dict[str, Any], client: AsyncWebClient) -> None:
-        """Somebody opened the app's home: show their jobs, or suggest how to begin."""
+        """Show who opened the app's home their jobs, or suggest how to begin."""
         event = body.get("event")
         fields = event if isinstance(event, dict) else {}
         user, channel, team = fields.get("user"), fields.get("channel"), body.get("team_id")
@@ -202,7 +207,8 @@ class Listeners:
             self._background.start(prompts, "suggest prompts")
 
     async def _show_home(self, client: AsyncWebClient, team: str, user: str) -> None:
-        await client.views_publish(user_id=user, view=app_home(await self._desk.jobs(team, user)))
+        how = help_text(usage_lines(), thread_words())
+        await client.views_publish(user_id=user, view=app_home(await self._service.jobs(team, user), user, how))
 
 
 async def _idle(client: AsyncWebClient, stopped: Stopped) -> None:

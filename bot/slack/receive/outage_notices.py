@@ -24,10 +24,10 @@ SOON = 2.5
 
 
 class Unrecorded(Exception):
-    """What somebody pressed or commanded could not be recorded. The text says why, in one line."""
+    """A click or a command could not be recorded. The text says why, in one line."""
 
 
-class Bulletins:
+class OutageNotices:
     """Tells people what was not recorded. Slack delivers an event again and again: each is told of once.
 
     Who spoke to the bot in a thread is remembered, so that a reply there counts as meant for it although nobody can
@@ -39,15 +39,15 @@ class Bulletins:
         self._told: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._talks: OrderedDict[tuple[str, str], None] = OrderedDict()
 
-    def heard(self, place: Place, user: str) -> None:
-        """Somebody spoke to the bot in that thread."""
+    def remember_talk(self, place: Place, user: str) -> None:
+        """Remember that somebody spoke to the bot in that thread."""
         _remember(self._talks, (place.job_id, user))
 
-    def in_talk(self, place: Place, user: str) -> bool:
-        """Whether somebody did so lately."""
+    def talked_lately(self, place: Place, user: str) -> bool:
+        """Return True if somebody spoke to the bot in that thread lately."""
         return (place.job_id, user) in self._talks
 
-    def not_recorded(self, client: AsyncWebClient, place: Place, user: str, ts: str, error: StoreError) -> None:
+    def tell_not_recorded(self, client: AsyncWebClient, place: Place, user: str, ts: str, error: StoreError) -> None:
         """Tell who said something (its id is `ts`) that it was not recorded."""
         if (place.channel, ts) in self._told:
             return
@@ -65,7 +65,7 @@ def _remember(known: OrderedDict[tuple[str, str], None], one: tuple[str, str]) -
 
 @asynccontextmanager
 async def soon() -> AsyncIterator[None]:
-    """What is done within is done in time for Slack, or raises Unrecorded: clicks and commands never come again."""
+    """Raise Unrecorded if the work within is not done in time for Slack: clicks and commands never come again."""
     try:
         async with asyncio.timeout(SOON):
             yield

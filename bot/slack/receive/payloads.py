@@ -1,4 +1,4 @@
-"""What Slack sends, as values: pure functions from JSON to dataclasses.
+"""Pure functions that read what Slack sends (JSON) into dataclasses.
 
 A payload that lacks what it must have is `Malformed`, one that is none of our
 business is `Ignored`. Neither is an exception, and neither carries its body.
@@ -7,13 +7,12 @@ business is `Ignored`. Neither is an exception, and neither carries its body.
 from __future__ import annotations
 
 import html
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.slack.text.outgoing_text import visible
+from bot.slack.text.cleaning import visible
 from handoff.contracts import Attachment, Place
 
 Json = Mapping[str, Any]
@@ -28,9 +27,7 @@ CHANNEL_EVENTS = {
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes with which a person says something. All others report changes, joins and the like."""
 _MAX_FILES = 20
-_MAX_URL = 500
 _TOKEN = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
-METADATA_LIMIT = 2900
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """What a person said. `text` is plain, without the bot's own name.
+    """A message that somebody wrote. `text` is plain, without the bot's own name.
 
     `mentioned`: it named the bot. `direct`: in a direct message. `in_thread`: a reply. `twin`: the
     same message also comes as `app_mention`. `by_bot`: another bot said it, which is `user` then.
@@ -68,8 +65,8 @@ class Incoming:
     dedupe: tuple[str, ...]
 
     @property
-    def aside(self) -> Place:
-        """Where to tell its author something alone: a thread without replies does not show what one person is told."""
+    def private_place(self) -> Place:
+        """The place for an ephemeral reply to its author: a thread without replies would not show one."""
         return self.place if self.in_thread else self.place.model_copy(update={"thread_ts": ""})
 
 
@@ -117,7 +114,7 @@ class Stopped:
 
 
 def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
-    """A `message` or `app_mention` event."""
+    """Read a `message` or `app_mention` event."""
     event = body.get("event")
     if not isinstance(event, Mapping):
         return Malformed("event")
@@ -158,7 +155,7 @@ def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
 
 
 def parse_stop(body: Json) -> Stopped | Malformed:
-    """An `agent_session_stopped` event."""
+    """Read an `agent_session_stopped` event."""
     event = body.get("event")
     if not isinstance(event, Mapping):
         return Malformed("event")
@@ -170,7 +167,7 @@ def parse_stop(body: Json) -> Stopped | Malformed:
 
 
 def parse_click(body: Json, action: Json) -> Click | Malformed:
-    """A `block_actions` payload and the one action of it."""
+    """Read a `block_actions` payload and the one action in it."""
     message, container = _mapping(body, "message"), _mapping(body, "container")
     fields = _texts(
         {
@@ -195,7 +192,7 @@ def parse_click(body: Json, action: Json) -> Click | Malformed:
 
 
 def parse_command(body: Json) -> Command | Malformed:
-    """A slash command's payload."""
+    """Read a slash command's payload."""
     fields = _texts({name: body.get(name) for name in ("team_id", "channel_id", "user_id")})
     if isinstance(fields, Malformed):
         return fields
@@ -207,7 +204,7 @@ def parse_command(body: Json) -> Command | Malformed:
 
 
 def parse_shortcut(body: Json) -> Shortcut | Malformed:
-    """A message shortcut's payload."""
+    """Read a message shortcut's payload."""
     message = _mapping(body, "message")
     fields = _texts(
         {
@@ -232,44 +229,8 @@ def parse_shortcut(body: Json) -> Shortcut | Malformed:
     )
 
 
-def pack(shortcut: Shortcut) -> str:
-    """What a modal must bring back of the message it was opened on; long text is cut to what Slack carries."""
-    files = [
-        [file.file_id, file.name[:80], file.media_type[:80], file.size, file.url if len(file.url) <= _MAX_URL else ""]
-        for file in shortcut.attachments[:8]
-    ]
-    fields = {
-        "team": shortcut.place.team,
-        "channel": shortcut.place.channel,
-        "thread_ts": shortcut.place.thread_ts,
-        "ts": shortcut.message_ts,
-        "author": shortcut.author,
-        "files": files,
-        "text": shortcut.text,
-    }
-    while len(packed := json.dumps(fields, ensure_ascii=False)) > METADATA_LIMIT:
-        if not fields["text"]:
-            fields["files"] = files = files[:-1]
-        fields["text"] = str(fields["text"])[: len(str(fields["text"])) * 3 // 4]
-    return packed
-
-
-def unpack(packed: str, user: str) -> Shortcut | Malformed:
-    """What `pack` packed."""
-    try:
-        fields = json.loads(packed)
-        files = tuple(
-            Attachment(file_id=file_id, name=name, media_type=media_type, size=size, url=url)
-            for file_id, name, media_type, size, url in fields["files"]
-        )
-        place = Place(team=fields["team"], channel=fields["channel"], thread_ts=fields["thread_ts"])
-        return Shortcut(place, str(fields["ts"]), user, "", str(fields["author"]), str(fields["text"]), files)
-    except (ValueError, KeyError, TypeError):
-        return Malformed("private_metadata")
-
-
 def parse_files(files: object) -> tuple[Attachment, ...]:
-    """The files of a message. One that is gone or hidden stays out; one kept outside Slack has no address."""
+    """Read the files of a message. Leave out those gone or hidden; give those kept outside Slack no address."""
     if not isinstance(files, list):
         return ()
     found = []
@@ -295,7 +256,7 @@ def parse_files(files: object) -> tuple[Attachment, ...]:
 
 
 def plain_text(text: str, bot_user: str) -> str:
-    """Slack's markup as plain words: names where it gives them, addresses in full, the bot's own name left out."""
+    """Turn Slack's markup into plain words: names if it gives them, addresses in full, without the bot's own name."""
 
     def word(match: re.Match[str]) -> str:
         target, label = match.group(1), match.group(2) or ""
@@ -325,7 +286,7 @@ def _mapping(body: Json, name: str) -> Json:
 
 
 def _texts(fields: Mapping[str, Any]) -> dict[str, str] | Malformed:
-    """The fields as texts, or the first that is none."""
+    """Give the fields as texts, or name the first that is none."""
     texts = {name: value for name, value in fields.items() if isinstance(value, str) and value}
     missing = next((name for name in fields if name not in texts), "")
     return Malformed(missing) if missing else texts

@@ -20,7 +20,7 @@ Denied = Literal["unknown", "not_yours", "newer", "unreadable"]
 """`newer`: a newer release works on the job, and only that can tell. `unreadable`: its log is damaged."""
 
 
-class Desk(Protocol):
+class Service(Protocol):
     """Where listeners hand in. Everything that returns has been recorded; an exception means that it was not.
 
     `dedupe` ids name what happened, so that a second delivery changes nothing
@@ -33,22 +33,22 @@ class Desk(Protocol):
         """Slack ids of the people who may do anything with any job."""
 
     def clock(self) -> float:
-        """What time it is on the clock that all times of jobs are on."""
+        """Return the time on the clock that all times of jobs are on."""
 
     async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
         """Record a request; False for a duplicate. `refusal`: why it will not be worked on, told in the thread."""
 
     async def turns_away(self, place: Place, bot: str) -> bool:
-        """Whether another bot is to be told that it asks in vain: once an hour in a channel, lest the two talk on."""
+        """Return True if another bot is to be told that it asks in vain: once an hour in a channel."""
 
     async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
-        """Why a new request (its id is `ts`) cannot be paid for, and what to do; empty if they were told, else None."""
+        """Say why a request (its id is `ts`) cannot be paid for: empty if its author was told, None if it can."""
 
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
-        """What is spent and left of each budget, a line each: that of the job only where one is named."""
+        """Say what is spent and left of each budget, a line each; that of a job only if one is named."""
 
     async def reply(self, place: Place, *, user: str, text: str, dedupe: tuple[str, ...]) -> ReplyVerdict:
-        """A message in the thread: taken if it answers an open question of its author, else ignored.
+        """Take a message in the thread if it answers an open question of its author, else ignore it.
 
         What is ignored leaves no trace: the same dedupe ids may come again with `request`. What was
         taken is taken again when it comes twice.
@@ -57,7 +57,7 @@ class Desk(Protocol):
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
     ) -> AnswerVerdict:
-        """A click on an answer's button."""
+        """Record a click on an answer's button."""
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
         """Stop a job, named by its id or by its place."""
@@ -66,16 +66,16 @@ class Desk(Protocol):
         """Let a job that is set aside go on. Only admins may."""
 
     async def trouble(self) -> str:
-        """Why no work is begun at the moment, in words for people, or empty."""
+        """Say why no work is begun at the moment, in words for people; empty if it is."""
 
     async def jobs(self, team: str, user: str) -> list[JobLine]:
-        """The jobs that a person asked for, newest first."""
+        """List the jobs that a person asked for, newest first."""
 
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
-        """One job, if the person may see it."""
+        """Give one job, if the person may see it."""
 
     async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
-        """A job's log, if the person may see it."""
+        """Give a job's log, if the person may see it."""
 
     async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
-        """A thumb below an answer. False where the job is forgotten by now."""
+        """Record a thumb below an answer. False if the job is forgotten by now."""

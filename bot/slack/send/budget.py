@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Priority = Literal["answer", "question", "file", "stream", "card", "status"]
-"""What is let through first when Slack's limits are near, in this order."""
+"""The order in which calls are let through when Slack's limits are near."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What Slack allows: calls a minute, counted for each channel or for the whole workspace.
+    """A limit of Slack's: calls a minute, counted for each channel or for the whole workspace.
 
     `burst` may come at once; with what flows in meanwhile, no minute sees more than is allowed.
     """
@@ -31,7 +31,7 @@ class Rate:
 
     @property
     def per_second(self) -> float:
-        """How fast spent calls come back."""
+        """Return how many spent calls come back in a second."""
         return (self.per_minute - self.burst) / 60 if not self.by_channel else self.per_minute / 60
 
 
@@ -80,7 +80,7 @@ class _Bucket:
             self.held = self.held and self.left < 1.0 + self._kept_back()
 
     def needed(self, rank: int) -> float:
-        """What must be left for a call of that rank to go."""
+        """Return what must be left for a call of that rank to go."""
         return 1.0 + (self._kept_back() if rank >= _PATIENT and not self.held else 0)
 
     def _kept_back(self) -> int:
@@ -88,7 +88,7 @@ class _Bucket:
 
 
 class Budget:
-    """Who may call what, when. `unlimited` (for benchmarks) lets everything go at once."""
+    """The calls that may go, and when. `unlimited` (for benchmarks) lets everything go at once."""
 
     def __init__(self, *, unlimited: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._unlimited = unlimited
@@ -119,7 +119,7 @@ class Budget:
         await turn
 
     def room(self, method: str, channel: str = "", priority: Priority = "card") -> bool:
-        """Whether a call of that priority would go at once."""
+        """Return True if a call of that priority would go at once."""
         bucket = self._bucket(method, channel)
         if bucket is None:
             return True
@@ -127,7 +127,7 @@ class Budget:
         return not bucket.waiting and bucket.left >= bucket.needed(_RANK[priority])
 
     def short(self, method: str, channel: str = "") -> bool:
-        """Whether there is no room for what can be left out, such as a stream."""
+        """Return True if there is no room for what can be left out, such as a stream."""
         return not self.room(method, channel, "stream")
 
     def hold(self, method: str, channel: str, seconds: float) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.send.web_calls import Doubt, Refused, WebCalls
+from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -23,29 +23,29 @@ EVENT_TYPE = "leadhand_post"
 LOOKS = (0.0, 1.0, 2.0, 4.0)
 """Seconds before each look for a message in doubt: Slack's history may lag behind its posts, so long in all."""
 FURTHER_LOOKS = 10
-"""How many more are taken where the last one failed."""
+"""The looks that follow a last one that failed."""
 FURTHER_PAUSE = 10.0
 NOT_YET = "thread_not_found"
 """Slack's word for a thread that is gone, or so new that a history which lags does not have it yet."""
 
 
 def _after(looks: Sequence[float], waited: float) -> list[float]:
-    """What is left of these waits for somebody who comes so many seconds late: one look at least."""
+    """Give the waits that are left for a look that begins so many seconds late: one look at least."""
     late = [at - waited for at in itertools.accumulate(looks) if at > waited]
     return [0.0, *(at - before for before, at in itertools.pairwise([0.0, *late]))] if waited else list(looks)
 
 
-class InDoubt(Exception):
+class OutcomeUnknown(Exception):
     """Nobody can say whether a message is in the thread. The text is fit for people."""
 
 
 def metadata(place: Place, key: str) -> dict[str, Any]:
-    """What lets us recognise a message of ours."""
+    """Make the metadata by which a message of ours is recognised."""
     return {"event_type": EVENT_TYPE, "event_payload": {"key": key, "job": place.job_id}}
 
 
 def key_of(message: dict[str, Any]) -> str:
-    """The key that a message of ours carries, or nothing."""
+    """Read the key that a message of ours carries, or nothing."""
     carried = message.get("metadata") or {}
     return str(carried.get("event_payload", {}).get("key", "")) if carried.get("event_type") == EVENT_TYPE else ""
 
@@ -69,14 +69,14 @@ class Lookup:
         self.bot_user_id = bot_user_id
 
     async def message(self, place: Place, key: str, *, waited: float = 0.0) -> str:
-        """The id of the message that carries this key, or nothing after a patient look. Raises InDoubt.
+        """Find the id of the message that carries this key; empty after a patient look. Raises OutcomeUnknown.
 
         `waited`: seconds since it could have been posted, for which nobody has to be patient any more.
         """
         return await self._first(place, lambda one: str(one["ts"]) if key_of(one) == key else "", waited)
 
     async def file(self, place: Place, file_id: str, *, waited: float = 0.0) -> str:
-        """That id, if the file is shown in the thread; nothing after a look as patient as that of `message`."""
+        """Give that id if the file is shown in the thread; empty after a look as patient as that of `message`."""
 
         def shown(message: dict[str, Any]) -> str:
             return file_id if any(file.get("id") == file_id for file in message.get("files") or ()) else ""
@@ -84,7 +84,7 @@ class Lookup:
         return await self._first(place, shown, waited)
 
     async def settled(self, place: Place, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-        """The thread as soon as it shows `enough`, else as it is after a patient look. Raises Refused and Doubt."""
+        """Read the thread as soon as it shows `enough`, else after a patient look. Raises Refused and NoReply."""
         messages: list[dict[str, Any]] = []
         for number, wait in enumerate(self.looks, 1):
             await asyncio.sleep(wait)
@@ -106,28 +106,28 @@ class Lookup:
             except Refused as error:
                 if error.code == NOT_YET and number < len(looks):
                     continue
-                raise InDoubt(f"whether it was posted cannot be told: {error}") from error
-            except Doubt as doubt:
-                log.warning("job %s: a look into the thread failed: %s", place.job_id, doubt)
+                raise OutcomeUnknown(f"whether it was posted cannot be told: {error}") from error
+            except NoReply as lost:
+                log.warning("job %s: a look into the thread failed: %s", place.job_id, lost)
                 continue
             for message in messages:
                 if message.get("user") == self.bot_user_id and (found := found_in(message)):
                     return found
             if number >= len(looks):
                 return ""
-        raise InDoubt("whether it was posted cannot be told: Slack does not answer")
+        raise OutcomeUnknown("whether it was posted cannot be told: Slack does not answer")
 
     async def unkeyed(self, place: Place) -> list[str]:
         """Messages of ours that bear neither key nor file, as a stream does that was not ended; the newest first.
 
-        Raises Refused and Doubt.
+        Raises Refused and NoReply.
         """
         ours = [message for message in await self.thread(place) if message.get("user") == self.bot_user_id]
         bare = [message for message in ours if not message.get("metadata") and not message.get("files")]
         return [str(message["ts"]) for message in reversed(bare)]
 
     async def thread(self, place: Place) -> list[dict[str, Any]]:
-        """All messages of the thread, oldest first, metadata included. Raises Refused and Doubt, and gives no part."""
+        """Read the whole thread, oldest first, with metadata. Raises Refused and NoReply rather than give a part."""
         messages: list[dict[str, Any]] = []
         cursor = ""
         while True:

@@ -18,8 +18,8 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.client import CALL_SECONDS
 from bot.slack.send.budget import Budget
-from bot.slack.send.lookup import LOOKS, NOT_YET, InDoubt, Lookup, metadata
-from bot.slack.send.web_calls import Allowed, Doubt, Gone, Refused, WebCalls
+from bot.slack.send.lookup import LOOKS, NOT_YET, Lookup, OutcomeUnknown, metadata
+from bot.slack.send.web_calls import Allowed, Gone, NoReply, Refused, WebCalls
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, Intent, Store
 from handoff.contracts import Place
@@ -27,6 +27,10 @@ from handoff.contracts import Place
 log = logging.getLogger(__name__)
 
 SENDS = 3
+"""Tries to end a stream."""
+PAUSES = (0.0, 0.0, 0.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0, 60.0)
+"""Seconds before each try of a post whose outcome Slack does not tell: some minutes in all, as a bad spell of Slack's
+takes. Given up, a message never comes: a job would go on without its plan card, or end without its answer."""
 FRESH = 2.0
 """Seconds for which an intent speaks for our right to send: after a longer wait (for Slack's limits, or as a frozen
 process) the store is asked again."""
@@ -40,7 +44,7 @@ NO_STREAM = frozenset({"message_not_found", "message_not_in_streaming_state", "m
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Where a message is now: its Slack id, or (with an empty id) why it can never be there.
+    """The place of a message: its Slack id, or (with an empty id) why it can never be there.
 
     `adopted`: it was there before, as somebody drew it then.
     """
@@ -92,7 +96,7 @@ class Outbox:
                 if streamed:
                     await self.sweep(place, intent.draft_ts, allowed=self.holder(claim))
             ts = await self.send(claim, place, key, message, since=since)
-        except (Refused, InDoubt) as error:
+        except (Refused, OutcomeUnknown) as error:
             return Sent("", str(error))
         return await self.done(claim, key, ts)
 
@@ -129,15 +133,16 @@ class Outbox:
             await self.begin(claim, key)
 
     async def send(self, claim: Claim, place: Place, key: str, message: Outgoing, *, since: float) -> str:
-        """Post, and after each doubt look before posting again. Gives the id. Raises Refused, InDoubt and Gone.
+        """Post, and after each doubt look before posting again. Gives the id. Raises Refused, OutcomeUnknown and Gone.
 
         `since`: when the store last said that the job is ours, in seconds since the epoch.
         """
-        for _ in range(SENDS):
+        for pause in PAUSES:
+            await asyncio.sleep(pause)
             try:
                 return await self._post_once(claim, place, key, message, since)
-            except Doubt as doubt:
-                log.warning("job %s: %s; looking for %s", place.job_id, doubt, key)
+            except NoReply as lost:
+                log.warning("job %s: %s; looking for %s", place.job_id, lost, key)
                 if found := await self.find(place, key):
                     return found
             except Refused as error:
@@ -145,7 +150,7 @@ class Outbox:
                     raise
                 log.warning("job %s: %s; it goes out in a simpler form", place.job_id, error)
                 message = _simpler(message)
-        raise Refused("no_answer", "the message was not seen in the thread after three tries")
+        raise Refused("no_answer", f"the message was not seen in the thread after {len(PAUSES)} tries")
 
     async def _post_once(self, claim: Claim, place: Place, key: str, message: Outgoing, since: float) -> str:
         async def post() -> AsyncSlackResponse:
@@ -179,13 +184,13 @@ class Outbox:
                 again=True,
                 allowed=allowed,
             )
-        except (Refused, Doubt) as error:
+        except (Refused, NoReply) as error:
             log.warning("job %s: the card was not edited: %s", place.job_id, error)
             return False
         return True
 
     async def earlier(self, place: Place, key: str, intent: Intent) -> str:
-        """The id of the message that an earlier owner may have posted, or nothing. Raises InDoubt."""
+        """Find the id of the message that an earlier owner may have posted; empty if none. Raises OutcomeUnknown."""
         return await self.find(place, key, waited=await self.wait_out(intent))
 
     async def wait_out(self, intent: Intent) -> float:
@@ -195,7 +200,7 @@ class Outbox:
         return max(0.0, over)
 
     async def find(self, place: Place, key: str, *, waited: float = 0.0) -> str:
-        """The id of the message that carries this key, or nothing. As patient, and in doubt, as `Lookup.message`."""
+        """Find the id of the message that carries this key, as `Lookup.message` does."""
         found = await self.lookup.message(place, key, waited=waited)
         if found:
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
@@ -221,13 +226,13 @@ class Outbox:
                     if await self._ended_now(place, ts, allowed, unanswered):
                         await self.delete(place, ts, allowed=allowed)
                         return
-            except (Refused, Doubt) as error:
+            except (Refused, NoReply) as error:
                 if number == len(waits) or getattr(error, "code", NOT_YET) != NOT_YET:
                     log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
                     return
 
     async def _ended_now(self, place: Place, ts: str, allowed: Allowed | None, unanswered: set[str]) -> bool:
-        """End a stream. False where the message was none, or none any more. Raises Refused, Doubt and Gone.
+        """End a stream. False where the message was none, or none any more. Raises Refused, NoReply and Gone.
 
         `unanswered` are messages that a call may have ended without our hearing of it; this one may be added.
         """
@@ -238,7 +243,7 @@ class Outbox:
                     lambda: self.client.chat_stopStream(channel=place.channel, ts=ts),
                     allowed=allowed,
                 )
-            except Doubt:
+            except NoReply:
                 unanswered.add(ts)
             except Refused as error:
                 if error.code in NO_STREAM:
@@ -246,7 +251,7 @@ class Outbox:
                 raise
             else:
                 return True
-        raise Doubt("chat.stopStream: no answer")
+        raise NoReply("chat.stopStream: no answer")
 
     async def delete(self, place: Place, ts: str, *, allowed: Allowed | None) -> None:
         """Take a half-written message out of the thread. Raises Gone where it is not `allowed` any more."""
@@ -257,12 +262,12 @@ class Outbox:
                 again=True,
                 allowed=allowed,
             )
-        except (Refused, Doubt) as error:
+        except (Refused, NoReply) as error:
             if not isinstance(error, Refused) or error.code != "message_not_found":
                 log.warning("job %s: the unfinished message %s stays: %s", place.job_id, ts, error)
 
 
 def _simpler(message: Outgoing) -> Outgoing:
-    """The message without what not every workspace knows; where it has nothing of that, its text alone."""
+    """Leave out of a message the blocks that not every workspace knows; if it has none, all but its text."""
     kept = tuple(block for block in message.blocks if block["type"] in SIMPLE)
     return replace(message, blocks=kept if len(kept) < len(message.blocks) else ())

@@ -1,4 +1,4 @@
-"""Calls to the Web API: within the budget, every outcome sorted into done, refused for good, or in doubt."""
+"""Calls to the Web API, within the budget; each is done, refused for good, or without a reply."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ REFUSED: Mapping[str, str] = {
 """Slack's errors that no second try will change, in words for people."""
 
 
-class Doubt(Exception):
-    """A call went out and no answer came: it may or may not have been carried out."""
+class NoReply(Exception):
+    """A call went out and no reply came: it may or may not have been carried out."""
 
 
 class Refused(Exception):
@@ -73,7 +73,9 @@ class WebCalls:
         again: bool = False,
         allowed: Allowed | None = None,
     ) -> dict[str, Any]:
-        """Call, waiting out 429s (which do nothing), and give the answer.
+        """Call, and give the answer. 429s are waited out: they do nothing, so they leave nothing unknown.
+
+        Only a stream gives up after some of them: it is an extra, and the answer goes out whole.
 
         Args:
             method: Slack's name of the method, for the budget.
@@ -85,49 +87,52 @@ class WebCalls:
 
         Raises:
             Refused: Slack said no for good.
-            Doubt: no answer came, and it may not be repeated, or was repeated too often.
+            NoReply: no answer came, and it may not be repeated, or was repeated too often.
             Gone: It is not allowed any more; this try was left out.
         """
-        for attempt in range(TRIES):
+        failures = 0
+        while failures < TRIES:
             await self.budget.take(method, channel, priority)
             if allowed is not None and not await allowed():
                 raise Gone(f"{method}: the job is in other hands")
             try:
                 response = await send()
             except SlackApiError as error:
-                wait = self._wait_after(error, method, channel, again=again)
+                limited, wait = self._wait_after(error, method, channel, again=again)
+                failures += not limited or priority == "stream"
             except (OSError, TimeoutError, aiohttp.ClientError, ValueError) as error:
                 self.seen(method, "failed")
                 if not again:
-                    raise Doubt(f"{method}: {type(error).__name__}") from error
-                wait = WAITS[min(attempt, len(WAITS) - 1)]
+                    raise NoReply(f"{method}: {type(error).__name__}") from error
+                wait = WAITS[min(failures, len(WAITS) - 1)]
+                failures += 1
             else:
                 self.seen(method, "ok")
                 return response.data if isinstance(response.data, dict) else {}
             log.info("%s: tried again in %.1f s", method, wait)
             await asyncio.sleep(wait)
-        raise Doubt(f"{method}: no answer after {TRIES} tries")
+        raise NoReply(f"{method}: no answer after {TRIES} tries")
 
-    def _wait_after(self, error: SlackApiError, method: str, channel: str, *, again: bool) -> float:
-        """Seconds to wait before the next try. Raises Refused or Doubt where there is none."""
+    def _wait_after(self, error: SlackApiError, method: str, channel: str, *, again: bool) -> tuple[bool, float]:
+        """Tell if it was a 429, and the seconds until the next try. Raises Refused or NoReply if there is none."""
         response = error.response
         if not isinstance(response, AsyncSlackResponse):  # something on the way answered, and not with JSON
             self.seen(method, "failed")
             if not again:
-                raise Doubt(f"{method}: an answer that cannot be read") from error
-            return WAITS[0]
+                raise NoReply(f"{method}: an answer that cannot be read") from error
+            return False, WAITS[0]
         data = response.data if isinstance(response.data, dict) else {}
         code = str(data.get("error", ""))
         if response.status_code == 429 or code == "ratelimited":
             wait = min(float(response.headers.get("Retry-After", 1)), LONGEST_RETRY_AFTER)
             self.budget.hold(method, channel, wait)
             self.seen(method, "limited")
-            return wait
+            return True, wait
         if response.status_code >= 500 or code in {"internal_error", "fatal_error", "service_unavailable"}:
             self.seen(method, "failed")
             if not again:
-                raise Doubt(f"{method}: HTTP {response.status_code} {code}") from error
-            return WAITS[0]
+                raise NoReply(f"{method}: HTTP {response.status_code} {code}") from error
+            return False, WAITS[0]
         self.seen(method, "refused")
         detail = "; ".join((data.get("response_metadata") or {}).get("messages", [])[:3])
         raise Refused(code or f"HTTP {response.status_code}", detail) from error

@@ -1,14 +1,16 @@
-"""Keeps one plan card true: edits are coalesced, unchanged pictures are not sent, and it never falls silent."""
+"""Keeps one plan card true: changes gather into one edit, and an edit is sent only if the card looks different."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable
 
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import Allowed, Gone
 from bot.slack.views.card import plan_card
+from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import StoreError
 from handoff.state import Ask, Job
 
@@ -18,37 +20,43 @@ PAUSE = 1.2
 """Seconds between two edits of one card: Slack lets 50 a minute through, for all cards together."""
 GATHER = 0.2
 """Seconds that an edit waits for more: a plan and the first steps of its specialists come together."""
-QUIET = 30.0
-"""Seconds after which a card is drawn again even if no row changed, so that running times move."""
+QUIET = 20.0
+"""Seconds after which a card is looked at again even if nothing happened: the times in it go on by steps of 30 s, and
+people see something move each minute."""
 
 
 class CardPainter:
     """Draws the card of one job for as long as this instance works on it.
 
+    What counts as a change is what looks different: the card is drawn, and compared with the one that was sent last.
     An owner that was frozen must not draw an old state over what the next one drew: whether an edit is `allowed` is
-    asked before each try of it.
+    asked before each try of it. `needs_stop` says if the card of a request needs a Stop button of its own.
     """
 
-    def __init__(self, outbox: Outbox, *, allowed: Allowed) -> None:
+    def __init__(self, outbox: Outbox, *, allowed: Allowed, needs_stop: Callable[[Ask], bool]) -> None:
+        self.needs_stop = needs_stop
         self._outbox = outbox
         self._allowed = allowed
         self._wanted: tuple[Job, Ask, str] | None = None
-        self._drawn: tuple[object, ...] = ()
+        self._sent: Outgoing | None = None
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
-    def drew(self, ask: Ask) -> None:
-        """The card was just posted, and shows this state."""
-        self._drawn = self._rows(ask)
+    def posted(self, card: Outgoing) -> None:
+        """Note that the card was just posted like this."""
+        self._sent = card
 
     def show(self, job: Job, ask: Ask, ts: str) -> None:
-        """The card should show this state. Returns at once; the latest state wins."""
+        """Have the card show this state. Returns at once; the latest state wins."""
         self._wanted = (job, ask, ts)
-        if self._rows(ask) != self._drawn:
-            self._wake.set()
+        self._wake.set()
         if self._task is None and not self._closing.is_set():
             self._task = asyncio.create_task(self._paint_on())
+
+    def look_again(self) -> None:
+        """Draw the card again if it looks different by now."""
+        self._wake.set()
 
     async def stop(self, *, up_to_date: bool = False) -> None:
         """Draw no more. An edit that is on its way arrives first, so that a later one is not overtaken.
@@ -59,13 +67,9 @@ class CardPainter:
         self._wake.set()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
-        if up_to_date and self._wanted is not None and self._rows(self._wanted[1]) != self._drawn:
+        if up_to_date:
             with contextlib.suppress(Gone, StoreError):
-                await self._draw(*self._wanted)
-
-    def _rows(self, ask: Ask) -> tuple[object, ...]:
-        rows = ((name, work.state, work.specialist, work.attempt, work.changed) for name, work in ask.work.items())
-        return (ask.id, ask.state, ask.run.plan is not None, ask.replans, *rows)
+                await self._draw()
 
     async def _paint_on(self) -> None:
         try:
@@ -84,14 +88,20 @@ class CardPainter:
             self._wake.clear()
             if self._closing.is_set():
                 return
-            if self._wanted is not None:
-                await self._draw(*self._wanted)
-            await self._pause(PAUSE - GATHER)
+            if await self._draw():
+                await self._pause(PAUSE - GATHER)
 
-    async def _draw(self, job: Job, ask: Ask, ts: str) -> None:
-        self._drawn = self._rows(ask)
-        card = plan_card(job, ask, self._outbox.store.clock())
-        await self._outbox.update(job.place, ts, card, allowed=self._allowed)
+    async def _draw(self) -> bool:
+        """Send the wanted card if it looks different from the last one. Returns False if it does not."""
+        if self._wanted is None:
+            return False
+        job, ask, ts = self._wanted
+        card = plan_card(job, ask, self._outbox.store.clock(), stop=self.needs_stop(ask))
+        if card == self._sent:
+            return False
+        if await self._outbox.update(job.place, ts, card, allowed=self._allowed):
+            self._sent = card
+        return True
 
     async def _pause(self, seconds: float) -> None:
         """Wait a little, so that changes gather; a stop ends it at once."""

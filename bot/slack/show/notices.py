@@ -1,4 +1,4 @@
-"""Words for one person: seen by nobody else, kept by nobody. And the reaction that says: recorded."""
+"""Messages for one person alone, and the reaction that says: recorded."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import Refused, WebCalls
+from bot.slack.text.cleaning import mention
 from bot.slack.views.outgoing import Outgoing, section
 from handoff.contracts import Place
 
@@ -21,6 +22,7 @@ RECEIVED = "eyes"
 STALE = "That question is closed: it was answered, or its request is over."
 NOT_YOURS = "Only a person who asked for something in this job, or an admin, may do that."
 NOT_ASKED = "Only the person who was asked may answer that."
+"""For buttons of an older release, which do not say who that is."""
 UNKNOWN = "I do not know that job. Finished ones are forgotten after a while; `/leadhand status` lists yours."
 THANKS = "Thank you, that is recorded with the job."
 FORGOTTEN = "Thank you. The job is forgotten by now, so that was not recorded."
@@ -51,8 +53,13 @@ AWAY = (
 NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again in a minute."
 
 
+def not_asked(person: str) -> str:
+    """Say whom a question is for; `person` is a Slack id, or empty if that is not known."""
+    return f"That question is for {mention(person)}: nobody else can answer it." if person else NOT_ASKED
+
+
 def note(text: str) -> Outgoing:
-    """A sentence of our own as a message."""
+    """Make a message of a sentence of our own."""
     return Outgoing(text=text, blocks=(section(text),))
 
 
@@ -96,5 +103,5 @@ async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoin
 
 
 def _calls() -> WebCalls:
-    """What people did is answered at once, whatever else waits its turn; only what Slack puts off waits."""
+    """Make calls without a budget: people are answered at once, unless Slack itself puts the answer off."""
     return WebCalls(Budget(unlimited=True))

@@ -6,7 +6,7 @@ import logging
 
 from bot.slack.send.lookup import key_of
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import Allowed, Doubt, Refused
+from bot.slack.send.web_calls import Allowed, NoReply, Refused
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import question_answered, question_dropped
 from handoff import post_keys
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def closed_question(ask: Ask, work: Work, number: int) -> Outgoing | None:
-    """How a question (counted from 1) looks once it is closed, or None while it is open."""
+    """Redraw a closed question (counted from 1). None while it is open."""
     title = title_of(ask, work)
     decision = next((one for one in work.answered if one.question.number == number), None)
     if decision is not None:
@@ -45,7 +45,7 @@ async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) ->
         return
     try:
         thread = await outbox.lookup.settled(job.place, lambda shown: closed.keys() <= {key_of(one) for one in shown})
-    except (Refused, Doubt) as error:
+    except (Refused, NoReply) as error:
         log.warning("job %s: closed questions may still have their buttons: %s", job.id, error)
         return
     for shown in thread:

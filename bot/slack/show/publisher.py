@@ -7,6 +7,7 @@ file of the same name for it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from typing import Any
 
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.lookup import InDoubt
-from bot.slack.send.outbox import SENDS, Outbox, Sent
-from bot.slack.send.web_calls import Doubt, Refused
-from bot.slack.text.outgoing_text import clean, clean_markdown, plain
+from bot.slack.send.lookup import OutcomeUnknown
+from bot.slack.send.outbox import PAUSES, Outbox, Sent
+from bot.slack.send.web_calls import NoReply, Refused
+from bot.slack.text.cleaning import clean, clean_markdown, plain
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim
 from handoff.contracts import Artifact, Place
@@ -52,7 +53,7 @@ class Publisher:
                 shown = await self._upload(artifact, data)
                 await self._outbox.draft(claim, key, shown)
                 await self._show(claim, place, key, artifact, shown, time.time())
-        except (Refused, Doubt, InDoubt) as error:
+        except (Refused, NoReply, OutcomeUnknown) as error:
             return Sent("", f"{artifact.name}: {error}")
         return await self._outbox.done(claim, key, shown)
 
@@ -92,16 +93,17 @@ class Publisher:
         return _Uploaded()
 
     async def _show(self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float) -> None:
-        """Slack's third step. After a doubt the thread is looked at first. Raises Refused, InDoubt and Gone."""
-        for _ in range(SENDS):
+        """Slack's third step. After a doubt the thread is looked at first. Raises Refused, OutcomeUnknown and Gone."""
+        for pause in PAUSES:
+            await asyncio.sleep(pause)
             try:
                 await self._show_once(claim, place, key, artifact, file_id, since)
-            except Doubt as doubt:
-                log.warning("job %s: %s; looking for %s", place.job_id, doubt, key)
+            except NoReply as lost:
+                log.warning("job %s: %s; looking for %s", place.job_id, lost, key)
                 if not await self._outbox.lookup.file(place, file_id):
                     continue
             return
-        raise Refused("no_answer", "the file was not seen in the thread after three tries")
+        raise Refused("no_answer", f"the file was not seen in the thread after {len(PAUSES)} tries")
 
     async def _show_once(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float
@@ -136,7 +138,7 @@ class Publisher:
                 if not direct:
                     await self._let_read(canvas, channel_ids=[place.channel])
                 posted = await self._post_link(claim, place, key, artifact, canvas, since)
-        except (Refused, Doubt, InDoubt) as error:
+        except (Refused, NoReply, OutcomeUnknown) as error:
             return Sent("", f"{artifact.name}: {error}")
         # In a direct message access goes to its people, and Slack takes that only once the link was sent to them.
         if direct and canvas and (fault := await self._let_people_read(place, canvas)):
@@ -168,7 +170,7 @@ class Publisher:
             thread = await self._outbox.lookup.thread(place)
             people = {str(message["user"]) for message in thread if message.get("user")}
             await self._let_read(canvas, user_ids=sorted(people - {self._outbox.lookup.bot_user_id}))
-        except (Refused, Doubt) as error:
+        except (Refused, NoReply) as error:
             return str(error)
         return ""
 

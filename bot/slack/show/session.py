@@ -1,17 +1,18 @@
-"""The thread's status as Slack shows it: at work, waiting for a person, or done."""
+"""The status of a thread's session as Slack shows it (at work, waiting for a person, done), with its Stop button."""
 
 from __future__ import annotations
 
 import logging
-from typing import Literal
+from collections.abc import Callable, Coroutine
+from typing import Any, Literal
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.send.web_calls import Allowed, Doubt, Gone, Refused, WebCalls
-from bot.slack.text.outgoing_text import plain
-from bot.store.interface import StoreError
+from bot.slack.send.web_calls import Allowed, Gone, NoReply, Refused, WebCalls
+from bot.slack.text.cleaning import plain
+from bot.store.interface import JobKey, StoreError
 from handoff.contracts import Place
-from handoff.state import RequestState
+from handoff.state import Ask, Job, RequestState
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +39,8 @@ async def set_status(
     title: str,
     user: str,
     allowed: Allowed,
-) -> None:
-    """Show the status, unless it is not `allowed` any more: then it is left out.
+) -> bool:
+    """Show the status, unless it is not `allowed` any more. Returns False if Slack does not show it.
 
     A workspace without agent sessions goes without: that is no fault of the job.
     """
@@ -57,5 +58,50 @@ async def set_status(
             again=True,
             allowed=allowed,
         )
-    except (Refused, Doubt, Gone, StoreError) as error:
+    except (Refused, NoReply, Gone, StoreError) as error:
         log.info("job %s: the session status was not set: %s", place.job_id, error)
+        return False
+    return True
+
+
+class Sessions:
+    """The sessions of the jobs in hand. The calls of one job go out in order, and only the latest status counts."""
+
+    def __init__(self, client: AsyncWebClient, calls: WebCalls, changed: Callable[[JobKey], None]) -> None:
+        self._client = client
+        self._calls = calls
+        self._changed = changed
+        self._wanted: dict[JobKey, tuple[Job, Ask, Allowed]] = {}
+        self._not_shown: set[JobKey] = set()
+
+    def show(self, key: JobKey, job: Job, ask: Ask, allowed: Allowed) -> Coroutine[Any, Any, None] | None:
+        """Have Slack show the status of a request. Returns the work to be done, or None if it is under way."""
+        busy = key in self._wanted
+        self._wanted[key] = (job, ask, allowed)
+        return None if busy else self._bring_up(key)
+
+    def shows_stop(self, key: JobKey, ask: Ask) -> bool:
+        """Return True if Slack shows its own Stop button: while a session is at work, in a workspace that has them."""
+        return STATUS[ask.state] == "processing" and key not in self._not_shown
+
+    def forget(self, key: JobKey) -> None:
+        """Forget a job that is no longer in hand."""
+        self._not_shown.discard(key)
+
+    async def _bring_up(self, key: JobKey) -> None:
+        done: tuple[Job, Ask, Allowed] | None = None
+        try:
+            while self._wanted[key] is not done:
+                done = self._wanted[key]
+                job, ask, allowed = done
+                whose = {"title": ask.run.plan.goal if ask.run.plan else ask.request.text, "user": ask.request.user}
+                status = STATUS[ask.state]
+                shown = await set_status(self._client, self._calls, job.place, status, **whose, allowed=allowed)
+                self._note(key, shown=shown)
+        finally:
+            del self._wanted[key]
+
+    def _note(self, key: JobKey, *, shown: bool) -> None:
+        if shown != (key not in self._not_shown):
+            (self._not_shown.discard if shown else self._not_shown.add)(key)
+            self._changed(key)

@@ -15,10 +15,10 @@ from typing import Any
 
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.lookup import InDoubt, metadata
+from bot.slack.send.lookup import OutcomeUnknown, metadata
 from bot.slack.send.outbox import Outbox, Sent
-from bot.slack.send.web_calls import Allowed, Doubt, Gone, Refused
-from bot.slack.text.outgoing_text import StreamCleaner
+from bot.slack.send.web_calls import Allowed, Gone, NoReply, Refused
+from bot.slack.text.cleaning import StreamCleaner
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, StoreError
 from handoff.contracts import Place
@@ -63,7 +63,7 @@ class AnswerStream:
             while not await self._closes_within(PATIENCE):
                 if self._buffer:
                     await self._flush()
-        except (Refused, Doubt, Gone, StoreError) as error:
+        except (Refused, NoReply, Gone, StoreError) as error:
             log.info("job %s: the answer is not streamed: %s", self._place.job_id, error)
             self._broken = True
         except Exception:
@@ -106,7 +106,7 @@ class AnswerStream:
 
         try:
             data = await self._outbox.calls.make("chat.startStream", start, priority="stream")
-        except Doubt:
+        except NoReply:
             # It may have begun, under an id that nobody knows: a message that would stay half-written.
             await self._outbox.sweep(self._place, waits=self._outbox.lookup.looks, allowed=self._allowed)
             raise
@@ -146,7 +146,7 @@ class AnswerStream:
             log.info("job %s: the stream could not be closed: %s", self._place.job_id, error)
             await self.abandon()
             return None
-        except Doubt:
+        except NoReply:
             if not await self._ended_after_all():
                 await self.abandon()
                 return None
@@ -166,10 +166,10 @@ class AnswerStream:
         )
 
     async def _ended_after_all(self) -> bool:
-        """Whether a stop that was left in doubt went through. Where that cannot be seen, the message is replaced."""
+        """Return True if a stop without a reply went through. If that cannot be seen, the message is replaced."""
         try:
             return bool(await self._outbox.find(self._place, self._key))
-        except InDoubt:
+        except OutcomeUnknown:
             return False
 
     async def _settle(self) -> None:

@@ -13,11 +13,11 @@ from bot.slack.client import close_client
 from bot.slack.receive.attachments import download
 from bot.slack.receive.background import Background
 from bot.slack.send.outbox import Outbox, Sent
-from bot.slack.send.web_calls import Allowed, Doubt, Gone, Refused
+from bot.slack.send.web_calls import Allowed, Gone, NoReply, Refused
 from bot.slack.show.card_painter import CardPainter
 from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.publisher import Publisher
-from bot.slack.show.session import STATUS, set_status
+from bot.slack.show.session import STATUS, Sessions, set_status
 from bot.slack.show.stream import AnswerStream
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
@@ -51,9 +51,9 @@ class Thread:
         self._model_label = model_label
         self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
         self._painters: dict[JobKey, CardPainter] = {}
-        self._statuses: dict[JobKey, tuple[Job, Ask, Allowed]] = {}
+        self._sessions = Sessions(client, outbox.calls, self._draw_again)
         self._met: set[JobKey] = set()
-        """Jobs in hand that something was told of."""
+        """Jobs in hand whose threads were brought up to date."""
         self._background = Background()
         self._edits: dict[JobKey, set[asyncio.Task[None]]] = {}
 
@@ -78,9 +78,11 @@ class Thread:
         """Put the message of that key into the thread, once. Raises Gone if the job is no longer ours."""
         place = job.place
         if key == post_keys.card(ask.id):
-            sent = await self._outbox.post(claim, place, key, plan_card(job, ask, self._store.clock()))
-            if not sent.adopted:  # an earlier owner drew it, some time ago
-                self._painter(claim.key, allowed).drew(ask)
+            painter = self._painter(claim.key, allowed)
+            card = plan_card(job, ask, self._store.clock(), stop=painter.needs_stop(ask))
+            sent = await self._outbox.post(claim, place, key, card)
+            if not sent.adopted:  # else an earlier owner drew it, some time ago
+                painter.posted(card)
             return sent
         if key == post_keys.card_end(ask.id):
             return await self._paint_the_end(job, ask, allowed)
@@ -129,7 +131,7 @@ class Thread:
         return sent
 
     async def _tell_alone(self, claim: Claim, job: Job, ask: Ask, fault: str, allowed: Allowed) -> None:
-        """The thread is out of reach: tell the requester in a direct message, once at most."""
+        """Tell the requester in a direct message, once at most: the thread is out of reach."""
         key = f"{post_keys.answer(ask.id)}:alone"
         end = self._ending(job, ask) if ask.run.answer is None else answer_view.answer(job, ask, self._model_label)[0]
         calls, message = self._outbox.calls, ending.unreachable(job, fault, end)
@@ -152,7 +154,7 @@ class Thread:
                 channel=channel,
                 allowed=allowed,
             )
-        except (Refused, Doubt) as error:
+        except (Refused, NoReply) as error:
             log.warning("job %s: its requester could not be told: %s", job.id, error)
         else:
             await self._outbox.done(claim, key, str(told["ts"]))
@@ -173,17 +175,17 @@ class Thread:
         return Sent(ts if shown else "", "" if shown else "the card could not be edited")
 
     async def begin_answer(self, claim: Claim, job: Job, ask: Ask, *, allowed: Allowed) -> AnswerStream:
-        """A stream for the answer that is about to be written."""
+        """Open a stream for the answer that is about to be written."""
         key, reader = post_keys.answer(ask.id), ask.request.user
         stream = AnswerStream(self._outbox, claim, job.place, key, reader=reader, allowed=allowed)
         self._streams[claim.key, ask.id] = stream
         return stream
 
     def changed(self, key: JobKey, before: Job, after: Job, *, allowed: Allowed) -> None:
-        """Redraw the card if a row of it changed, close answered questions, tell Slack the session's status.
+        """Bring the card up to date, close answered questions, tell Slack the session's status.
 
         After a takeover nobody knows what the last owner still told the thread: all of it is told again. Nor does
-        who goes on in the middle of the work know whether the questions answered by then were closed.
+        an instance that goes on in the middle of the work know if the questions answered by then were closed.
         """
         goes_on = key not in self._met
         self._met.add(key)
@@ -191,7 +193,7 @@ class Thread:
         old = before.ask(ask.id)
         taken_over = after.takeovers > before.takeovers
         released = before.quarantine is not None and after.quarantine is None
-        if old is None or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
+        if old is None or goes_on or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask, allowed)
         if taken_over or (goes_on and old is not None and any(work.answered for work in old.work.values())):
             self._edit(key, close_open_questions(self._outbox, after, allowed=allowed), "close questions anew")
@@ -210,28 +212,30 @@ class Thread:
         if ts and ask.run.answer is None and ask.run.failure is None:  # after that, only the card's last edit is drawn
             self._painter(key, allowed).show(after, ask, ts)
 
-    async def set_aside(self, claim: Claim, aside: QuarantineNotice) -> None:
+    async def set_aside(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the thread that its job is set aside; put the card and the session right as far as can be.
 
         Raises Gone if the job is no longer ours.
         """
         message = ending.set_aside(
-            aside.place.job_id, aside.step, aside.reason, user=aside.user, readable=aside.readable
+            notice.place.job_id, notice.step, notice.reason, user=notice.user, readable=notice.readable
         )
-        sent = await self._outbox.post(claim, aside.place, aside.key, message)
+        sent = await self._outbox.post(claim, notice.place, notice.key, message)
         if sent.fault:
-            log.warning("job %s: its thread could not be told: %s", aside.place.job_id, sent.fault)
-        ask, allowed = aside.job.current if aside.job else None, self._outbox.holder(claim)
-        if aside.job is not None and ask is not None and (ts := ask.posted.get(post_keys.card(ask.id))):
-            card = plan_card(aside.job, ask, self._store.clock())
-            await self._outbox.update(aside.place, ts, card, allowed=allowed)
-        whose = {"title": aside.title, "user": aside.user}
-        await set_status(self._client, self._outbox.calls, aside.place, "suspended", **whose, allowed=allowed)
+            log.warning("job %s: its thread could not be told: %s", notice.place.job_id, sent.fault)
+        ask, allowed = notice.job.current if notice.job else None, self._outbox.holder(claim)
+        if notice.job is not None and ask is not None and (ts := ask.posted.get(post_keys.card(ask.id))):
+            card = plan_card(notice.job, ask, self._store.clock())
+            await self._outbox.update(notice.place, ts, card, allowed=allowed)
+        whose = {"title": notice.title, "user": notice.user}
+        await set_status(self._client, self._outbox.calls, notice.place, "suspended", **whose, allowed=allowed)
 
     def _painter(self, key: JobKey, allowed: Allowed) -> CardPainter:
         painter = self._painters.get(key)
         if painter is None:
-            painter = self._painters[key] = CardPainter(self._outbox, allowed=allowed)
+            painter = self._painters[key] = CardPainter(
+                self._outbox, allowed=allowed, needs_stop=lambda ask: not self._sessions.shows_stop(key, ask)
+            )
         return painter
 
     def _close_question(self, job: Job, ask: Ask, then: Work, allowed: Allowed) -> None:
@@ -256,31 +260,24 @@ class Thread:
         task.add_done_callback(edits.discard)
 
     def _show_status(self, job: Job, ask: Ask, allowed: Allowed) -> None:
-        """Tell Slack the session's status; calls of one job go out in order, and only the latest counts."""
+        """Tell Slack the session's status."""
         key = _key(job)
-        busy = key in self._statuses
-        self._statuses[key] = (job, ask, allowed)
-        if not busy:
-            self._edit(key, self._set_statuses(key), "set the session status")
+        work = self._sessions.show(key, job, ask, allowed)
+        if work is not None:
+            self._edit(key, work, "set the session status")
 
-    async def _set_statuses(self, key: JobKey) -> None:
-        told: tuple[Job, Ask, Allowed] | None = None
-        try:
-            while self._statuses[key] is not told:
-                told = self._statuses[key]
-                job, ask, allowed = told
-                whose = {"title": ask.run.plan.goal if ask.run.plan else ask.request.text, "user": ask.request.user}
-                status, calls = STATUS[ask.state], self._outbox.calls
-                await set_status(self._client, calls, job.place, status, **whose, allowed=allowed)
-        finally:
-            del self._statuses[key]
+    def _draw_again(self, key: JobKey) -> None:
+        """Look at a card again: it may need a Stop button now, or need none any more."""
+        if painter := self._painters.get(key):
+            painter.look_again()
 
     async def left(self, key: JobKey, *, rests: bool = False) -> None:
-        """The job is no longer in our hands: stop drawing, and drop unfinished streams.
+        """Let go of a job: stop drawing, and drop unfinished streams.
 
         `rests`: it waits for people or for a time to come, so the thread must say so first.
         """
         self._met.discard(key)
+        self._sessions.forget(key)
         painter = self._painters.pop(key, None)
         if painter is not None:
             await painter.stop(up_to_date=rests)
@@ -299,7 +296,7 @@ class Thread:
 
 
 async def _unless_gone(work: Coroutine[Any, Any, object], what: str) -> None:
-    """Whoever has the job now shows it."""
+    """Do the work, unless somebody else has the job by now and shows it."""
     try:
         await work
     except Gone as error:

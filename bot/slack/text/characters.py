@@ -12,7 +12,7 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
 def visible(text: str) -> str:
-    """The text without control, zero-width, tag, bidi and filler characters; newlines and tabs stay."""
+    """Drop control, zero-width, tag, bidi and filler characters; keep newlines and tabs."""
     if text.isascii():
         return _ASCII_CONTROL.sub("", text)  # one by one takes long for a long text
     return "".join(_visible(character) for character in text)

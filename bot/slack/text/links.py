@@ -32,7 +32,7 @@ class Found(NamedTuple):
 
 
 def find(word: str) -> Iterator[Found]:
-    """The addresses in a word without spaces: with a scheme, of a mailbox, or a bare domain."""
+    """Find the addresses in a word without spaces: with a scheme, of a mailbox, or a bare domain."""
     if "." not in word and ":" not in word:
         return
     for match in _LINK.finditer(word):
@@ -41,7 +41,7 @@ def find(word: str) -> Iterator[Found]:
 
 
 def allowed(address: str, hosts: Collection[str]) -> bool:
-    """Whether the address goes to one of the hosts, beyond the doubt of any browser.
+    """Return True if any browser would go to one of the hosts from this address.
 
     No credentials, backslashes or letters beyond ASCII are taken: they are how a host is disguised.
     """
@@ -50,6 +50,6 @@ def allowed(address: str, hosts: Collection[str]) -> bool:
 
 
 def shown(address: str) -> str:
-    """The address as it stands in the text: its host first, cut where it is very long, no backtick in it."""
+    """Show an address as it stands in the text: its host first, cut if it is very long, without backticks."""
     flat = address.replace("`", "'").replace("\n", " ")
     return flat if len(flat) <= _LONGEST else flat[:_LONGEST] + "…"

@@ -15,7 +15,7 @@ _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*
 
 
 def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
-    """The parts of a text, each at most `limit` characters, all but the last saying that more follows.
+    """Cut a text into parts of at most `limit` characters; all but the last say that more follows.
 
     An empty text is one empty part. Raises ValueError for a limit too small to hold anything.
     """
@@ -36,7 +36,7 @@ def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
 
 
 def _pieces(markdown: str, room: int) -> Iterator[str]:
-    """What fits into a part as it is. A heading stays with the beginning of what it is the heading of."""
+    """Yield pieces that fit into a part as they are. A heading stays with the beginning of its section."""
     headings: list[str] = []
     for block in _blocks(markdown):
         headings.append(block)
@@ -52,7 +52,7 @@ def _pieces(markdown: str, room: int) -> Iterator[str]:
 
 
 def _blocks(markdown: str) -> list[str]:
-    """The paragraphs, with a code fence being one however many empty lines it has."""
+    """Split into paragraphs; a code fence is one, however many empty lines it has."""
     blocks: list[list[str]] = [[]]
     fence = ""
     for line in markdown.split("\n"):
@@ -73,7 +73,7 @@ def _blocks(markdown: str) -> list[str]:
 
 
 def _fit(block: str, room: int) -> list[str]:
-    """A block in pieces that fit, each whole in itself: its fence closed, its table with a head."""
+    """Cut a block into pieces that fit, each whole in itself: its fence closed, its table with a head."""
     if len(block) <= room:
         return [block]
     lines = block.split("\n")
@@ -96,7 +96,7 @@ def _fit(block: str, room: int) -> list[str]:
 
 
 def _cut(line: str, room: int) -> list[str]:
-    """A line in pieces that fit: at a sentence's end, else at a space, else anywhere."""
+    """Cut a line into pieces that fit: at a sentence's end, else at a space, else anywhere."""
     pieces = []
     while len(line) > room:
         at = max(line.rfind(end, room // 2, room) + 1 for end in (". ", "! ", "? "))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from bot.slack.text.outgoing_text import clean, clean_markdown
+from bot.slack.text.cleaning import clean, clean_markdown
 from bot.slack.text.split import LIMIT, split_answer
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
 from handoff.contracts import Usage
@@ -21,11 +21,11 @@ _PREVIEW = 600
 """Characters of it for notifications and screen readers."""
 _WORTH_TELLING = 1.1
 SURE = 80
-"""How sure an answer is, 0 to 100, from which on it need not be said."""
+"""The sureness, 0 to 100, from which on it need not be said."""
 
 
 def answer(job: Job, ask: Ask, model_label: str) -> list[Outgoing]:
-    """The parts of an answer, in order; the last one carries what `answer_end` gives.
+    """Make the parts of an answer, in order; the last one carries what `answer_end` gives.
 
     The first block of each is its `markdown` block. Raises ValueError for a request without an answer.
     """
@@ -54,7 +54,7 @@ def markdown_parts(text: str) -> list[str]:
 
 
 def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
-    """What stands below an answer: its gaps, its sources, what it took, and the thumbs."""
+    """Make what stands below an answer: its gaps, its sources, what it took, and the thumbs."""
     blocks: list[Block] = []
     if gaps(ask, ask.run):
         lines = "\n".join(f"• {clean(gap, limit=400)}" for gap in gaps(ask, ask.run)[:6])
@@ -68,7 +68,7 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
 
 
 def cited(ask: Ask) -> list[str]:
-    """The sources of all findings, each once, in the plan's order."""
+    """List the sources of all findings, each once, in the plan's order."""
     found = [
         finding.source.strip()
         for work in ask.inside("")

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Literal
 
-from bot.slack.text.outgoing_text import clean, mention, plain
+from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.estimate import work_words
-from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, rich_text, seconds
+from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
 from bot.slack.views.plan_changes import LOOKING, changes_line, row_words
 from handoff import summary
 from handoff.engine.answer import gaps
@@ -16,7 +16,7 @@ from handoff.engine.judging import MAX_ROUNDS
 from handoff.engine.nested import plan_around
 from handoff.engine.replan import current_trigger, holds
 from handoff.planning.adhoc import made_as
-from handoff.state import Ask, Job, Rung, SubtaskState, Work
+from handoff.state import Ask, Job, Rung, Work
 
 MAX_ROWS = 40
 MAX_BYTES = 9_500
@@ -25,14 +25,8 @@ STOP = "stop"
 """The action_id of the card's Stop button."""
 
 RowStatus = Literal["pending", "in_progress", "complete", "error"]
-_STATUS: dict[SubtaskState, RowStatus] = {
-    "pending": "pending",
-    "in_progress": "in_progress",
-    "input_required": "in_progress",
-    "complete": "complete",
-    "error": "error",
-    "skipped": "error",
-}
+"""Slack's states of a row. It has none for work that ended without reaching its end (stopped, needless, in part):
+that is shown as pending, an open circle, and the details say what it is."""
 _RUNGS: dict[Rung, str] = {
     "refine": "with a clearer brief",
     "stronger": "with a stronger model",
@@ -40,26 +34,29 @@ _RUNGS: dict[Rung, str] = {
     "ask": "with your answer",
     "replan": "planned anew",
 }
-"""Why a subtask is tried again, where it is more than the same."""
+"""Words for a new attempt that differs from the last one."""
 
 
-def plan_card(job: Job, ask: Ask, now: float) -> Outgoing:
-    """The card as it stands at `now` (seconds since the epoch)."""
+def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
+    """Draw the card as it stands at `now` (seconds since the epoch).
+
+    `stop`: give it a Stop button. It needs none while Slack's own stands in the thread.
+    """
     title = card_title(ask, now, aside=job.quarantine is not None)
     rows = [_row(ask, work, now) for work in summary.rows(ask)] if ask.run.plan else _rows_before_a_plan(ask)
     blocks: list[Block] = []
     for shown in (MAX_ROWS, 30, 20, 12, 6):
         plan = {"type": "plan", "title": title, "tasks": _folded(rows, shown)}
-        blocks = [plan, *_changes(ask), *_below(job, ask)]
+        blocks = [plan, *_changes(ask), *_below(job, ask, stop=stop)]
         if len(json.dumps(blocks, ensure_ascii=False).encode()) <= MAX_BYTES:
             break
     return Outgoing(text=clean(title), blocks=tuple(blocks), priority="card")
 
 
 def card_title(ask: Ask, now: float, *, aside: bool = False) -> str:
-    """What the request is at, in one line of plain text. `aside`: its job is set aside."""
+    """Say what the request is at, in one line of plain text. `aside`: its job is set aside."""
     goal = ask.run.plan.goal if ask.run.plan else ask.request.text
-    took = seconds((ask.ended or ask.run.written or now) - ask.request.at)
+    took = seconds((ask.run.written or ask.ended or now) - ask.request.at)
     phase = "Planning again…" if ask.run.rejections else "Planning…"
     if ask.cancelled_by:
         phase = f"Stopped after {took}"
@@ -78,55 +75,88 @@ def card_title(ask: Ask, now: float, *, aside: bool = False) -> str:
     elif ask.run.plan is not None:
         phase = _progress(ask)
     elif not ask.fetched:
-        phase = "Reading the files"
+        phase = "Fetching the files"
     return plain(f"{phase}: {goal}" if goal.strip() else phase, 140)
 
 
 def _progress(ask: Ask) -> str:
-    """How much of the plan is done, as it stands by now."""
+    """Say how much of the plan is done by now."""
     works = [work for work in ask.inside("") if not work.dropped]
-    done = sum(work.state == "complete" for work in works)
+    done = sum(_status(ask, work) == "complete" for work in works)
     phase = f"Working, {done} of {len(works)} done" if len(works) > 1 else "Working"
     return f"{phase}, plan changed" if any(work.changed for work in ask.work.values()) else phase
 
 
 def _rows_before_a_plan(ask: Ask) -> list[Block]:
-    over = ask.run.failure is not None or bool(ask.cancelled_by)
+    over = _is_over(ask)
     rows = []
     if count := len(ask.request.attachments):
         files = "the attached file" if count == 1 else f"{count} attached files"
-        status: RowStatus = "complete" if ask.fetched else "error" if over else "in_progress"
-        rows.append(_task("files", f"Read {files}", status, " ".join(ask.file_faults)))
-    status = "error" if over else "in_progress" if ask.fetched else "pending"
+        status: RowStatus = "pending" if over else "in_progress"
+        if ask.fetched:
+            status = "error" if ask.file_faults else "complete"
+        rows.append(_task("files", f"Fetch {files}", status, " ".join(ask.file_faults)))
+    status = "in_progress" if ask.fetched else "pending"
+    if over:
+        status = "pending" if ask.cancelled_by else "error"
     rows.append(_task("plan", "Make a plan", status, "the first plan had faults" if ask.run.rejections else ""))
     return rows
 
 
 def _row(ask: Ask, work: Work, now: float) -> Block:
-    status = "complete" if work.dropped and not work.failures else _STATUS[work.state]
-    if ask.cancelled_by and status == "in_progress":
-        status = "error"
     details = " · ".join((*_details(ask, work, now), *row_words(work)))
-    return _task(work.subtask.id, summary.title_of(ask, work), status, details)
+    waits_for = ask.request.user if work.state == "input_required" and not _is_over(ask) else ""
+    return _task(work.subtask.id, summary.title_of(ask, work), _status(ask, work), details, waits_for)
+
+
+def _status(ask: Ask, work: Work) -> RowStatus:
+    if work.state == "complete":
+        return "complete" if not missing_from(ask, work) else "pending" if has_content(work) else "error"
+    if work.state in {"error", "skipped"}:
+        return "pending" if work.dropped and not work.failures else "error"
+    return "pending" if work.state == "pending" or _is_over(ask) else "in_progress"
+
+
+def has_content(work: Work) -> bool:
+    """Return True if the subtask brought something that people can use, if only in part."""
+    result = work.result
+    if result is None:
+        return False
+    only_said = bool(result.summary.strip()) and not result.gaps
+    return bool(result.content.strip() or result.artifacts or result.findings or only_said)
+
+
+def missing_from(ask: Ask, work: Work) -> tuple[str, ...]:
+    """Name what an ended subtask lacks. The only part of a plan lacks what the whole answer lacks."""
+    if not has_content(work):
+        return work.result.gaps if work.result is not None and work.result.gaps else ("it brought nothing",)
+    alone = [one.subtask.id for one in ask.inside("") if not one.dropped] == [work.subtask.id]
+    return gaps(ask, ask.run) if alone else work.result.gaps if work.result is not None else ()
+
+
+def _is_over(ask: Ask) -> bool:
+    return ask.run.failure is not None or ask.run.answer is not None
 
 
 def _details(ask: Ask, work: Work, now: float) -> Iterable[str]:
     yield who(ask, work)
     if parts := summary.parts_words(ask, work):
         yield parts
-    open_ended = ask.run.failure is None and ask.run.answer is None
+    open_ended = not _is_over(ask)
     if work.state == "in_progress" and open_ended:
         yield from _under_way(work)
-        yield seconds(now - (work.started or now))
+        yield from [words] if (words := at_least(now - (work.started or now))) else []
         yield from _costs(work)
     elif work.state == "input_required" and open_ended:
-        yield "waiting for an answer"
+        return  # the row says whom it waits for
     elif work.state == "pending" and open_ended:
         yield from _waits(ask, work)
         yield from _costs(work)
     elif work.state == "complete":
         yield seconds(work.duration)
         yield from _costs(work)
+        if missing := missing_from(ask, work):
+            yield f"in part: {missing[0]}" if has_content(work) else missing[0]
     elif work.state == "skipped":
         yield work.reason if work.dropped else f"skipped, {work.reason}"
     elif work.state == "error":
@@ -136,7 +166,7 @@ def _details(ask: Ask, work: Work, now: float) -> Iterable[str]:
 
 
 def who(ask: Ask, work: Work) -> str:
-    """Who works on it; one that the crew does not have is told apart."""
+    """Name the specialist, and say if it was made for this job."""
     made = made_as(plan_around(ask, work), work.specialist)
     return f"{work.specialist} (made for this job)" if made else work.specialist
 
@@ -161,7 +191,7 @@ def _under_way(work: Work) -> Iterable[str]:
 
 
 def _again(work: Work) -> str:
-    """Why it is at it again, in plain words."""
+    """Say why the subtask is tried again."""
     if work.wanting is not None:
         return f"mending it, round {work.rounds + 1} of {MAX_ROUNDS}"
     words = _RUNGS.get(work.rungs[-1], "") if work.rungs else ""
@@ -169,25 +199,29 @@ def _again(work: Work) -> str:
 
 
 def _costs(work: Work) -> Iterable[str]:
-    """What it is likely to take, or took; a plan made by an older release says nothing of it."""
+    """Say what the subtask is likely to take, or took; plans of older releases have no estimate."""
     words = work_words(work) if work.estimate is not None else ""
     return [words] if words else []
 
 
-def _task(task_id: str, title: str, status: RowStatus, details: str) -> Block:
+def _task(task_id: str, title: str, status: RowStatus, details: str, waits_for: str = "") -> Block:
+    """Make one row. `waits_for` is the Slack id of the person that it waits for."""
     row: Block = {"type": "task_card", "task_id": plain(task_id, 100), "title": plain(title, 100), "status": status}
-    return {**row, "details": rich_text(plain(details, 140))} if details.strip() else row
+    words = plain(details, 140)
+    if waits_for:
+        return {**row, "details": rich_text(f"{words} · waits for ", waits_for)}
+    return {**row, "details": rich_text(words)} if words.strip() else row
 
 
 def _folded(rows: list[Block], shown: int) -> list[Block]:
-    """At most `shown` rows: those under way or in error first to stay, the others told as a number."""
+    """Keep at most `shown` rows: first those under way or in error. Tell of the others as a number."""
     if len(rows) <= shown:
         return rows
     order: tuple[RowStatus, ...] = ("in_progress", "error", "pending", "complete")
     ranked = sorted(range(len(rows)), key=lambda index: (order.index(rows[index]["status"]), index))
     kept = sorted(ranked[: shown - 1])
     rest = [rows[index]["status"] for index in ranked[shown - 1 :]]
-    counts = {"complete": "done", "pending": "waiting", "in_progress": "under way", "error": "failed"}
+    counts = {"complete": "done", "pending": "not done", "in_progress": "under way", "error": "failed"}
     told = ", ".join(f"{rest.count(status)} {word}" for status, word in counts.items() if status in rest)
     status: RowStatus = "complete" if set(rest) == {"complete"} else "pending"
     return [*(rows[index] for index in kept), _task("folded", f"And {len(rest)} more: {told}", status, "")]
@@ -198,10 +232,10 @@ def _changes(ask: Ask) -> list[Block]:
     return [context(clean(line))] if line else []
 
 
-def _below(job: Job, ask: Ask) -> list[Block]:
+def _below(job: Job, ask: Ask, *, stop: bool) -> list[Block]:
     if ask.cancelled_by:
         return [context(f"Stopped by {mention(ask.cancelled_by)}")]
-    if ask.run.answer is not None or ask.run.failure is not None:
+    if _is_over(ask) or not stop:
         return []
     value = json.dumps({"job": job.id, "request": ask.id})
     return [actions([button("Stop", STOP, value)])]

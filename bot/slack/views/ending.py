@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.slack.text.outgoing_text import clean, mention
+from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.answer_message import usage_words
+from bot.slack.views.card import has_content, missing_from
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
 from handoff.engine.answer import out_of_reach
 from handoff.state import PLEASE_CHECK, SETTLED, Ask, Job, Work
@@ -15,7 +16,7 @@ _LISTED = 12
 
 
 def failed(job: Job, ask: Ask) -> Outgoing:
-    """The step that failed, why, and what people can do. Raises ValueError for a request that has not failed."""
+    """Name the step that failed, why, and what people can do. Raises ValueError for a request that has not failed."""
     if ask.run.failure is None:
         raise ValueError(f"{ask.id} has not failed")
     if ask.refusal:
@@ -30,7 +31,7 @@ def failed(job: Job, ask: Ask) -> Outgoing:
 
 
 def cancelled(job: Job, ask: Ask) -> Outgoing:
-    """The report of a stop: what was done, what was under way, what was left."""
+    """Report a stop: what was done, what was under way, what was left."""
     who = mention(ask.cancelled_by)
     blocks = [section(f":octagonal_sign: *Stopped* by {who}."), *_progress(ask), *_unknown(ask)]
     if not ask.work:
@@ -41,13 +42,13 @@ def cancelled(job: Job, ask: Ask) -> Outgoing:
 
 
 def refused(reason: str) -> Outgoing:
-    """Why a request is not worked on, and what to do instead."""
+    """Say why a request is not worked on, and what to do instead."""
     text = clean(reason, limit=2500) or "I cannot take that."
     return Outgoing(text=text, blocks=(section(text),))
 
 
 def unreachable(job: Job, fault: str, end: Outgoing) -> Outgoing:
-    """For the requester alone: the end of a request whose thread cannot be written to any more.
+    """Tell the requester alone the end of a request whose thread cannot be written to any more.
 
     `end` is what the thread should have shown, or its first part. Its buttons belong to the thread, and stay out.
     """
@@ -60,7 +61,7 @@ def unreachable(job: Job, fault: str, end: Outgoing) -> Outgoing:
 
 
 def set_aside(job: str, step: str, reason: str, *, user: str, readable: bool) -> Outgoing:
-    """The job rests until somebody decides. `user` asked for it; `readable`: stopping it gives a report."""
+    """Say that the job rests until somebody decides. `user` asked for it; `readable`: stopping it gives a report."""
     step, reason = clean(step, limit=200), clean(reason, limit=1200)
     release = f"An admin can let it go on with `/leadhand release {job}`"
     stop = f"{mention(user)} can still stop it with `/leadhand cancel {job}`" if user else ""
@@ -78,13 +79,19 @@ def set_aside(job: str, step: str, reason: str, *, user: str, readable: bool) ->
 def _progress(ask: Ask) -> list[Block]:
     works = [work for work in at_hand(ask) if not work.dropped]
     groups = [
-        ("Done", [work for work in works if work.state == "complete"]),
-        ("In progress", [work for work in works if work.state in {"in_progress", "input_required"}]),
+        ("Done", [work for work in works if work.state == "complete" and not missing_from(ask, work)]),
+        ("Done in part", [work for work in works if work.state == "complete" and _lacks_some(ask, work)]),
+        ("Brought nothing", [work for work in works if work.state == "complete" and not has_content(work)]),
+        ("Not finished", [work for work in works if work.state in {"in_progress", "input_required"}]),
         ("Failed", [work for work in works if work.state == "error"]),
         ("Left", [work for work in works if work.state in {"pending", "skipped"}]),
     ]
     lines = [f"*{name}:* {_titles(ask, group)}" for name, group in groups if group]
     return [section("\n".join(lines))] if lines else []
+
+
+def _lacks_some(ask: Ask, work: Work) -> bool:
+    return has_content(work) and bool(missing_from(ask, work))
 
 
 def _out_of_reach(ask: Ask) -> list[Block]:
@@ -93,7 +100,7 @@ def _out_of_reach(ask: Ask) -> list[Block]:
 
 
 def _unknown(ask: Ask) -> list[Block]:
-    """What was begun and may or may not have been carried out: people must look for themselves."""
+    """Name what was begun and may or may not have been carried out: people must look for themselves."""
     if not ask.unknown:
         return []
     lines = [f"• {clean(what, limit=200)}" for what in ask.unknown[:_LISTED]]

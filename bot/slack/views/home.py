@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bot.slack.text.outgoing_text import plain
+from bot.slack.text.cleaning import plain
 from bot.slack.views.outgoing import Block, Outgoing, context, header, section
 from bot.slack.views.status import JobLine, job_line
 
@@ -23,41 +23,37 @@ PROMPTS: tuple[tuple[str, str], ...] = (
 """Title and text of the prompts that Slack suggests in a new conversation. It sends one as it is when it is clicked."""
 
 
-def help_text() -> str:
-    """How to use the bot, in mrkdwn."""
+def help_text(usages: Sequence[str], words: Iterable[str]) -> str:
+    """Say in mrkdwn how to use the bot: its commands by their `usages`, and the `words` it knows in a thread."""
+    known = ", ".join(f"`{word}`" for word in words)
     return (
         "*Ask:* mention me in a channel, or write to me directly. Say what you need, attach files if it is about them. "
         "I plan the work, give each part to a specialist, and post one answer in the thread.\n"
         "*In the thread:* answer my questions with a button or a reply. Mention me again to ask for more. "
-        "Press *Stop*, or mention me with the word `stop`, to stop.\n"
-        "*Commands:*\n"
-        "• `/leadhand status` your jobs; `/leadhand status JOB` one of them\n"
-        "• `/leadhand trace JOB` every step of a job: a timeline, and a file in your direct messages\n"
-        "• `/leadhand cancel JOB` stop a job\n"
-        "• `/leadhand release JOB` let a job that was set aside go on (admins)\n"
-        "• `/leadhand help` this text"
+        f"Press *Stop* to stop. A mention with one of these words alone is a command: {known}.\n"
+        "*Commands:*\n" + "\n".join(f"• {usage}" for usage in usages)
     )
 
 
-def help_message() -> Outgoing:
-    """The help as a message."""
-    return Outgoing(text="How to use Leadhand", blocks=(section(help_text()),))
+def help_message(usages: Sequence[str], words: Iterable[str]) -> Outgoing:
+    """Make a message of the help."""
+    return Outgoing(text="How to use Leadhand", blocks=(section(help_text(usages, words)),))
 
 
 def suggested_prompts() -> list[dict[str, str]]:
-    """The prompts in the form that Slack's API takes."""
+    """Give the prompts in the form that Slack's API takes."""
     return [{"title": title, "message": message} for title, message in PROMPTS]
 
 
-def app_home(lines: Sequence[JobLine]) -> Block:
-    """The home tab of a person: how it works, and their jobs."""
-    blocks = [header("Leadhand"), section(help_text()), {"type": "divider"}, header("Your jobs")]
-    blocks += [section(job_line(line)) for line in lines[:20]] or [context("None yet.")]
+def app_home(lines: Sequence[JobLine], reader: str, how: str) -> Block:
+    """Make the home tab of `reader`: `how` the bot works (see `help_text`), and their jobs."""
+    blocks = [header("Leadhand"), section(how), {"type": "divider"}, header("Your jobs")]
+    blocks += [section(job_line(line, reader)) for line in lines[:20]] or [context("None yet.")]
     return {"type": "home", "blocks": blocks}
 
 
 def start_job_modal(text: str, metadata: str) -> Block:
-    """The window of "Start a job from this". `text` is put into its field, `metadata` comes back with it."""
+    """Make the window of "Start a job from this". `text` is put into its field, `metadata` comes back with it."""
     field: dict[str, Any] = {
         "type": "plain_text_input",
         "action_id": REQUEST_ACTION,

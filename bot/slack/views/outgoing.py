@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from bot.slack.text.outgoing_text import plain
+from bot.slack.text.cleaning import plain
 
 Block = dict[str, Any]
 Priority = Literal["answer", "question", "card"]
@@ -16,6 +16,8 @@ SECTION_LIMIT = 3000
 CONTEXT_LIMIT = 2000
 BUTTON_TEXT_LIMIT = 75
 BUTTON_VALUE_LIMIT = 2000
+STEP = 30.0
+"""Seconds by which the time of what still goes on is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,12 @@ class Outgoing:
 
 
 def section(mrkdwn: str) -> Block:
-    """A paragraph. The text is already cleaned."""
+    """Make a paragraph of text that is already cleaned."""
     return {"type": "section", "text": {"type": "mrkdwn", "text": _cut(mrkdwn, SECTION_LIMIT)}}
 
 
 def sections(lines: Iterable[str]) -> list[Block]:
-    """Lines below each other, in as many paragraphs as Slack's limit makes of them. They are already cleaned."""
+    """Put cleaned lines below each other, in as many paragraphs as Slack's limit takes."""
     paragraphs: list[str] = []
     for line in lines:
         if paragraphs and len(paragraphs[-1]) + 1 + len(line) <= SECTION_LIMIT:
@@ -47,7 +49,7 @@ def sections(lines: Iterable[str]) -> list[Block]:
 
 
 def context(*lines: str) -> Block:
-    """Small print: one line below the other. The lines are already cleaned."""
+    """Make small print of cleaned lines, one below the other."""
     return {
         "type": "context",
         "elements": [{"type": "mrkdwn", "text": _cut(line, CONTEXT_LIMIT)} for line in lines[:10]],
@@ -55,12 +57,12 @@ def context(*lines: str) -> Block:
 
 
 def header(title: str) -> Block:
-    """A title of at most 150 characters."""
+    """Make a title of at most 150 characters."""
     return {"type": "header", "text": {"type": "plain_text", "text": plain(title, 150)}}
 
 
 def button(text: str, action_id: str, value: str, *, style: str = "") -> Block:
-    """A button. A value that Slack would refuse is a bug of the caller's: raises ValueError."""
+    """Make a button. A value that Slack would refuse is a bug of the caller's: raises ValueError."""
     if len(value) > BUTTON_VALUE_LIMIT:
         raise ValueError(f"a button's value holds {BUTTON_VALUE_LIMIT} characters, not {len(value)}")
     label = {"type": "plain_text", "text": plain(text, BUTTON_TEXT_LIMIT) or "…"}
@@ -69,18 +71,20 @@ def button(text: str, action_id: str, value: str, *, style: str = "") -> Block:
 
 
 def actions(elements: Sequence[Block]) -> Block:
-    """A row of buttons."""
+    """Make a row of buttons."""
     return {"type": "actions", "elements": list(elements)}
 
 
-def rich_text(text: str) -> Block:
-    """Text that Slack shows as it is, without any markup."""
-    element = {"type": "text", "text": text}
-    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [element]}]}
+def rich_text(text: str, person: str = "") -> Block:
+    """Make a text that Slack shows as it is, without any markup, with a `person` (a Slack id) named at its end."""
+    elements: list[Block] = [{"type": "text", "text": text}]
+    if person:
+        elements.append({"type": "user", "user_id": person})
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}
 
 
 def seconds(duration: float) -> str:
-    """A duration as people say it: 0.4 s, 12 s, 3 min 5 s, 2 h 10 min."""
+    """Say a duration as people do: 0.4 s, 12 s, 3 min 5 s, 2 h 10 min."""
     if duration < 0:
         duration = 0.0
     if duration < 9.95:
@@ -95,14 +99,23 @@ def seconds(duration: float) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
+def at_least(duration: float) -> str:
+    """Say how long something has gone on, so that it stays true as time goes by: over 30 s, over 1 min.
+
+    Empty for less than `STEP` seconds.
+    """
+    steps = int(duration // STEP)
+    return f"over {seconds(steps * STEP)}" if steps > 0 else ""
+
+
 def moment(at: float) -> str:
-    """A time (seconds since the epoch) in the reader's own zone; in UTC where Slack cannot show that."""
+    """Show a time (seconds since the epoch) in the reader's own zone, or in UTC if Slack cannot."""
     fallback = datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%d %H:%M UTC")
     return f"<!date^{int(at)}^{{date_short_pretty}} at {{time}}|{fallback}>"
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """1 file, 2 files."""
+    """Count: 1 file, 2 files."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 

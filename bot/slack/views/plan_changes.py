@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from bot.slack.text.outgoing_text import plain
+from bot.slack.text.cleaning import plain
 from handoff.state import Ask, Work
 
 MAX_LINE = 500
 LOOKING = "a second look at the plan"
-"""What waits for the planner waits for this."""
+"""The thing that a row waits for while the planner looks at the plan again."""
 
 
 def row_words(work: Work) -> list[str]:
-    """What was changed in a row, and why; nothing for one that went, whose reason stands there already."""
+    """Say what was changed in a row, and why; nothing for a dropped one, which shows its reason already."""
     return [work.changed] if work.changed and work.state != "skipped" else []
 
 
 def changes_line(ask: Ask) -> str:
-    """What was changed in all, in one line of plain text; empty for nothing."""
+    """Say what was changed in all, in one line of plain text; empty for nothing."""
     changed = [
         f"{plain(work.subtask.title, 60)} ({work.changed.rstrip('.')})" for work in ask.work.values() if work.changed
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from bot.slack.text.outgoing_text import clean, mention, plain
+from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import (
     BUTTON_VALUE_LIMIT,
     Outgoing,
@@ -20,7 +20,7 @@ from handoff.state import PLEASE_CHECK, Answered, Ask, Job, Question, UnknownWri
 from handoff.summary import title_of
 
 ANSWER = "answer:"
-"""How the action_id of an answer's button starts; the number of the option follows."""
+"""The start of the action_id of an answer's button; the number of the option follows."""
 MAX_BUTTONS = 5
 _SHORT = 40
 _MESSAGE_LIMIT = 2400
@@ -28,17 +28,18 @@ _MESSAGE_LIMIT = 2400
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What an answer's button carries."""
+    """The value of an answer's button. `asked` is the Slack id of who was asked; older releases left it out."""
 
     job: str
     request: str
     subtask: str
     number: int
     text: str
+    asked: str = ""
 
 
 def question(job: Job, ask: Ask, work: Work) -> Outgoing:
-    """The open question of a subtask. Raises ValueError if it has none."""
+    """Ask the open question of a subtask. Raises ValueError if it has none."""
     if work.question is None:
         raise ValueError(f"{work.subtask.id} asks nothing")
     who = mention(ask.request.user)
@@ -63,14 +64,16 @@ def question(job: Job, ask: Ask, work: Work) -> Outgoing:
             )
         )
     blocks.append(
-        context("Choose one, or reply in this thread in your own words." if options else "Reply in this thread.")
+        context(f"Waits for {who}: choose one, or reply in this thread in your own words.")
+        if options
+        else context(f"Waits for {who}: reply in this thread.")
     )
     text = f"{who} {clean(work.question.message, limit=1000)}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
 
 
 def _doubt(job: Job, ask: Ask, work: Work, doubt: UnknownWrite) -> Outgoing:
-    """The question whether something was carried out: what it is, why nobody knows, and what each answer does."""
+    """Ask if something was carried out: what it is, why nobody knows, and what each answer does."""
     who, title = mention(ask.request.user), clean(title_of(ask, work), limit=150)
     what, reason = clean(doubt.what, limit=400), clean(plain(doubt.reason, 300).rstrip("."))
     blocks = [
@@ -91,6 +94,7 @@ def _value(job: Job, ask: Ask, work: Work, option: str) -> str:
     kept = option
     while True:
         choice = {"job": job.id, "request": ask.id, "subtask": work.subtask.id, "number": number, "text": kept}
+        choice["asked"] = ask.request.user
         value = json.dumps(choice, ensure_ascii=False)
         if len(value) <= BUTTON_VALUE_LIMIT:
             return value
@@ -98,20 +102,20 @@ def _value(job: Job, ask: Ask, work: Work, option: str) -> str:
 
 
 def choice_of(value: str) -> Choice | None:
-    """What a button's value says, or None where it is none of ours."""
+    """Read a button's value. None if it is none of ours."""
     try:
         fields = json.loads(value)
         texts = [fields[name] for name in ("job", "request", "subtask", "text")]
-        number = fields["number"]
-    except (ValueError, KeyError, TypeError):
+        number, asked = fields["number"], str(fields.get("asked", ""))
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     if not all(isinstance(text, str) for text in texts) or not isinstance(number, int):
         return None
-    return Choice(texts[0], texts[1], texts[2], number, texts[3])
+    return Choice(texts[0], texts[1], texts[2], number, texts[3], asked)
 
 
 def question_answered(work_title: str, answer: Answered) -> Outgoing:
-    """The question once it is answered: no buttons, and who decided what, when."""
+    """Redraw a question that was answered: no buttons, and who decided what, when."""
     title = clean(work_title, limit=150)
     asked = section(f"*{title}* asked:\n{clean(answer.question.message, limit=_MESSAGE_LIMIT)}")
     decided = decision(answer.user, answer.text, answer.at)
@@ -119,7 +123,7 @@ def question_answered(work_title: str, answer: Answered) -> Outgoing:
 
 
 def question_dropped(work_title: str, asked_last: Question) -> Outgoing:
-    """The question once its request was stopped: no buttons, and that nobody waits for an answer."""
+    """Redraw a question whose request was stopped: no buttons, and that nobody waits for an answer."""
     asked = section(f"*{clean(work_title, limit=150)}* asked:\n{clean(asked_last.message, limit=_MESSAGE_LIMIT)}")
     closed = "No answer is needed any more: the request was stopped."
     if asked_last.doubt is not None:
@@ -128,5 +132,5 @@ def question_dropped(work_title: str, asked_last: Question) -> Outgoing:
 
 
 def decision(user: str, text: str, at: float) -> str:
-    """Who decided what, when; Slack shows the time in the reader's own zone."""
+    """Say who decided what, when; Slack shows the time in the reader's own zone."""
     return f":white_check_mark: {mention(user)} answered “{clean(plain(text, 300))}” {moment(at)}"

@@ -1,20 +1,21 @@
-"""What `/leadhand status` and `/leadhand trace` show to the person who asked."""
+"""Views of `/leadhand status` and `/leadhand trace`, for the person who asked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.slack.text.outgoing_text import clean, mention, plain, visible
+from bot.slack.text.cleaning import clean, mention, plain, visible
 from bot.slack.views.answer_message import usage_words
-from bot.slack.views.card import card_title, who
+from bot.slack.views.card import card_title, has_content, missing_from, who
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, moment, seconds, section, sections
 from bot.store.interface import Entry
 from bot.trace import decisions_at
 from handoff import events as ev
 from handoff.contracts import Packed
-from handoff.state import Ask, Decision, Job
+from handoff.engine.answer import gaps
+from handoff.state import Ask, Decision, Job, SubtaskState, Work
 from handoff.summary import rows, title_of
 
 MAX_JOBS = 15
@@ -22,14 +23,24 @@ MAX_LINES = 60
 MAX_LEFT = 20
 MAX_ROWS = 20
 _LOOKED: dict[ev.Verdict, str] = {"accepted": "accepted", "revise": "sent back", "best_effort": "taken as it is"}
-_MARKS = {
-    "submitted": ":hourglass_flowing_sand:",
-    "working": ":gear:",
-    "input_required": ":question:",
-    "synthesizing": ":pencil2:",
-    "completed": ":white_check_mark:",
-    "failed": ":x:",
-    "cancelled": ":octagonal_sign:",
+_STATES = {
+    "submitted": (":hourglass_flowing_sand:", "planning"),
+    "working": (":gear:", "working"),
+    "input_required": (":question:", "waiting for an answer"),
+    "synthesizing": (":pencil2:", "writing the answer"),
+    "completed": (":white_check_mark:", "done"),
+    "in part": (":warning:", "done in part"),
+    "failed": (":x:", "failed"),
+    "cancelled": (":octagonal_sign:", "stopped"),
+}
+"""A mark and words for each state of a request, as its thread shows it."""
+_SUBTASK_WORDS: dict[SubtaskState, str] = {
+    "pending": "not started",
+    "in_progress": "under way",
+    "input_required": "waiting",
+    "complete": "done",
+    "error": "failed",
+    "skipped": "skipped",
 }
 
 
@@ -37,7 +48,8 @@ _MARKS = {
 class JobLine:
     """A job in a list. `updated` is seconds since the epoch; `title` is people's or a model's words.
 
-    `aside`, where it is set aside, is the step that it was at.
+    `aside`, if it is set aside, is the step that it was at. `waits_for` is the Slack id of the person that it waits
+    for. `in_part`: its answer has gaps.
     """
 
     job: str
@@ -46,23 +58,35 @@ class JobLine:
     channel: str
     updated: float
     aside: str = ""
+    waits_for: str = ""
+    in_part: bool = False
 
 
-def job_line(line: JobLine) -> str:
-    """One job in one line of mrkdwn."""
-    mark = ":warning:" if line.aside else _MARKS.get(line.state, ":grey_question:")
-    words = f"set aside: {line.aside}" if line.aside else line.state.replace("_", " ")
-    state = clean(plain(words, 160))
-    return f"{mark} `{plain(line.job, 20)}` {clean(plain(line.title, 100))} · {state} · {moment(line.updated)}"
+def job_line(line: JobLine, reader: str) -> str:
+    """Tell of one job in one line of mrkdwn. `reader` is the Slack id of who reads it."""
+    mark, words = _STATES.get("in part" if line.in_part else line.state, (":grey_question:", line.state))
+    words = clean(plain(words, 160))
+    if line.aside:
+        mark, words = ":warning:", clean(plain(f"set aside: {line.aside}", 160))
+    elif line.state == "input_required" and line.waits_for:
+        words = _waiting(line.waits_for, reader)
+    return f"{mark} `{plain(line.job, 20)}` {clean(plain(line.title, 100))} · {words} · {moment(line.updated)}"
 
 
-def status_list(lines: Sequence[JobLine], trouble: str = "", left: Sequence[str] = ()) -> Outgoing:
-    """My jobs, newest first. `trouble` says why no work is begun at the moment, `left` what budgets still hold."""
+def _waiting(person: str, reader: str) -> str:
+    return "waiting for you" if person == reader else f"waiting for {mention(person)}"
+
+
+def status_list(lines: Sequence[JobLine], reader: str, trouble: str = "", left: Sequence[str] = ()) -> Outgoing:
+    """List the jobs of `reader`, newest first.
+
+    `trouble` says why no work is begun at the moment, `left` what budgets still hold.
+    """
     ahead = (section(f":warning: Jobs wait at the moment. {clean(trouble, limit=500)}"),) if trouble else ()
     if not lines:
         text = "You have no jobs yet. Mention me in a channel, or write to me here, and say what you need."
         return Outgoing(text=text, blocks=(*ahead, section(text), *_left(left)))
-    listed = [section(job_line(line)) for line in lines[:MAX_JOBS]]
+    listed = [section(job_line(line, reader)) for line in lines[:MAX_JOBS]]
     more = len(lines) - MAX_JOBS
     older = f" {counted(more, 'older job')} not shown." if more > 0 else ""
     note = f"`/leadhand status JOB` tells more of one.{older}"
@@ -74,36 +98,54 @@ def _left(left: Sequence[str]) -> list[Block]:
     return [section("\n".join(f"• {clean(plain(line, 200))}" for line in left[:MAX_LEFT]))] if left else []
 
 
-def status_job(job: Job, now: float, left: Sequence[str] = ()) -> Outgoing:
-    """One job in detail: its requests, and the subtasks of the latest. `left`: what its budgets still hold."""
+def status_job(job: Job, now: float, reader: str, left: Sequence[str] = ()) -> Outgoing:
+    """Show one job in detail: its requests, and the subtasks of the latest. `left`: what its budgets still hold."""
     blocks = [header(f"Job {job.id}")]
     for ask in job.asks[-5:]:
-        mark = _MARKS.get(ask.state, "")
-        blocks.append(
-            section(f"{mark} *{clean(card_title(ask, now), limit=300)}*\nasked by {mention(ask.request.user)}")
-        )
+        mark, _ = _STATES["in part" if ask.run.answer is not None and gaps(ask, ask.run) else ask.state]
+        waits = f" · {_waiting(ask.request.user, reader)}" if ask.state == "input_required" else ""
+        title = f"{mark} *{clean(card_title(ask, now), limit=300)}*"
+        blocks.append(section(f"{title}\nasked by {mention(ask.request.user)}{waits}"))
     if job.quarantine is not None:
         step, reason = clean(job.quarantine.step, limit=200), clean(job.quarantine.reason, limit=500)
         blocks.append(section(f":warning: *Set aside* at: {step}\n{reason}"))
     ask = job.latest
-    blocks += sections(_subtasks(ask, now))
+    blocks += sections(_subtasks(ask, now, reader))
     blocks += _left(left)
     if words := usage_words(ask.usage):
         blocks.append(context(" · ".join(words)))
     return Outgoing(text=clean(card_title(ask, now), limit=500), blocks=tuple(blocks))
 
 
-def _subtasks(ask: Ask, now: float) -> Iterable[str]:
+def _subtasks(ask: Ask, now: float, reader: str) -> Iterable[str]:
     for work in rows(ask)[:MAX_ROWS]:
         why = f" · {clean(work.reason, limit=100)}" if work.reason else ""
-        state = work.state.replace("_", " ")
-        took = f" · {seconds((work.ended or now) - work.started)}" if work.started is not None else ""
         cost = f" · {words}" if work.estimate is not None and (words := work_words(work)) else ""
-        yield f"• {clean(plain(title_of(ask, work), 110))} · {who(ask, work)} · {state}{took}{cost}{why}"
+        state = _subtask_words(ask, work, now, reader)
+        yield f"• {clean(plain(title_of(ask, work), 110))} · {who(ask, work)} · {state}{cost}{why}"
+
+
+def _subtask_words(ask: Ask, work: Work, now: float, reader: str) -> str:
+    """Say how a subtask stands, and how long it took, or has taken by now."""
+    over = ask.run.answer is not None or ask.run.failure is not None
+    words = _SUBTASK_WORDS[work.state]
+    if work.state == "input_required" and not over:
+        words = _waiting(ask.request.user, reader)
+    elif work.state in {"in_progress", "input_required"} and over:
+        words = "stopped"
+    elif work.state == "skipped" and work.dropped:
+        words = "not needed"
+    elif work.state == "complete" and missing_from(ask, work):
+        words = "done in part" if has_content(work) else "brought nothing"
+    if work.started is None:
+        return words
+    if work.ended is not None:
+        return f"{words} · {seconds(work.duration)}"
+    return f"{words} · {seconds((ask.run.written or now) - work.started)}{'' if over else ' so far'}"
 
 
 def trace_timeline(job: Job, entries: Sequence[Entry]) -> str:
-    """A short, readable timeline of a job's log: plain text, one line an event, turns of models left out."""
+    """Write a short timeline of a job's log: plain text, one line an event, without the turns of models."""
     lines: list[str] = []
     first: float | None = None
     why = decisions_at(entries)
@@ -128,7 +170,7 @@ def _decided(one: Decision) -> str:
 
 
 def trace(job: Job, entries: Sequence[Entry], where: str, left: Sequence[str] = ()) -> Outgoing:
-    """The timeline as a message. `where` says where the whole trace was sent, `left` what its budgets still hold."""
+    """Show the timeline. `where` says where the whole trace was sent, `left` what its budgets still hold."""
     text = trace_timeline(job, entries).replace("`", "'")
     lines, shown = text.split("\n"), ""
     for line in lines:
@@ -151,7 +193,7 @@ def _plan_words(event: ev.PlanProposed) -> str:
 
 
 def _level(within: str) -> str:
-    """Which subtask it is inside of, as the subtasks are told apart in a timeline."""
+    """Name the subtask that the event is inside of, as a timeline tells them apart."""
     return f"{within}: " if within else ""
 
 
@@ -184,7 +226,7 @@ def _posted_words(event: ev.Posted) -> str:
 
 
 def _given(event: ev.Event) -> str:
-    """How much of its budget a model was given, where it was asked; what was left out is a decision of its own."""
+    """Say how much of its budget a model was given; what was left out is a decision of its own."""
     pack = getattr(event, "pack", None)
     return f" (given {pack.tokens:,} of {pack.budget:,} tokens)" if isinstance(pack, Packed) and pack.tokens else ""
 

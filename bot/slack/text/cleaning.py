@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection
 
 from bot.slack.text.characters import plain, visible
-from bot.slack.text.cleaner import StreamCleaner, Target
+from bot.slack.text.stream_cleaner import StreamCleaner, Target
 
 __all__ = ["StreamCleaner", "clean", "clean_markdown", "mention", "plain", "visible"]
 
@@ -19,7 +19,7 @@ _USER = re.compile(r"[UW][A-Z0-9]{2,30}")
 
 
 def mention(user: str) -> str:
-    """A mention of a person, the only kind there is. Anything that is no user id comes back as plain text."""
+    """Mention a person. Anything that is no user id comes back as plain text."""
     return f"<@{user}>" if _USER.fullmatch(user) else clean(user)
 
 

@@ -1,4 +1,4 @@
-"""A desk that keeps what it is given: the rules of `Desk` without a store."""
+"""A job service that keeps what it is given: the rules of `Service` without a store."""
 
 import time
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from handoff.state import Job
 
 
 @dataclass
-class MemoryDesk:
+class MemoryService:
     """Jobs by place; open questions as (place, request, subtask, number, asker)."""
 
     requests: list[tuple[Place, Request, str]] = field(default_factory=list)

@@ -60,7 +60,7 @@ class StreamCleaner:
         return self._run(final=False)
 
     def finish(self) -> str:
-        """The rest. An open code fence is closed."""
+        """Give the rest. An open code fence is closed."""
         done = self._run(final=True)
         if not self._fence:
             return done
@@ -68,7 +68,7 @@ class StreamCleaner:
         return done + ("" if self._last == "\n" else "\n") + _FENCE
 
     def whole(self, text: str) -> str:
-        """All of a text at once."""
+        """Clean a whole text at once."""
         return self.feed(text) + self.finish()
 
     def _run(self, *, final: bool) -> str:
@@ -251,7 +251,7 @@ class StreamCleaner:
             self._put(")")
 
     def _pair(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
-        """A character whose meaning hangs on the next one."""
+        """Handle a character whose meaning hangs on the next one."""
         character, following = text[at], text[at + 1 : at + 2]
         if character == "]":  # neither a link's target nor a reference's definition
             self._put("] " if following and following in "(:[" else "]")
@@ -305,7 +305,7 @@ class StreamCleaner:
         self._put_text(rest)
 
     def _put_text(self, text: str) -> None:
-        """What is no address, with the words that could call everybody as code."""
+        """Put text that is no address; words that could call everybody become code."""
         at = 0
         for found in BROADCAST.finditer(text):
             self._put(_escape(text[at : found.start()]))
@@ -314,7 +314,7 @@ class StreamCleaner:
         self._put(_escape(text[at:]))
 
     def _tildes(self, word: str) -> str:
-        """Never three in a row: some reader may take them for a fence, and what follows for its end."""
+        """Leave no three tildes in a row: some reader may take them for a fence."""
         return _TILDES.sub("~~", word.lstrip("~") if self._last == "~" else word)
 
     def _allowed(self, address: str) -> str:
@@ -326,7 +326,7 @@ class StreamCleaner:
 
 
 def _closing(text: str, start: int, end: int, ticks: int) -> int | None:
-    """Where the run of exactly so many backticks starts that closes a code span, or None."""
+    """Find where the run of exactly so many backticks starts that closes a code span."""
     for run in re.compile("`+").finditer(text, start, end):
         if len(run.group()) == ticks:
             return run.start()
@@ -334,7 +334,7 @@ def _closing(text: str, start: int, end: int, ticks: int) -> int | None:
 
 
 def _in_fence(line: str) -> str:
-    """A line of code that cannot close the fence it stands in."""
+    """Change a line of code so that it cannot close the fence it stands in."""
     return _TICKS.sub(lambda run: "'" * len(run.group()), line)
 
 
