@@ -35,13 +35,13 @@ def handoff_for(job: Job, ask: Ask, work: Work) -> tuple[Handoff, Packed]:
     """Return the handoff of a subtask, and how much of its budget that takes. Its specialist is given nothing else."""
     intent = work.brief_text
     others = [ask.work[name] for name in work.subtask.after]
-    fixed = [*work.answers, *_before_it(ask, work), *_lessons(work), *_wanting(work), *_written(ask, work)]
+    fixed = [*work.answers, *_replaced_subtask(ask, work), *_lessons(work), *_sent_back(work), *_written(ask, work)]
     others += [other for other in _built_on_outside(ask, work) if other not in others]
     needed = [_is_about(intent, other) for other in others]
     pieces = [
         Piece("the task", (intent,)),
-        *(_shown(note) for note in fixed),
-        *(_piece(other, needed=each) for other, each in zip(others, needed, strict=True)),
+        *(_note_piece(note) for note in fixed),
+        *(_dependency_piece(other, needed=each) for other, each in zip(others, needed, strict=True)),
     ]
     packed = pack(pieces, int(around(ask, work).terms.context.of(work.tier) * BRIEF))
     said, texts = packed.texts[1 : 1 + len(fixed)], packed.texts[1 + len(fixed) :]
@@ -60,7 +60,7 @@ def handoff_for(job: Job, ask: Ask, work: Work) -> tuple[Handoff, Packed]:
     return handoff, size.model_copy(update={"left_out": (*kept_back, *size.left_out)})
 
 
-def _shown(note: Note) -> Piece:
+def _note_piece(note: Note) -> Piece:
     """Make a piece of a note. Only what earlier attempts failed at or handed in may be shortened."""
     forms = beginnings(note.text) if note.source in {FAILED, EARLIER} else (note.text,)
     return Piece(note.source, forms, weight=BEFORE)
@@ -73,7 +73,7 @@ def _kept_back(other: Work, *, needed: bool) -> str:
     return f"{other.subtask.title}: its summary for {content:,} characters, which the brief does not need"
 
 
-def _piece(other: Work, *, needed: bool) -> Piece:
+def _dependency_piece(other: Work, *, needed: bool) -> Piece:
     """Make a piece of a dependency: its whole content if that is short or the brief is about it, else its summary.
 
     If room is short, results that the brief is about are shortened last, and less sure results before surer ones.
@@ -96,7 +96,7 @@ def _is_about(intent: str, other: Work) -> bool:
     return len(titled & words(intent)) * 2 > len(titled)
 
 
-def _before_it(ask: Ask, work: Work) -> list[Note]:
+def _replaced_subtask(ask: Ask, work: Work) -> list[Note]:
     """Return notes on the subtask that this one replaces: why that one failed, and what there was of its result."""
     replaced = ask.work.get(work.instead_of)
     if replaced is None or not replaced.failures:
@@ -122,7 +122,7 @@ def _limits(ask: Ask, work: Work) -> Constraints:
     )
 
 
-def _wanting(work: Work) -> list[Note]:
+def _sent_back(work: Work) -> list[Note]:
     """Return the last result that was sent back, and what is wrong with it, word for word."""
     if work.wanting is None:
         return []

@@ -41,7 +41,7 @@ class Pack:
 
     @property
     def text(self) -> str:
-        """All texts, one below the other."""
+        """The texts, one below the other."""
         return "\n".join(text for text in self.texts if text)
 
 

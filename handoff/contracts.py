@@ -66,7 +66,7 @@ class Usage(Contract):
     duration: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        if not other.model_fields_set:  # nothing was taken
+        if not other.model_fields_set:  # nothing was used
             return self
         if not self.model_fields_set:
             return other

@@ -466,7 +466,7 @@ def load(line: str | bytes) -> Event:
     text = line if isinstance(line, str) else line.decode()
     if not text.endswith(f',"v":{SCHEMA}}}'):
         event = lifted(json.loads(text), SCHEMA, UPCASTERS)
-    else:  # as nearly all are: nothing is parsed twice
+    else:  # nearly all lines: they are parsed once
         try:
             return _adapter.validate_json(text)
         except ValidationError:
@@ -478,7 +478,7 @@ _LEAST: dict[str, tuple[str, Turn | ToolReply]] = {
     "TurnTaken": ("turn", Turn(text="", stop="tool_use", usage=Usage())),
     "ToolReturned": ("reply", ToolReply(call_id="", text="")),
 }
-"""By event type: the field that earlier releases kept unchecked, and the value that replaces unreadable parts of it."""
+"""For each such event type: the field that earlier releases kept unchecked, and what replaces its unreadable parts."""
 
 
 def _salvaged(event: Json) -> Json:

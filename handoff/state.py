@@ -63,9 +63,9 @@ if TYPE_CHECKING:
 else:
 
     def replace(value: T, /, **changes: Any) -> T:
-        """A copy with some fields changed, as `dataclasses.replace` makes it, for the classes here without slots.
+        """Copy `value` with some fields changed, like `dataclasses.replace`, for the classes here without slots.
 
-        A long log is thousands of these, and it is five times as fast.
+        It is five times as fast, and reading a long log makes thousands of copies.
         """
         fields = value.__dict__.copy()
         fields.update(changes)
@@ -314,7 +314,7 @@ class Work:
     usage: Usage = Usage()
     estimate: Estimate | None = None
     changed: str = ""
-    """What a revision of the plan changed about the subtask, and why, in words for people."""
+    """The change that a revision of the plan made to the subtask, and its reason, in words for people."""
     dropped: bool = False
     """True if a revision found the subtask needless, so that nothing is missing without it."""
     instead_of: str = ""

@@ -55,7 +55,7 @@ def projection(job: Job) -> dict[str, str]:
     """Return the summary fields of a job."""
     ask = job.latest
     questions = [
-        # `user` is for releases that know one person a question only
+        # earlier releases read `user`: they know one person per question
         {"request": ask.id, "subtask": name, "number": one.number, "user": ask.request.user, "whom": one.whom}
         for name, work in ask.work.items()
         if work.state == "input_required" and (one := work.question) is not None and not ask.run.concluded

@@ -36,7 +36,7 @@ async def perform(effect: JudgeResult, case: Case) -> ResultJudged:
     if effect.faults:
         return ResultJudged(at=now(), **of, verdict="revise", by="checks", faults=effect.faults)
     work = ask.work[effect.subtask]
-    shown = describe(ask, work, work.look or Candidate(_of(work)))
+    shown = describe(ask, work, work.look or Candidate(_result_of(work)))
     of["pack"] = shown.packed
     call = call_of(
         "judge",
@@ -117,7 +117,7 @@ def _flat(text: str) -> str:
     return " ".join(text.split()).casefold().strip("\"'\u201c\u201d.\u2026 ")
 
 
-def _of(work: Work) -> Any:
+def _result_of(work: Work) -> Any:
     if work.result is None:
         raise ValueError(f"{work.subtask.id} has no result to look at")
     return work.result

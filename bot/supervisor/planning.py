@@ -92,7 +92,7 @@ class Planning:
                 return planned
             event = planned
             if not event.plan.subtasks:
-                return _not_theirs(effect, event) if effect.within else self._nobody(event, ask)
+                return _out_of_scope(effect, event) if effect.within else self._nobody_can(event, ask)
             plan, reasons = spread(event.plan, self._crew.equals, self._record.load)
             made, why = made_of(plan, self._making)
             reasons = (*event.reasons, *why, *reasons)
@@ -131,7 +131,7 @@ class Planning:
         """Estimate the usage of each subtask; empty if the model's calls cost nothing."""
         if self._model.price("balanced", 1_000_000, 0) == 0.0:
             return ()
-        made = {one.name: self._made(one) for one in plan.made}
+        made = {one.name: self._made_worker(one) for one in plan.made}
         workers = {**self._workers, **made, **{path: inner.worker() for path, inner in self._inside.items()}}
         return estimates(plan, workers, self._record.past, self._model.price)
 
@@ -142,21 +142,21 @@ class Planning:
         prompt = sum(one.prompt for one in workers) // len(workers)
         return Worker(tier="balanced", prompt=prompt, max_turns=turns, has_tools=True)
 
-    def _made(self, one: Made) -> Worker:
+    def _made_worker(self, one: Made) -> Worker:
         """Return a specialist made for a plan as a worker for estimates, even if the crew no longer lends its tools."""
         try:
             return _worker(adhoc_specialist(self._crew, one))
         except NotLent:
             return Worker(tier=one.tier, prompt=len(one.brief) // CHARACTERS, max_turns=1, has_tools=False)
 
-    def _nobody(self, event: PlanProposed, ask: Ask) -> RequestFailed:
+    def _nobody_can(self, event: PlanProposed, ask: Ask) -> RequestFailed:
         """Fail a request of which nobody in the crew can do any part."""
         return RequestFailed(
             at=event.at,
             request=ask.id,
             step="planning",
             reason="nobody in the crew can " + "; or ".join(event.plan.missing),
-            advice=f"Ask for what the crew can do, or have a specialist added. There are {_told(self._members)}.",
+            advice=f"Ask for what the crew can do, or have a specialist added. There are {_in_words(self._members)}.",
             usage=event.usage,
         )
 
@@ -168,7 +168,7 @@ def _not_planned(effect: MakePlan, failed: RequestFailed) -> AttemptFailed:
     return AttemptFailed(**of, attempt=effect.attempt, kind="model", message=message, usage=failed.usage)
 
 
-def _not_theirs(effect: MakePlan, event: PlanProposed) -> Escalated:
+def _out_of_scope(effect: MakePlan, event: PlanProposed) -> Escalated:
     """Escalate a subtask of which nobody in the inner crew can do any part."""
     of: dict[str, Any] = {"at": event.at, "request": event.request, "subtask": effect.within}
     message = "nobody in that crew can " + "; or ".join(event.plan.missing)
@@ -201,7 +201,7 @@ def _worker(one: Specialist) -> Worker:
     return Worker(tier=one.tier, prompt=size // CHARACTERS, max_turns=one.max_turns, has_tools=bool(one.tools))
 
 
-def _told(members: tuple[Member, ...]) -> str:
+def _in_words(members: tuple[Member, ...]) -> str:
     """Describe each specialist in a few words."""
     told = []
     for member in members:

@@ -26,7 +26,7 @@ QUOTED = 120
 CERTAIN = 0.01
 """The highest probability that a figure looks like a tool's by chance at which that is a fault."""
 LIKELY = 0.1
-"""The same for a doubt: a figure that is more likely a coincidence is not worth a look."""
+"""The highest probability of a coincidence at which a figure is worth a doubt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def _numbers(seen: Seen) -> Iterable[Remark]:
     for plain, as_written in given.items():
         if plain not in strange:
             continue
-        close = [other for other in _mistaken(plain) if other in known and other not in given]
+        close = [other for other in _misquotations_of(plain) if other in known and other not in given]
         if len(close) != 1:
             continue
         chance = _chance(plain, lengths)
@@ -210,7 +210,7 @@ def _is_rounded(given: str, tools: Iterable[str]) -> bool:
     return any(len(long) > len(short) and long[: len(short)] in near for long in tools)
 
 
-def _mistaken(given: str) -> Iterable[str]:
+def _misquotations_of(given: str) -> Iterable[str]:
     """Yield the figures that this may be a misquotation of: another digit, two swapped digits, a zero more or less."""
     for place, sign in enumerate(given):
         if sign.isdigit():
@@ -232,7 +232,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Remark]], ...] = (_shape, _emptiness, _s
 
 
 _SENTENCE = re.compile(r".+?(?:[.!?]\s+|[\u3002\uff01\uff1f]+|$)")
-_OF_IT = 3
+_LENGTH_FACTOR = 3
 """The factor by which a sentence may be longer than a finding that it contains, and still count as saying it."""
 
 
@@ -278,4 +278,4 @@ def _without(text: str, messages: Iterable[str]) -> str:
 
 
 def _says(sentence: str, messages: Iterable[str]) -> bool:
-    return any(message in sentence and len(sentence) <= _OF_IT * len(message) for message in messages)
+    return any(message in sentence and len(sentence) <= _LENGTH_FACTOR * len(message) for message in messages)

@@ -164,7 +164,7 @@ def _same_subject(one: Claim, other: Claim) -> bool:
     if not shared:
         return False
     ours, theirs = one.subject - shared, other.subject - shared
-    if ours and theirs:  # as most pairs: what takes longer is not asked of them
+    if ours and theirs:  # true of most pairs, so the slower checks below are skipped
         return False
     extra = ours | theirs
     if len(extra) > (2 if len(shared) >= 4 else 1 if len(shared) >= 2 else 0):
@@ -204,7 +204,7 @@ def _numbers_differ(one: Claim, other: Claim) -> bool:
 def _opposite(one: Claim, other: Claim) -> bool:
     ours, theirs = dict(one.directions), dict(other.directions)
     if set(one.directions) != set(ours.items()) or set(other.directions) != set(theirs.items()):
-        return False  # it says both of one thing
+        return False  # one text names both numbers for one thing
     if ours.keys() != theirs.keys():
         return False
     if not ours and (len(one.subject & other.subject) < 2 or one.subject != other.subject):

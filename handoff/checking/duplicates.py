@@ -37,7 +37,7 @@ def without_duplicates(
         ours: dict[str, str] = {}
         for place in range(0, len(parts), 2):
             text = parts[place]
-            if not fenced and _counts(text):
+            if not fenced and _is_long_passage(text):
                 key = " ".join(_BULLET.sub("", text, count=1).split())
                 if (other := said.get(key)) is not None:
                     bullet = _BULLET.match(text)
@@ -54,5 +54,5 @@ def without_duplicates(
     return {name: kept[name] for name in contents}, lost
 
 
-def _counts(text: str) -> bool:
+def _is_long_passage(text: str) -> bool:
     return len(text) >= LONG and not text.lstrip().startswith(("#", "|")) and "```" not in text

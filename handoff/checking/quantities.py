@@ -129,13 +129,13 @@ def comparable(one: Quantity, other: Quantity) -> tuple[Quantity, Quantity] | No
     """
     if one.kind == other.kind:
         return one, other
-    ours, theirs = _alike(one, other.kind), _alike(other, one.kind)
+    ours, theirs = _converted(one, other.kind), _converted(other, one.kind)
     if ours is not None:
         return ours, other
     return (one, theirs) if theirs is not None else None
 
 
-def _alike(one: Quantity, kind: str) -> Quantity | None:
+def _converted(one: Quantity, kind: str) -> Quantity | None:
     """Return a quantity in another unit; None if it has none there."""
     if one.kind == "" and kind == "%" and one.low < one.high and one.low >= 0 and one.high <= 1:
         return replace(one, low=one.low * 100, high=one.high * 100, kind=kind)

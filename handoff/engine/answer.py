@@ -193,7 +193,7 @@ def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
     if run.unjudged:
         claims = "; ".join(run.unjudged[:UNJUDGED]) + ("; …" if len(run.unjudged) > UNJUDGED else "")
         lines.append(f"{len(run.unjudged)} more statements may contradict each other, unjudged: {claims}")
-    if not run.within:  # it is named once, by the request's own run
+    if not run.within:  # writes in doubt are named once, by the request's own run
         lines += [f"{PLEASE_CHECK}: {what}" for what in ask.unknown]
     return tuple(dict.fromkeys((*out_of_reach(ask, run), *lines)))
 

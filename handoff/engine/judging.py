@@ -29,11 +29,11 @@ def returned(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
     ask, work = charged(ask, attempt_over(work, event.took), event.result.usage)
     if not event.faults and not event.doubts and not work.subtask.critical:
         return complete(ask, work, event.result, event.at)
-    found = _stood_by(Candidate(event.result, event.faults, event.doubts), work.wanting)
+    found = _doubting_repeated_faults(Candidate(event.result, event.faults, event.doubts), work.wanting)
     return ask.with_work(replace(work, look=found))
 
 
-def _stood_by(found: Candidate, before: Candidate | None) -> Candidate:
+def _doubting_repeated_faults(found: Candidate, before: Candidate | None) -> Candidate:
     """Turn a fault that a free check finds again, word for word, into a doubt for the judge: the check may be wrong."""
     again = tuple(fault for fault in found.faults if before is not None and fault in before.faults)
     faults = tuple(fault for fault in found.faults if fault not in again)

@@ -131,7 +131,7 @@ def _taken(rung: Rung, trouble: Trouble, now: Standing) -> Next | None:
         return None
     if rung == "fallback":
         steps_in = now.fallback and now.fallback != now.specialist
-        delay = max(now.pause, BACKOFF[-1]) if trouble == "passing" else 0.0  # who steps in asks the same provider
+        delay = max(now.pause, BACKOFF[-1]) if trouble == "passing" else 0.0  # the fallback asks the same provider
         return Next(rung, now.fallback, now.fallback_tier or now.tier, delay) if steps_in and delay < now.left else None
     if rung == "replan":
         return Next(rung, now.specialist, now.tier) if now.replans else None

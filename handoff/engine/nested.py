@@ -29,7 +29,7 @@ SUMMARY = 1_200
 
 
 def is_open(work: Work) -> bool:
-    """True while a crew works on this subtask."""
+    """Return True while a crew works on this subtask."""
     under_way = work.state in {"in_progress", "input_required"} and work.look is None and work.question is None
     return work.run is not None and under_way
 

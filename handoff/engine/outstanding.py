@@ -106,7 +106,7 @@ def _attempt(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | N
     if member is not None and member.crew is not None:
         return MakePlan(ask.id, (), name, number), None
     ends: float | None = None
-    if work.state == "in_progress" and not work.intents:  # what is in doubt is for people to end
+    if work.state == "in_progress" and not work.intents:  # only a person ends an attempt with a call in doubt
         ends = max(work.attempt_started, work.resumed) + seconds_left(ask, work) + BEYOND
         if ends <= now:
             return ReachDeadline(ask.id, name), None
@@ -117,7 +117,7 @@ def _attempt(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | N
 def _files(ask: Ask) -> list[Effect]:
     return [
         Post(ask.id, key)
-        for work in ask.inside("")  # what is made inside a subtask travels up with its result
+        for work in ask.inside("")  # a subtask's result has the files made inside it, too
         if work.result is not None
         for artifact in work.result.artifacts
         if artifact.publish_as != "nothing" and (key := post_keys.file(ask.id, artifact.id)) not in ask.posted

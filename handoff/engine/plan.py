@@ -32,7 +32,7 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
     """Begin to work by the plan: add its subtasks to those of the request."""
     if run.plan is not None:
         return ask
-    if run.within and (fault := _no_place(ask, event.plan)):
+    if run.within and (fault := _misfit(ask, event.plan)):
         ask = with_decision(ask, event.at, run.within, "plan rejected", fault)
         return _with_rejection(ask, run, (fault,), event.at)
     members = {member.name: member for member in event.members}
@@ -41,12 +41,12 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
     for reason in event.reasons:
         ask = with_decision(ask, event.at, run.within, "planned", reason)
     run = replace(run, plan=event.plan, members=MappingProxyType(members))
-    if not run.within:  # a crew's run has its terms, and its time runs, since it began
+    if not run.within:  # a crew's run got its terms and its start time when its attempt began
         run = replace(run, since=event.at, terms=event.terms)
     return replace(ask, work=MappingProxyType({**ask.work, **work})).with_run(run)
 
 
-def _no_place(ask: Ask, plan: Plan) -> str:
+def _misfit(ask: Ask, plan: Plan) -> str:
     """Say why a crew's plan does not fit into the request as it is now; empty if it fits.
 
     Other subtasks may have been added since the planner was asked.

@@ -88,12 +88,12 @@ def matters(ask: Ask, trigger: ReplanTrigger) -> bool:
     that plan: the crew's next attempt makes a new one.
     """
     work = ask.work.get(trigger.subtask)
-    if work is None or not _at_it(ask, trigger.within):
+    if work is None or not _is_followed(ask, trigger.within):
         return False
     return bool(waiting(ask, trigger.within)) if trigger.cause == "finding" else work.state == "pending"
 
 
-def _at_it(ask: Ask, within: str) -> bool:
+def _is_followed(ask: Ask, within: str) -> bool:
     """Return True if somebody works by that plan, and by all plans around it."""
     work = ask.work.get(within)
-    return not within or (work is not None and is_open(work) and _at_it(ask, work.within))
+    return not within or (work is not None and is_open(work) and _is_followed(ask, work.within))

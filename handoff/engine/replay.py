@@ -33,14 +33,13 @@ HARMLESS = frozenset(
         "FeedbackGiven",
     }
 )
-"""Types of events that cannot end a request while an attempt is under way, and do not look at checkpoints.
+"""Types of events that do not look at checkpoints, and never leave an attempt under way in a request that has ended.
 
-Some of them may end a request, but only when no attempt is under way, or they end its attempts with it.
+If one of them ends a request, no attempt is under way by then, or the request's attempts end with it.
 """
 _ALL = get_args(get_args(ev.Event)[0])
 CLOSING = frozenset(one.__name__ for one in _ALL if not issubclass(one, ev.OfAttempt)) - HARMLESS
-
-"""Types of all other events that are of no attempt: they may end a request while an attempt is under way."""
+"""Types of all other events that belong to no attempt: they may end a request while an attempt is under way."""
 
 # As `events.dump` writes them.
 _TYPE = '"type":"'
@@ -56,16 +55,16 @@ def open_log(lines: Sequence[str]) -> Job | None:
         NewerEvent: A newer release wrote one of the events.
         ValueError: A line is no event of ours, or the log begins wrongly.
     """
-    read = [ev.load(line) for line in _that_matter(lines)]
+    read = [ev.load(line) for line in _lines_that_matter(lines)]
     job = fold(read)
     return replace(job, seq=len(lines)) if job is not None else None
 
 
-def _that_matter(lines: Sequence[str]) -> list[str]:
+def _lines_that_matter(lines: Sequence[str]) -> list[str]:
     """Return the lines without the checkpoints of attempts that ended later. The first line always stays."""
     kinds, attempts, kept = [], [], []
-    whole = {""}  # attempts of which all is read; also those whose name could not be made out
-    named: dict[str, str] = {}  # types by the ends of lines, of which there are few
+    whole = {""}  # attempts whose lines are all read; the empty name is for lines without a readable one
+    named: dict[str, str] = {}  # the type by the end of the line: there are few different ends
     match = _ATTEMPT.match
     for line in lines:
         tail = line[line.rfind(_TYPE, -_TAIL_LENGTH) :]

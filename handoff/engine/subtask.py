@@ -70,13 +70,13 @@ def seconds_left(ask: Ask, work: Work) -> float:
 def complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
     """End the subtask with a result, whose usage is charged already. Findings that are too unsure are left out."""
     ask, kept = only_sure(ask, work, result, at)
-    if lost := _went_without(ask, work):
+    if lost := _missing_dependencies(ask, work):
         kept = kept.model_copy(update={"gaps": (*kept.gaps, *lost)})
     done = replace(work, state="complete", result=kept, ended=at, look=None, refining="", question=None, not_before=0.0)
     return settle(_with_trigger(ask.with_work(done), done, at), at, work.within)
 
 
-def _went_without(ask: Ask, work: Work) -> tuple[str, ...]:
+def _missing_dependencies(ask: Ask, work: Work) -> tuple[str, ...]:
     """Name the dependencies that brought no result, as a gap, even if the specialist does not mention them."""
     others = [ask.work[name] for name in work.subtask.after]
     lost = [repr(other.subtask.title) for other in others if other.result is None and not other.dropped]
@@ -169,11 +169,11 @@ def settle(ask: Ask, at: float, within: str = "") -> Ask:
         return ask
     results = [work for work in own if work.result is not None]
     if not results:
-        return ask.with_run(replace(run, failure=_nothing_came_of_it(ask, own), written=at))
+        return ask.with_run(replace(run, failure=_no_result(ask, own), written=at))
     if sum(not work.dropped for work in own) == 1 and results[0].result is not None:
         alone, inner = results[0].result, results[0].run
         text = alone.content if inner is not None else whole(alone)
-        read = inner is not None and inner.review is not None  # by the critic of the crew inside
+        read = inner is not None and inner.review is not None  # the critic of the inner crew has read it
         if run.terms.critic and not read:
             return ask.with_run(replace(run, draft=text))
         return ask.with_run(replace(run, answer=text, written=at))
@@ -196,7 +196,7 @@ def _is_stranded(ask: Ask, work: Work) -> bool:
     return bool(after) and all(other.state in {"error", "skipped"} for other in after)
 
 
-def _nothing_came_of_it(ask: Ask, own: tuple[Work, ...]) -> Failure:
+def _no_result(ask: Ask, own: tuple[Work, ...]) -> Failure:
     first = next((work for work in own if work.state == "error"), own[0])
     return Failure(
         first.subtask.title,

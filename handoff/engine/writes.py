@@ -40,7 +40,10 @@ def ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage: 
 
 
 def cleared(ask: Ask, work: Work, doubt: UnknownWrite, event: ev.QuestionAnswered, *, waited: float) -> Ask:
-    """Let the attempt go on where it was, or end it if the person says so. The `waited` seconds do not count for it."""
+    """Let the attempt go on from its checkpoints, or end it if the person says so.
+
+    The `waited` seconds do not count as time of the attempt.
+    """
     verdict = verdict_of(event.text)
     if verdict == "stop":
         ask, work = charged(ask, attempt_over(work), doubt.usage)

@@ -133,10 +133,10 @@ class _Draft:
         names = {one.id: self._named(one.id) for one in reply.add}
         if len(set(names.values())) < len(reply.add):
             self.faults.append("Two new subtasks have one id; ids must differ.")
-        instead = self._instead(reply, names)
+        instead = self._replacements(reply, names)
         gone = self._dropped(reply, instead)
         subtasks = {one.id: one for one in self.old.subtasks}
-        self._moved(reply, subtasks, gone)
+        self._reassigned_and_rebriefed(reply, subtasks, gone)
         after = {name: self._rewired(one.after, instead, gone) for name, one in subtasks.items()}
         added = [self._added(one, names, instead, gone) for one in reply.add]
         for one in reply.add:
@@ -163,7 +163,7 @@ class _Draft:
             self.faults.append(f"There is a subtask {name!r} already; a new one needs another id.")
         return name
 
-    def _instead(self, reply: _Reply, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    def _replacements(self, reply: _Reply, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         """Return the ids that are replaced, each with the ids of its replacements."""
         found: dict[str, tuple[str, ...]] = {}
         for one in reply.add:
@@ -183,14 +183,14 @@ class _Draft:
         gone = set(instead)
         for one in reply.drop:
             given_up = not one.needless and self.trigger.cause == "failure" and one.id == self.trigger.subtask
-            if one.id in gone or given_up:  # giving up what failed is the ladder's to decide
+            if one.id in gone or given_up:  # only the ladder gives up a failed subtask
                 continue
             if self._may(one.id, "dropped"):
                 self.changes.append(PlanChange(kind="dropped", subtask=one.id, why=self._why(one.id, one.why)))
                 gone |= {one.id} if one.needless else set()
         return frozenset(gone)
 
-    def _moved(self, reply: _Reply, subtasks: dict[str, Subtask], gone: Iterable[str]) -> None:
+    def _reassigned_and_rebriefed(self, reply: _Reply, subtasks: dict[str, Subtask], gone: Iterable[str]) -> None:
         """Apply reassignments and new briefs to `subtasks`."""
         whys: dict[str, str] = {}
         given: tuple[_Move | _Brief, ...] = (*reply.reassign, *reply.rebrief)

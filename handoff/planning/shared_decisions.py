@@ -35,14 +35,16 @@ def faults_of(plan: Plan) -> Iterator[str]:
     """
     if plan.strategy == "select":
         return
-    behind = {subtask.id: _behind(plan, subtask.id) for subtask in plan.subtasks}
+    behind = {subtask.id: _dependencies_of(plan, subtask.id) for subtask in plan.subtasks}
     decided = {subtask.id: _decisions(subtask.intent) for subtask in plan.subtasks}
     for one, other in combinations(decided, 2):
         if one in behind[other] or other in behind[one]:
             continue
         before = [decided[name] for name in behind[one] & behind[other]]
         for what in decided[one].keys() & decided[other].keys():
-            if _same(decided[one][what], decided[other][what]) and not any(what in earlier for earlier in before):
+            if _about_the_same(decided[one][what], decided[other][what]) and not any(
+                what in earlier for earlier in before
+            ):
                 yield (
                     f"Subtasks {one!r} and {other!r} run side by side and each define the {what}; "
                     "let one subtask define it first, and both wait for that."
@@ -59,12 +61,12 @@ def _decisions(intent: str) -> dict[str, frozenset[str]]:
     }
 
 
-def _same(one: frozenset[str], other: frozenset[str]) -> bool:
+def _about_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
     """Return True if both are about the same thing: they share a word, or neither has any."""
     return bool(one & other) or not (one or other)
 
 
-def _behind(plan: Plan, name: str) -> frozenset[str]:
+def _dependencies_of(plan: Plan, name: str) -> frozenset[str]:
     """Return the ids of everything that a subtask waits for, directly or through others."""
     after: Mapping[str, tuple[str, ...]] = {subtask.id: subtask.after for subtask in plan.subtasks}
     found: set[str] = set()

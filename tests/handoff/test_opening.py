@@ -14,7 +14,7 @@ from handoff import events as ev
 from handoff.contracts import Place, Plan, Request, Result, Subtask, ToolReply, Turn, Usage
 from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
-from handoff.engine.replay import _that_matter, open_log
+from handoff.engine.replay import _lines_that_matter, open_log
 from handoff.state import ENDED, Job, replace
 from handoff.upcasters import NewerEvent
 from tests.bench.long_log import long_log
@@ -187,7 +187,7 @@ def test_what_an_attempt_wrote_is_remembered_in_whatever_form_it_stands() -> Non
 
 def test_lines_that_do_not_matter_are_not_read() -> None:
     lines = [ev.dump(event) for event in long_log(1200)]
-    kept = _that_matter(lines)
+    kept = _lines_that_matter(lines)
     assert len(kept) < len(lines) / 4
     whole = fold(map(ev.load, lines))
     assert open_log(lines) == whole
@@ -202,7 +202,7 @@ def test_a_look_at_a_result_keeps_nobody_from_not_reading_what_ended() -> None:
     refined = ev.BriefRefined(**of("s0"), intent="i")
     log = [*begun("s0", "s1"), ended("s0"), judged, refined, ended("s1")]
     lines = [ev.dump(event) for event in log]
-    assert not any("TurnTaken" in line for line in _that_matter(lines))
+    assert not any("TurnTaken" in line for line in _lines_that_matter(lines))
     assert open_log(lines) == fold(log)
 
 
