@@ -7,12 +7,13 @@ import secrets
 import shutil
 import tempfile
 import time
+from collections.abc import Awaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bot.jobs.job_runner import Owner
 from bot.limits.breakers import Breakers
-from bot.store.interface import Store
+from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
 from handoff.checking import checks
 from handoff.checking.evidence import behind
@@ -26,12 +27,14 @@ from specialists.adhoc_specialist import NotLent, specialist_for
 from specialists.registry import Crew
 from specialists.runner import End, run
 from specialists.specialist import Specialist
-from specialists.toolkits.tool import ToolOutcome
+from specialists.toolkits.tool import ToolOutcome, WorkbenchLost
 from specialists.toolkits.workbench import FolderWorkbench
 from specialists.turns import briefing
 from specialists.turns.checkpoint import Checkpoint, InDoubt, Intent, PersonSaid, ToolReturn
 from specialists.turns.dialogue import Model, ModelError, ToolReply, Turn, Withheld
 from specialists.turns.one_call import ToolBroke
+
+T = TypeVar("T")
 
 
 async def run_subtask(
@@ -43,9 +46,9 @@ async def run_subtask(
     store: Store,
     breakers: Breakers,
 ) -> ev.Event:
-    """Work on a subtask, from its last checkpoint where it has one, and say how the attempt ended.
+    """Work on a subtask, from its last checkpoint if it has one, and say how the attempt ended.
 
-    `crew` is the one whose plan the subtask is part of.
+    `crew` is the one whose plan the subtask is part of. Raises Fenced, and StoreError while the store is away.
     """
     work = _work(effect, owner)
     if work.state == "pending":  # first of all: only what has begun can fail
@@ -67,6 +70,8 @@ async def run_subtask(
     except ToolBroke as error:
         await breakers.specialist_failed(specialist.purpose)
         return _failed(effect, owner, "tool", str(error), usage=error.usage, failed_calls=0, took=log.took())
+    except WorkbenchLost as error:
+        raise error.reason from None  # the owner lets go of the job; this attempt goes on when the store is back
     if isinstance(outcome, Escalation) and outcome.reason == "timeout":
         await breakers.specialist_failed(specialist.purpose)  # its model or a tool was silent until we cut it off
     return _ended(effect, owner, outcome, log)
@@ -75,13 +80,13 @@ async def run_subtask(
 async def _worked(
     specialist: Specialist, effect: RunSubtask, owner: Owner, log: _Log, *, model: Model, store: Store
 ) -> End:
-    """The inner loop, at a workbench of its own. Raises ModelError and ToolBroke."""
+    """Run the inner loop, at a workbench of its own. Raises ModelError, ToolBroke and WorkbenchLost."""
     made = [file for point in log.history if isinstance(point, ToolReturn) for file in point.artifacts]
     folder = Path(tempfile.gettempdir()) / f"leadhand-{secrets.token_hex(8)}"
     workbench = FolderWorkbench(
         (*effect.handoff.artifacts, *made),
-        lambda digest: store.get_blob(owner.claim.key, digest),
-        lambda data: store.put_blob(owner.claim.key, data),
+        lambda digest: _reached(store.get_blob(owner.claim.key, digest)),
+        lambda data: _reached(store.put_blob(owner.claim.key, data)),
         folder,
         origin(*owner.at(effect.request), _work(effect, owner)),
     )
@@ -98,6 +103,16 @@ async def _worked(
     finally:
         if folder.exists():  # only where a tool asked for a file
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+async def _reached(call: Awaitable[T]) -> T:
+    """Give the store's answer to a tool. Raises WorkbenchLost if the store is away, which no tool is at fault for."""
+    try:
+        return await call
+    except PayloadTooLarge:
+        raise
+    except StoreError as error:
+        raise WorkbenchLost(error) from error
 
 
 def _ended(effect: RunSubtask, owner: Owner, outcome: End, log: _Log) -> ev.Event:

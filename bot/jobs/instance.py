@@ -135,14 +135,17 @@ class Instance:
         return True
 
     async def _settle_up(self) -> None:
-        """After the store was away: let go of what it was not told of, so that nobody waits for those leases."""
-        if self._away_since is None:
-            return
-        await self._store.next_due()
-        log.warning("the store is back after %.0f s", steady() - self._away_since, extra={"event": "store_back"})
-        self._away_since = None
+        """Once the store is back, release the jobs that it was not told of, so that nobody waits for their leases.
+
+        An owner may have found it away although no look for work did.
+        """
+        if self._away_since is not None:
+            await self._store.next_due()
+            log.warning("the store is back after %.0f s", steady() - self._away_since, extra={"event": "store_back"})
+            self._away_since = None
         while self._owed:
-            await self._store.release(self._owed.popleft(), due=self._store.clock(), lost=None)
+            await self._store.release(self._owed[0], due=self._store.clock(), lost=None)
+            self._owed.popleft()
 
     def _gone(self, error: StoreError) -> None:
         if self._away_since is None:

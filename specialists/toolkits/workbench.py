@@ -21,8 +21,8 @@ class FolderWorkbench:
 
     Args:
         artifacts: the files of the handoff.
-        fetch: gives the bytes for an artifact's id. What it raises passes through `path`.
-        store: keeps bytes and gives back their id (the sha256, in hex).
+        fetch: gives the bytes for an artifact's id. Its errors pass through `path`.
+        store: keeps bytes and gives back their id (the sha256, in hex). Its errors pass through `keep`.
         folder: where local copies go; made, for us alone, when the first is asked for. Whoever named it
             removes it when the attempt ends.
         origin: where the brief comes from.

@@ -14,7 +14,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from specialists.toolkits.tool import ToolOutcome, Workbench
+from specialists.toolkits.tool import ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns import briefing
 from specialists.turns.checkpoint import InDoubt, Intent
 from specialists.turns.one_call import Ready, capped
@@ -89,6 +89,8 @@ async def _made(ready: Ready, intent: Intent, workbench: Workbench, until: float
             return capped(await tool.run(*_given(ready, intent, workbench)))
     except TimeoutError:  # ours or the tool's own: either way no answer came
         return _Unknown(_CUT)
+    except WorkbenchLost:  # the attempt is interrupted: whoever takes it up again settles the intent
+        raise
     except Exception as error:  # noqa: BLE001 - not hidden: it is logged, and the call is in doubt
         _log.exception("the tool %s broke", tool.name)
         return _Unknown(f"it broke off with an error, {type(error).__name__}")
@@ -109,6 +111,8 @@ async def _looked_up(ready: Ready, intent: Intent, workbench: Workbench) -> Tool
     except TimeoutError:
         _log.warning("the tool %s took too long to look up a call", ready.tool.name)
         return _Unknown("")
+    except WorkbenchLost:
+        raise
     except Exception:  # noqa: BLE001 - not hidden: it is logged, and means that the tool cannot tell
         _log.exception("the tool %s could not look up a call", ready.tool.name)
         return _Unknown("")
