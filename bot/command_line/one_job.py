@@ -41,8 +41,8 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
     code, reason = await _watch(app, key, screen, options.timeout)
     written = await _write_files(app, key, options.out) if code != FAILED else []
     if options.json:
-        head = await app.store.head(key)
-        say(json.dumps(trace_json(await app.store.log(key), head), indent=2))
+        head = await app.store.jobs.head(key)
+        say(json.dumps(trace_json(await app.store.jobs.log(key), head), indent=2))
     else:
         for path in written:
             say(f"wrote {path}")
@@ -76,7 +76,7 @@ async def _ask(app: App, key: JobKey) -> Ask | None:
 
 async def read_job(app: App, key: JobKey) -> Job | None:
     """The job as its log stands."""
-    return open_log([entry.payload for entry in await app.store.log(key)])
+    return open_log([entry.payload for entry in await app.store.jobs.log(key)])
 
 
 def _verdict(ask: Ask) -> tuple[int, str]:
@@ -106,7 +106,7 @@ async def _write_files(app: App, key: JobKey, folder: Path) -> list[Path]:
         for artifact in (work.result.artifacts if work.result else ())
         if artifact.publish_as != "nothing"
     ]
-    return [_written(folder / Path(file.name).name, await app.store.get_blob(key, file.id)) for file in made]
+    return [_written(folder / Path(file.name).name, await app.store.blobs.get(key, file.id)) for file in made]
 
 
 def _written(path: Path, data: bytes) -> Path:

@@ -85,8 +85,8 @@ async def _worked(
     folder = Path(tempfile.gettempdir()) / f"leadhand-{secrets.token_hex(8)}"
     workbench = FolderWorkbench(
         (*effect.handoff.artifacts, *made),
-        lambda digest: _reached(store.get_blob(owner.claim.key, digest)),
-        lambda data: _reached(store.put_blob(owner.claim.key, data)),
+        lambda digest: _reached(store.blobs.get(owner.claim.key, digest)),
+        lambda data: _reached(store.blobs.put(owner.claim.key, data)),
         folder,
         origin(*owner.at(effect.request), _work(effect, owner)),
     )

@@ -117,9 +117,9 @@ class Instance:
                 return False
             hint = self._hints.popitem(last=False)[0] if self._hints else None
             since = steady()
-            claim = await self._store.claim(self.name, lease=self._lease, schema=SCHEMA, prefer=hint)
+            claim = await self._store.jobs.claim(self.name, lease=self._lease, schema=SCHEMA, prefer=hint)
             if claim is not None and self._stopping:
-                await self._store.release(claim, due=self._store.clock(), lost=None)
+                await self._store.jobs.release(claim, due=self._store.clock(), lost=None)
                 return False
         except StoreError as error:
             self._gone(error)
@@ -140,11 +140,11 @@ class Instance:
         An owner may have found it away although no look for work did.
         """
         if self._away_since is not None:
-            await self._store.next_due()
+            await self._store.jobs.next_due()
             log.warning("the store is back after %.0f s", steady() - self._away_since, extra={"event": "store_back"})
             self._away_since = None
         while self._owed:
-            await self._store.release(self._owed[0], due=self._store.clock(), lost=None)
+            await self._store.jobs.release(self._owed[0], due=self._store.clock(), lost=None)
             self._owed.popleft()
 
     def _gone(self, error: StoreError) -> None:
@@ -176,7 +176,7 @@ class Instance:
         nap = PATIENCE if self.away or self.full else LONGEST_NAP
         if not self.away and not self.full and len(self._owners) < self._slots:
             try:
-                due = await self._store.next_due()
+                due = await self._store.jobs.next_due()
             except StoreError as error:
                 self._gone(error)
                 nap = PATIENCE

@@ -202,7 +202,7 @@ class Owner:
         lost = True if self._broke else False if self.rests else None
         try:
             async with asyncio.timeout(None if self._leaves is None else LAST_WORD):
-                await self._store.release(self.claim, due=due, lost=lost)
+                await self._store.jobs.release(self.claim, due=due, lost=lost)
         except StoreError:
             self.owed = not self._broke
         except TimeoutError:

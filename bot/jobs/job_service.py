@@ -49,7 +49,7 @@ class JobDesk:
         request = request.model_copy(update={"at": self._store.clock()})  # which all times of a job are on
         event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal)
         key = _key(place)
-        new = await self._store.ingest(
+        new = await self._store.jobs.ingest(
             key,
             ev.dump(event),
             dedupe=dedupe,
@@ -72,7 +72,7 @@ class JobDesk:
 
     async def _recorded(self, key: JobKey, request: str) -> bool:
         """Whether that request was taken in already: it comes again where Slack was not heard."""
-        entries = [*await self._store.inbox(key), *await self._store.log(key)]
+        entries = [*await self._store.jobs.inbox(key), *await self._store.jobs.log(key)]
         kind, named = '"type":"RequestAdded"', json.dumps(request)
         return any(kind in entry.payload and named in entry.payload for entry in entries)
 
@@ -82,7 +82,7 @@ class JobDesk:
 
     async def reply(self, place: Place, *, user: str, text: str, dedupe: tuple[str, ...]) -> ReplyVerdict:
         """A message in the thread: taken if it answers an open question of its author, else left alone."""
-        head = await self._store.head(_key(place))
+        head = await self._store.jobs.head(_key(place))
         question = next((one for one in _questions(head) if one.user == user), None)
         if question is None or not text.strip():
             return "aside" if head is not None and head.aside else "ignored"
@@ -93,7 +93,7 @@ class JobDesk:
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
     ) -> AnswerVerdict:
         """A click on an answer's button."""
-        head = await self._store.head(_key(place))
+        head = await self._store.jobs.head(_key(place))
         if head is None:
             return "unknown"
         for question in _questions(head):
@@ -113,13 +113,13 @@ class JobDesk:
             text=text.strip(),
             number=question.number,
         )
-        await self._store.signal(_key(place), ev.dump(event), dedupe=dedupe)
+        await self._store.jobs.signal(_key(place), ev.dump(event), dedupe=dedupe)
         self._instance.nudge(_key(place))
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
         """Stop a job, named by its id or by its place. Who asked for something in it may, and admins."""
         key = _key(place) if place is not None else JobKey(team, (job or "").upper())
-        head = await self._store.head(key)
+        head = await self._store.jobs.head(key)
         if head is None:
             return "unknown"
         if not await self._may_see(key, head, user):
@@ -128,8 +128,8 @@ class JobDesk:
             return "nothing"
         event = ev.dump(ev.CancelRequested(at=self._store.clock(), user=user))
         # One that is set aside goes on for this: it ends with its report.
-        if not (head.aside and await self._store.reinstate(key, event)):
-            await self._store.signal(key, event, dedupe=())
+        if not (head.aside and await self._store.jobs.reinstate(key, event)):
+            await self._store.jobs.signal(key, event, dedupe=())
         self._instance.nudge(key)
         return "cancelling"
 
@@ -138,11 +138,11 @@ class JobDesk:
         if user not in self.admins:
             return "not_admin"
         key = JobKey(team, job.upper())
-        head = await self._store.head(key)
+        head = await self._store.jobs.head(key)
         if head is None:
             return "unknown"
         event = ev.Released(at=self._store.clock(), user=user)
-        if not head.aside or not await self._store.reinstate(key, ev.dump(event)):
+        if not head.aside or not await self._store.jobs.reinstate(key, ev.dump(event)):
             return "not_aside"
         self._instance.nudge(key)
         return "released"
@@ -153,7 +153,7 @@ class JobDesk:
 
     async def jobs(self, team: str, user: str) -> list[JobLine]:
         """The jobs that a person asked for, newest first."""
-        return [_line(head) for head in await self._store.jobs_of(team, user)]
+        return [_line(head) for head in await self._store.jobs.asked_by(team, user)]
 
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
         """One job, if the person may see it."""
@@ -162,7 +162,7 @@ class JobDesk:
             entries = await self.trace(team, job, user)
             if isinstance(entries, str):
                 return entries
-            waiting = await self._store.inbox(key) if not entries else []
+            waiting = await self._store.jobs.inbox(key) if not entries else []
             folded = open_log([entry.payload for entry in [*entries, *waiting]])
         except NewerEvent:
             return "newer"
@@ -175,23 +175,23 @@ class JobDesk:
     async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
         """A job's log, if the person may see it."""
         key = JobKey(team, job.upper())
-        head = await self._store.head(key)
+        head = await self._store.jobs.head(key)
         if head is None:
             return "unknown"
         if not await self._may_see(key, head, user):
             return "not_yours"
         try:
-            return await self._store.log(key)
+            return await self._store.jobs.log(key)
         except LogBroken as error:
             log.error("%s", error)  # noqa: TRY400 - one clear line, no trace
             return "unreadable"
 
     async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
         """A thumb below an answer: a fact in the job's log. False where the job is forgotten by now."""
-        if await self._store.head(_key(place)) is None:
+        if await self._store.jobs.head(_key(place)) is None:
             return False
         event = ev.FeedbackGiven(at=self._store.clock(), request=request, user=user, good=good)
-        await self._store.signal(_key(place), ev.dump(event), dedupe=dedupe)
+        await self._store.jobs.signal(_key(place), ev.dump(event), dedupe=dedupe)
         self._instance.nudge(_key(place))
         return True
 
@@ -199,7 +199,7 @@ class JobDesk:
         """Whether this person asked for something in the job, or is an admin."""
         if user in self.admins or head.fields.get("user") == user:
             return True
-        return any(other.key == key for other in await self._store.jobs_of(key.team, user, limit=100))
+        return any(other.key == key for other in await self._store.jobs.asked_by(key.team, user, limit=100))
 
 
 @dataclass(frozen=True, slots=True)

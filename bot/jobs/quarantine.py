@@ -72,7 +72,7 @@ async def set_aside(claim: Claim, store: Store, teller: Teller, *, unreadable: s
     Raises:
         StoreError: The store is away.
     """
-    head = await store.head(claim.key)
+    head = await store.jobs.head(claim.key)
     if head is None:
         return
     step = READING if unreadable else head.fields.get("step") or NOT_BEGUN
@@ -82,7 +82,7 @@ async def set_aside(claim: Claim, store: Store, teller: Teller, *, unreadable: s
     if not silent:
         job = await _as_it_stands(claim, store, head, event)
         await teller.set_aside(claim, _told(claim, head, event, readable=not unreadable, job=job))
-    aside = await store.set_aside(claim, ev.dump(event), schema=ev.SCHEMA, fields={"step": step})
+    aside = await store.jobs.set_aside(claim, ev.dump(event), schema=ev.SCHEMA, fields={"step": step})
     log.error(
         "job %s: set aside%s: %s",  # its step is named in the thread alone: titles are contents
         claim.key.job,
@@ -111,7 +111,7 @@ async def _as_it_stands(claim: Claim, store: Store, head: Head, event: ev.SetAsi
     if head.fields.get(FOLDED) != str(claim.lost - 1):
         return None
     try:
-        job = read_log(await store.log(claim.key))
+        job = read_log(await store.jobs.log(claim.key))
     except (Unreadable, NewerEvent, LogBroken):
         return None
     return apply(job, event) if job is not None else None

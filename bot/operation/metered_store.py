@@ -1,4 +1,4 @@
-"""The store, with what goes through it counted, and a note of when it last did what it was asked."""
+"""The store, with what goes through it counted, and a note of when its instance last looked for work."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from bot.operation.metrics import Metrics
 from bot.store.interface import Claim, Commit, PayloadTooLarge, Store, StoreError
 
 Call = Callable[..., Awaitable[Any]]
-LOOKING = frozenset({"claim", "next_due", "full"})
-"""What an instance asks again and again while it looks for work."""
-
+Seen = Callable[[tuple[Any, ...], Any], None]
+"""Told of a call: what it was given, and its answer."""
+LOOKING = frozenset({"jobs.claim", "jobs.next_due", "full"})
+"""The calls that an instance makes again and again while it looks for work."""
 MOST = 1000
 """Claims whose first commit is waited for."""
 
@@ -31,28 +32,43 @@ class Pulse:
 
 
 def metered_store(store: Store, metrics: Metrics, pulse: Pulse) -> Store:
-    """The same store, in all that it can do."""
-    return cast("Store", _MeteredStore(store, metrics, pulse))
+    """Give the same store, with what goes through it counted."""
+    jobs = _JobCounts(metrics)
+    parts = {
+        "jobs": _Metered(store.jobs, metrics, pulse, name="jobs.", seen=jobs.seen),
+        "outbox": _Metered(store.outbox, metrics, pulse, name="outbox."),
+        "blobs": _Metered(store.blobs, metrics, pulse, name="blobs."),
+        "schedules": _Metered(store.schedules, metrics, pulse, name="schedules."),
+    }
+    return cast("Store", _Metered(store, metrics, pulse, parts=parts))
 
 
-class _MeteredStore:
-    """Passes every call on. Methods are wrapped when they are first asked for, and kept."""
+class _Metered:
+    """A store or a part of one. Passes every call on; methods are wrapped when they are first asked for, and kept.
 
-    def __init__(self, store: Store, metrics: Metrics, pulse: Pulse) -> None:
-        self._store = store
+    Errors are counted under the name of the part and the method. `seen` is told of answers, `parts` stand in for those
+    of the store.
+    """
+
+    def __init__(
+        self,
+        of: object,
+        metrics: Metrics,
+        pulse: Pulse,
+        *,
+        name: str = "",
+        seen: Mapping[str, Seen] | None = None,
+        parts: Mapping[str, object] | None = None,
+    ) -> None:
+        self._of = of
         self._metrics = metrics
         self._pulse = pulse
-        self._claimed: dict[str, float] = {}
-        self._seen: Mapping[str, Callable[[tuple[Any, ...], Any], None]] = {
-            "claim": self._after_claim,
-            "commit": self._after_commit,
-            "release": self._after_release,
-            "set_aside": self._after_set_aside,
-            "reinstate": self._after_reinstate,
-        }
+        self._name = name
+        self._seen = seen or {}
+        self.__dict__.update(parts or {})
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
+        found = getattr(self._of, name)
         if not inspect.ismethod(found):
             return found
         if inspect.iscoroutinefunction(found):
@@ -61,7 +77,7 @@ class _MeteredStore:
         return found
 
     def _wrapped(self, name: str, call: Call) -> Call:
-        seen, looking = self._seen.get(name), name in LOOKING
+        seen, looking = self._seen.get(name), self._name + name in LOOKING
 
         @functools.wraps(call)
         async def counted(*given: Any, **named: Any) -> Any:
@@ -72,13 +88,28 @@ class _MeteredStore:
             except PayloadTooLarge:
                 raise  # the caller's fault, and no trouble of the store's
             except StoreError:
-                self._metrics.store_failed(name)
+                self._metrics.store_failed(self._name + name)
                 raise
             if seen is not None:
                 seen(given, answer)
             return answer
 
         return counted
+
+
+class _JobCounts:
+    """Counts of what was done with jobs, by the answers of the store."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._claimed: dict[str, float] = {}
+        self.seen: Mapping[str, Seen] = {
+            "claim": self._after_claim,
+            "commit": self._after_commit,
+            "release": self._after_release,
+            "set_aside": self._after_set_aside,
+            "reinstate": self._after_reinstate,
+        }
 
     def _after_claim(self, _: tuple[Any, ...], claim: Claim | None) -> None:
         if claim is not None:

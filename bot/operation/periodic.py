@@ -1,7 +1,7 @@
 """What an instance does every so often for itself alone. APScheduler keeps the time.
 
 It goes by the machine's clock, which people set: so here goes what may come late, and never what holds a lease or a
-slot. What is to happen once in all instances together is a schedule in the store, see `Store.put_schedule`.
+slot. What is to happen once in all instances together is a schedule in the store, see `Store.schedules`.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ CONNECTIONS = 32
 class Address:
     """A parsed URL. `shown` is what people may see: no password in it.
 
-    `replicas` is how many must have a write before it counts; None: one, where there is any (see `Server`).
+    `replicas` is how many must have a write before it counts; None: one, if there is any (see `Server`).
     """
 
     mode: str
@@ -39,7 +39,7 @@ class Address:
 
 
 def parse(url: str) -> Address:
-    """Take a store's URL apart. Raises StoreError, without a password in the text, where it is none."""
+    """Take a store's URL apart. Raises StoreError, without a password in the text, if it is none."""
     try:
         scheme, mode = _scheme(url)
         address = _single(url) if mode == "single" else _several(url, scheme, mode)
