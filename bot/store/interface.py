@@ -56,7 +56,7 @@ class Claim:
 
     `lost` counts the owners in a row that were lost without progress, the last one included: those whose lease ran
     out until another instance took the job, and those that let go of it as `lost`. Progress sets it to 0: see
-    `Jobs.commit`, `Jobs.release` and `Outbox.begin`.
+    `Jobs.commit`, `Jobs.release` and `OutboxRecords.begin`.
     """
 
     key: JobKey
@@ -222,7 +222,7 @@ class Jobs(Protocol):
         """Tell when the earliest job or lease comes up, or None. Jobs that were put by do not count."""
 
 
-class Outbox(Protocol):
+class OutboxRecords(Protocol):
     """The messages that jobs meant to send, and what became of each."""
 
     async def begin(self, claim: Claim, message: str, operation: str) -> Intent | None:
@@ -276,7 +276,7 @@ class Store(Protocol):
         """Jobs, their logs and inboxes, and who works on them."""
 
     @property
-    def outbox(self) -> Outbox:
+    def outbox(self) -> OutboxRecords:
         """The messages that jobs send."""
 
     @property

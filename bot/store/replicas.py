@@ -32,7 +32,7 @@ from redis.exceptions import TimeoutError as Silence
 
 from bot.store.address import RETRIES
 from bot.store.interface import StoreError
-from bot.store.server_diagnosis import Fault
+from bot.store.server_diagnosis import ServerFault
 
 PATIENCE = 1.5
 """Seconds that a write may take to reach the replicas; less if calls are given up sooner."""
@@ -78,16 +78,16 @@ def describe(connected: int, wanted: int) -> str:
     return f"{count}, no write waits for {'it' if connected == 1 else 'them'}" if connected else ""
 
 
-def examine(infos: Sequence[Mapping[str, Any]], wanted: int, *, alone: bool) -> list[Fault]:
+def examine(infos: Sequence[Mapping[str, Any]], wanted: int, *, alone: bool) -> list[ServerFault]:
     """List the faults of the replicas, from the INFO of each primary. `alone`: the URL is of one server."""
     least = min((int(info.get("connected_slaves", 0)) for info in infos), default=0)
     if wanted > least:
         missing = "has no replica" if not least else f"has {least} of the {wanted} replicas that were asked for"
         text = f"A primary {missing}, so no write to it counts. Bring them back, or put ?replicas=0 behind REDIS_URL."
-        return [Fault(text, fatal=False)]
+        return [ServerFault(text, fatal=False)]
     if not alone and not least:
         text = "A primary has no replica: if it is lost, so are its jobs. Give it one; writes then wait for it."
-        return [Fault(f"Warning: {text}", fatal=False)]
+        return [ServerFault(f"Warning: {text}", fatal=False)]
     return []
 
 

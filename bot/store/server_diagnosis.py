@@ -20,7 +20,7 @@ FULL = "The Redis server's memory is"
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ServerFault:
     """Something wrong with a server. A `fatal` one must stop the start."""
 
     text: str
@@ -115,22 +115,26 @@ def full(info: Mapping[str, Any]) -> str:
     )
 
 
-def examine(info: Mapping[str, Any], save: str | None) -> list[Fault]:
+def examine(info: Mapping[str, Any], save: str | None) -> list[ServerFault]:
     """List the faults of one server, from its INFO and its `save` setting (None: it would not tell)."""
     faults = []
     version = str(info.get("redis_version", "0"))
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
-        faults.append(Fault(f"The server is Redis {version}, which is too old. Use Redis 7.0 or Valkey 7.2 at least."))
+        faults.append(
+            ServerFault(f"The server is Redis {version}, which is too old. Use Redis 7.0 or Valkey 7.2 at least.")
+        )
     policy = info.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
         faults.append(
-            Fault(f"The server may throw jobs away ({policy}). Set `maxmemory-policy noeviction` in its configuration.")
+            ServerFault(
+                f"The server may throw jobs away ({policy}). Set `maxmemory-policy noeviction` in its configuration."
+            )
         )
     if info.get("role") == "slave":
-        faults.append(Fault("The server is a read-only replica. Point REDIS_URL at the primary."))
+        faults.append(ServerFault("The server is a read-only replica. Point REDIS_URL at the primary."))
     if text := full(info):
-        faults.append(Fault(text, fatal=False))
+        faults.append(ServerFault(text, fatal=False))
     if not int(info.get("aof_enabled", 0)) and save == "":
         text = "The server keeps nothing on disk: a restart loses all jobs. Set `appendonly yes`."
-        faults.append(Fault(f"Warning: {text}", fatal=False))
+        faults.append(ServerFault(f"Warning: {text}", fatal=False))
     return faults

@@ -14,7 +14,7 @@ from random import Random
 
 from bot.app import manifest_path
 from bot.store.redis.redis_store import RedisStore
-from bot.store.server import Server
+from bot.store.redis_server import Server
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.server import Workspace
 from tests.chaos import faults

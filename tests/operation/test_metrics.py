@@ -13,7 +13,7 @@ from bot.operation.metered_store import Pulse, metered_store
 from bot.operation.metrics import EVENTS, Metrics
 from bot.store.interface import BLOB_LIMIT, Commit, PayloadTooLarge, StoreError
 from bot.store.redis.redis_store import RedisStore
-from bot.store.server import Server
+from bot.store.redis_server import Server
 from handoff.contracts import Usage
 from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools

@@ -21,7 +21,7 @@ from bot.store.counters import (
     Settlement,
 )
 from bot.store.redis.script_calls import Calls, nonce
-from bot.store.server import Arg
+from bot.store.redis_server import Arg
 
 NOTICE = b"!"
 """The first letter of a notice about a breaker, and of no other."""

@@ -23,7 +23,7 @@ from bot.store.redis.redis_outbox import RedisOutbox
 from bot.store.redis.redis_schedules import RedisSchedules
 from bot.store.redis.script_calls import Calls
 from bot.store.redis.server_clock import ServerClock
-from bot.store.server import Server
+from bot.store.redis_server import Server
 
 
 class RedisStore:

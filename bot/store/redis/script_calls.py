@@ -12,7 +12,7 @@ from bot.store.interface import PayloadTooLarge
 from bot.store.lua_scripts import load
 from bot.store.redis.keys import Keys
 from bot.store.redis.server_clock import ServerClock
-from bot.store.server import Arg, Server
+from bot.store.redis_server import Arg, Server
 
 DURABLE = frozenset(
     {

@@ -16,7 +16,7 @@ from bot.store.address import CONNECTIONS, RETRIES, client, parse
 from bot.store.interface import StoreError
 from bot.store.lua_scripts import Script
 from bot.store.sentinels import Primary, Sentinels
-from bot.store.server_diagnosis import Fault, describe, examine, explain, full
+from bot.store.server_diagnosis import ServerFault, describe, examine, explain, full
 
 T = TypeVar("T")
 Arg = str | bytes | int | float
@@ -174,7 +174,7 @@ class Server:
         pool = self._client.connection_pool if isinstance(self._client, Redis) else None
         return isinstance(pool, Primary) and pool.is_former(connection)
 
-    async def faults(self) -> list[Fault]:
+    async def faults(self) -> list[ServerFault]:
         """List the faults of the server, or of all primaries of a cluster."""
         save = await self._save()
         if isinstance(self._client, RedisCluster):
@@ -184,7 +184,7 @@ class Server:
             infos = [await self.command("INFO")]
         faults = [fault for info in infos for fault in examine(info, save)]
         if not self.is_cluster and int(infos[0].get("cluster_enabled", 0)):
-            faults.insert(0, Fault("The server is part of a cluster. Use redis+cluster:// in REDIS_URL."))
+            faults.insert(0, ServerFault("The server is part of a cluster. Use redis+cluster:// in REDIS_URL."))
         faults += replicas.examine(infos, self.replicas, alone=self._address.mode == "single")
         return list(dict.fromkeys(faults))
 
