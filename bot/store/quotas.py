@@ -29,7 +29,7 @@ OUTBOX_LIMIT = LOG_LIMIT
 SCHEDULE_LIMIT = 10_000
 JOB_BYTES_LIMIT = 512 * 1024 * 1024
 """Bytes that one job may keep outside its log: blobs, and payloads over `INLINE_LIMIT`."""
-JOBS_OF_LIMIT = 100
+ASKED_BY_LIMIT = 100
 
 JOB_FULL = "this job holds as much as the store keeps for one job; start a new thread"
 

@@ -17,7 +17,7 @@ from bot.store.redis_server import Server
 from handoff.contracts import Usage
 from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns.dialogue import ModelCall, ModelError, Turn
 from tests.operation.probe import Samples
 from tests.store.kit import JOB
@@ -125,7 +125,15 @@ async def test_tools_keep_what_models_read_of_them() -> None:
 
 async def test_how_tools_end() -> None:
     metrics = Metrics()
-    ends = iter((ToolOutcome("done"), ToolOutcome("no such file", failed=True), ZeroDivisionError(), None))
+    ends = iter(
+        (
+            ToolOutcome("done"),
+            ToolOutcome("no such file", failed=True),
+            ZeroDivisionError(),
+            WorkbenchLost(OSError()),
+            None,
+        )
+    )
 
     async def run(arguments: Nothing, workbench: Workbench) -> ToolOutcome:
         """Do something."""
@@ -145,12 +153,14 @@ async def test_how_tools_end() -> None:
         await tool.run(Nothing(), None)
     with pytest.raises(ZeroDivisionError):
         await tool.run(Nothing(), None)
+    with pytest.raises(WorkbenchLost):
+        await tool.run(Nothing(), None)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await tool.run(Nothing(), None)
     counts = samples(metrics)
     ended = {end: counts.of("tool_calls_total", tool="dig", outcome=end) for end in ("ok", "failed", "broke", "cut")}
-    assert ended == {"ok": 1, "failed": 1, "broke": 1, "cut": 1}
+    assert ended == {"ok": 1, "failed": 1, "broke": 1, "cut": 2}
 
 
 async def test_signs(store: RedisStore) -> None:

@@ -461,7 +461,7 @@ def _settles_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_random_histories(server_url: str) -> None:
-    _play(server_url, 25, shrink=True)
+    _play(server_url, 100, shrink=True)
 
 
 @pytest.mark.parametrize(

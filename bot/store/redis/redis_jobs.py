@@ -84,7 +84,7 @@ class RedisJobs:
             quotas.JOB_BYTES_LIMIT,
             round(quotas.SEEN_FOR * 1000),
             user,
-            quotas.JOBS_OF_LIMIT,
+            quotas.ASKED_BY_LIMIT,
             self._retention_ms,
             keys.channel,
             int(self._calls.server.replicas > 0),
