@@ -70,14 +70,14 @@ async def _placed(run: Run) -> dict[str, list[str]]:
 
 async def _examine(run: Run, visit: Visit, placed: dict[str, list[str]]) -> Found:
     key = visit.key
-    entries, inbox = await run.store.log(key), await run.store.inbox(key)
+    entries, inbox = await run.store.jobs.log(key), await run.store.jobs.inbox(key)
     events = [ev.load(entry.payload) for entry in entries]
     found = Found(
         visit,
-        await run.store.head(key),
+        await run.store.jobs.head(key),
         entries,
         inbox,
-        await run.store.outbox(key),
+        await run.store.outbox.messages(key),
         events,
         fold(events),
         visit.said(),

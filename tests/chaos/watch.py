@@ -12,8 +12,8 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from bot.store.bounds import member
 from bot.store.interface import JobKey
+from bot.store.redis.keys import member
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.transport import Ack, PayloadKind, Retry, Transport
 

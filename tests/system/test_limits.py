@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from bot.limits.rules import Payer, RateLimit, Rules, SpendingBudget
-from bot.store.counter_rules import WINDOW
-from bot.store.counters import Counter
+from bot.limits.rules import Payer, Rules
+from bot.store.counters import WINDOW, Counter
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.engine.answer import gaps

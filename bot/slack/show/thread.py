@@ -67,7 +67,7 @@ class Thread:
                 faults.append(found)
                 continue
             file, data = found
-            digest = await self._store.put_blob(claim.key, data)
+            digest = await self._store.blobs.put(claim.key, data)
             kept = Artifact(id=digest, name=file.name, media_type=file.media_type, size=len(data), about="attached")
             artifacts.append(kept)
         return AttachmentsFetched(
@@ -102,7 +102,7 @@ class Thread:
 
     async def _post_file(self, claim: Claim, job: Job, key: str, artifact: Artifact) -> Sent:
         try:
-            data = await self._store.get_blob(claim.key, artifact.id)
+            data = await self._store.blobs.get(claim.key, artifact.id)
         except KeyError:
             return Sent("", f"{artifact.name} is no longer kept")
         if artifact.publish_as == "canvas":
