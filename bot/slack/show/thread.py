@@ -13,8 +13,9 @@ from bot.slack.client import close_client
 from bot.slack.receive.attachments import download
 from bot.slack.receive.background import Background
 from bot.slack.send.outbox import Outbox, Sent
-from bot.slack.send.web_calls import Allowed, Gone, NoReply, Refused
+from bot.slack.send.web_calls import Allowed, Gone
 from bot.slack.show.card_painter import CardPainter
+from bot.slack.show.direct_message import send_direct
 from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.session import STATUS, Sessions, set_status
@@ -131,33 +132,10 @@ class Thread:
         return sent
 
     async def _tell_alone(self, claim: Claim, job: Job, ask: Ask, fault: str, allowed: Allowed) -> None:
-        """Tell the requester in a direct message, once at most: the thread is out of reach."""
-        key = f"{post_keys.answer(ask.id)}:alone"
+        """Tell the requester alone how the request ended: the thread is out of reach."""
         end = self._ending(job, ask) if ask.run.answer is None else answer_view.answer(job, ask, self._model_label)[0]
-        calls, message = self._outbox.calls, ending.unreachable(job, fault, end)
-        if not (await self._outbox.begin(claim, key)).first:
-            return
-        try:
-            direct = await calls.make(
-                "conversations.open", lambda: self._client.conversations_open(users=ask.request.user), again=True
-            )
-            channel = direct["channel"]["id"]
-            told = await calls.make(
-                "chat.postMessage",
-                lambda: self._client.chat_postMessage(
-                    channel=channel,
-                    text=message.text,
-                    blocks=list(message.blocks),
-                    unfurl_links=False,
-                    unfurl_media=False,
-                ),
-                channel=channel,
-                allowed=allowed,
-            )
-        except (Refused, NoReply) as error:
-            log.warning("job %s: its requester could not be told: %s", job.id, error)
-        else:
-            await self._outbox.done(claim, key, str(told["ts"]))
+        message, key = ending.unreachable(job, fault, end), f"{post_keys.answer(ask.id)}:alone"
+        await send_direct(self._outbox, claim, ask.request.user, key, message, allowed=allowed)
 
     def _ending(self, job: Job, ask: Ask) -> Outgoing:
         if ask.refusal:

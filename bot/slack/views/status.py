@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -295,5 +296,7 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
             return f"{event.subtask}: a tool {'failed' if event.reply.failed else 'returned'}"
         case ev.FeedbackGiven():
             return f"{event.user} found the answer {'good' if event.good else 'bad'}"
+        case ev.TurnTaken():
+            return ""  # there are many, and their tools tell more
         case _:
-            return ""
+            return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", event.type).lower()
