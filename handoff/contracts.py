@@ -137,19 +137,22 @@ class Made(Contract):
     """A specialist that a plan asks for, of a crew that allows it. `brief` is its prompt, within a frame of ours.
 
     `tools` and `tier` are among those that the crew lends. `why` says what it is needed for, and what nobody there can.
+    Models write the fields in this order.
     """
 
     name: str
+    why: str = ""
     description: str
     brief: str
     tools: tuple[str, ...] = ()
     tier: Tier = "balanced"
-    why: str = ""
 
 
 class Plan(Contract):
-    """The plan that the planner returns, checked before anything runs."""
+    """The plan that the planner returns, checked before anything runs. Models write the fields in this order."""
 
+    made: tuple[Made, ...] = ()
+    """Specialists that exist for this plan alone."""
     goal: str
     subtasks: tuple[Subtask, ...]
     strategy: Strategy = "merge"
@@ -157,8 +160,6 @@ class Plan(Contract):
     """Advice for the synthesizer on how to put the results together."""
     missing: tuple[str, ...] = ()
     """Parts of the request that nobody in the crew can do, each in words that go on "nobody in the crew can"."""
-    made: tuple[Made, ...] = ()
-    """Specialists that exist for this plan alone."""
 
     def subtask(self, subtask_id: str) -> Subtask:
         """Find the subtask of that id. Raises KeyError if there is none."""
