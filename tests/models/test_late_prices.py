@@ -7,12 +7,12 @@ import logging
 from pathlib import Path
 
 import pytest
+from bot.store.memory import MemoryStore
 
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Rules, SpendingBudget
 from bot.models import prices
 from bot.store.counters import Counter
-from bot.store.memory import MemoryStore
 from specialists.turns.model import Withheld
 from tests.models.conftest import ask, connect
 from tests.models.limits_desk import ANA, Said

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from specialists.turns.dialogue import ModelCall, ModelError, Withheld
 
 from bot.limits.breakers import RULES
+from bot.limits.call_limits import CallLimits
+from bot.limits.rules import SpendingBudget
 from bot.store.counters import CLOSED, Counter
+from specialists.turns.model import ModelCall, ModelError, Withheld
 from tests.models.conftest import ask
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk
 from tests.providers.faults import Fault

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from specialists.turns.dialogue import ModelError, Withheld
 
 from bot.limits import held_slots
 from bot.limits.call_limits import CallLimits, prompt_tokens
 from bot.limits.rules import BadLimit, Payer, RateLimit, SpendingBudget, read_budget, read_rates
 from bot.store.counters import Counter
 from bot.store.redis.redis_counters import RedisCounters
-from tests.models.conftest import ask
+from specialists.turns.model import ModelError, Withheld
+from tests.models.conftest import HOME, ask
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -80,7 +80,7 @@ async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, mo
 
     async def renewed() -> bool:
         _, until = await desk.store._server.command("ZRANGE", held, 0, 0, "WITHSCORES")
-        return float(until) > desk.store.clock() + holding.HOLD - 1
+        return float(until) > desk.store.clock() + held_slots.HOLD - 1
 
     for _ in range(3):
         desk.clock.advance(held_slots.HOLD - 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from bot.store.memory import MemoryStore
 
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Rules, read_rates
@@ -10,7 +11,6 @@ from bot.models.choosing import ChosenModel, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.metered import MeteredModel
 from bot.operation.metrics import Metrics
-from bot.store.memory import MemoryStore
 from specialists.turns.model import Withheld
 from tests.models.conftest import ask, connect
 from tests.models.limits_desk import ANA

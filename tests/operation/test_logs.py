@@ -17,7 +17,7 @@ from bot.store.redis.redis_store import RedisStore
 from handoff.contracts import Request
 from tests.operation.as_before import logging_as_before
 from tests.store.kit import fresh_store
-from tests.system.test_poison import KEY, Breaking, ingested, until_aside
+from tests.system.test_poison import KEY, Breaking, ingested, until_quarantined
 
 TOKENS = (
     "xoxb-12345-67890-abcDEF",
@@ -173,10 +173,10 @@ async def test_no_words_of_an_event_that_cannot_be_read_get_out(
         read_log([Entry(1, line)])
     await ingested(store)
     await store.jobs.ingest(KEY, line, dedupe=())
-    await until_aside(store, Breaking(RuntimeError()), lease=0.1)
+    await until_quarantined(store, Breaking(RuntimeError()), lease=0.1)
     broken = await fresh_store(server_url)
     await ingested(broken)
-    await until_aside(broken, Breaking(quoting()), lease=0.1)
+    await until_quarantined(broken, Breaking(quoting()), lease=0.1)
     await broken.close()
     lines = [formatter(form).format(record) for record in caplog.records]
     assert [each for each in lines if "its work broke" in each]

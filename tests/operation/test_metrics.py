@@ -5,19 +5,20 @@ import logging
 
 import pytest
 from pydantic import BaseModel
-from specialists.turns.dialogue import ModelCall, ModelError, Turn
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.operation.health import HealthState
 from bot.operation.metered import MeteredModel, metered_crew
-from bot.operation.metered_store import metered_store
+from bot.operation.metered_store import Heartbeat, metered_store
 from bot.operation.metrics import EVENTS, Metrics
 from bot.store.interface import BLOB_LIMIT, Commit, PayloadTooLarge, StoreError
 from bot.store.redis.redis_store import RedisStore
 from bot.store.redis_server import Server
-from handoff.contracts import Usage
+from handoff.contracts import Turn, Usage
 from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench, WorkbenchLost
+from specialists.turns.model import ModelCall, ModelError
 from tests.operation.probe import Samples
 from tests.store.kit import JOB
 
@@ -29,11 +30,11 @@ def samples(metrics: Metrics) -> Samples:
 
 
 async def test_the_store(store: RedisStore) -> None:
-    metrics, pulse = Metrics(), Pulse()
-    jobs = metered_store(store, metrics, pulse).jobs
-    pulse.looked -= 100
+    metrics, heartbeat = Metrics(), Heartbeat()
+    jobs = metered_store(store, metrics, heartbeat).jobs
+    heartbeat.last -= 100
     assert await jobs.claim("me", lease=10, schema=1) is None
-    assert pulse.quiet_for() < 10
+    assert heartbeat.age() < 10
     assert await jobs.ingest(JOB, EVENT, dedupe=["a"])
     claim = await jobs.claim("me", lease=10, schema=1)
     assert claim is not None
@@ -58,7 +59,7 @@ async def test_the_store(store: RedisStore) -> None:
 
 async def test_a_store_that_is_away() -> None:
     metrics = Metrics()
-    store = metered_store(RedisStore(Server("redis://127.0.0.1:9", 1.0)), metrics, Pulse())
+    store = metered_store(RedisStore(Server("redis://127.0.0.1:9", 1.0)), metrics, Heartbeat())
     for _ in range(2):
         with pytest.raises(StoreError):
             await store.full()
@@ -70,7 +71,7 @@ async def test_a_store_that_is_away() -> None:
     assert counts.of("store_errors_total", operation="full") == 2
     assert counts.of("store_errors_total", operation="jobs.head") == 1
     assert counts.of("store_errors_total") == 3
-    starting, away, deaf = await Signs(store=store).unready()
+    starting, away, deaf = await HealthState(store=store).unready()
     assert (starting, deaf) == ("starting", "Slack is not connected")
     assert "cannot be reached" in away
 
@@ -162,14 +163,14 @@ async def test_how_tools_end() -> None:
     assert ended == {"ok": 1, "failed": 1, "broke": 1, "cut": 2}
 
 
-async def test_signs(store: RedisStore) -> None:
-    signs = Signs(store=store, working=lambda: True, hears=lambda: asyncio.sleep(0, result=True))
-    assert (signs.unhealthy(), await signs.unready()) == ([], [])
-    signs.pulse.looked -= 50
-    assert (signs.unhealthy(), await signs.unready()) == ([], ["the instance has not looked for jobs for 50 s"])
-    signs.pulse.looked -= 50
-    assert signs.unhealthy() == ["the instance has not looked for jobs for 100 s"] == await signs.unready()
-    signs.working = lambda: False
-    assert signs.unhealthy() == ["the instance no longer looks for jobs"]
-    signs.stopping = True
-    assert (signs.unhealthy(), await signs.unready()) == ([], ["stopping"])
+async def test_health_state(store: RedisStore) -> None:
+    state = HealthState(store=store, claiming=lambda: True, slack_connected=lambda: asyncio.sleep(0, result=True))
+    assert (state.unhealthy(), await state.unready()) == ([], [])
+    state.heartbeat.last -= 50
+    assert (state.unhealthy(), await state.unready()) == ([], ["the instance has not looked for jobs for 50 s"])
+    state.heartbeat.last -= 50
+    assert state.unhealthy() == ["the instance has not looked for jobs for 100 s"] == await state.unready()
+    state.claiming = lambda: False
+    assert state.unhealthy() == ["the instance no longer looks for jobs"]
+    state.stopping = True
+    assert (state.unhealthy(), await state.unready()) == ([], ["stopping"])

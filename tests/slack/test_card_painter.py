@@ -7,7 +7,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from bot.workspace.server import Workspace
 
 from bot.slack.client import close_client, make_client
 from bot.slack.send.budget import Budget
@@ -17,8 +16,9 @@ from bot.slack.show.card_painter import GATHER, CardPainter
 from bot.slack.views.card import plan_card
 from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_store import RedisStore
-from handoff.contracts import Place, Plan, Request, Subtask
-from handoff.state import Ask, Job, SubtaskState, Upset, Work, replace
+from bot.workspace.workspace_server import Workspace
+from handoff.contracts import Place, Plan, Request, Result, Subtask, Usage
+from handoff.state import Ask, Candidate, Job, Run, SubtaskState, Upset, Work, replace
 
 MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
 
@@ -110,6 +110,7 @@ async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(ca
     store = card.painter._outbox.store
     await store.jobs.release(card.claim, due=0.0)
     assert await store.jobs.claim("next", lease=30, schema=1)
+    card.painter._wanted = (*card.job("complete"), card.ts)
     with pytest.raises(Gone):
         await card.painter._draw()
     assert card.edits == []

@@ -221,7 +221,7 @@ async def test_a_lost_workbench_interrupts_a_write_and_the_next_owner_finds_out_
     log = KeptLog()
     with pytest.raises(WorkbenchLost, match="the store is away"):
         await attempt(log, [calling(TEA)], tool)
-    assert isinstance(log.history[-1], Intent), "nothing pretends to be its outcome"
+    assert isinstance(log.history[-1], ToolStarted), "nothing pretends to be its outcome"
     away[0] = False
     outcome, model = await attempt(KeptLog(log.history), [returning()], tool)
     assert isinstance(outcome, Result)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.jobs.job_runner import Owner
+from bot.jobs.job_runner import JobRunner
 from bot.store.interface import Claim, Commit, JobKey
 from bot.store.redis.redis_jobs import RedisJobs
 from bot.store.redis.redis_store import RedisStore
@@ -90,8 +90,8 @@ class Surprised(Planning):
     async def plan(self, runner: JobRunner) -> ev.Event | None:
         newer = json.dumps({"type": "TeaPoured", "at": 1.0, "v": ev.SCHEMA + 1})
         await self._jobs.signal(KEY, newer, dedupe=())
-        owner.note(FAULT)
-        owner.nudge()
+        runner.report_soon(FAULT)
+        runner.nudge()
         await asyncio.Event().wait()
         return None
 
@@ -104,10 +104,10 @@ class Robbed(Planning):
         self._store, self._jobs = store, jobs
         self.stopped = False
 
-    async def plan(self, owner: Owner) -> ev.Event | None:
+    async def plan(self, runner: JobRunner) -> ev.Event | None:
         MovedClock(self._store).advance(60)
         assert await self._jobs.claim("other", lease=30, schema=ev.SCHEMA) is not None
-        owner.note(FAULT)
+        runner.report_soon(FAULT)
         try:
             await asyncio.Event().wait()
         finally:
@@ -122,7 +122,7 @@ def jobs(store: RedisStore) -> Jobs:
     return made
 
 
-async def owned(store: RedisStore, performer: Planning) -> Owner:
+async def runner_of(store: RedisStore, effects: Planning) -> JobRunner:
     event = ev.RequestAdded(at=0.0, place=PLACE, request=Request(id="100.1", user="U1", text="do", at=0.0))
     await store.jobs.ingest(KEY, ev.dump(event), dedupe=("1",))
     claim = await store.jobs.claim("me", lease=30, schema=1)
@@ -131,9 +131,9 @@ async def owned(store: RedisStore, performer: Planning) -> Owner:
 
 
 async def test_a_noted_event_goes_with_the_next_report_and_before_it(store: RedisStore, jobs: Jobs) -> None:
-    performer = Planning()
-    owner = await owned(store, performer)
-    await asyncio.wait_for(owner.work(), 5)
+    effects = Planning()
+    runner = await runner_of(store, effects)
+    await asyncio.wait_for(runner.run(), 5)
     together = next(commit for commit in jobs.commits if "PlanRejected" in commit)
     assert [name for name in together if name != "Posted"] == ["PlanRejected", "RequestFailed"]
 
@@ -141,14 +141,14 @@ async def test_a_noted_event_goes_with_the_next_report_and_before_it(store: Redi
 async def test_what_is_noted_within_a_moment_shares_a_write_and_is_kept_though_nothing_is_reported(
     store: RedisStore, jobs: Jobs
 ) -> None:
-    owner = await owned(store, Noting(store, jobs))
-    await asyncio.wait_for(owner.work(), 5)
+    runner = await runner_of(store, Noting(store, jobs))
+    await asyncio.wait_for(runner.run(), 5)
     assert ["PlanRejected", "PlanRejected"] in jobs.commits
 
 
 async def test_of_the_head_only_what_changed_is_written(store: RedisStore, jobs: Jobs) -> None:
-    owner = await owned(store, Planning())
-    await asyncio.wait_for(owner.work(), 5)
+    runner = await runner_of(store, Planning())
+    await asyncio.wait_for(runner.run(), 5)
     first, *later = jobs.fields
     assert {"state", "channel", "thread_ts", "title", "user"} <= first.keys()
     assert later
@@ -159,25 +159,25 @@ async def test_of_the_head_only_what_changed_is_written(store: RedisStore, jobs:
 
 
 async def test_people_are_shown_the_last_state(store: RedisStore) -> None:
-    performer = Planning()
-    owner = await owned(store, performer)
-    await asyncio.wait_for(owner.work(), 5)
-    assert performer.shown[-1] == owner.job
-    assert performer.shown[-1].latest.state == "failed"
+    effects = Planning()
+    runner = await runner_of(store, effects)
+    await asyncio.wait_for(runner.run(), 5)
+    assert effects.shown[-1] == runner.job
+    assert effects.shown[-1].latest.state == "failed"
 
 
 async def test_all_work_stops_where_a_noted_event_cannot_be_kept(store: RedisStore, jobs: Jobs) -> None:
-    performer = Robbed(store, jobs)
-    owner = await owned(store, performer)
-    await asyncio.wait_for(owner.work(), 5)
-    assert performer.stopped
-    assert not owner.rests
+    effects = Robbed(store, jobs)
+    runner = await runner_of(store, effects)
+    await asyncio.wait_for(runner.run(), 5)
+    assert effects.stopped
+    assert not runner.idle
     assert "PlanRejected" not in [ev.load(entry.payload).type for entry in await store.jobs.log(KEY)]
 
 
 async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release(store: RedisStore, jobs: Jobs) -> None:
-    owner = await owned(store, Surprised(store, jobs))
-    await asyncio.wait_for(owner.work(), 5)
+    runner = await runner_of(store, Surprised(store, jobs))
+    await asyncio.wait_for(runner.run(), 5)
     assert "PlanRejected" in [ev.load(entry.payload).type for entry in await store.jobs.log(KEY)]
     head = await store.jobs.head(KEY)
     assert head is not None
@@ -202,8 +202,8 @@ class Waiting(Planning):
 async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lost_owners(
     store: RedisStore,
 ) -> None:
-    performer = Waiting()
-    await owned(store, performer)
+    effects = Waiting()
+    await runner_of(store, effects)
     MovedClock(store).advance(60)
     claim = await store.jobs.claim("other", lease=30, schema=ev.SCHEMA)
     assert claim is not None

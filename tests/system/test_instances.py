@@ -129,7 +129,7 @@ QUICK = Bounds(beyond=0.2, effect=0.2, post=0.2, step=5.0)
 
 
 async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCaptureFixture, store: RedisStore) -> None:
-    performer = Endless()
+    effects = Endless()
     await ingested(store)
     await until_quarantined(store, effects, lease=0.15, bounds=QUICK)
     assert effects.told_to_end == effects.tried, "all of it is cancelled"
@@ -141,7 +141,7 @@ async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCapt
 
 
 async def test_work_that_gets_on_is_renewed_again_and_again(store: RedisStore) -> None:
-    performer = Endless()
+    effects = Endless()
     await ingested(store)
     claim = await store.jobs.claim("me", lease=0.1, schema=ev.SCHEMA)
     assert claim is not None
@@ -151,7 +151,7 @@ async def test_work_that_gets_on_is_renewed_again_and_again(store: RedisStore) -
     for _ in range(5):
         await asyncio.sleep(0.1)
         assert await store.jobs.claim("other", lease=0.1, schema=ev.SCHEMA) is None
-    owner.leave()
+    runner.stop()
     await asyncio.wait_for(work, 5)
     left = await store.jobs.head(KEY)
     assert left is not None
@@ -184,7 +184,7 @@ async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptu
 async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(
     caplog: pytest.LogCaptureFixture, store: RedisStore
 ) -> None:
-    clock, performer = MovedClock(store), Endless()
+    clock, effects = MovedClock(store), Endless()
     await ingested(store)
     claim = await store.jobs.claim("me", lease=30, schema=ev.SCHEMA)
     assert claim is not None
@@ -194,9 +194,9 @@ async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(
     # Its lease is over by its own clock: it asks before it begins anything.
     runner = JobRunner(claim, store, effects, lease=30, since=boottime() - 31)
     with pytest.raises(Fenced):
-        await owner.hold()
-    await asyncio.wait_for(owner.work(), 5)
-    assert performer.tried == 0
+        await runner.ensure_held()
+    await asyncio.wait_for(runner.run(), 5)
+    assert effects.tried == 0
     assert await store.jobs.log(KEY) == []
     assert [record.event for record in caplog.records if getattr(record, "event", "")] == ["fenced"]
 
@@ -224,7 +224,7 @@ async def test_a_store_that_is_nearly_full_gets_no_new_work(
     caplog: pytest.LogCaptureFixture, server_url: str, scene: Scene
 ) -> None:
     caplog.set_level("INFO")
-    store, performer = await Full.connect(server_url, prefix=scene.prefix), Endless()
+    store, effects = await Full.connect(server_url, prefix=scene.prefix), Endless()
     assert isinstance(store, Full)
     await ingested(store)
     instance = Instance(store, effects, slots=1, lease=1.0)
@@ -273,7 +273,7 @@ async def test_a_job_that_is_heard_of_several_times_is_claimed_once(store: Redis
             return await super().claim(owner, prefer=prefer, **how)
 
     store.jobs = asked = Asked(store._calls, DAY)
-    asked.preferred, performer = [], Endless()
+    asked.preferred, effects = [], Endless()
     await ingested(store)
     instance = Instance(store, effects, slots=4, lease=30.0)
     for _ in range(3):  # Slack sends two events for a mention, and the store tells of it too
@@ -297,7 +297,7 @@ class Posting(Endless):
 
 
 async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over(store: RedisStore) -> None:
-    performer = Posting()
+    effects = Posting()
     await ingested(store)
     instance = Instance(store, effects, slots=1, lease=30.0)
     work = asyncio.create_task(instance.run())
@@ -313,7 +313,7 @@ async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over(store: Redi
 
 
 async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over(store: RedisStore) -> None:
-    performer = Endless(stubborn=True)
+    effects = Endless(stubborn=True)
     await ingested(store)
     instance = Instance(store, effects, slots=1, lease=30.0)
     work = asyncio.create_task(instance.run())
@@ -326,4 +326,4 @@ async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over(store: R
     assert head is not None
     assert head.owner == ""
     assert await store.jobs.claim("other", lease=5, schema=ev.SCHEMA) is not None
-    performer.give_up.set()
+    effects.give_up.set()

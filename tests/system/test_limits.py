@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from bot.limits.rules import Payer, Rules
+from bot.limits.rules import Payer, RateLimit, Rules, SpendingBudget
 from bot.store.counters import WINDOW, Counter
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev

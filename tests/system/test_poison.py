@@ -204,7 +204,7 @@ async def ingested(store: Store) -> None:
     await store.jobs.ingest(KEY, ev.dump(event), dedupe=("1",), user="U1", fields=fields)
 
 
-async def until_aside(store: Store, performer: Breaking, lease: float, bounds: Bounds | None = None) -> None:
+async def until_quarantined(store: Store, effects: Breaking, lease: float, bounds: Bounds | None = None) -> None:
     """Have an instance at work until the job is set aside."""
     instance = Instance(store, effects, slots=2, lease=lease, bounds=bounds)
     work = asyncio.create_task(instance.run())
@@ -222,7 +222,7 @@ async def until_aside(store: Store, performer: Breaking, lease: float, bounds: B
 
 @pytest.mark.parametrize("error", [PayloadTooLarge("too large"), RuntimeError("a bug")])
 async def test_work_that_breaks_its_owner_again_and_again(error: Exception, store: RedisStore) -> None:
-    performer = Breaking(error)
+    effects = Breaking(error)
     await ingested(store)
     await until_quarantined(store, effects, lease=0.1)
     (told,) = effects.told
@@ -230,8 +230,8 @@ async def test_work_that_breaks_its_owner_again_and_again(error: Exception, stor
     assert (told.place, told.user, told.readable) == (PLACE, "U1", True)
     assert told.step == "planning"
     assert told.job is not None
-    assert told.job.aside is not None
-    assert told.job.aside.step == "planning"
+    assert told.job.quarantine is not None
+    assert told.job.quarantine.step == "planning"
     head = await store.jobs.head(KEY)
     assert head is not None
     assert (head.lost, head.owner, head.due) == (MAX_LOST_OWNERS, "", None)
@@ -240,7 +240,7 @@ async def test_work_that_breaks_its_owner_again_and_again(error: Exception, stor
 async def test_where_even_telling_breaks_the_job_is_set_aside_in_silence(
     caplog: pytest.LogCaptureFixture, store: RedisStore
 ) -> None:
-    performer = Breaking(RuntimeError("a bug"), mute=True)
+    effects = Breaking(RuntimeError("a bug"), mute=True)
     await ingested(store)
     await until_quarantined(store, effects, lease=0.1)
     assert len(effects.told) == MAX_LOST_OWNERS

@@ -101,7 +101,7 @@ async def test_what_a_newer_release_says_to_a_job_under_way_passes_the_job_on(sc
             "first": "complete",
             "second": "in_progress",
         }
-        assert job.latest.failure is None, "nothing was made of what could not be read"
+        assert job.latest.run.failure is None, "nothing was made of what could not be read"
         (entry,) = await scene.store.jobs.inbox(talk.key)
         assert entry.payload == line
 
