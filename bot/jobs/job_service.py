@@ -82,7 +82,7 @@ class JobService:
         head = await self._store.jobs.head(_key(place))
         question = next((one for one in _open(head) if one.may_answer(user)), None)
         if question is None or not text.strip():
-            return "aside" if head is not None and head.aside else "ignored"
+            return "quarantined" if head is not None and head.quarantined else "ignored"
         await self._record_answer(place, question, user, text, dedupe)
         return "taken"
 
@@ -127,7 +127,7 @@ class JobService:
             return "nothing"
         event = ev.dump(ev.CancelRequested(at=self._store.clock(), user=user))
         # A job in quarantine is released for it: it ends with its report.
-        if not (head.aside and await self._store.jobs.reinstate(key, event)):
+        if not (head.quarantined and await self._store.jobs.release_quarantined(key, event)):
             await self._store.jobs.signal(key, event, dedupe=())
         self._instance.nudge(key)
         return "cancelling"
@@ -141,8 +141,8 @@ class JobService:
         if head is None:
             return "unknown"
         event = ev.Released(at=self._store.clock(), user=user)
-        if not head.aside or not await self._store.jobs.reinstate(key, ev.dump(event)):
-            return "not_aside"
+        if not head.quarantined or not await self._store.jobs.release_quarantined(key, ev.dump(event)):
+            return "not_quarantined"
         self._instance.nudge(key)
         return "released"
 
@@ -216,7 +216,7 @@ def _line(head: Head) -> JobLine:
         state=head.fields.get("state", "submitted"),
         channel=head.fields.get("channel", ""),
         updated=head.updated,
-        aside=head.fields.get("step", "") if head.aside else "",
+        quarantined=head.fields.get("step", "") if head.quarantined else "",
         waits_for=next((one.whom[0] for one in _open(head) if one.whom), ""),
         in_part=head.fields.get("in_part") == "1",
     )

@@ -76,7 +76,7 @@ async def quarantine(
     if not silent:
         job = await _job_for_card(claim, store, head, event)
         await notify(claim, _notice(claim, head, event, readable=not unreadable, job=job))
-    quarantined = await store.jobs.set_aside(claim, ev.dump(event), schema=ev.SCHEMA, fields={"step": step})
+    quarantined = await store.jobs.quarantine(claim, ev.dump(event), schema=ev.SCHEMA, fields={"step": step})
     log.error(
         "job %s: set aside%s: %s",  # its step is named in the thread alone: titles are contents
         claim.key.job,

@@ -107,8 +107,8 @@ class _JobCounts:
             "claim": self._after_claim,
             "commit": self._after_commit,
             "release": self._after_release,
-            "set_aside": self._after_set_aside,
-            "reinstate": self._after_reinstate,
+            "quarantine": self._after_quarantine,
+            "release_quarantined": self._after_release_quarantined,
         }
 
     def _after_claim(self, _: tuple[Any, ...], claim: Claim | None) -> None:
@@ -129,11 +129,11 @@ class _JobCounts:
         if done:
             self._metrics.event("let_go")
 
-    def _after_set_aside(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
+    def _after_quarantine(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
         del done  # counted from the log, by whoever decided it
         self._claimed.pop(given[0].owner, None)
 
-    def _after_reinstate(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
+    def _after_release_quarantined(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
         del given
         if done:
             self._metrics.event("released")

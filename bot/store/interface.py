@@ -7,14 +7,14 @@ A job is always in one of five places:
     due     there is something to do for it at a time; from then on `claim` gives it out
     lease   an instance owns it until a time, which `beat` moves on; after that `claim` gives it to another
     newer   due, but put by: those that looked at it do not know its schema, and only one that does gets it
-    aside   it cost too many owners, or cannot be read: `claim` gives it to nobody
+    quarantined   it cost too many owners, or cannot be read: `claim` gives it to nobody
     none    nothing to do: it rests until something comes in, and is forgotten when its time to live is over
 
 `ingest` makes a job and makes it due, as `signal` does with one that exists.
 `claim` takes it into a lease. From there `release` makes it due again or lets it
-rest, and `set_aside` puts it aside, until `reinstate` makes it due. What comes
+rest, and `quarantine` gives it to nobody, until `release_quarantined` makes it due. What comes
 in for a job in a lease waits in its inbox, and its owner hears of it; what comes
-in for one that is aside only waits.
+in for one in quarantine only waits.
 
 Times are seconds since the epoch on the store's own clock, the only one that
 decides who owns what: `clock` tells it, and no other may be used for what is
@@ -86,7 +86,7 @@ class Commit(enum.Enum):
 class Head:
     """The projection of a job beside its log, so that status needs no replay. `fields` are the committer's.
 
-    `lost` is that of `Claim`; a job that is `aside` is given to nobody until it is reinstated.
+    `lost` is that of `Claim`; a job that is `quarantined` is given to nobody until it is released.
     """
 
     key: JobKey
@@ -97,7 +97,7 @@ class Head:
     owner: str
     updated: float
     lost: int = 0
-    aside: bool = False
+    quarantined: bool = False
     fields: dict[str, str] = field(default_factory=dict)
 
 
@@ -150,7 +150,7 @@ class Jobs(Protocol):
     async def signal(self, key: JobKey, payload: str, *, dedupe: Sequence[str]) -> bool:
         """Do as `ingest`, but only for a job that exists; False also if there is none.
 
-        What comes in for a job that is set aside waits in its inbox and makes nothing due.
+        What comes in for a job in quarantine waits in its inbox and makes nothing due.
         """
 
     async def claim(self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None) -> Claim | None:
@@ -193,17 +193,19 @@ class Jobs(Protocol):
         sequence (CONFLICT). Raises PayloadTooLarge.
         """
 
-    async def set_aside(self, claim: Claim, payload: str, *, schema: int, fields: dict[str, str] | None = None) -> bool:
-        """Let go of a job and give it to nobody until it is reinstated. False if it was not ours.
+    async def quarantine(
+        self, claim: Claim, payload: str, *, schema: int, fields: dict[str, str] | None = None
+    ) -> bool:
+        """Let go of a job and give it to nobody until it is released. False if it was not ours.
 
         `payload` (an event's JSON) is appended to the log, wherever that ends, so that this works for a job whose
         log cannot be read. The head's schema rises to `schema` at least. What comes in meanwhile waits in its inbox.
         """
 
-    async def reinstate(self, key: JobKey, payload: str) -> bool:
-        """Put an event in the inbox of a job that is set aside, however full, and make it due with no lost owners.
+    async def release_quarantined(self, key: JobKey, payload: str) -> bool:
+        """Put an event in the inbox of a job in quarantine, however full, and make it due with no lost owners.
 
-        False, with nothing changed, if it is not set aside.
+        False, with nothing changed, if it is not in quarantine.
         """
 
     async def log(self, key: JobKey, *, after: int = 0) -> list[Entry]:

@@ -143,7 +143,7 @@ class Run:
         admin = self.workspace.person(ADMIN)
         while True:
             await asyncio.sleep(ADMIN_LOOKS)
-            for key in sorted(self.watch.aside, key=lambda key: key.job):
+            for key in sorted(self.watch.quarantined, key=lambda key: key.job):
                 with contextlib.suppress(ActionFailed):  # nobody acknowledged it
                     await admin.command("#general", "/leadhand", f"release {key.job}")
 

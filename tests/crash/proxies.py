@@ -25,7 +25,7 @@ from specialists.turns.model import ModelCall
 from tests.crash.points import Passages
 
 WRITES = {
-    "jobs": frozenset({"ingest", "signal", "claim", "beat", "release", "commit", "set_aside", "reinstate"}),
+    "jobs": frozenset({"ingest", "signal", "claim", "beat", "release", "commit", "quarantine", "release_quarantined"}),
     "outbox": frozenset({"begin", "draft", "done"}),
     "blobs": frozenset({"put"}),
     "schedules": frozenset({"put", "fire"}),
@@ -79,7 +79,7 @@ def written(part: str, name: str, args: tuple[Any, ...]) -> list[str]:
     """Say what a call of a writing method is about, in words that do not depend on ids or timing."""
     if name == "commit":
         return [f"commit {_event(payload)}" for payload in args[3]]
-    if name in {"ingest", "signal", "set_aside", "reinstate"}:
+    if name in {"ingest", "signal", "quarantine", "release_quarantined"}:
         return [f"{name} {_event(args[1])}"]
     if part == "outbox":
         return [f"outbox.{name} {_key(args[1])}"]

@@ -41,10 +41,10 @@ async def test_the_store(store: RedisStore) -> None:
     assert await jobs.commit(claim, "1", 0, [EVENT]) is Commit.OK
     assert await jobs.commit(claim, "1", 0, [EVENT]) is Commit.DUP
     assert await jobs.commit(claim, "2", 7, [EVENT]) is Commit.CONFLICT
-    assert await jobs.set_aside(claim, EVENT, schema=1)
+    assert await jobs.quarantine(claim, EVENT, schema=1)
     assert await jobs.commit(claim, "3", 1, [EVENT]) is Commit.FENCED
-    assert await jobs.reinstate(JOB, EVENT)
-    assert not await jobs.reinstate(JOB, EVENT)
+    assert await jobs.release_quarantined(JOB, EVENT)
+    assert not await jobs.release_quarantined(JOB, EVENT)
     again = await jobs.claim("me", lease=10, schema=1)
     assert again is not None
     assert await jobs.release(again, due=None)

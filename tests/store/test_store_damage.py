@@ -31,7 +31,7 @@ async def broken(served: Kit) -> tuple[RedisStore, Claim]:
         (("DEL", "blobs"), "contents of event 3"),
     ],
 )
-async def test_a_damaged_log_is_named_and_its_job_can_be_set_aside(
+async def test_a_damaged_log_is_named_and_its_job_can_be_quarantined(
     broken: tuple[RedisStore, Claim], command: tuple[str, ...], said: str
 ) -> None:
     store, claim = broken
@@ -41,25 +41,25 @@ async def test_a_damaged_log_is_named_and_its_job_can_be_set_aside(
         await store.jobs.log(JOB)
     assert "\n" not in str(caught.value)
     assert "backup" in str(caught.value)
-    assert await store.jobs.set_aside(claim, '{"why":"damaged"}', schema=1)
+    assert await store.jobs.quarantine(claim, '{"why":"damaged"}', schema=1)
     last = await store._server.command("XREVRANGE", store._keys.of_job(JOB)[1], "+", "-", "COUNT", 1)
     assert (last[0][0], last[0][1][b"p"]) == (b"6-0", b'{"why":"damaged"}')
     head = await store.jobs.head(JOB)
     assert head is not None
-    assert (head.seq, head.aside) == (6, True)
+    assert (head.seq, head.quarantined) == (6, True)
     with pytest.raises(LogBroken):
         await store.jobs.log(JOB)
     assert await store.jobs.log(JOB, after=5) == [Entry(6, '{"why":"damaged"}')]
-    assert await store.jobs.reinstate(JOB, "{}")
+    assert await store.jobs.release_quarantined(JOB, "{}")
     again = await store.jobs.claim("me", lease=10, schema=1)
     assert again is not None
-    assert await store.jobs.set_aside(again, "{}", schema=1), "and again, as long as nobody repairs it"
+    assert await store.jobs.quarantine(again, "{}", schema=1), "and again, as long as nobody repairs it"
 
 
-async def test_a_log_that_is_ahead_of_its_head_can_be_set_aside(broken: tuple[RedisStore, Claim]) -> None:
+async def test_a_log_that_is_ahead_of_its_head_can_be_quarantined(broken: tuple[RedisStore, Claim]) -> None:
     store, claim = broken
     await store._server.command("XADD", store._keys.of_job(JOB)[1], "9-0", "p", "{}")
-    assert await store.jobs.set_aside(claim, "{}", schema=1)
+    assert await store.jobs.quarantine(claim, "{}", schema=1)
     head = await store.jobs.head(JOB)
     assert head is not None
     assert head.seq == 10

@@ -160,12 +160,12 @@ async def test_a_job_set_aside_fades_whatever_comes_in(served: Kit) -> None:
     assert isinstance(store, RedisStore)
     claim = await served.claimed()
     await store.jobs.commit(claim, "a", 0, ["x" * 20_000], taken=[1])
-    assert await store.jobs.set_aside(claim, "{}", schema=1)
+    assert await store.jobs.quarantine(claim, "{}", schema=1)
     assert await store.jobs.ingest(claim.key, "{}", dedupe=["2"])
     names = await store._server.command("KEYS", f"{store._keys.prefix}:*")
     lives = await store._server.commands([("PTTL", name) for name in names])
     assert [name for name, life in zip(names, lives, strict=True) if life == -1 and b"partitions" not in name] == []
     head = await store._server.command("PTTL", store._keys.of_job(claim.key)[0])
     assert head > (quotas.IDLE_RETENTION - 60) * 1000, "and not before its time"
-    assert await store.jobs.reinstate(claim.key, "{}")
+    assert await store.jobs.release_quarantined(claim.key, "{}")
     assert await store._server.command("PTTL", store._keys.of_job(claim.key)[0]) == -1

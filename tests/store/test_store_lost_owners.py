@@ -1,4 +1,4 @@
-"""Owners that were lost, jobs set aside for it, and jobs that are too new: the same for every store."""
+"""Owners that were lost, jobs quarantined for it, and jobs that are too new: the same for every store."""
 
 import secrets
 
@@ -108,11 +108,11 @@ async def test_a_refused_commit_is_no_progress(kit: Kit) -> None:
 async def test_a_job_set_aside_is_given_to_nobody(kit: Kit) -> None:
     claim = await kit.claimed()
     assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, ["{}"], taken=[1], fields={"state": "working"}))
-    assert await kit.store.jobs.set_aside(claim, '{"why":1}', schema=2, fields={"state": "aside"})
+    assert await kit.store.jobs.quarantine(claim, '{"why":1}', schema=2, fields={"state": "quarantined"})
     head = await kit.store.jobs.head(JOB)
     assert head is not None
-    assert (head.aside, head.owner, head.due, head.seq, head.schema) == (True, "", None, 2, 2)
-    assert head.fields == {"state": "aside"}
+    assert (head.quarantined, head.owner, head.due, head.seq, head.schema) == (True, "", None, 2, 2)
+    assert head.fields == {"state": "quarantined"}
     assert await kit.store.jobs.log(JOB) == [Entry(1, "{}"), Entry(2, '{"why":1}')]
     assert await kit.store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
     assert await kit.store.jobs.signal(JOB, '{"n":3}', dedupe=["3"])
@@ -126,7 +126,7 @@ async def test_a_job_set_aside_is_given_to_nobody(kit: Kit) -> None:
 async def test_the_schema_of_a_job_set_aside_never_falls(kit: Kit) -> None:
     claim = await kit.claimed()
     assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, ["{}"], schema=3))
-    assert await kit.store.jobs.set_aside(claim, "{}", schema=2)
+    assert await kit.store.jobs.quarantine(claim, "{}", schema=2)
     head = await kit.store.jobs.head(JOB)
     assert head is not None
     assert head.schema == 3
@@ -136,45 +136,45 @@ async def test_only_its_owner_sets_a_job_aside_and_that_ends_the_claim(kit: Kit)
     first = await kit.claimed()
     second = await taken_over(kit)
     before = await kit.store.jobs.head(JOB)
-    assert not await kit.store.jobs.set_aside(first, "{}", schema=9)
+    assert not await kit.store.jobs.quarantine(first, "{}", schema=9)
     assert await kit.store.jobs.head(JOB) == before
-    assert await kit.store.jobs.set_aside(second, "{}", schema=1)
-    assert not await kit.store.jobs.set_aside(second, "{}", schema=1), "another operation, not its repeat"
+    assert await kit.store.jobs.quarantine(second, "{}", schema=1)
+    assert not await kit.store.jobs.quarantine(second, "{}", schema=1), "another operation, not its repeat"
     assert not await kit.store.jobs.beat(second, lease=10)
     assert not await kit.store.jobs.release(second, due=0)
     assert await kit.store.jobs.commit(second, "late", 1, ["{}"]) is Commit.FENCED
     assert await kit.store.outbox.begin(second, "m", "o") is None
     assert len(await kit.store.jobs.log(JOB)) == 1
     with pytest.raises(ValueError, match="underscore"):
-        await kit.store.jobs.set_aside(second, "{}", schema=1, fields={"_aside": ""})
+        await kit.store.jobs.quarantine(second, "{}", schema=1, fields={"_aside": ""})
 
 
 async def test_a_job_set_aside_is_reinstated_once(kit: Kit) -> None:
     await kit.claimed()
-    assert not await kit.store.jobs.reinstate(JOB, "{}")
+    assert not await kit.store.jobs.release_quarantined(JOB, "{}")
     claim = await taken_over(kit)
-    assert await kit.store.jobs.set_aside(claim, "{}", schema=1)
+    assert await kit.store.jobs.quarantine(claim, "{}", schema=1)
     assert await lost(kit) == 1
-    assert await kit.store.jobs.reinstate(JOB, '{"released":1}')
-    assert not await kit.store.jobs.reinstate(JOB, '{"released":2}')
+    assert await kit.store.jobs.release_quarantined(JOB, '{"released":1}')
+    assert not await kit.store.jobs.release_quarantined(JOB, '{"released":2}')
     head = await kit.store.jobs.head(JOB)
     assert head is not None
-    assert (head.aside, head.lost) == (False, 0)
+    assert (head.quarantined, head.lost) == (False, 0)
     assert head.due is not None
     again = await kit.store.jobs.claim("me", lease=10, schema=1)
     assert again is not None
     assert (again.key, again.lost) == (JOB, 0)
     assert [entry.payload for entry in await kit.store.jobs.inbox(JOB)] == ['{"n":1}', '{"released":1}']
     assert kit.ok(await kit.store.jobs.commit(again, "on", 1, ["{}", "{}"], taken=[1, 2]))
-    assert not await kit.store.jobs.reinstate(OTHER_JOB, "{}"), "there is no such job"
+    assert not await kit.store.jobs.release_quarantined(OTHER_JOB, "{}"), "there is no such job"
     assert await kit.store.jobs.head(OTHER_JOB) is None
 
 
-async def test_a_job_with_a_full_inbox_can_be_reinstated(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_job_with_a_full_inbox_can_be_released(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quotas, "INBOX_LIMIT", 1)
     claim = await kit.claimed()
-    assert await kit.store.jobs.set_aside(claim, "{}", schema=1)
-    assert await kit.store.jobs.reinstate(JOB, "{}")
+    assert await kit.store.jobs.quarantine(claim, "{}", schema=1)
+    assert await kit.store.jobs.release_quarantined(JOB, "{}")
     assert len(await kit.store.jobs.inbox(JOB)) == 2
 
 

@@ -56,7 +56,7 @@ class Model:
     schema: int = 0
     epoch: int = 0
     lost: int = 0
-    aside: bool = False
+    quarantined: bool = False
     due: float | None = None
     put_by: bool = False
     claim: Claim | None = None
@@ -71,7 +71,7 @@ class Model:
         self.arrived += 1
         self.inbox.append(Entry(self.arrived, payload))
         self.acknowledged.add(payload)
-        if self.claim is None and not self.put_by and not self.aside:
+        if self.claim is None and not self.put_by and not self.quarantined:
             self.due = now if self.due is None else min(self.due, now)
 
     def let_go(self) -> None:
@@ -160,12 +160,12 @@ class Machine(RuleBasedStateMachine):
         self.jobs[key].arrives(payload, self.time)
 
     @rule(key=st.sampled_from(JOBS))
-    def reinstate(self, key: JobKey) -> None:
+    def release_quarantined(self, key: JobKey) -> None:
         payload, job = self.text(), self.jobs[key]
         self.touched.add(key)
-        assert self.wait(self.server.jobs.reinstate(key, payload)) == job.aside
-        if job.aside:
-            job.aside, job.lost = False, 0
+        assert self.wait(self.server.jobs.release_quarantined(key, payload)) == job.quarantined
+        if job.quarantined:
+            job.quarantined, job.lost = False, 0
             self.tick()
             job.arrives(payload, self.time)
 
@@ -214,7 +214,7 @@ class Machine(RuleBasedStateMachine):
         if claim is None:
             return False
         key, job = claim.key, self.jobs[claim.key]
-        assert key in fit, "it is not ready, or too new, or aside, or has a live lease"
+        assert key in fit, "it is not ready, or too new, or quarantined, or has a live lease"
         if prefer in fit:
             assert key == prefer
         elif schema == 2:
@@ -277,15 +277,15 @@ class Machine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.claims)
     @rule(number=st.integers(0, 20), schema=st.sampled_from([1, 2]))
-    def set_aside(self, number: int, schema: int) -> None:
+    def quarantine(self, number: int, schema: int) -> None:
         claim, job, holds = self.pick(number)
-        payload, fields = self.text(), {"last": "aside"}
-        assert self.wait(self.server.jobs.set_aside(claim, payload, schema=schema, fields=fields)) == holds
+        payload, fields = self.text(), {"last": "quarantined"}
+        assert self.wait(self.server.jobs.quarantine(claim, payload, schema=schema, fields=fields)) == holds
         if holds:
             job.let_go()
             job.log.append(payload)
             job.fields |= fields
-            job.schema, job.aside = max(job.schema, schema), True
+            job.schema, job.quarantined = max(job.schema, schema), True
 
     @precondition(lambda self: self.claims)
     @rule(
@@ -409,8 +409,8 @@ class Machine(RuleBasedStateMachine):
         """A job is owned, or due, or waits for a newer instance, or has nothing to do; and its head says so."""
         job, head = self.jobs[key], self.wait(self.server.jobs.head(key))
         assert head is not None
-        known = head.seq, head.schema, head.epoch, head.lost, head.aside, head.fields
-        assert known == (len(job.log), job.schema, job.epoch, job.lost, job.aside, job.fields)
+        known = head.seq, head.schema, head.epoch, head.lost, head.quarantined, head.fields
+        assert known == (len(job.log), job.schema, job.epoch, job.lost, job.quarantined, job.fields)
         assert head.owner == (job.claim.owner if job.claim else "")
         assert (head.due is None) == (job.due is None)
         assert head.due is None or job.due is None or abs(head.due - job.due) < 1
@@ -423,8 +423,8 @@ class Machine(RuleBasedStateMachine):
         assert newer is None or float(newer) == head.schema
         places = [place for place in (due, lease, newer) if place is not None]
         assert len(places) <= 1
-        assert places or job.aside or not job.inbox, "work that nobody would find"
-        assert not places or not job.aside
+        assert places or job.quarantined or not job.inbox, "work that nobody would find"
+        assert not places or not job.quarantined
         assert abs(self.server.clock() - self.wait(self.server.now())) < 1
 
     def teardown(self) -> None:
@@ -477,8 +477,8 @@ def test_random_histories(server_url: str) -> None:
         ("claim", "place == LEASE", "false"),
         ("claim", "instance(state[3] or '') ~= instance(owner)", "true"),
         ("release", "'_lost') or 0) + 1", "'_lost') or 0) + 0"),
-        ("set_aside", "redis.call('ZREM', LEASE, member)", ""),
-        ("ingest", "if aside then\n  fade_on()", "if false then\n  fade_on()"),
+        ("quarantine", "redis.call('ZREM', LEASE, member)", ""),
+        ("ingest", "if quarantined then\n  fade_on()", "if false then\n  fade_on()"),
         ("claim", "redis.call('ZREM', DUE, member)\n  redis.call('ZREM', NEWER", "redis.call('ZREM', NEWER"),
         ("outbox_begin", "known.operation == operation", "known.operation ~= ''"),
     ],

@@ -82,14 +82,14 @@ async def poisoned(scene: Scene, **options: object) -> AsyncIterator[tuple[Talk,
         await lose_owners(scene, talk)
         async with scene.bot(connect("chat", server), **options):
             await talk.seen(lambda: "set this job aside" in talk.said())
-            await eventually(lambda: aside(scene, talk))
+            await eventually(lambda: quarantined(scene, talk))
             yield talk, gate
 
 
-async def aside(scene: Scene, talk: Talk) -> bool:
+async def quarantined(scene: Scene, talk: Talk) -> bool:
     """Whether the job is set aside."""
     head = await scene.store.jobs.head(talk.key)
-    return head is not None and head.aside
+    return head is not None and head.quarantined
 
 
 async def test_the_thread_is_told_and_an_admin_releases_the_job(scene: Scene) -> None:
@@ -110,7 +110,7 @@ async def test_the_thread_is_told_and_an_admin_releases_the_job(scene: Scene) ->
         note = await talk.seen(lambda: [m for m in scene.person().ephemerals(talk.channel) if "I noted" in m["text"]])
         assert "set aside" in note[0]["text"]
         assert (await scene.command(f"release {talk.key.job}"))["text"] == f"Only an admin may do that: <@{cleo}>."
-        assert await aside(scene, talk)
+        assert await quarantined(scene, talk)
         gate.open()
         assert "goes on" in (await scene.command(f"release {talk.key.job}", who="cleo"))["text"]
         job = await talk.over(requests=2)
@@ -164,7 +164,7 @@ async def test_a_log_that_cannot_be_read(scene: Scene, damage: object, caplog: p
         await damage(scene.store, talk.key)  # type: ignore[operator]
         await talk.say("@leadhand and about scones")
         (told,) = await talk.seen(lambda: [m for m in talk.words() if "set this job aside" in shown(m)])
-        await eventually(lambda: aside(scene, talk))
+        await eventually(lambda: quarantined(scene, talk))
         assert "*Step:* reading its log" in shown(told)
         assert "ask again in a new thread" in shown(told)
         records = [record for record in caplog.records if getattr(record, "event", "") == "set_aside"]
@@ -190,7 +190,7 @@ async def test_what_a_newer_release_sent_in_is_left_to_it(scene: Scene) -> None:
         await eventually(left)
         await scene.barrier()
     assert len(await scene.store.jobs.inbox(talk.key)) == 1, "nothing was taken"
-    assert not await aside(scene, talk)
+    assert not await quarantined(scene, talk)
     assert len(talk.words()) == 1
     claim = await scene.store.jobs.claim("newer", lease=5, schema=ev.SCHEMA + 1, prefer=talk.key)
     assert claim is not None
@@ -212,7 +212,7 @@ async def until_quarantined(store: Store, effects: Breaking, lease: float, bound
 
         async def look() -> bool:
             head = await store.jobs.head(KEY)
-            return head is not None and head.aside
+            return head is not None and head.quarantined
 
         await eventually(look)
     finally:

@@ -159,7 +159,7 @@ class Thread:
         self._streams[claim.key, ask.id] = stream
         return stream
 
-    def changed(self, key: JobKey, before: Job, after: Job, *, allowed: Allowed) -> None:
+    def job_changed(self, key: JobKey, before: Job, after: Job, *, allowed: Allowed) -> None:
         """Bring the card up to date, close answered questions, tell Slack the session's status.
 
         After a takeover nobody knows what the last owner still told the thread: all of it is told again. Nor does
@@ -190,12 +190,12 @@ class Thread:
         if ts and ask.run.answer is None and ask.run.failure is None:  # after that, only the card's last edit is drawn
             self._painter(key, allowed).show(after, ask, ts)
 
-    async def set_aside(self, claim: Claim, notice: QuarantineNotice) -> None:
+    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the thread that its job is set aside; put the card and the session right as far as can be.
 
         Raises Gone if the job is no longer ours.
         """
-        message = ending.set_aside(
+        message = ending.quarantined(
             notice.place.job_id, notice.step, notice.reason, user=notice.user, readable=notice.readable
         )
         sent = await self._outbox.post(claim, notice.place, notice.key, message)
@@ -249,20 +249,20 @@ class Thread:
         if painter := self._painters.get(key):
             painter.look_again()
 
-    async def left(self, key: JobKey, *, rests: bool = False) -> None:
+    async def job_released(self, key: JobKey, *, idle: bool = False) -> None:
         """Let go of a job: stop drawing, and drop unfinished streams.
 
-        `rests`: it waits for people or for a time to come, so the thread must say so first.
+        `idle`: it waits for people or for a time to come, so the thread must say so first.
         """
         self._met.discard(key)
         self._sessions.forget(key)
         painter = self._painters.pop(key, None)
         if painter is not None:
-            await painter.stop(up_to_date=rests)
+            await painter.stop(up_to_date=idle)
         for name in [name for name in self._streams if name[0] == key]:
             self._streams.pop(name).drop()
         edits = self._edits.pop(key, set())
-        if rests and edits:
+        if idle and edits:
             await asyncio.wait(edits, timeout=LAST_EDITS)
 
     async def close(self, seconds: float) -> None:

@@ -58,7 +58,7 @@ def head(key: JobKey, state: Mapping[bytes, bytes]) -> Head | None:
         owner=texts["_owner"],
         updated=float(texts["_updated"]),
         lost=int(texts.get("_lost", 0)),
-        aside=texts.get("_aside") == "1",
+        quarantined=texts.get("_aside") == "1",
         fields={name: value for name, value in texts.items() if not name.startswith("_")},
     )
 

@@ -15,8 +15,8 @@ from bot.store.redis.ready_jobs import ReadyJobs
 from bot.store.redis.script_calls import Calls, flat, nonce, unless_full
 from bot.store.replicas import Unconfirmed
 
-Where = Literal["any", "exists", "aside"]
-"""The jobs that an event may come in for: any, one that exists, or one that is set aside, which is given out again."""
+Where = Literal["any", "exists", "quarantined"]
+"""The jobs that an event may come in for: any, one that exists, or one in quarantine, which is given out again."""
 COMMITS = {commit.value.encode(): commit for commit in Commit}
 AGAIN = 2.0
 """Seconds until a job is due again whose claim no replica has confirmed."""
@@ -51,9 +51,9 @@ class RedisJobs:
         """See `Jobs.signal`."""
         return await self._receive(key, payload, dedupe, "exists")
 
-    async def reinstate(self, key: JobKey, payload: str) -> bool:
-        """See `Jobs.reinstate`."""
-        return await self._receive(key, payload, (), "aside")
+    async def release_quarantined(self, key: JobKey, payload: str) -> bool:
+        """See `Jobs.release_quarantined`."""
+        return await self._receive(key, payload, (), "quarantined")
 
     async def _receive(
         self,
@@ -157,12 +157,14 @@ class RedisJobs:
         )
         return bool(reply)
 
-    async def set_aside(self, claim: Claim, payload: str, *, schema: int, fields: dict[str, str] | None = None) -> bool:
-        """See `Jobs.set_aside`. Raises PayloadTooLarge only for a payload that cannot stay in the log."""
+    async def quarantine(
+        self, claim: Claim, payload: str, *, schema: int, fields: dict[str, str] | None = None
+    ) -> bool:
+        """See `Jobs.quarantine`. Raises PayloadTooLarge only for a payload that cannot stay in the log."""
         fields = fields or {}
         quotas.check_fields(fields)
         reply = await self._calls.run(
-            "set_aside",
+            "quarantine",
             self._calls.keys.of_job(claim.key),
             member(claim.key),
             claim.owner,

@@ -20,7 +20,7 @@ DURABLE = frozenset(
         "claim",
         "release",
         "commit",
-        "set_aside",
+        "quarantine",
         "outbox_begin",
         "outbox_note",
         "schedule_put",
