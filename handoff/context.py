@@ -18,21 +18,21 @@ BRIEF = 0.5
 FAILED = "An earlier attempt failed"
 EARLIER = "Your earlier result"
 NEEDED, BEFORE = 1_000, 2_000
-"""Weights of what the brief is about, and of what was said to it before, beside the 0 to 100 of a result."""
+"""Weights of what the brief is about (`NEEDED`) and of what was said before (`BEFORE`); a result weighs 0 to 100."""
 LINE = 300
-"""Characters of a summary that stay of a dependency where nothing else fits."""
+"""Characters that stay of a dependency's summary if nothing longer fits."""
 _ON_THE_TEXT = re.compile(
     r"\b(?:proofread|review|edit|rewrite|translate|shorten|polish|in full|full text|word for word|earlier results)\b",
     re.IGNORECASE,
 )
 WHOLE_CONTENT = 3_000
-"""Characters up to which a dependency's whole content is passed on; beyond, only where the brief is about it."""
+"""Characters up to which a dependency's whole content is passed on; a longer one only if the brief is about it."""
 WANTING_CONTENT = 6_000
-"""Characters of an earlier result that are shown to whoever is to mend it."""
+"""Characters that are shown of an earlier result to the specialist that is to correct it."""
 
 
 def handoff_for(job: Job, ask: Ask, work: Work) -> tuple[Handoff, Packed]:
-    """What the specialist of this subtask gets, and nothing else; and how much of its budget that takes."""
+    """Return the handoff of a subtask, and how much of its budget that takes. Its specialist is given nothing else."""
     intent = work.brief_text
     others = [ask.work[name] for name in work.subtask.after]
     fixed = [*work.answers, *_before_it(ask, work), *_lessons(work), *_wanting(work), *_written(ask, work)]
@@ -61,22 +61,22 @@ def handoff_for(job: Job, ask: Ask, work: Work) -> tuple[Handoff, Packed]:
 
 
 def _shown(note: Note) -> Piece:
-    """What people and earlier attempts said stays, but for the length of what an attempt failed at or handed in."""
+    """Make a piece of a note. Only what earlier attempts failed at or handed in may be shortened."""
     forms = beginnings(note.text) if note.source in {FAILED, EARLIER} else (note.text,)
     return Piece(note.source, forms, weight=BEFORE)
 
 
 def _kept_back(other: Work, *, needed: bool) -> str:
-    """What a brief goes without although there would be room for it, in words; empty for nothing."""
+    """Say that a dependency's content was kept back although there would be room for it; empty if it was not."""
     if needed or other.result is None or (content := len(whole(other.result))) <= WHOLE_CONTENT:
         return ""
     return f"{other.subtask.title}: its summary for {content:,} characters, which the brief does not need"
 
 
 def _piece(other: Work, *, needed: bool) -> Piece:
-    """A dependency: the whole where it is short or the brief is about it, else its summary; a line if all is full.
+    """Make a piece of a dependency: its whole content if that is short or the brief is about it, else its summary.
 
-    What the brief is about is let go last, and what is less sure before what is surer.
+    If room is short, results that the brief is about are shortened last, and less sure results before surer ones.
     """
     title, result = other.subtask.title, other.result
     if result is None:
@@ -89,7 +89,7 @@ def _piece(other: Work, *, needed: bool) -> Piece:
 
 
 def _is_about(intent: str, other: Work) -> bool:
-    """Whether a brief needs the whole of a result: it names the subtask, or works on its text."""
+    """Return True if a brief needs the whole of a result: it names the subtask, or works on its text."""
     if _ON_THE_TEXT.search(intent) or re.search(rf"(?<!\w){re.escape(other.subtask.id)}(?!\w)", intent, re.IGNORECASE):
         return True
     titled = words(other.subtask.title)
@@ -97,7 +97,7 @@ def _is_about(intent: str, other: Work) -> bool:
 
 
 def _before_it(ask: Ask, work: Work) -> list[Note]:
-    """What came of the part that this one replaces: why it failed, and what there was of it by then."""
+    """Return notes on the subtask that this one replaces: why that one failed, and what there was of its result."""
     replaced = ask.work.get(work.instead_of)
     if replaced is None or not replaced.failures:
         return []
@@ -109,12 +109,12 @@ def _before_it(ask: Ask, work: Work) -> list[Note]:
 
 
 def _lessons(work: Work) -> list[Note]:
-    """What earlier attempts failed at, so that the next one can avoid it."""
+    """Return a note on what the last attempt failed at, so that the next one can avoid it."""
     return [Note(source=FAILED, text=work.failures[-1])] if work.failures else []
 
 
 def _limits(ask: Ask, work: Work) -> Constraints:
-    """What is left to the subtask: seconds, and calls that may bring nothing."""
+    """Return what is left to the subtask: seconds, and calls that may bring nothing."""
     return Constraints(
         tier=work.tier or "balanced",
         timeout=max(LEAST_SECONDS, seconds_left(ask, work)),
@@ -123,7 +123,7 @@ def _limits(ask: Ask, work: Work) -> Constraints:
 
 
 def _wanting(work: Work) -> list[Note]:
-    """The last result that was found wanting, and what is wrong with it, word for word."""
+    """Return the last result that was sent back, and what is wrong with it, word for word."""
     if work.wanting is None:
         return []
     faults = "\n".join(f"- {fault}" for fault in work.wanting.faults)
@@ -134,13 +134,13 @@ def _wanting(work: Work) -> list[Note]:
 
 
 def _built_on_outside(ask: Ask, work: Work) -> list[Work]:
-    """The results that the enclosing subtasks build on: the brief was made from those as well."""
+    """Return the subtasks that the enclosing subtasks build on: the brief was made from their results as well."""
     outer = ask.work.get(work.within)
     return [] if outer is None else [*(ask.work[name] for name in outer.subtask.after), *_built_on_outside(ask, outer)]
 
 
 def _written(ask: Ask, work: Work) -> list[Note]:
-    """What earlier attempts wrote, or may have written: it must not be written again."""
+    """Return a note on what earlier attempts wrote, or may have written: it must not be written again."""
     writes = writes_before(ask, work)
     if not writes:
         return []
@@ -150,7 +150,7 @@ def _written(ask: Ask, work: Work) -> list[Note]:
 
 
 def _files(job: Job, ask: Ask, work: Work) -> tuple[Artifact, ...]:
-    """What people attached in this thread so far, and what the direct dependencies made."""
+    """Return the files that people attached in this thread so far, and those that the direct dependencies made."""
     files = {
         artifact.id: artifact
         for earlier in job.asks

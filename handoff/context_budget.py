@@ -1,6 +1,6 @@
-"""What fits into one model call: pieces of text within a budget of tokens, the least important let go first.
+"""Fits pieces of text into the token budget of one model call: the least important pieces are shortened first.
 
-Nothing is let go without being named. A pack that fits is left exactly as it is.
+Everything that is left out is named. Pieces that fit are left exactly as they are.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from handoff.contracts import Packed
 
 FULL = 0.8
-"""The share of a budget from which on things are let go: counting tokens by characters is no exact art."""
+"""The share of a budget that may be filled before pieces are shortened: tokens are only estimated from characters."""
 LEAST = 1_000
-"""Characters of the shortest beginning that stands for a long text."""
+"""Characters of the shortest beginning that may stand for a long text."""
 _PLAIN = 4.0
 _OTHER = 1.5
-"""Characters a token, in ASCII and in other scripts, on the safe side."""
+"""Characters per token, in ASCII (`_PLAIN`) and in other scripts, on the safe side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One piece of a pack. `forms` go from the whole to the shortest; a piece of one form always stays.
+    """One piece of a pack. `forms` go from the whole text to the shortest; a piece with only one form always stays.
 
-    `weight` says how important it is: the lightest are shortened first, of equal ones the longest.
+    `weight` says how important the piece is: the lightest pieces are shortened first, and of equal ones the longest.
     """
 
     name: str
@@ -34,19 +34,19 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """The texts in the order of their pieces, and what came of packing them."""
+    """The texts that fit, in the order of their pieces, and the size of the whole."""
 
     texts: tuple[str, ...]
     packed: Packed
 
     @property
     def text(self) -> str:
-        """All of it, one below the other."""
+        """All texts, one below the other."""
         return "\n".join(text for text in self.texts if text)
 
 
 def beginnings(text: str) -> tuple[str, ...]:
-    """A long text as the forms of a piece: the whole and ever shorter beginnings, down to `LEAST` characters."""
+    """Return the forms of a long text: the whole and ever shorter beginnings, down to `LEAST` characters."""
     forms, length = [text], len(text)
     while (length := length // 2) >= LEAST:
         forms.append(f"{text[:length]}\n(… cut here)")
@@ -54,7 +54,7 @@ def beginnings(text: str) -> tuple[str, ...]:
 
 
 def tokens(text: str) -> int:
-    """About how many tokens a text takes, rather too many than too few."""
+    """Estimate how many tokens a text takes, rather too many than too few."""
     if text.isascii():
         return math.ceil(len(text) / _PLAIN)
     plain = len(text.encode("ascii", "ignore"))
@@ -62,12 +62,12 @@ def tokens(text: str) -> int:
 
 
 def fits(size: int, budget: int) -> bool:
-    """Whether so many tokens may go in without anything being let go."""
+    """Return True if `size` tokens fit into the budget without shortening anything."""
     return size <= budget * FULL
 
 
 def pack(pieces: Sequence[Piece], budget: int) -> Pack:
-    """The pieces in the longest forms with which they fit, shortened one by one. `budget` is in tokens."""
+    """Shorten pieces one by one until all of them fit. `budget` is in tokens."""
     chosen = [0] * len(pieces)
     sizes = [tokens(piece.forms[0]) for piece in pieces]
     order = sorted(range(len(pieces)), key=lambda place: (pieces[place].weight, -sizes[place], place))

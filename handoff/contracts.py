@@ -1,8 +1,7 @@
 """Values passed between people, the supervisor, the specialists and their models.
 
-Every model here is frozen and refuses unknown fields, so that a contract that
-changed is noticed where it is read, not where it is used. Times are seconds
-since the epoch, durations are seconds, costs are US dollars.
+Every model here is frozen and refuses unknown fields, so that a changed contract is noticed where it is read, not
+where it is used. Times are seconds since the epoch, durations are seconds, costs are US dollars.
 """
 
 from __future__ import annotations
@@ -34,9 +33,8 @@ class Contract(BaseModel):
 class Artifact(Contract):
     """A file by reference. `id` is the sha256 (hex) of its bytes, which the store keeps.
 
-    `size` is in bytes. `publish_as` says how people get it: as a file in the
-    thread, as a Slack canvas (the bytes are Markdown), or not at all, as with
-    what they attached themselves.
+    `size` is in bytes. `publish_as` says how people get the file: as a file in the thread, as a Slack canvas (the
+    bytes are Markdown), or not at all, as with files that people attached themselves.
     """
 
     id: str
@@ -48,7 +46,7 @@ class Artifact(Contract):
 
 
 class Attachment(Contract):
-    """A file somebody attached to a message, before its bytes were fetched. `size` in bytes."""
+    """A file that somebody attached to a message, before its bytes are fetched. `size` is in bytes."""
 
     file_id: str
     name: str
@@ -95,7 +93,10 @@ class Finding(Contract):
 
 
 class Result(Contract):
-    """A specialist's result. `summary` is the part that dependants see, `content` the whole of it (Markdown)."""
+    """A specialist's result.
+
+    `summary` is the part that dependent subtasks see, `content` is the whole of it (Markdown).
+    """
 
     summary: str
     content: str
@@ -104,9 +105,9 @@ class Result(Contract):
     artifacts: tuple[Artifact, ...] = ()
     usage: Usage = Usage()
     gaps: tuple[str, ...] = ()
-    """Names of what is missing from it: a limit that cut the work short, a file that could not be read."""
+    """Parts that are missing from the result, in words: a limit cut the work short, a file could not be read."""
     evidence: tuple[str, ...] = ()
-    """Its tools' own words on the figures in it; no other specialist sees them."""
+    """Lines from its tools' replies about the figures in it; no other specialist sees them."""
 
 
 class Escalation(Contract):
@@ -119,7 +120,7 @@ class Escalation(Contract):
 
 
 class Subtask(Contract):
-    """One part of a plan. `after` names the subtasks it needs; `done_when` is its acceptance criterion."""
+    """One part of a plan. `after` names the subtasks that it builds on; `done_when` is its acceptance criterion."""
 
     id: str
     title: str
@@ -128,13 +129,13 @@ class Subtask(Contract):
     after: tuple[str, ...] = ()
     done_when: str = ""
     tier: Tier | None = None
-    """None: the tier that the specialist's own file names."""
+    """The tier to work on; None: the tier that the specialist's own file names."""
     critical: bool = False
     """True if a wrong result would do harm: it is judged even if the free checks leave no doubt."""
 
 
 class Made(Contract):
-    """A specialist that a plan asks for, of a crew that allows it. `brief` is its prompt, within a frame of ours.
+    """A specialist that a plan asks for, in a crew that allows it. `brief` becomes its prompt, inside a frame of ours.
 
     `tools` and `tier` are among those that the crew lends. `why` says what it is needed for, and what nobody there can.
     Models write the fields in this order.
@@ -170,9 +171,10 @@ class Plan(Contract):
 
 
 class PlanChange(Contract):
-    """One change to a plan under way, with its reason for people. `by` are the subtasks that replace one.
+    """One change to a plan under way, with its reason for people. `by` are the subtasks that replace a `replaced` one.
 
-    One that is `dropped` and still stands in the new plan was given up: its gap is named. Else it became needless.
+    A `dropped` subtask that still stands in the new plan was given up: it is named as a gap. Otherwise it became
+    needless.
     """
 
     kind: Literal["added", "dropped", "reassigned", "rebriefed", "replaced"]
@@ -182,22 +184,22 @@ class PlanChange(Contract):
 
 
 class Context(Contract):
-    """The most tokens of material that a model call is given, by its tier; most models would take far more."""
+    """The most tokens of material that one model call is given, by its tier; most models would take far more."""
 
     fast: int = Field(default=16_000, ge=1_000)
     balanced: int = Field(default=32_000, ge=1_000)
     deep: int = Field(default=64_000, ge=1_000)
 
     def of(self, tier: Tier | None) -> int:
-        """Give the tokens of a tier; of `balanced` if none is named."""
+        """Return the tokens of a tier; of `balanced` if the tier is None."""
         return {"fast": self.fast, "balanced": self.balanced, "deep": self.deep}[tier or "balanced"]
 
 
 class Terms(Contract):
-    """Settings of the work on a request, fixed with its plan: times in seconds of work, waits for people left out.
+    """Settings of the work on a request, fixed with its plan. Seconds of work do not include waits for people.
 
-    `subtask_seconds` is for all attempts at one subtask. Findings that are less sure than `confidence` stay out of
-    the answer; 0: none is too unsure.
+    `job_seconds` is for the whole plan, `subtask_seconds` for all attempts at one subtask. Findings less sure than
+    `confidence` stay out of the answer; 0: none is too unsure.
     """
 
     job_seconds: float = 1800.0
@@ -210,18 +212,19 @@ class Terms(Contract):
     """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); `balanced` for those not named."""
 
     def tier_of(self, role: str) -> Tier:
-        """The tier that a role of the supervisor works on."""
+        """Return the tier that a role of the supervisor works on."""
         return self.roles.get(role, "balanced")
 
     def room_of(self, role: str) -> int:
-        """How many tokens of material a call of that role is given at most."""
+        """Return the most tokens of material that a call of that role is given."""
         return self.context.of(self.tier_of(role))
 
 
 class Member(Contract):
-    """A specialist as the planner and the engine see it: what it can and cannot do, and who steps in for it.
+    """A member of a crew as the planner and the engine see it: a specialist, or a crew that plans its own work.
 
-    Or a crew that plans by itself what it is given: `crew` is then what it works under, its settings put in.
+    `cannot` lists what it cannot do, and `fallback` names the member that steps in for it. `crew` holds the terms that
+    an inner crew works under, with the settings filled in; None: it is a specialist.
     """
 
     name: str
@@ -230,14 +233,14 @@ class Member(Contract):
     tier: Tier = "balanced"
     fallback: str = ""
     made: bool = False
-    """True if it exists for one plan alone."""
+    """True if the specialist was made for one plan alone."""
     tiers: tuple[Tier, ...] = ()
-    """Tiers that it may work on; empty: all."""
+    """The tiers that it may work on; empty: all."""
     crew: Terms | None = None
 
     @property
     def line(self) -> str:
-        """The one line that the planner sees, on what it can and cannot do."""
+        """The line that the planner sees on what the member can and cannot do."""
         if not self.cannot:
             return self.description
         *others, last = self.cannot
@@ -245,7 +248,7 @@ class Member(Contract):
 
 
 class Estimate(Contract):
-    """The likely usage of a subtask. `tokens` in and out together; `cost` is None if no price is known."""
+    """The likely usage of a subtask. `tokens` counts input and output together; `cost` is None if no price is known."""
 
     subtask: str
     calls: int
@@ -254,9 +257,9 @@ class Estimate(Contract):
 
 
 class Constraints(Contract):
-    """The limits of a handoff: `max_tokens` a model turn, `timeout` in seconds for the whole attempt.
+    """The limits of a handoff: `max_tokens` is for one model turn, `timeout` is the seconds for the whole attempt.
 
-    `failed_calls` is how many model calls may bring nothing before the attempt has failed.
+    `failed_calls` is the number of model calls that may bring nothing before the attempt fails.
     """
 
     max_tokens: int = 4096
@@ -266,14 +269,14 @@ class Constraints(Contract):
 
 
 class Note(Contract):
-    """One piece of context in a handoff: where it comes from and what it says."""
+    """One piece of context in a handoff: its source and its text."""
 
     source: str
     text: str
 
 
 class Handoff(Contract):
-    """A specialist's assignment: its part, the results that it depends on, and nothing else."""
+    """A specialist's assignment: its part of the request, the results that it builds on, and nothing else."""
 
     from_agent: str = SUPERVISOR
     to_agent: str
@@ -301,7 +304,10 @@ class ToolReply(Contract):
 
 
 class Turn(Contract):
-    """A model's answer to one call. `calls` is empty unless `stop` is `tool_use`: a cut-off call is no call."""
+    """A model's answer to one call.
+
+    `calls` is empty unless `stop` is `tool_use`: a call that was cut off does not count.
+    """
 
     text: str
     calls: tuple[ToolCall, ...] = ()
@@ -310,7 +316,7 @@ class Turn(Contract):
 
 
 class Packed(Contract):
-    """The size of what a model was given: `tokens` (about) of `budget`, and what was left out for it, each in words."""
+    """The size of what a model was given: about `tokens` of `budget` tokens. `left_out` names what did not fit."""
 
     tokens: int = 0
     budget: int = 0
@@ -318,9 +324,9 @@ class Packed(Contract):
 
 
 class Side(Contract):
-    """A result's side of a disputed claim, in its words, and the source that it names (empty: none).
+    """One result's side of a disputed claim, in its own words, with the source that it names (empty: none).
 
-    `evidence` are figures as its tools gave them, `confidence` is how sure it is, 0 to 100.
+    `evidence` are lines from its tools' replies. `confidence` is how sure the result is, 0 to 100.
     """
 
     subtask: str
@@ -331,10 +337,11 @@ class Side(Contract):
 
 
 class Conflict(Contract):
-    """A claim on which results contradict each other, or may: `open` is one that could not be judged.
+    """A claim on which results contradict each other, or may do so.
 
-    `favours` is the subtask whose side the evidence supports, empty if it supports neither. `reason` is for
-    people, and `confidence` how sure the judgement is.
+    `verdict` is the arbiter's; `open`: it was not judged, or could not be. `favours` is the subtask whose side the
+    evidence supports; empty: neither side. `reason` is for people, and `confidence` is how sure the judgement is, 0 to
+    100.
     """
 
     claim: str
@@ -346,7 +353,7 @@ class Conflict(Contract):
 
 
 class Request(Contract):
-    """A person's request in a thread. `id` is the `ts` of the message it came with."""
+    """A person's request in a thread. `id` is the `ts` of its message."""
 
     id: str
     user: str
@@ -370,7 +377,7 @@ class Place(Contract):
 
 @lru_cache(maxsize=1024)
 def _job_id(team: str, channel: str, thread_ts: str) -> str:
-    """Work out a job's id, once while it is at work: every commit, post and log line names it."""
+    """Compute a job's id. It is cached, as every commit, post and log line names it."""
     digest = hashlib.sha256(f"{team}/{channel}/{thread_ts}".encode()).digest()
     alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
     number = int.from_bytes(digest[:7], "big")

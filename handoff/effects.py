@@ -1,8 +1,9 @@
-"""What is left to do, in the imperative. The engine names effects, and whoever performs one reports an event.
+"""Effects: things to do, in the imperative. The engine names them; whoever performs one reports an event.
 
-Two effects that compare equal are the same piece of work: what is new is started, and what is no longer outstanding is
-cancelled. An effect is data only: what a specialist or a role is given is made of the job when the work begins.
-`role`, if an effect has one, is the supervisor's role that performs it, and `doing` the words for people meanwhile.
+Two equal effects are the same piece of work: the shell starts an effect that is new, and cancels one that is no longer
+outstanding. An effect is data only: the shell builds what a specialist or a role is given from the job when the work
+begins. `role`, if an effect has one, is the supervisor's role that performs it, and `doing` are the words that people
+see meanwhile.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from handoff.contracts import Tier
 
 @dataclass(frozen=True, slots=True)
 class FetchAttachments:
-    """Bring what people attached into the store."""
+    """Store the files that people attached."""
 
     request: str
 
 
 @dataclass(frozen=True, slots=True)
 class MakePlan:
-    """Ask the planner. `faults` are those of its last answer, to be told to it; empty the first time.
+    """Ask the planner. `faults` are the faults of its last answer, to be told to it; empty the first time.
 
-    `within` is the subtask that a crew inside the crew is to plan, in that `attempt`; empty: the request itself.
+    `within` is the subtask that an inner crew is to plan, in that `attempt`; empty: the request itself.
     """
 
     role: ClassVar[str] = "planner"
@@ -37,9 +38,9 @@ class MakePlan:
 
 @dataclass(frozen=True, slots=True)
 class RevisePlan:
-    """Ask the planner whether what has not started should change, for the `reason` that a subtask gave.
+    """Ask the planner if the subtasks that have not started should change, for the `reason` that a subtask gave.
 
-    `within` is the subtask whose own plan it is, empty for that of the request.
+    `within` is the subtask whose inner plan to revise; empty: the request's own plan.
     """
 
     role: ClassVar[str] = "replanner"
@@ -52,7 +53,7 @@ class RevisePlan:
 
 @dataclass(frozen=True, slots=True)
 class RunSubtask:
-    """Have a specialist work on a subtask, from its last checkpoint if it has one. It has `timeout` seconds for it."""
+    """Have a specialist work on a subtask for at most `timeout` seconds, from its last checkpoint if it has one."""
 
     request: str
     subtask: str
@@ -65,7 +66,7 @@ class RunSubtask:
 
 @dataclass(frozen=True, slots=True)
 class JudgeResult:
-    """Look at the result of an attempt. Where `faults` are certain no model is asked."""
+    """Judge the result of an attempt. If there are certain `faults`, no model is asked."""
 
     role: ClassVar[str] = "judge"
     request: str
@@ -77,7 +78,7 @@ class JudgeResult:
 
 @dataclass(frozen=True, slots=True)
 class RefineBrief:
-    """Ask the refiner for another brief, from what the attempt failed at."""
+    """Ask the refiner to rewrite a brief, from the error of the attempt."""
 
     role: ClassVar[str] = "refiner"
     request: str
@@ -88,7 +89,7 @@ class RefineBrief:
 
 @dataclass(frozen=True, slots=True)
 class ReachDeadline:
-    """Say that the time is up, for a subtask or (empty) for the whole request."""
+    """Record that the time is up for a subtask; an empty `subtask` means the whole request."""
 
     request: str
     subtask: str = ""
@@ -96,9 +97,9 @@ class ReachDeadline:
 
 @dataclass(frozen=True, slots=True)
 class JudgeConflicts:
-    """Ask the arbiter about the claims that may contradict each other.
+    """Ask the arbiter about claims that may contradict each other.
 
-    `within`, here and below, is the subtask that a crew inside the crew is at; empty: the request itself.
+    `within`, here and below, is the subtask that an inner crew works on; empty: the request itself.
     """
 
     role: ClassVar[str] = "arbiter"
@@ -109,7 +110,7 @@ class JudgeConflicts:
 
 @dataclass(frozen=True, slots=True)
 class ReduceMaterial:
-    """Condense one part of a round; both are counted from 1."""
+    """Condense one part of a round. Rounds and parts are counted from 1."""
 
     role: ClassVar[str] = "reducer"
     doing: ClassVar[str] = "condensing the results"
@@ -121,7 +122,7 @@ class ReduceMaterial:
 
 @dataclass(frozen=True, slots=True)
 class WriteAnswer:
-    """Ask the synthesizer for the answer. `faults` are those that the critic found in the last one; empty: none yet."""
+    """Ask the synthesizer for the answer. `faults` are the critic's faults in the draft; empty the first time."""
 
     role: ClassVar[str] = "synthesizer"
     doing: ClassVar[str] = "writing the answer"
@@ -132,7 +133,7 @@ class WriteAnswer:
 
 @dataclass(frozen=True, slots=True)
 class SelectAnswer:
-    """Ask the selector for the best of rival results. `faults` are those that the critic found in the last choice."""
+    """Ask the selector for the best of rival results. `faults` are the critic's faults in the draft."""
 
     role: ClassVar[str] = "selector"
     doing: ClassVar[str] = "choosing between the results"
@@ -143,7 +144,7 @@ class SelectAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReviewAnswer:
-    """Ask the critic to read the answer before people do. `late`: let it out, there is no time left."""
+    """Ask the critic to read the answer before people do. `late`: let it out unread, as there is no time left."""
 
     role: ClassVar[str] = "critic"
     doing: ClassVar[str] = "reviewing the answer"
@@ -154,7 +155,7 @@ class ReviewAnswer:
 
 @dataclass(frozen=True, slots=True)
 class HandUp:
-    """Say to the crew around it what a crew made of the subtask that it was given."""
+    """Report the outcome of a crew's run to the run around it."""
 
     request: str
     subtask: str
@@ -163,7 +164,7 @@ class HandUp:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Put a message into the thread, once. `key` names it within the job, see `handoff.post_keys`."""
+    """Post a message in the thread, once. `key` names it within the job, see `handoff.post_keys`."""
 
     request: str
     key: str
@@ -176,4 +177,4 @@ OfRole = JudgeResult | RefineBrief | Step
 Effect = FetchAttachments | MakePlan | RevisePlan | RunSubtask | OfRole | ReachDeadline | HandUp | Post
 
 ROLES: tuple[str, ...] = tuple(one.role for one in get_args(Effect) if hasattr(one, "role"))
-"""The supervisor's roles: each performs one effect, by the module and the prompt of its name in `bot/supervisor/`."""
+"""The supervisor's roles. Each performs one effect, by the module and the prompt of its name in `bot/supervisor/`."""

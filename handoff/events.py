@@ -1,8 +1,8 @@
-"""The facts of a job, in the past tense. Its log is a list of these, and its trace is its log.
+"""The facts of a job, in the past tense. The log of a job is a list of events, and it is also the job's trace.
 
-An event says what happened and never what to do about it: that is for
-`handoff.engine.engine` to work out. `SCHEMA` rises when the meaning of a log changes;
-an instance leaves jobs alone whose log was written by a newer one.
+An event says what happened and never what to do about it: that is for the engine (`handoff.engine.engine`) to work
+out. `SCHEMA` rises when the meaning of a log changes; an instance leaves alone the jobs whose log was written by a
+newer one.
 """
 
 from __future__ import annotations
@@ -38,14 +38,18 @@ from handoff.upcasters import UPCASTERS, Json, lifted
 SCHEMA = 3
 
 FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavailable", "crew"]
-"""The reason why an attempt failed. `lost`: its instance died or let go of it too often; `unavailable`: a breaker, a
-limit or a budget forbade it; `crew`: it was given to a crew, and nothing that this one tried brought anything."""
+"""The kind of an attempt's failure.
+
+- `lost`: its instance died or let go of it too often.
+- `unavailable`: a breaker, a limit or a budget forbade it.
+- `crew`: a crew worked on it and ended without an answer.
+"""
 Verdict = Literal["accepted", "revise", "best_effort"]
-"""The verdict on a result that was looked at. `best_effort`: taken as it is, its faults named as gaps."""
+"""The verdict on a result. `best_effort`: take it as it is and name its faults as gaps."""
 
 
 class Fact(Contract):
-    """Fields of all events. `at` is seconds since the epoch, on the clock of who wrote it; `v` the schema it has."""
+    """Fields of all events. `at` is seconds since the epoch on the writer's clock; `v` is the schema of the event."""
 
     at: float
     v: int = SCHEMA
@@ -65,9 +69,9 @@ class OfAttempt(OfRequest):
 
 
 class RequestAdded(Fact):
-    """Somebody asked for something in the thread. The first of a log makes the job.
+    """Somebody asked for something in the thread. The first one in a log creates the job.
 
-    `refusal`, if not empty, says why it will not be worked on (an empty mention, say).
+    `refusal`, if not empty, says why the request will not be worked on (an empty mention, for example).
     """
 
     type: Literal["RequestAdded"] = "RequestAdded"
@@ -77,7 +81,7 @@ class RequestAdded(Fact):
 
 
 class AttachmentsFetched(OfRequest):
-    """The files of a request are in the store; `faults` name those that could not be had, and why."""
+    """The files of a request are in the store. `faults` name the files that could not be fetched, and why."""
 
     type: Literal["AttachmentsFetched"] = "AttachmentsFetched"
     artifacts: tuple[Artifact, ...] = ()
@@ -89,23 +93,26 @@ class PlanProposed(OfRequest):
 
     type: Literal["PlanProposed"] = "PlanProposed"
     within: str = ""
-    """The subtask that a crew inside the crew planned; ids and names are those outside of it. Empty: the request."""
+    """The subtask that an inner crew planned; ids and names in the plan are already those of the request.
+
+    Empty: the request.
+    """
     plan: Plan
     members: tuple[Member, ...] = ()
-    """The crew as it stood, so that the job can be followed without it."""
+    """The members of the crew at that time, so that the job can be followed without the crew's files."""
     terms: Terms = Terms()
     estimates: tuple[Estimate, ...] = ()
-    """The likely usage of each subtask; none if nothing is known of what calls take."""
+    """The likely usage of each subtask; empty if the model's calls cost no tokens."""
     rule: str = ""
-    """The routing rule that made the plan in the planner's place, by its name."""
+    """The name of the routing rule that made the plan; empty if the planner made it."""
     reasons: tuple[str, ...] = ()
-    """Decisions about it, each with its reason: who of equals, which ad-hoc specialist."""
+    """Decisions about the plan, each with its reason: which of equal specialists, which specialist made for the job."""
     pack: Packed = Packed()
     usage: Usage = Usage()
 
 
 class PlanRejected(OfRequest):
-    """The planner's answer did not pass; `faults` are the exact ones that it was, or will be, told."""
+    """The planner's answer did not pass the checks. `faults` are the exact faults that the planner is told."""
 
     type: Literal["PlanRejected"] = "PlanRejected"
     within: str = ""
@@ -115,10 +122,10 @@ class PlanRejected(OfRequest):
 
 
 class PlanRevised(OfRequest):
-    """The planner looked at its plan again, since `subtask` brought or met with something that it may be wrong about.
+    """The planner looked at its plan again, because `subtask` found or met something that may make the plan wrong.
 
-    `plan` is the one that follows, None if it stays as it was; `faults` then say why. `within` is the subtask
-    whose own plan it is, empty for that of the request. `estimates` are those of what was added or changed.
+    `plan` is the new plan; None if the plan stays as it was, and then `faults` say why. `within` is the subtask whose
+    inner plan it is; empty: the request's own plan. `estimates` are for the subtasks that were added or changed.
     """
 
     type: Literal["PlanRevised"] = "PlanRevised"
@@ -133,7 +140,7 @@ class PlanRevised(OfRequest):
 
 
 class AttemptStarted(OfAttempt):
-    """A specialist took up a subtask."""
+    """A specialist took up a subtask, or a crew did."""
 
     type: Literal["AttemptStarted"] = "AttemptStarted"
     specialist: str
@@ -159,10 +166,11 @@ class ToolReturned(OfAttempt):
 
 
 class ToolStarted(OfAttempt):
-    """A tool that writes is about to run: kept before the call, as its intent.
+    """A writing tool is about to run. The event is kept before the call, as its intent.
 
-    `call` is the id of the call in the turn, `key` what makes it safe to repeat (empty: it is not), `what` says
-    in a few words for people what it does. Calls of the same tool with the same arguments have the same `digest`.
+    `call` is the id of the call in the turn. `key` makes it safe to repeat the call (empty: it is not safe). `what`
+    says in a few words for people what the call does. Calls of the same tool with the same arguments have the same
+    `digest`.
     """
 
     type: Literal["ToolStarted"] = "ToolStarted"
@@ -174,7 +182,7 @@ class ToolStarted(OfAttempt):
 
 
 class ToolInDoubt(OfAttempt):
-    """Nobody knows whether a call of a tool that writes was carried out: people are asked. `reason` says why.
+    """Nobody knows whether a call of a writing tool was carried out: people are asked. `reason` says why nobody knows.
 
     `usage` is what the attempt has spent so far: it counts only if people end the subtask here.
     """
@@ -188,10 +196,10 @@ class ToolInDoubt(OfAttempt):
 
 
 class ResultReturned(OfAttempt):
-    """A specialist handed back a result: the subtask is done, if the free checks found nothing.
+    """A specialist, or a crew, handed back a result. The subtask is done if the free checks found nothing.
 
-    `faults` are what they are sure of and `doubts` what somebody should look at, each with what it quotes.
-    `took` is the attempt's own seconds, as with all ends of attempts.
+    `faults` are certain and `doubts` need a look; each quotes what it is about. `took` is the attempt's own seconds,
+    as in all events that end an attempt.
     """
 
     type: Literal["ResultReturned"] = "ResultReturned"
@@ -202,7 +210,7 @@ class ResultReturned(OfAttempt):
 
 
 class ResultJudged(OfAttempt):
-    """The result of an attempt was looked at: by the free checks alone, or the judge. `faults` quote what is wrong."""
+    """The result of an attempt was judged, by the free checks alone or by the judge. `faults` quote what is wrong."""
 
     type: Literal["ResultJudged"] = "ResultJudged"
     verdict: Verdict
@@ -213,7 +221,10 @@ class ResultJudged(OfAttempt):
 
 
 class BriefRefined(OfAttempt):
-    """The brief was rewritten from what the attempt failed at. `intent` is the new one; empty: there is none."""
+    """The refiner was asked to rewrite the brief of a failed attempt.
+
+    `intent` is the new brief; empty: there is none.
+    """
 
     type: Literal["BriefRefined"] = "BriefRefined"
     intent: str = ""
@@ -223,16 +234,17 @@ class BriefRefined(OfAttempt):
 
 
 class DeadlineReached(OfRequest):
-    """The time is up: for a subtask, or (`subtask` empty) for the whole request."""
+    """The time is up: for a subtask or, if `subtask` is empty, for the whole request."""
 
     type: Literal["DeadlineReached"] = "DeadlineReached"
     subtask: str = ""
 
 
 class AttemptFailed(OfAttempt):
-    """An attempt ended without a result. `transient`: the same again may work, in `pause` seconds at the earliest.
+    """An attempt ended without a result.
 
-    `failed_calls` counts the calls that brought nothing. `partial` is what there was by then.
+    `transient`: the same call may work later, after at least `pause` seconds. `failed_calls` counts the model calls
+    that brought nothing. `partial` is the result so far, if there is one.
     """
 
     type: Literal["AttemptFailed"] = "AttemptFailed"
@@ -258,7 +270,8 @@ class Escalated(OfAttempt):
 class QuestionAnswered(OfRequest):
     """A person answered the open question of a subtask, by a click or a reply.
 
-    `number` is that of the question, so that a late second click answers none that was asked since; 0: the open one.
+    `number` is the number of that question, so that a late second click does not answer a newer question; 0: the open
+    one.
     """
 
     type: Literal["QuestionAnswered"] = "QuestionAnswered"
@@ -276,9 +289,9 @@ class CancelRequested(Fact):
 
 
 class TakenOver(Fact):
-    """Owners of the job were lost, `lost` in a row without progress: a lease ran out, or the work stalled or broke.
+    """An owner of the job was lost: its lease ran out, or its work stalled or broke.
 
-    `owner` has it now.
+    `lost` counts the owners that were lost in a row without progress. `owner` is the new owner.
     """
 
     type: Literal["TakenOver"] = "TakenOver"
@@ -287,14 +300,14 @@ class TakenOver(Fact):
 
 
 class WorkResumed(Fact):
-    """Nobody had worked on the job for `away` seconds, which count against none of its deadlines."""
+    """Nobody had worked on the job for `away` seconds. They count against none of its deadlines."""
 
     type: Literal["WorkResumed"] = "WorkResumed"
     away: float
 
 
 class SetAside(Fact):
-    """The job brought down or stalled its owners too often, or cannot be read: it rests until an admin releases it."""
+    """The job stopped or stalled its owners too often, or cannot be read. It rests until an admin releases it."""
 
     type: Literal["SetAside"] = "SetAside"
     step: str
@@ -309,9 +322,9 @@ class Released(Fact):
 
 
 class ConflictsJudged(OfRequest):
-    """The arbiter looked at what contradicts itself in the results. `unjudged` are claims that were too many for it.
+    """The arbiter judged the claims that may contradict each other. `unjudged` are claims that were too many for it.
 
-    `within`, here and below, is the subtask that a crew inside the crew is at; empty: the request itself.
+    `within`, here and below, is the subtask that an inner crew works on; empty: the request itself.
     """
 
     type: Literal["ConflictsJudged"] = "ConflictsJudged"
@@ -323,9 +336,9 @@ class ConflictsJudged(OfRequest):
 
 
 class MaterialReduced(OfRequest):
-    """One part of a round of condensing is done: `notes` stand in the place of what went into it.
+    """One part of a round of condensing is done: `notes` replace the material of that part.
 
-    Both are counted from 1. `left_out` names what the notes lack, each in words.
+    Rounds and parts are counted from 1. `left_out` names what the notes lack.
     """
 
     type: Literal["MaterialReduced"] = "MaterialReduced"
@@ -341,7 +354,7 @@ class MaterialReduced(OfRequest):
 class AnswerReviewed(OfRequest):
     """The critic read the answer against the request and the findings. `faults` quote what is wrong with it.
 
-    `doubt` says why it came to no verdict, in which case the answer goes out as it is.
+    `doubt` says why the critic came to no verdict; the answer then goes out as it is.
     """
 
     type: Literal["AnswerReviewed"] = "AnswerReviewed"
@@ -353,10 +366,11 @@ class AnswerReviewed(OfRequest):
 
 
 class AnswerWritten(OfRequest):
-    """The answer's text is fixed; what remains is to show it. A `draft` is read by the critic first.
+    """The text of the answer is fixed; what remains is to post it. A `draft` is read by the critic first.
 
-    `chosen` is the subtask whose result was picked among rivals, `why` the reason; the others stay in the log.
-    `unjudged` are claims that may contradict each other and are not told in it, where there was no time to judge any.
+    `chosen` is the subtask whose result was picked among rivals, and `why` is the reason; the other results stay in
+    the log. `unjudged` are claims that may contradict each other and that the answer does not discuss one by one,
+    because there was no time to judge any.
     """
 
     type: Literal["AnswerWritten"] = "AnswerWritten"
@@ -381,9 +395,9 @@ class RequestFailed(OfRequest):
 
 
 class Posted(OfRequest):
-    """A message of the request is in the thread. `key` names it once for all; `ts` is Slack's id of it.
+    """A message of the request is in the thread. `key` names the message for good; `ts` is its Slack id.
 
-    If it cannot be posted ever (the bot was removed), `ts` is empty and `fault` says why.
+    If it can never be posted (the bot was removed), `ts` is empty and `fault` says why.
     """
 
     type: Literal["Posted"] = "Posted"
@@ -437,13 +451,13 @@ _adapter: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 def dump(event: Event) -> str:
-    """Write the event as one line of JSON, defaults left out but for its type; its last names are `type` and `v`."""
+    """Write the event as one line of JSON without defaults, except for its type. The line ends with `type` and `v`."""
     line = event.model_dump_json(exclude_defaults=True, exclude={"v"})
     return f'{line[:-1]},"type":"{event.type}","v":{SCHEMA}}}'
 
 
 def load(line: str | bytes) -> Event:
-    """Read the event of one line of JSON, lifted to the present schema if an older release wrote it.
+    """Read an event from a line of JSON, and lift it to the present schema if an older release wrote it.
 
     Raises:
         NewerEvent: A newer release wrote it.
@@ -464,11 +478,11 @@ _LEAST: dict[str, tuple[str, Turn | ToolReply]] = {
     "TurnTaken": ("turn", Turn(text="", stop="tool_use", usage=Usage())),
     "ToolReturned": ("reply", ToolReply(call_id="", text="")),
 }
-"""By type of event: the field that earlier releases kept without a look at it, and what stands for unreadable parts."""
+"""By event type: the field that earlier releases kept unchecked, and the value that replaces unreadable parts of it."""
 
 
 def _salvaged(event: Json) -> Json:
-    """Read the field of such an event as far as it can be read, part by part: one odd turn must not cost a job."""
+    """Read the readable parts of such a field one by one, so that one odd turn does not cost the whole job."""
     name, least = _LEAST.get(str(event.get("type")), ("", None))
     given = event.get(name)
     if least is None or not isinstance(given, dict):

@@ -1,28 +1,28 @@
-"""The keys of a request's messages: each names one message in the thread for good."""
+"""Keys of a request's messages. Each key names one message in the thread for good."""
 
 from __future__ import annotations
 
 
 def card(request: str) -> str:
-    """The plan card."""
+    """Return the key of the plan card."""
     return f"{request}:card"
 
 
 def card_end(request: str) -> str:
-    """The last edit of the plan card, which shows how the request ended."""
+    """Return the key of the last edit of the plan card, which shows how the request ended."""
     return f"{request}:card_end"
 
 
 def answer(request: str) -> str:
-    """The request's visible end: its answer, failure or report."""
+    """Return the key of the request's visible end: its answer, failure or report."""
     return f"{request}:answer"
 
 
 def question(request: str, subtask: str, number: int) -> str:
-    """A subtask's question to people."""
+    """Return the key of a subtask's question to people."""
     return f"{request}:question:{subtask}:{number}"
 
 
 def file(request: str, artifact: str) -> str:
-    """A file that a specialist made."""
+    """Return the key of a file that a specialist made."""
     return f"{request}:file:{artifact[:16]}"

@@ -1,4 +1,4 @@
-"""Where a brief comes from: people's own words, and whether there is more in it than that. Pure."""
+"""The provenance of a brief: the words that people wrote, and whether models or tools may have added to them. Pure."""
 
 from __future__ import annotations
 
@@ -9,34 +9,41 @@ from handoff.state import Ask, Job, Work
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """What people said in the job, in their own words, and whether a brief may hold what models and tools found."""
+class Provenance:
+    """The sources of a brief.
+
+    `words` are the texts that people wrote in the job. `has_derived_content` is True if the brief may also hold
+    content that models or tools produced.
+    """
 
     words: tuple[str, ...] = ()
-    told: bool = False
+    has_derived_content: bool = False
 
 
-def origin(job: Job, ask: Ask, work: Work) -> Origin:
-    """The origin of a subtask's brief.
+def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
+    """Say where the brief of a subtask comes from.
 
-    Its words are those of the request, of the requests before it in its thread, and what people typed to its questions;
-    without the names of attached files, and without clicks on answers that a model had offered. There is more in it
-    where the thread had an answer before, where the plan was changed on what came to light, where the subtask is inside
-    another, and where it follows others or an attempt of its own.
+    People's words are the texts of this request and of the requests before it in the thread, without the names of
+    attached files, and what people typed as answers to questions. A click on an answer that a model offered does not
+    count as their words.
+
+    The brief may hold derived content if the thread had an earlier request, the plan was revised, the brief was
+    rewritten, the subtask is inside another one, builds on others, or has been attempted before.
     """
     asks = job.asks[: (job.place_of(ask.id) or 0) + 1]
-    more = work.subtask.after or work.brief or work.within or work.attempt > 1 or ask.revisions
-    return Origin((*(_without_files(one) for one in asks), *_typed(ask)), told=len(asks) > 1 or bool(more))
+    derived = work.subtask.after or work.brief or work.within or work.attempt > 1 or ask.revisions
+    words = (*(_without_file_names(one) for one in asks), *_typed_answers(ask))
+    return Provenance(words, has_derived_content=len(asks) > 1 or bool(derived))
 
 
-def _without_files(ask: Ask) -> str:
+def _without_file_names(ask: Ask) -> str:
     text = ask.request.text
     for file in ask.request.attachments:
         text = text.replace(file.name, " ")
     return text
 
 
-def _typed(ask: Ask) -> Iterator[str]:
+def _typed_answers(ask: Ask) -> Iterator[str]:
     for work in ask.work.values():
         for said in work.answered:
             if said.text not in said.question.options:

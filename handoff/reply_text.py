@@ -1,4 +1,4 @@
-"""What models reply, as leniently as can be read."""
+"""Reads text that models reply, leniently."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 
 def json_in(text: str) -> str:
-    """The JSON object in a reply, without fences and prose around it; empty where there is none."""
+    """Return the JSON object in a reply, without the fences and prose around it; empty if there is none."""
     start, end = text.find("{"), text.rfind("}")
     return text[start : end + 1] if 0 <= start < end else ""
 
 
-def sound(value: Any) -> Any:
-    """The same value with no half of a character in its texts: JSON can hold one, and nothing can keep it."""
+def replace_surrogates(value: Any) -> Any:
+    """Replace each lone surrogate in the strings of `value`: JSON can hold one, but UTF-8 cannot encode it."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
-        return {sound(key): sound(each) for key, each in value.items()}
-    return [sound(each) for each in value] if isinstance(value, list) else value
+        return {replace_surrogates(key): replace_surrogates(each) for key, each in value.items()}
+    return [replace_surrogates(each) for each in value] if isinstance(value, list) else value

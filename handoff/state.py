@@ -1,7 +1,8 @@
-"""The state of a job, as `engine.apply` builds it from the log. Values only: no rule lives here.
+"""The state of a job, as `handoff.engine.engine` builds it from the log. Values only: the rules are in the engine.
 
-Dataclasses rather than pydantic models: nothing here crosses a boundary, and
-a job is rebuilt with every event.
+From the outside in: a `Job` is a thread, an `Ask` is one request in it, a `Run` is one plan under way, and a `Work` is
+one subtask of a plan. Dataclasses rather than pydantic models: nothing here crosses a boundary, and a job is rebuilt
+with every event.
 """
 
 from __future__ import annotations
@@ -31,31 +32,31 @@ from handoff.events import FailureKind, ToolReturned, ToolStarted, TurnTaken
 
 T = TypeVar("T")
 RequestState = Literal["submitted", "working", "input_required", "synthesizing", "completed", "failed", "cancelled"]
-"""Where a run stands; only the request's own run comes to the last three.
+"""The state of a run. Only the request's own run reaches the last three states.
 
 - `submitted`: there is no plan yet.
 - `working`: a subtask runs, or can begin.
 - `input_required`: everything that is left waits for people.
-- `synthesizing`: all subtasks have ended, and the answer is in the making or on its way to the thread.
+- `synthesizing`: all subtasks have ended, and the answer is being made or is on its way to the thread.
 - `completed`: people see the answer, whole or in part.
 - `failed`: people see why there is no answer.
 - `cancelled`: a person stopped it, and people see the report.
 """
 SubtaskState = Literal["pending", "in_progress", "input_required", "complete", "error", "skipped"]
-"""Where a subtask stands.
+"""The state of a subtask.
 
-- `pending`: it waits for others, for its next attempt, or for a rewritten brief.
-- `in_progress`: an attempt runs, a crew works on it, or its result is being looked at.
+- `pending`: it waits for other subtasks, for its next attempt, or for a rewritten brief.
+- `in_progress`: an attempt runs, a crew works on it, or its result is being judged.
 - `input_required`: it waits for a person's answer.
 - `complete`: it has a result.
-- `error`: its attempts brought nothing.
-- `skipped`: it never began, or a revision of the plan dropped it.
+- `error`: its attempts brought no result.
+- `skipped`: it never began, or a revision of the plan dropped or replaced it.
 """
 
 SETTLED: frozenset[SubtaskState] = frozenset({"complete", "error", "skipped"})
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 PLAIN = Terms()
-"""Where neither the settings nor a crew say otherwise."""
+"""The terms that hold if neither the settings nor a crew say otherwise."""
 
 if TYPE_CHECKING:
     from dataclasses import replace as replace  # noqa: PLC0414 - as itself: the type checker knows its fields
@@ -74,22 +75,22 @@ else:
 
 
 Trouble = FailureKind | EscalationReason | Literal["passing"]
-"""What went wrong with an attempt. `passing`: a fault of the provider's that is likely to go away."""
+"""The reason why an attempt brought no result. `passing`: a fault of the provider that is likely to go away."""
 Rung = Literal["retry", "refine", "stronger", "fallback", "replan", "ask", "without"]
 
 PLEASE_CHECK = "unknown, please check"
-"""How people are told of a call that may or may not have been carried out."""
+"""The words that tell people of a call that may or may not have been carried out."""
 
 DoubtVerdict = Literal["happened", "not_happened", "stop", "words"]
-"""What a person's answer says. `words`: something else, which settles nothing."""
+"""The meaning of a person's answer about a call in doubt. `words`: the answer is free text and settles nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownWrite:
-    """A call of a tool that writes of which nobody knows whether it was carried out: people are asked.
+    """A call of a writing tool of which nobody knows whether it was carried out: people are asked.
 
-    `call` is its id in the turn, `what` says in a few words for people what it does, `reason` why nobody knows, and
-    `usage` is what its attempt had spent by then.
+    `call` is its id in the turn, `what` says in a few words for people what it does, `reason` says why nobody knows,
+    and `usage` is the usage of its attempt by then.
     """
 
     call: str
@@ -101,7 +102,7 @@ class UnknownWrite:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A person's word on a call that was in doubt; a checkpoint, in the place of the call's outcome."""
+    """A person's answer on a call that was in doubt. As a checkpoint it takes the place of the call's outcome."""
 
     at: float
     call: str
@@ -112,9 +113,10 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A call of an attempt that is over, which must not be made again.
+    """A call of an earlier attempt that must not be made again.
 
-    `known`: it was carried out for certain, else it may have been. `came_of_it` is its reply, or people's words.
+    `known` is True if it was certainly carried out; otherwise it may have been. `came_of_it` is its reply, or the
+    words of the person who was asked.
     """
 
     what: str
@@ -124,7 +126,7 @@ class Written:
 
 
 Checkpoint = TurnTaken | ToolReturned | ToolStarted | Checked
-"""One step of an attempt, kept so that the next owner goes on after it."""
+"""One step of an attempt, kept so that the next owner can go on after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +145,13 @@ class Question:
     doubt: UnknownWrite | None = None
 
     def may_answer(self, user: str) -> bool:
-        """True if an answer by that person counts."""
+        """Return True if an answer by this person counts."""
         return not self.whom or user in self.whom
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Who answered a question, with what, and when (seconds since the epoch)."""
+    """An answer to a question: who gave it, its text, and when (seconds since the epoch)."""
 
     question: Question
     user: str
@@ -159,7 +161,10 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What policy decided, and why, in words for people. `at`: seconds since the epoch; `subtask`: empty for all."""
+    """A decision of the engine and its reason, in words for people.
+
+    `at` is seconds since the epoch. `subtask` is empty if the decision is about the whole request.
+    """
 
     at: float
     subtask: str
@@ -169,9 +174,9 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class ReplanTrigger:
-    """A reason to ask the planner again, in a subtask's own `words`: what it found, or its failure.
+    """A reason to ask the planner again: a finding or a failure of a subtask, in the subtask's own `words`.
 
-    `within` is the subtask whose own plan that is, empty for that of the request.
+    `within` is the subtask whose inner plan is in question; empty: the request's own plan.
     """
 
     subtask: str
@@ -182,7 +187,7 @@ class ReplanTrigger:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt, or a request, came to nothing. `step` is a subtask's title or a stage of the job."""
+    """The reason why an attempt or a request failed. `step` is the title of a subtask or a stage of the job."""
 
     step: str
     reason: str
@@ -191,7 +196,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A result that is not accepted yet: what is wrong with it, and what somebody should look at, each quoted."""
+    """A result that is not accepted yet.
+
+    `faults` are certain, `doubts` need a look; each quotes the text that it is about. `partial` is True if the attempt
+    failed and this is what it had by then.
+    """
 
     result: Result
     faults: tuple[str, ...] = ()
@@ -201,17 +210,17 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Run:
-    """One plan under way: that of a request, or that of a crew at a subtask of the plan around it.
+    """One plan under way: the plan of a request, or the plan of a crew that works on a subtask.
 
-    `within` is that subtask's id, empty for the request's own run. `since` is when its time began to run: with the
-    plan of a request, with the attempt of a crew. `paused` is the seconds in which nobody could work on it, and
-    `waits_since` when it began to wait for people. All times are seconds since the epoch.
+    `within` is the id of that subtask; empty: the request's own run. `since` is when its time began to run: for a
+    request when its plan was made, for a crew when the attempt began. `paused` is the seconds in which nobody could
+    work on it, and `waits_since` is when it began to wait for people. All times are seconds since the epoch.
 
-    From results to the answer: `conflicts` is what the arbiter left of the claims that may contradict each other
-    (None: it has not looked), `unjudged` those too many for it; `reduced` the condensed notes by round and part, and
-    `left_out` what they lack; `draft` an answer that the critic reads first, `review` its faults (None: it has not
-    read it); `chosen` the subtask whose result was picked among rivals. `answer` or `failure` is how it came out, at
-    `written`.
+    On the way from the results to the answer: `conflicts` are the contradictions that the arbiter confirmed or left
+    open (None: it has not looked), and `unjudged` are claims that were too many for it. `reduced` holds the condensed
+    notes by round and part, and `left_out` names what they lack. `draft` is an answer that the critic reads first, and
+    `review` its faults (None: the critic has not read it). `chosen` is the subtask whose result was picked among
+    rivals. The run ends with an `answer` or a `failure`, at `written`.
     """
 
     within: str = ""
@@ -236,12 +245,12 @@ class Run:
 
     @property
     def concluded(self) -> bool:
-        """True once its answer or its failure is fixed."""
+        """True once the answer or the failure is fixed."""
         return self.answer is not None or self.failure is not None
 
     @property
     def deadline(self) -> float | None:
-        """When its time is up; None before the time runs, and while it waits for people."""
+        """The time at which the run's time is up; None before its time runs, and while it waits for people."""
         if self.since is None or self.waits_since is not None:
             return None
         return self.since + self.terms.job_seconds + self.paused
@@ -249,21 +258,25 @@ class Run:
 
 @dataclass(frozen=True)
 class Work:
-    """One subtask as it goes. Times are seconds since the epoch.
+    """One subtask and how far it is. Times are seconds since the epoch.
 
-    `attempt_started` moves on by the time that people took to clear a doubt.
-    `checkpoints` are what the running attempt can go on from. `reason` says
-    why it is in error or skipped. `answers` are people's, kept over attempts,
-    and so are `writes`, what earlier attempts wrote or may have written.
-    `questions` counts what its specialists asked, `doubts` what the bot did.
+    The attempts: `attempt_started` moves on by the time that people took to settle a doubt. `checkpoints` are the
+    steps of the running attempt. `writes` are the calls that earlier attempts made or may have made. `spent` is the
+    seconds that finished attempts and pauses took, and `resumed` is when the running attempt was last taken up again.
+    `failed_calls` counts model calls that brought nothing.
 
-    `rungs` were taken of the ladder. `spent` is the seconds of its attempts that are over, `resumed` when the one
-    under way was last taken up again. `brief`, where not empty, stands in the place of its intent; `refining` is
-    what it is to be rewritten from, after a `trouble`. `look` is a result that somebody should look at, `best` the
-    best one that was found wanting in `rounds`, and `wanting` the last.
+    People: `questions` counts the questions that its specialists asked or the ladder asked for them, and `doubts`
+    counts the questions about calls in doubt. `answers` are people's answers, kept over attempts.
 
-    `within` is the id of the subtask that it is inside (empty: one of the request's own plan), and `run` the run of
-    the crew that it was given to, while that crew works on it or after it ended (None: a specialist's).
+    Trouble: `rungs` are the rungs of the ladder that were taken. `brief`, if not empty, replaces the intent of the
+    plan. `refining` is the error from which the brief is to be rewritten, and `trouble` is the trouble that led to a
+    rewrite or a replan. `reason` says why the subtask is in error or skipped.
+
+    Results on the way to acceptance: `look` is the result that waits for the judge, `wanting` the last result that was
+    sent back, `best` the best one so far, and `rounds` counts the results that were found wanting.
+
+    `within` is the id of the subtask that it is inside; empty: it belongs to the request's own plan. `run` is the run
+    of the crew that works or worked on it; None: a specialist works on it.
     """
 
     subtask: Subtask
@@ -301,30 +314,30 @@ class Work:
     usage: Usage = Usage()
     estimate: Estimate | None = None
     changed: str = ""
-    """What a revision of the plan changed in it, and why, in words for people."""
+    """What a revision of the plan changed about the subtask, and why, in words for people."""
     dropped: bool = False
-    """Whether a revision found it needless, so that nothing is missing without it."""
+    """True if a revision found the subtask needless, so that nothing is missing without it."""
     instead_of: str = ""
-    """The id of the subtask that it replaces."""
+    """The id of the subtask that this one replaces."""
 
     @property
     def brief_text(self) -> str:
-        """What its specialist is asked for: the rewritten brief, or the intent of the plan."""
+        """The brief of the specialist: the rewritten one, or the intent of the plan."""
         return self.brief or self.subtask.intent
 
     @property
     def duration(self) -> float:
-        """Seconds from its first start to its end, waiting for people included; 0 while it runs."""
+        """Seconds from the first start to the end, waits for people included; 0 while the subtask runs."""
         return self.ended - self.started if self.started is not None and self.ended is not None else 0.0
 
     @property
     def intents(self) -> tuple[ToolStarted, ...]:
-        """The calls of tools that write which were begun, and have no outcome."""
+        """Calls of writing tools that were begun and have no outcome yet."""
         return open_intents(self.checkpoints)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """What may or may not have been carried out, each in a few words for people."""
+        """Calls that may or may not have been carried out, each in a few words for people."""
         return tuple(one.what for one in (*self.writes, *written(self.checkpoints)) if not one.known)
 
 
@@ -335,9 +348,10 @@ ENDED: frozenset[RequestState] = frozenset({"completed", "failed", "cancelled"})
 class Ask:
     """One request of a job, from its arrival to its visible end.
 
-    `run` is its plan under way. `work` holds the subtasks of all runs by id: its own, and those of the crews inside.
-    `posted` maps the keys of its messages to their Slack ids (an empty id: it can never be posted). `replans` are the
-    triggers that the planner is still to be asked about, one after the other; it was asked `revisions` times.
+    `run` is the request's own run. `work` holds the subtasks of all its runs by id, those of the crews inside
+    included. `posted` maps the keys of its messages to their Slack ids (an empty id: it can never be posted).
+    `replans` are triggers that the planner is still to be asked about, one after the other, and `revisions` counts how
+    often it was asked.
     """
 
     request: Request
@@ -362,18 +376,18 @@ class Ask:
 
     @property
     def state(self) -> RequestState:
-        """The state of its own run."""
+        """The state of the request's own run."""
         return self.run.state
 
     @property
     def over(self) -> bool:
-        """True once people have seen its end."""
+        """True once people have seen how the request ended."""
         return self.run.state in ENDED
 
     def run_of(self, within: str) -> Run:
-        """The run of the crew at that subtask; the request's own for an empty id.
+        """Return the run of the crew at the subtask `within`; the request's own run for an empty id.
 
-        Raises KeyError if there is no such subtask, ValueError if no crew has begun to work on it.
+        Raises KeyError if there is no such subtask, ValueError if no crew works or worked on it.
         """
         run = self.work[within].run if within else self.run
         if run is None:
@@ -381,21 +395,21 @@ class Ask:
         return run
 
     def with_run(self, run: Run) -> Ask:
-        """The request with that run in the place of the one before."""
+        """Return the request with `run` in place of the earlier version of that run."""
         if not run.within:
             return replace(self, run=run)
         return self.with_work(replace(self.work[run.within], run=run))
 
     def with_work(self, work: Work) -> Ask:
-        """The request with that subtask as it is now."""
+        """Return the request with `work` in place of the earlier version of that subtask."""
         return replace(self, work=MappingProxyType({**self.work, work.subtask.id: work}))
 
     def inside(self, within: str) -> tuple[Work, ...]:
-        """The subtasks of one run: of the crew at that subtask, or of the request itself for an empty id."""
+        """Return the subtasks of one run: of the crew at `within`, or of the request itself for an empty id."""
         return tuple([work for work in self.work.values() if work.within == within])
 
     def all_inside(self, within: str) -> tuple[Work, ...]:
-        """The subtasks of a run and of all runs inside it, each before those inside it."""
+        """Return the subtasks of a run and of all runs inside it, each before those inside it."""
         found: tuple[Work, ...] = ()
         for work in self.inside(within):
             found += (work, *(self.all_inside(work.subtask.id) if work.run is not None else ()))
@@ -403,15 +417,16 @@ class Ask:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """What its subtasks began to write and nobody knows the end of, each in a few words for people."""
+        """Writes of its subtasks that may or may not have been carried out, each in a few words for people."""
         return tuple(what for work in self.work.values() for what in work.unknown)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A thread and everything asked in it. `seq` is the number of events folded in.
+    """A thread and everything asked in it. `seq` is the number of events in its log so far.
 
-    `takeovers` counts the owners that were lost. `quarantine`, while the job is in it, is the step and the reason.
+    `takeovers` counts the takeovers after a lost owner. `quarantine` is the step and the reason while the job is set
+    aside.
     """
 
     place: Place
@@ -427,21 +442,24 @@ class Job:
 
     @property
     def current(self) -> Ask | None:
-        """The first request that has not ended: requests of one thread are worked on in order."""
+        """The first request that has not ended: the requests of a thread are worked on in order."""
         return next((ask for ask in self.asks if not ask.over), None)
 
     @property
     def latest(self) -> Ask:
-        """The current request, or the last one where all have ended."""
+        """The current request, or the last one if all have ended."""
         return self.current or self.asks[-1]
 
     def ask(self, request_id: str) -> Ask | None:
-        """The request of that id, or None."""
+        """Return the request of that id, or None."""
         place = self.place_of(request_id)
         return None if place is None else self.asks[place]
 
     def place_of(self, request_id: str) -> int | None:
-        """Where in `asks` the request of that id is. The last ones are looked at first: most events are of those."""
+        """Return the index in `asks` of the request of that id.
+
+        Search from the end, as most events are about the last request.
+        """
         for place in range(len(self.asks) - 1, -1, -1):
             if self.asks[place].request.id == request_id:
                 return place
@@ -454,13 +472,16 @@ def open_intents(checkpoints: Sequence[Checkpoint]) -> tuple[ToolStarted, ...]:
 
 
 def written(checkpoints: Sequence[Checkpoint]) -> tuple[Written, ...]:
-    """List what an attempt wrote, or may have written, in order."""
+    """List the calls that an attempt made, or may have made, in order."""
     kept = (_written(intent, end) for intent, end in _writes(checkpoints))
     return tuple(one for one in kept if one is not None)
 
 
 def _writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, ToolReturned | Checked | None]]:
-    """Pair each intent with its end. An id may come again in later turns: the first open intent of it is meant."""
+    """Pair each intent with its outcome.
+
+    If an id occurs again in a later turn, the first open intent of that id is meant.
+    """
     found: list[tuple[ToolStarted, ToolReturned | Checked | None]] = []
     for point in checkpoints:
         if isinstance(point, ToolStarted):
@@ -475,7 +496,7 @@ def _writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, ToolRe
 
 
 def _written(intent: ToolStarted, end: ToolReturned | Checked | None) -> Written | None:
-    """Say what the call came to; None if it certainly was not carried out."""
+    """Return the call as it must be remembered; None if it certainly was not carried out."""
     if isinstance(end, ToolReturned):
         return None if end.reply.failed else Written(intent.what, intent.digest, True, end.reply.text)
     if isinstance(end, Checked) and end.verdict == "not_happened":

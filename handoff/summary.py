@@ -1,6 +1,6 @@
-"""The read model: what is told of a job, and the fields that are kept beside its log so that status needs no replay.
+"""The read model of a job: what people are shown, and the summary fields kept so that status needs no replay.
 
-The first part is about a whole job, the second about the rows of its plan: which subtasks are shown, and as what.
+The first part is about a whole job. The second is about the rows of its plan: which subtasks are shown, and how.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ TITLE = 200
 """Characters of a job's title."""
 STEP_TITLE = 60
 NOT_BEGUN = "taking up the request"
-"""The step of a job whose log holds nothing yet."""
+"""The step of a job whose log is still empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineNotice:
-    """What the thread is told of a job in quarantine, once for each `key`.
+    """The message to the thread about a job in quarantine, posted once for each `key`.
 
-    `job` is the job as it stands then, or None where its log cannot, or must not, be folded.
+    `job` is the job at that time; None if its log cannot, or must not, be read.
     """
 
     key: str
@@ -40,7 +40,7 @@ class QuarantineNotice:
 
 
 def begun(place: Place, request: Request) -> dict[str, str]:
-    """The fields of the head of a job that nobody has taken up yet."""
+    """Return the summary fields of a job that nobody has taken up yet."""
     return {
         "state": "submitted",
         "title": request.text[:TITLE],
@@ -52,7 +52,7 @@ def begun(place: Place, request: Request) -> dict[str, str]:
 
 
 def projection(job: Job) -> dict[str, str]:
-    """The fields of the job's head."""
+    """Return the summary fields of a job."""
     ask = job.latest
     questions = [
         # `user` is for releases that know one person a question only
@@ -72,7 +72,7 @@ def projection(job: Job) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """An open question as it stands in the head of a job. `whom` are the ids who may answer; empty: anybody."""
+    """An open question as it stands in the summary of a job. `whom` are the ids who may answer; empty: anybody."""
 
     request: str
     subtask: str
@@ -80,12 +80,12 @@ class OpenQuestion:
     whom: tuple[str, ...]
 
     def may_answer(self, user: str) -> bool:
-        """True if an answer by that person counts: the same rule as `state.Question.may_answer`."""
+        """Return True if an answer by this person counts: the same rule as `state.Question.may_answer`."""
         return not self.whom or user in self.whom
 
 
 def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
-    """The open questions among the fields of a job's head, whatever release wrote them."""
+    """Read the open questions from the summary fields of a job, whichever release wrote them."""
     found = json.loads(fields.get("questions") or "[]")
     return tuple(
         OpenQuestion(one["request"], one["subtask"], one["number"], tuple(one.get("whom", [one["user"]])))
@@ -94,7 +94,7 @@ def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
 
 
 def step(ask: Ask) -> str:
-    """What the request is at, in a few words for people; empty once it is over."""
+    """Say in a few words for people what the request is at; empty once it is over."""
     if ask.over:
         return ""
     if ask.run.answer is not None:
@@ -119,7 +119,7 @@ def _working(ask: Ask, works: Sequence[Work]) -> str:
 
 
 def _answering(ask: Ask) -> str:
-    """Which of the steps from the results to the answer comes next."""
+    """Say which of the steps from the results to the answer comes next."""
     effect = answer.steps(ask, ask.run, 0.0)[0][0]
     return getattr(effect, "doing", "writing the answer")
 
@@ -131,13 +131,16 @@ def _names(ask: Ask, works: Sequence[Work]) -> str:
 
 
 def sureness(ask: Ask) -> int | None:
-    """How sure the answer is, 0 to 100: as its least sure part that was handed in whole. None without any."""
+    """Return how sure the answer is, 0 to 100: as sure as its least sure result.
+
+    None if no result states a confidence.
+    """
     sure = [work.result.confidence for work in ask.inside("") if work.result and work.result.confidence]
     return min(sure) if sure else None
 
 
 def speed_up(ask: Ask) -> float:
-    """The gain of working side by side: all subtask times over the time from the first start to the last end."""
+    """Return the gain of working side by side: all subtask times over the time from the first start to the last end."""
     around = {work.within for work in ask.work.values()}  # a crew's subtask is not counted beside those inside it
     works = [
         work
@@ -153,11 +156,11 @@ def speed_up(ask: Ask) -> float:
 # ---------------------------------------------------------------- the rows of a plan
 
 APART = " \u203a "
-"""Between the crews that a subtask is inside, and its own title."""
+"""The separator between the names of the enclosing crews and a subtask's own title."""
 
 
 def title_of(ask: Ask, work: Work) -> str:
-    """A subtask's title, behind the names of the crews that it is inside, the outermost first."""
+    """Return a subtask's title, behind the names of the crews that it is inside, the outermost first."""
     return APART.join((*_around(ask, work), work.subtask.title))
 
 
@@ -170,7 +173,10 @@ def _around(ask: Ask, work: Work) -> tuple[str, ...]:
 
 
 def rows(ask: Ask) -> tuple[Work, ...]:
-    """The subtasks to show, each before those inside it. What is inside one that is done is told as a number only."""
+    """Return the subtasks to show, each before those inside it.
+
+    What is inside a completed one is only counted, by `parts_words`.
+    """
     done = {work.subtask.id for work in ask.all_inside("") if work.state == "complete"}
     return tuple(work for work in ask.all_inside("") if not done & _ids_around(ask, work))
 
@@ -180,7 +186,7 @@ def _ids_around(ask: Ask, work: Work) -> set[str]:
 
 
 def parts_words(ask: Ask, work: Work) -> str:
-    """How far a crew is with its subtask, in a few words; empty where none is at it and none was."""
+    """Say in a few words how far a crew is with its subtask; empty if no crew works or worked on it."""
     parts = [one for one in ask.inside(work.subtask.id) if not one.dropped]
     if work.run is None:
         return ""
@@ -193,7 +199,7 @@ def parts_words(ask: Ask, work: Work) -> str:
 
 
 def at_hand(ask: Ask) -> tuple[Work, ...]:
-    """The subtasks without those that a crew is at: what is inside stands in their place."""
+    """Return the subtasks, with each one that a crew works on replaced by those inside it."""
     return tuple(_at_hand(ask, ask.inside("")))
 
 

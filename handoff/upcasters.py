@@ -1,10 +1,9 @@
-"""Events of older schemas, lifted to the present one: a pure function for each step, by the schema it starts from.
+"""Lifts events of older schemas to the present one, with one pure function for each step.
 
-An event is lifted step by step, as JSON, before it is validated. So the rest of
-the program knows one schema only, and a log is never rewritten. A step gives
-back a new object, leaves `v` alone (that is set in the end), and must keep the
-names `request`, `subtask` and `attempt` where an event has them, and its `type`
-(see `handoff.engine.replay`, which looks for them in lines that it does not read whole).
+An event is lifted step by step, as JSON, before it is validated. So the rest of the program knows one schema only, and
+a log is never rewritten. A step returns a new object, leaves `v` alone (that is set in the end), and must keep the
+names `request`, `subtask` and `attempt` if the event has them, and its `type`: `handoff.engine.replay` looks for them
+in lines that it does not read whole.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ def _from_2(event: Json) -> Json:
 
 
 UPCASTERS: Mapping[int, Upcaster] = MappingProxyType({1: _from_1, 2: _from_2})
-"""By the schema that a step starts from: it leads to the next one. There is one for every schema before the present."""
+"""The step for each schema before the present one, by the schema that it starts from. It leads to the next schema."""
 
 FIRST = 1
 """The schema of an event that names none."""
 
 
 class NewerEvent(ValueError):
-    """An event was written by a newer release. `schema` is its schema; the job is for who knows that."""
+    """An event was written by a newer release, of schema `schema`. An instance of that release has to take the job."""
 
     def __init__(self, schema: int, known: int) -> None:
         super().__init__(
@@ -46,7 +45,7 @@ class NewerEvent(ValueError):
 
 
 def lifted(event: Any, schema: int, steps: Mapping[int, Upcaster]) -> Json:
-    """An event's JSON as `schema` has it. Raises ValueError if it names no schema, NewerEvent if it is newer."""
+    """Lift the JSON of an event to `schema`. Raises ValueError if it names no schema, NewerEvent if it is newer."""
     if not isinstance(event, dict):
         raise ValueError(f"an event is a JSON object, not {type(event).__name__}")  # noqa: TRY004 - of bad data
     version = event.get("v", FIRST)

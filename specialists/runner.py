@@ -73,7 +73,9 @@ async def run(
     ends = asyncio.get_running_loop().time() + timeout - elapsed
     limits = _Limits(ends, ends - timeout * (1 - LAST_CALL_SHARE), token_limit)
     url_tools = [name for name, tool in specialist.toolbox.items() if tool.finds_urls]
-    egress = EgressGuard(workbench.origin.words, url_tools, derived=workbench.origin.told or bool(handoff.context))
+    provenance = workbench.provenance
+    derived = provenance.has_derived_content or bool(handoff.context)
+    egress = EgressGuard(provenance.words, url_tools, derived=derived)
     conversation = Conversation(briefing.render(handoff, done_when), egress)
     tools = ToolCalls(specialist.toolbox, workbench, log, conversation, limits.last_call_at, barred=dict(log.written))
     return await _Attempt(specialist, handoff, model, log, conversation, tools, limits).run()

@@ -22,7 +22,7 @@ from handoff.context import handoff_for
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
 from handoff.engine.nested import plan_around, writes_before
-from handoff.provenance import origin
+from handoff.provenance import provenance_of
 from handoff.state import UnknownWrite, Work, Written
 from specialists.adhoc_specialist import NotLent, specialist_for
 from specialists.registry import Crew
@@ -101,7 +101,7 @@ async def _workbench(
             lambda digest: _reached(store.blobs.get(runner.claim.key, digest)),
             lambda data: _reached(store.blobs.put(runner.claim.key, data)),
             folder,
-            origin(*runner.find(effect.request), _work(effect, runner)),
+            provenance_of(*runner.find(effect.request), _work(effect, runner)),
         )
     finally:
         if folder.exists():  # it is made once a tool asks for a file

@@ -15,7 +15,7 @@ from bot.models.model_faults import Fault, fault_of
 from bot.models.prices import Prices
 from bot.models.wire import BadReplyError, Emitter, Reading, Tokens
 from handoff.contracts import Turn, Usage
-from handoff.reply_text import sound
+from handoff.reply_text import replace_surrogates
 from specialists.turns.model import ModelCall, ModelError
 
 _log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class Retrying:
             raise ModelError(
                 "timeout", message, transient=True, usage=await tally.usage(), tries=max(1, tally.attempts)
             ) from None
-        reading = replace(reading, text=sound(reading.text))
+        reading = replace(reading, text=replace_surrogates(reading.text))
         if call.answer_schema is None:  # an answer in a schema is read and not kept, and its reader names its faults
             reading = _bounded(reading)
         return Turn(text=reading.text, calls=reading.calls, stop=reading.stop, usage=await tally.usage())

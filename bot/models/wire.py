@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from handoff.contracts import StopReason, ToolCall
-from handoff.reply_text import sound
+from handoff.reply_text import replace_surrogates
 from specialists.turns.model import ModelCall
 
 DEEPEST = 40
@@ -129,7 +129,7 @@ def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCa
         raise BadReplyError(f"it called {name} with arguments that are not an object", tokens)
     if not _is_shallow(arguments, DEEPEST):
         raise BadReplyError(f"it called {name} with arguments that are nested too deep", tokens)
-    return ToolCall(id=call_id, name=name, arguments=sound(arguments))
+    return ToolCall(id=call_id, name=name, arguments=replace_surrogates(arguments))
 
 
 def _first_value(text: str) -> Any:

@@ -12,7 +12,7 @@ from bot.supervisor.synthesizer import describe as material
 from handoff.context_budget import Pack
 from handoff.effects import ReviewAnswer
 from handoff.events import AnswerReviewed
-from handoff.headings import nested
+from handoff.headings import demote_headings
 from handoff.state import Ask, Run
 from specialists.turns.model import ModelError
 
@@ -77,4 +77,4 @@ def _flat(text: str) -> str:
 
 def describe(ask: Ask, run: Run) -> Pack:
     """What the critic sees: what the synthesizer saw, and what it wrote."""
-    return material(ask, run, role="critic", below=f"\n\n# Answer to review\n{nested(run.draft or '')}")
+    return material(ask, run, role="critic", below=f"\n\n# Answer to review\n{demote_headings(run.draft or '')}")

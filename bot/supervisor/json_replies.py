@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from handoff.reply_text import json_in, sound
+from handoff.reply_text import json_in, replace_surrogates
 
 
 def json_object(text: str) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def json_object(text: str) -> dict[str, Any]:
         value = json.loads(json_in(text))
     except (ValueError, RecursionError):  # the latter: a reply nested a thousand levels deep
         return {}
-    return sound(value) if isinstance(value, dict) else {}
+    return replace_surrogates(value) if isinstance(value, dict) else {}
 
 
 def closed(properties: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from bot.supervisor.roles import Case
 from handoff.context_budget import Pack, Piece, beginnings
 from handoff.effects import JudgeResult
 from handoff.events import ResultJudged
-from handoff.headings import nested
+from handoff.headings import demote_headings
 from handoff.state import Ask, Candidate, Work
 from specialists.turns.model import ModelError
 
@@ -78,16 +78,16 @@ def describe(ask: Ask, work: Work, candidate: Candidate) -> Pack:
         parts.append(f"Criterion: {work.subtask.done_when}")
     parts += [f"Doubt: {doubt}" for doubt in candidate.doubts]
     parts += [f"It says it lacks: {gap}" for gap in result.gaps]
-    text = f"\n## Summary\n{nested(result.summary)}\n\n## Content\n{nested(result.content)}"
+    text = f"\n## Summary\n{demote_headings(result.summary)}\n\n## Content\n{demote_headings(result.content)}"
     pieces = [Piece("the result", beginnings(text), weight=2)]
     if result.findings:
         said = "\n".join(
             f"- {one.message} (source: {one.source or 'none'}; sure: {one.confidence})" for one in result.findings
         )
-        pieces.append(Piece("its findings", (f"\n## Findings\n{nested(said)}", ""), weight=1))
+        pieces.append(Piece("its findings", (f"\n## Findings\n{demote_headings(said)}", ""), weight=1))
     if result.evidence:
         said = "\n".join(result.evidence)
-        pieces.append(Piece("what its tools said", (f"\n## What its tools said\n{nested(said)}", "")))
+        pieces.append(Piece("what its tools said", (f"\n## What its tools said\n{demote_headings(said)}", "")))
     return packed("judge", ask, work, HEADING, parts, pieces)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from handoff.context_budget import Pack, Piece, pack
 from handoff.engine.nested import around, asked
-from handoff.headings import nested
+from handoff.headings import demote_headings
 from handoff.state import Ask, Work
 
 LONGEST = 2_000
@@ -22,5 +22,5 @@ def packed(role: str, ask: Ask, work: Work, heading: str, about: Sequence[str], 
     whole = [f"The request it is a part of: {' '.join(asked(ask, run).split())[:LONGEST]}"]
     if run.plan is not None:
         whole.append(f"The plan: {run.plan.goal}")
-    head = Piece("the brief, the request and the plan", ("\n".join([heading, *map(nested, about), *whole]),))
+    head = Piece("the brief, the request and the plan", ("\n".join([heading, *map(demote_headings, about), *whole]),))
     return pack([head, *pieces], run.terms.room_of(role))

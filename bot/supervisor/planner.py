@@ -14,7 +14,7 @@ from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Member, Note, Plan, Terms, Usage
 from handoff.effects import MakePlan
 from handoff.events import PlanProposed, PlanRejected, RequestFailed
-from handoff.headings import nested
+from handoff.headings import demote_headings
 from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_SUBTASKS, check, read_plan
@@ -98,7 +98,7 @@ def describe(brief: PlanBrief, members: Sequence[Member], context: int) -> Pack:
 
     Of a long thread what is oldest goes first; the request, the specialists and the files always stay.
     """
-    parts = ["# Request", nested(brief.text), "", "# Specialists"]
+    parts = ["# Request", demote_headings(brief.text), "", "# Specialists"]
     parts += [f"- {member.name}: {member.line}" for member in members]
     if brief.files:
         parts += ["", "# Files", *(f"- {file.name} ({file.media_type}, {file.size} bytes)" for file in brief.files)]
@@ -113,7 +113,7 @@ def describe(brief: PlanBrief, members: Sequence[Member], context: int) -> Pack:
 
 
 def _note(note: Note) -> Piece:
-    text = nested(note.text)
+    text = demote_headings(note.text)
     forms = (text, text[:EARLIER], text[:SHORT])
     texts = dict.fromkeys(f"\n# Known: {note.source}\n{form}" for form in forms)
     return Piece(note.source, tuple(texts))
@@ -121,7 +121,7 @@ def _note(note: Note) -> Piece:
 
 def _earlier(ask: Ask, weight: int) -> Piece:
     end = ask.run.answer or (f"(no answer: {ask.run.failure.reason})" if ask.run.failure else "(no answer yet)")
-    asked, end = nested(ask.request.text), nested(end)
+    asked, end = demote_headings(ask.request.text), demote_headings(end)
     whole = f"## Asked: {asked}\n{end[:EARLIER]}"
     short = f"## Asked: {asked[:SHORT]}\n{end[:SHORT]}"
     return Piece(f"asked before: {asked[:40]}", (whole, short, "") if len(short) < len(whole) else (whole, ""), weight)

@@ -12,7 +12,7 @@ from handoff.context_budget import Pack, Piece, beginnings
 from handoff.effects import RefineBrief
 from handoff.engine.nested import members_around
 from handoff.events import BriefRefined
-from handoff.headings import nested
+from handoff.headings import demote_headings
 from handoff.state import Ask
 from specialists.turns.model import ModelError
 
@@ -58,5 +58,5 @@ def describe(effect: RefineBrief, ask: Ask) -> Pack:
     if work.subtask.done_when:
         parts.append(f"Criterion: {work.subtask.done_when}")
     parts.append(f"For: {work.specialist}" + (f" ({member.description})" if member else ""))
-    error = Piece("the error", beginnings(f"Error: {nested(effect.error)}"))
+    error = Piece("the error", beginnings(f"Error: {demote_headings(effect.error)}"))
     return packed("refiner", ask, work, HEADING, parts, [error])

@@ -12,7 +12,7 @@ from handoff.contracts import Member
 from handoff.engine.nested import asked
 from handoff.engine.replan import touchable
 from handoff.events import PlanRevised
-from handoff.headings import nested
+from handoff.headings import demote_headings
 from handoff.planning.revision import MAX_ADDED, RevisionReply, read_revision
 from handoff.state import SETTLED, Ask, ReplanTrigger, Run, Work
 from specialists.turns.model import Model, ModelError
@@ -74,9 +74,9 @@ def describe(ask: Ask, run: Run, trigger: ReplanTrigger, members: Iterable[Membe
     Of results that are too long, the summary is cut.
     """
     free = touchable(ask, trigger)
-    fixed = [HEADING, f"Asked: {nested(asked(ask, run))}", f"Goal: {run.plan.goal if run.plan else ''}", ""]
+    fixed = [HEADING, f"Asked: {demote_headings(asked(ask, run))}", f"Goal: {run.plan.goal if run.plan else ''}", ""]
     said = "failed" if trigger.cause == "failure" else "found"
-    fixed += ["# News", f"{trigger.subtask} {said}: {nested(trigger.words)}", "", "# Done or under way"]
+    fixed += ["# News", f"{trigger.subtask} {said}: {demote_headings(trigger.words)}", "", "# Done or under way"]
     pieces = [Piece("the request", ("\n".join(fixed),))]
     live = [work for work in ask.inside(run.within) if not work.dropped]
     pieces += [_there(work) for work in live if work.subtask.id not in free]

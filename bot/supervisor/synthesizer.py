@@ -19,7 +19,7 @@ from handoff.effects import WriteAnswer
 from handoff.engine.answer import beyond, contents, gaps, is_draft, seconds_for_call, stage, told
 from handoff.engine.nested import asked
 from handoff.events import AnswerWritten
-from handoff.headings import nested
+from handoff.headings import demote_headings
 from handoff.state import Ask, Run, Work
 from specialists.turns.model import ModelError
 
@@ -90,7 +90,7 @@ def describe(ask: Ask, run: Run, *, role: str = "synthesizer", ids: bool = False
     plan = run.plan
     if plan is None:
         raise ValueError("an answer cannot be written before there is a plan")
-    head = ["# Request", nested(asked(ask, run)), "", "# Plan", f"{plan.goal} (strategy: {plan.strategy})"]
+    head = ["# Request", demote_headings(asked(ask, run)), "", "# Plan", f"{plan.goal} (strategy: {plan.strategy})"]
     head += ["", "# Results"]
     at, lost = stage(ask, run), contents(ask, run)[1]
     results = _condensed(ask, run, at) if at.rounds else _whole(ask, run, ids=ids)
@@ -108,9 +108,9 @@ def _rest(ask: Ask, run: Run, at: Stage) -> list[str]:
     rest: list[str] = []
     if conflicts := told(ask, run):
         rest += ["# Contradictions", "Show each with both sides, their sources and how sure the judgement is."]
-        rest += [*(f"- {nested(disputes.line(conflict))}" for conflict in conflicts), ""]
+        rest += [*(f"- {demote_headings(disputes.line(conflict))}" for conflict in conflicts), ""]
     if lacks := gaps(ask, run):
-        rest += ["# Gaps", *(f"- {nested(gap)}" for gap in lacks), ""]
+        rest += ["# Gaps", *(f"- {demote_headings(gap)}" for gap in lacks), ""]
     if left_out := (*at.left_out, *run.left_out)[:LEFT_OUT]:
         rest += ["# Left out for length", *(f"- {each}" for each in left_out), ""]
     if run.plan is not None and run.plan.instruction:
@@ -124,7 +124,7 @@ def repair(run: Run, faults: Sequence[str]) -> str:
         return ""
     lines = [f"- {fault}" for fault in faults]
     heading = "# Write it again with these mended, where the results bear them out"
-    return "\n\n" + "\n".join(["# Your last answer", nested(run.draft or ""), "", heading, *lines])
+    return "\n\n" + "\n".join(["# Your last answer", demote_headings(run.draft or ""), "", heading, *lines])
 
 
 def _whole(ask: Ask, run: Run, *, ids: bool) -> list[Piece]:
@@ -144,7 +144,9 @@ def _whole(ask: Ask, run: Run, *, ids: bool) -> list[Piece]:
 def _condensed(ask: Ask, run: Run, at: Stage) -> list[Piece]:
     """The notes in the place of the results; a source or file that they do not name stands below them."""
     pieces = [
-        Piece(note.source, (f"## {note.source}\n{nested(note.text)}", f"## {note.source}\n(left out for length)"))
+        Piece(
+            note.source, (f"## {note.source}\n{demote_headings(note.text)}", f"## {note.source}\n(left out for length)")
+        )
         for note in at.notes
     ]
     pieces += [piece for work in ask.inside(run.within) if (piece := _findings(work)) is not None]
@@ -158,7 +160,7 @@ def _findings(work: Work) -> Piece | None:
         return None
     gravest = sorted(work.result.findings, key=lambda one: (-_GRAVITY.index(one.severity), -one.confidence))
     heading = f"## Findings: {work.subtask.title}"
-    told = [nested(line(one)) for one in gravest]
+    told = [demote_headings(line(one)) for one in gravest]
     whole_list = "\n".join([heading, *told])
     few = "\n".join([heading, *(each[:LINE] for each in told[:GRAVEST]), "(and more)"])
     forms = (whole_list, few) if len(few) < len(whole_list) else (whole_list,)
@@ -169,7 +171,7 @@ def _result(work: Work, content: str, *, ids: bool) -> list[str]:
     result = work.result
     confidence = result.confidence if result else 0
     named = f"[{work.subtask.id}] " if ids else ""
-    lines = [f"## {named}{work.subtask.title} ({work.specialist}, confidence {confidence})", nested(content)]
+    lines = [f"## {named}{work.subtask.title} ({work.specialist}, confidence {confidence})", demote_headings(content)]
     for small in _small_print(work):
         lines += ["", small]
     return lines
@@ -181,7 +183,7 @@ def _small_print(work: Work) -> list[str]:
         return []
     lines = []
     if sources := list(dict.fromkeys(finding.source for finding in result.findings if finding.source)):
-        lines.append(nested("Sources: " + "; ".join(sources)))
+        lines.append(demote_headings("Sources: " + "; ".join(sources)))
     if result.artifacts:
         lines.append("Files: " + ", ".join(artifact.name for artifact in result.artifacts))
     return lines

@@ -16,7 +16,7 @@ from handoff.checking.claims import sentences, words
 from handoff.checking.quantities import quantities
 from handoff.context_budget import fits, tokens
 from handoff.contracts import Note
-from handoff.headings import nested
+from handoff.headings import demote_headings
 
 MATERIAL = 0.75
 """The share of a context that the results may take: the request, contradictions and a draft want room beside them."""
@@ -151,7 +151,7 @@ def uncondensed(request: str, part: Part) -> tuple[tuple[Note, ...], tuple[str, 
 
 def render(part: Part) -> str:
     """A part as the model reads it: `## source` and the text of each note."""
-    return "\n\n".join(f"## {note.source}\n{nested(note.text)}" for note in part.notes)
+    return "\n\n".join(f"## {note.source}\n{demote_headings(note.text)}" for note in part.notes)
 
 
 def _sources(part: Part) -> str:

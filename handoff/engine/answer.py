@@ -1,7 +1,7 @@
-"""From the results of a run to one answer: what is still to be done for it, of what, and what each step changes.
+"""Leads from the results of a run to one answer: what is left to do for it, its material, and what each event changes.
 
-The steps: judge what contradicts itself, condense what is too much, write, and (if the crew wants it) have the critic
-read it, with one rewrite at most. Each step's outcome is an event, so that a crash repeats none of them.
+The steps: judge contradictions, condense material that is too long, write, and (if the crew wants it) have the critic
+read the draft, with one rewrite at most. Each step ends with an event, so that a crash repeats no finished step.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from handoff.engine.decisions import with_decision, with_pack
 from handoff.state import PLEASE_CHECK, Ask, Run, Work, replace
 
 LATE = 60.0
-"""Seconds that a call for the answer gets once the run's time is up; then the parts are the answer."""
+"""The least seconds that a model call for the answer gets, even if the run's time is up."""
 UNJUDGED = 5
-"""How many of the claims that nobody judged are told by name."""
+"""The number of unjudged claims that are quoted among the gaps; the others are only counted."""
 
 # ---------------------------------------------------------------- what is still to be done
 
 
 def steps(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | None]:
-    """What is to be done now that all subtasks of a run have ended, and when to look again.
+    """Return the effects that are due now that all subtasks of a run have ended, and the time to look again.
 
     At the run's deadline the answer is written from what there is: nobody judges, condenses or reviews any more.
     """
@@ -51,22 +51,22 @@ def _writing(ask: Ask, run: Run, faults: tuple[str, ...] = ()) -> WriteAnswer | 
 
 
 def is_late(run: Run, now: float) -> bool:
-    """True if the run's time is up."""
+    """Return True if the run's time is up."""
     return run.deadline is not None and run.deadline <= now
 
 
 def is_draft(run: Run, now: float) -> bool:
-    """True if what is written now is read by the critic before people see it."""
+    """Return True if the critic is to read what is written now before people see it."""
     return run.terms.critic and run.draft is None and not is_late(run, now)
 
 
 def seconds_for_call(run: Run, now: float, most: float) -> float:
-    """How long a call for the answer may take: `most`, but not far beyond the run's deadline."""
+    """Return how long a call for the answer may take: `most`, but not far beyond the run's deadline."""
     return most if run.deadline is None else min(most, max(LATE, run.deadline - now))
 
 
 def _before_writing(ask: Ask, run: Run) -> list[Effect]:
-    """What comes before writing, all of it side by side."""
+    """Return the effects that come before writing. All of them may run side by side."""
     effects: list[Effect] = []
     if run.conflicts is None and disputed(ask, run):
         effects.append(JudgeConflicts(ask.id, run.within))
@@ -77,21 +77,21 @@ def _before_writing(ask: Ask, run: Run) -> list[Effect]:
 
 
 def results(ask: Ask, run: Run) -> dict[str, Result]:
-    """The results of a run by subtask, in the plan's order."""
+    """Return the results of a run by subtask, in the order of the plan."""
     return {work.subtask.id: work.result for work in ask.inside(run.within) if work.result is not None}
 
 
 def rivals(ask: Ask, run: Run) -> dict[str, Work]:
-    """The results that a plan with the strategy `select` chooses from: those that no other result builds on."""
+    """Return the subtasks that the strategy `select` chooses from: those whose result no other result builds on."""
     there = results(ask, run)
     used = {name for other in there for name in ask.work[other].subtask.after}
     return {name: ask.work[name] for name in there if name not in used}
 
 
 def told(ask: Ask, run: Run) -> tuple[Conflict, ...]:
-    """The contradictions that the answer is to show, with those found inside its parts.
+    """Return the contradictions that the answer has to show, with those found inside its parts.
 
-    What nobody had the time to judge is among them.
+    If the arbiter had no time, the first `JUDGED` claims that may contradict each other are shown as not judged.
     """
     inside = tuple(
         one
@@ -106,10 +106,10 @@ def told(ask: Ask, run: Run) -> tuple[Conflict, ...]:
 
 
 def disputed(ask: Ask, run: Run) -> tuple[Conflict, ...]:
-    """Claims of a run's results that may contradict each other, as found without a model; those on figures first.
+    """Return claims of a run's results that may contradict each other, found without a model.
 
-    Only the first `JUDGED` are put to the arbiter. They are looked for when they are needed, not with each event: in a
-    long log that would take longer than all the rest.
+    Those with figures come first. Only the first `JUDGED` go to the arbiter. They are computed when they are needed
+    and not with each event, as that would dominate the time to read a long log.
     """
     there = results(ask, run)
     if len(there) < 2:
@@ -127,14 +127,14 @@ def _disputed(
 
 
 def beyond(ask: Ask, run: Run) -> tuple[str, ...]:
-    """The claims among `disputed` that are too many to be judged or told one by one; none once they were judged."""
+    """Return the claims of `disputed` beyond the first `JUDGED`; none once the arbiter has judged."""
     return () if run.conflicts is not None else tuple(conflict.claim for conflict in disputed(ask, run)[JUDGED:])
 
 
 def contents(ask: Ask, run: Run) -> tuple[dict[str, str], dict[str, int]]:
-    """The content of each result, and how many of its long passages only point to another one that says the same.
+    """Return the content of each result, and how many of its passages were replaced by a pointer to another result.
 
-    What results build on gives way to what was made of it: the note keeps its passage, not the analysis.
+    If several results share a passage, the one that builds on the others keeps it.
     """
     texts = {name: whole(result) for name, result in results(ask, run).items()}
     if run.plan is not None and run.plan.strategy == "select":
@@ -150,13 +150,13 @@ def contents(ask: Ask, run: Run) -> tuple[dict[str, str], dict[str, int]]:
 def _fresh(
     texts: tuple[tuple[str, str], ...], order: tuple[str, ...], titles: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]:
-    """The contents without their repeated passages. Asked for with every step of a run, and the same each time."""
+    """Return the contents without repeated passages. Cached: each step of a run asks for the same contents."""
     kept, lost = without_duplicates(dict(texts), order, dict(titles))
     return tuple(kept.items()), tuple(lost.items())
 
 
 def stage(ask: Ask, run: Run) -> reducing.Stage:
-    """Where condensing stands. Rival results are not condensed: one of them is the answer, word for word."""
+    """Return how far condensing is. Rival results are not condensed: one of them is the answer, word for word."""
     texts, _ = contents(ask, run)
     notes = tuple(Note(source=ask.work[name].subtask.title, text=text) for name, text in texts.items())
     if run.plan is not None and run.plan.strategy == "select":
@@ -165,7 +165,7 @@ def stage(ask: Ask, run: Run) -> reducing.Stage:
 
 
 def room(run: Run) -> int:
-    """How many tokens the results may take in the synthesizer's call."""
+    """Return the tokens that the results may take in the synthesizer's call."""
     return reducing.room(run.terms.room_of("synthesizer"))
 
 
@@ -173,18 +173,18 @@ def room(run: Run) -> int:
 
 
 def missing(ask: Ask, run: Run) -> tuple[Work, ...]:
-    """The subtasks of a run that brought no result. What is missing inside a subtask is a gap of its result."""
+    """Return the subtasks of a run that brought no result. What is missing inside a subtask is a gap of its result."""
     return tuple(work for work in ask.inside(run.within) if work.state in {"error", "skipped"} and not work.dropped)
 
 
 def out_of_reach(ask: Ask, run: Run) -> tuple[str, ...]:
-    """What no work could bring, in words: files that could not be had, and what nobody in the crew can do."""
+    """Return in words what no work could bring: files not fetched, and parts that nobody in the crew can do."""
     files = () if run.within else ask.file_faults
     return (*files, *(f"nobody in the crew can {part}" for part in (run.plan.missing if run.plan else ())))
 
 
 def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
-    """What the answer lacks, each in words fit for people."""
+    """Return what the answer lacks, each in words for people."""
     lines = [f"{work.subtask.title}: {work.reason}" for work in missing(ask, run)]
     own = ask.inside(run.within)
     lines += [gap for work in own if work.result is not None for gap in _gaps_of(work, work.result, len(own) == 1)]
@@ -199,7 +199,7 @@ def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
 
 
 def _gaps_of(work: Work, result: Result, alone: bool) -> list[str]:  # noqa: FBT001 - of a private function
-    """The gaps of one result, by its title if it is not alone."""
+    """Return the gaps of one result, each with its title unless the result is the only one."""
     title = work.subtask.title
     return [gap if alone or gap.startswith(title) else f"{title}: {gap}" for gap in result.gaps]
 
@@ -208,7 +208,7 @@ def _gaps_of(work: Work, result: Result, alone: bool) -> list[str]:  # noqa: FBT
 
 
 def conflicts_judged(ask: Ask, run: Run, event: ev.ConflictsJudged) -> Ask:
-    """Keep the arbiter's verdicts. What it found to be the same is dropped; its reason stays in the log."""
+    """Keep the arbiter's verdicts. A pair that it found to be the same is dropped; its reason stays in the log."""
     if run.conflicts is not None:
         return ask
     why = f"{len(event.conflicts)} claims may contradict each other: " + "; ".join(one.claim for one in event.conflicts)
@@ -238,7 +238,7 @@ def material_reduced(ask: Ask, run: Run, event: ev.MaterialReduced) -> Ask:
 
 
 def answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
-    """Keep a draft for the critic; anything else is the answer."""
+    """Keep the first draft for the critic; any other text is the answer."""
     if run.concluded:
         return ask
     run = replace(run, unjudged=run.unjudged or event.unjudged)
@@ -252,7 +252,7 @@ def answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
 
 
 def answer_reviewed(ask: Ask, run: Run, event: ev.AnswerReviewed) -> Ask:
-    """Let a draft without faults be the answer; one with faults is written once more, and not read again."""
+    """Make a draft without faults the answer. A draft with faults is written once more, and not reviewed again."""
     if run.draft is None or run.review is not None or run.concluded:
         return ask
     run = replace(run, review=event.faults)
@@ -270,4 +270,4 @@ TRANSITIONS: Mapping[str, Callable[[Ask, Run, Any], Ask]] = {
     "AnswerReviewed": answer_reviewed,
     "AnswerWritten": answer_written,
 }
-"""What the event of each step changes in the run that its `within` names."""
+"""The function for each event of these steps. It changes the run that the event's `within` names."""

@@ -1,4 +1,4 @@
-"""The end of work whose time is up, with what there is by then."""
+"""Ends work whose time is up, with the results there are by then."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BEFORE = "an earlier release ended it"
 
 
 def reached(ask: Ask, event: ev.DeadlineReached) -> Ask:
-    """End the subtask, or all that are not over, with what there is."""
+    """End the subtask, or all subtasks that have not ended, with the results there are."""
     if ask.run.concluded or ask.run.plan is None:
         return ask
     if event.subtask:
@@ -33,7 +33,7 @@ def reached(ask: Ask, event: ev.DeadlineReached) -> Ask:
 
 
 def ended_before(ask: Ask, at: float) -> Ask:
-    """A request whose end people have seen, whatever today's policy makes of its log: an earlier release ended it."""
+    """End a request that an earlier release ended: people have seen its end, even if today's rules would go on."""
     late = [one for one in ask.inside("") if one.state not in SETTLED]
     ask = settle(cut(ask, late, BEFORE, at), at) if ask.inside("") else ask
     if ask.run.concluded:

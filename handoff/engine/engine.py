@@ -1,8 +1,17 @@
-"""Folds the log of a job into its state: the only place where a job's state changes.
+"""Folds the log of a job into its state. The engine is pure: the same log always gives the same job.
 
-`apply(job, event)` looks the event up in `handoff.engine.transitions` and then works out the states of the request and
-of its runs. `handoff.engine.outstanding` reads off the state what is left to do. Neither does I/O, looks at a clock or
-draws a number: the same log always gives the same job and the same effects.
+Read the folder in this order:
+
+- `engine`: every event goes through `apply`. It handles events about the whole job; for an event about one request it
+  calls the event's function in the table, then works out the states of the request and its runs.
+- `transitions`: the table, with one function for each event.
+- `ladder`: what follows a failure or an escalation of a subtask.
+- `subtask`: how attempts and subtasks end, and what that means for the rest of the run.
+
+Then, by topic: `plan` and `replan` (a plan begins, is refused, is revised), `judging` (results), `writes` (tool calls
+in doubt), `answer` (from the results to one answer), `nested` (crews inside crews), `deadline`, `decisions` (the
+trace). `outstanding` reads off the state what is left to do, and `replay` opens a stored log without reading every
+line in full.
 
 An event that no longer fits (an answer to a closed question, a result of an attempt that was given up) changes
 nothing: it stays in the log as a fact.
@@ -21,11 +30,14 @@ from handoff.engine.transitions import TRANSITIONS, cancelled
 from handoff.state import SETTLED, Ask, Failure, Job, RequestState, Run, SubtaskState, Work, replace
 
 CHECKPOINTS = (ev.TurnTaken, ev.ToolStarted, ev.ToolReturned)
-"""Most events of a log. They change no state, and working out the states of many runs takes long: they are left out."""
+"""Events that leave all states as they are.
+
+They are most of a log, so the states are not worked out again after them.
+"""
 
 
 def fold(log: Iterable[ev.Event]) -> Job | None:
-    """The job that a whole log describes; None for an empty one. Raises ValueError if it begins wrongly."""
+    """Return the job that a whole log describes; None for an empty log. Raises ValueError if the log begins wrongly."""
     job: Job | None = None
     for event in log:
         job = apply(job, event)
@@ -33,7 +45,7 @@ def fold(log: Iterable[ev.Event]) -> Job | None:
 
 
 def apply(job: Job | None, event: ev.Event) -> Job:
-    """The job after one more event. Raises ValueError if the first event of a log is not RequestAdded."""
+    """Return the job after one more event. Raises ValueError if the first event of a log is not RequestAdded."""
     if isinstance(event, ev.RequestAdded):
         return _request_added(job, event)
     if job is None:
@@ -98,7 +110,7 @@ def _resumed(job: Job, at: float, away: float = 0.0) -> Job:
 
 
 def _with_state(ask: Ask, at: float) -> Ask:
-    """The request in the state that follows from its parts."""
+    """Return the request with the states that follow from its parts: its own, and those of the runs inside."""
     run = ask.run
     if run.concluded:
         if not _end_is_visible(ask):
@@ -116,7 +128,7 @@ def _with_state(ask: Ask, at: float) -> Ask:
 
 
 def _with_states_inside(ask: Ask, at: float) -> Ask:
-    """Let a subtask wait while its crew waits for people, the crew's clock stopped; the innermost come first."""
+    """Update the runs of crews, the innermost first. A subtask waits while its crew waits for people."""
     for work in reversed([work for work in ask.all_inside("") if is_open(work)]):
         name = work.subtask.id
         run = ask.run_of(name)
@@ -128,7 +140,7 @@ def _with_states_inside(ask: Ask, at: float) -> Ask:
 
 
 def _state_of(ask: Ask, run: Run, own: tuple[Work, ...]) -> RequestState:
-    """The state that follows from those of a run's own subtasks."""
+    """Return the state of a run that follows from the states of its subtasks."""
     states = {work.state for work in own}
     if states <= SETTLED:
         return "synthesizing"
@@ -139,7 +151,7 @@ def _state_of(ask: Ask, run: Run, own: tuple[Work, ...]) -> RequestState:
 
 
 def _in_state(run: Run, state: RequestState, at: float) -> Run:
-    """The run in that state, its clock stopped while it waits for people."""
+    """Return the run in that state. Its clock stands still while it waits for people."""
     if run.state == state:
         return run
     if state == "input_required":

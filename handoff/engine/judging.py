@@ -1,4 +1,4 @@
-"""A look at a result, by the free checks or the judge: accept it, send it back, or take the best one as it is."""
+"""Judges results, by the free checks or the judge: accept a result, send it back, or take the best one as it is."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from handoff.events import Verdict
 from handoff.state import Ask, Candidate, Work, replace
 
 MAX_ROUNDS = 3
-"""Results of one subtask that may be found wanting; the last of them is taken as it is, its faults named."""
+"""Results of one subtask that may be found wanting; after the last, the best of them is taken, its faults named."""
 
 
 def after_look(verdict: Verdict, *, rounds: int, left: float) -> Verdict:
-    """What follows the `rounds`-th look (counted from 1) that a result of a subtask was given.
+    """Return what follows a verdict: a result is not sent back after `MAX_ROUNDS` rounds, or without time.
 
-    `left` are the seconds of its deadline: without them nothing is sent back.
+    `rounds` includes the present one. `left` is the seconds that are left to the subtask.
     """
     if verdict == "revise" and (rounds >= MAX_ROUNDS or left < LEAST_SECONDS):
         return "best_effort"
@@ -25,7 +25,7 @@ def after_look(verdict: Verdict, *, rounds: int, left: float) -> Verdict:
 
 
 def returned(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
-    """Accept a result if the free checks say nothing and its subtask is not critical; else have it looked at."""
+    """Accept a result if the free checks found nothing and its subtask is not critical; otherwise have it judged."""
     ask, work = charged(ask, attempt_over(work, event.took), event.result.usage)
     if not event.faults and not event.doubts and not work.subtask.critical:
         return complete(ask, work, event.result, event.at)
@@ -34,14 +34,14 @@ def returned(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
 
 
 def _stood_by(found: Candidate, before: Candidate | None) -> Candidate:
-    """What a free check finds again, word for word, is for the judge: the check may be what is wrong."""
+    """Turn a fault that a free check finds again, word for word, into a doubt for the judge: the check may be wrong."""
     again = tuple(fault for fault in found.faults if before is not None and fault in before.faults)
     faults = tuple(fault for fault in found.faults if fault not in again)
     return Candidate(found.result, faults, (*again, *found.doubts), found.partial)
 
 
 def judged(ask: Ask, event: ev.ResultJudged) -> Ask:
-    """Accept, send back with what is wrong, or take the best as it is."""
+    """Accept the result, send it back with its faults, or take the best one as it is."""
     work = ask.work.get(event.subtask)
     look = work.look if work is not None else None
     if ask.run.failure is not None or work is None or look is None or work.attempt != event.attempt:
@@ -66,14 +66,14 @@ def judged(ask: Ask, event: ev.ResultJudged) -> Ask:
 
 
 def _better(best: Candidate | None, found: Candidate) -> Candidate:
-    """The one with fewer faults, the later of equals; what was handed in only in part gives way."""
+    """Return the candidate with fewer faults, the later of equals; any candidate comes before a partial one."""
     if best is None or best.partial or len(found.faults) <= len(best.faults):
         return found
     return best
 
 
 def refined(ask: Ask, event: ev.BriefRefined) -> Ask:
-    """Try again with the new brief; without one, the next rung follows."""
+    """Try again with the new brief; without one, take the next rung."""
     work = ask.work.get(event.subtask)
     if ask.run.failure is not None or work is None or not work.refining or work.attempt != event.attempt:
         return ask

@@ -1,6 +1,7 @@
-"""The ladder: what follows a failure or an escalation of a subtask. First the tables, then the climb.
+"""The ladder: what follows a failure or an escalation of a subtask. First the tables, then the functions that use them.
 
-Each trouble has its rungs (`LADDER`); `after_trouble` chooses the next one that can be taken, and `climb` takes it.
+`LADDER` lists the rungs for each kind of trouble. `after_trouble` chooses the next rung that can be taken, and `climb`
+takes it.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ from handoff.engine.subtask import cut, ended, seconds_left, unsettled_inside
 from handoff.state import Ask, Candidate, Question, ReplanTrigger, Rung, Trouble, Work, replace
 
 MAX_FAILURES = 3
-"""Failures of one subtask, of whatever kind, after which it ends; and calls that bring it nothing."""
+"""Failures of one subtask, of any kind, after which it ends. The same number of model calls may bring it nothing."""
 MAX_QUESTIONS = 3
 MAX_LOST_OWNERS = 3
-"""Owners in a row that a job may bring down or stall without progress; then it is set aside."""
+"""Owners in a row that a job may stop or stall without progress; then it is set aside."""
 BACKOFF = (1.0, 4.0)
 """Seconds to wait before the first and the second retry after a passing fault."""
 LEAST_SECONDS = 1.0
-"""Seconds of its deadline that must be left to a subtask for another attempt to make sense."""
+"""Seconds that must be left to a subtask for another attempt to make sense."""
 ONCE_MORE = "Try once more"
 WITHOUT = "Go on without it"
-"""The answers that people are offered when a critical subtask cannot be done as it is."""
+"""The answers that people are offered (`ONCE_MORE`, `WITHOUT`) when a critical subtask cannot be done as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a rung does, in words for people, and what it costs: model calls of its own, and whole attempts."""
+    """The meaning of a rung, in words for people, and its cost: model calls of its own, and whole attempts."""
 
     what: str
     calls: int
@@ -65,11 +66,11 @@ LADDER: Mapping[Trouble, tuple[Rung, ...]] = MappingProxyType(
         "ambiguous_input": ("ask", "without"),
     }
 )
-"""For each trouble, the rungs to climb in order. A subtask climbs each once, or as often as it stands here.
+"""For each kind of trouble, the rungs to take in order. A subtask takes a rung as often as it stands in the list.
 
-A rung is passed over where it cannot be taken: no fallback, no stronger tier, no time, no revision left. People are
-asked where the specialist itself asks (up to `MAX_QUESTIONS`), and of a critical subtask before it is given up. After
-`MAX_FAILURES` only `without` is left.
+A rung is passed over if it cannot be taken: no fallback, no stronger tier, no time or no revision is left. A person is
+asked if the specialist itself asks, and before a critical subtask is given up: the rung `ask` may be taken up to
+`MAX_QUESTIONS` times. After `MAX_FAILURES` only `without` is left.
 """
 
 _STRONGER: Mapping[Tier, Tier] = MappingProxyType({"fast": "balanced", "balanced": "deep"})
@@ -77,12 +78,12 @@ _STRONGER: Mapping[Tier, Tier] = MappingProxyType({"fast": "balanced", "balanced
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a subtask stands when something went wrong with it.
+    """The position of a subtask when something went wrong with it: all that the choice of the next rung depends on.
 
-    `failures` counts the one at hand. `fallback` is the name of the specialist that may step in, or empty, and
-    `fallback_tier` what it then works on (None: the same). `left` is the seconds of the subtask's deadline that are
-    left, and `pause` those that the provider asks to wait. `tiers` are those that the specialist may work on (empty:
-    all), `replans` whether the planner may be asked.
+    `failures` includes the present one. `fallback` is the specialist that may step in (empty: none), and
+    `fallback_tier` is the tier that it then works on (None: the present one). `left` is the seconds that are left to
+    the subtask, and `pause` the seconds that the provider asks to wait. `tiers` are those that the specialist may work
+    on (empty: all). `replans` is True if the planner may be asked once more.
     """
 
     specialist: str
@@ -102,7 +103,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The rung to take, with the specialist, the tier and the seconds to wait where it leads to another attempt."""
+    """The rung to take, with the specialist, the tier and the seconds to wait if it leads to another attempt."""
 
     rung: Rung
     specialist: str
@@ -111,7 +112,7 @@ class Next:
 
 
 def after_trouble(trouble: Trouble, now: Standing) -> Next:
-    """What follows a failure or an escalation of a subtask."""
+    """Choose the rung that follows a failure or an escalation of a subtask."""
     rungs = LADDER[trouble]
     for place, rung in enumerate(rungs):
         if rung != "ask" and now.taken.count(rung) >= rungs[: place + 1].count(rung):
@@ -122,7 +123,7 @@ def after_trouble(trouble: Trouble, now: Standing) -> Next:
 
 
 def _taken(rung: Rung, trouble: Trouble, now: Standing) -> Next | None:
-    """The rung as it would be taken; None where it cannot be."""
+    """Return the rung as it would be taken; None if it cannot be taken."""
     if rung == "ask":
         asked = trouble == "ambiguous_input" or (now.critical and not _spent(now))
         return Next(rung, now.specialist, now.tier) if asked and now.questions < MAX_QUESTIONS else None
@@ -144,7 +145,7 @@ def _taken(rung: Rung, trouble: Trouble, now: Standing) -> Next | None:
 
 
 def _stronger(now: Standing) -> Tier | None:
-    """The next tier above that the specialist may work on."""
+    """Return the next higher tier that the specialist may work on; None if there is none."""
     tier: Tier | None = _STRONGER.get(now.tier)
     while tier is not None and now.tiers and tier not in now.tiers:
         tier = _STRONGER.get(tier)
@@ -168,9 +169,10 @@ def climb(
     partial: Result | None = None,
     pause: float = 0.0,
 ) -> Ask:
-    """Take the next rung of the ladder, or end the subtask with what there is.
+    """Take the next rung of the ladder, or end the subtask with the best result so far.
 
-    The attempt is over by now, its usage charged, and no call of it in doubt. With that of a crew ends what is inside.
+    The attempt has ended, its usage is charged, and no call of it is in doubt. If a crew worked on the subtask, the
+    subtasks inside that have not ended are ended with it.
     """
     ask = cut(ask, unsettled_inside(ask, work), f"the crew let go of it: {message}", at)
     asked = trouble == "ambiguous_input"
@@ -181,7 +183,7 @@ def climb(
 
 
 def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pause: float = 0.0) -> Ask:
-    """Take the next rung after a failure that is counted already, or end the subtask with what there is."""
+    """Take the next rung after a failure that is counted already, or end the subtask with the best result so far."""
     member = member_of(ask, work)
     following = after_trouble(
         trouble,
@@ -216,13 +218,13 @@ def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pau
 
 
 def _tier_of_the_fallback(ask: Ask, work: Work, member: Member | None) -> Tier | None:
-    """Its own, which may be another model: the one that failed is perhaps down. The plan's word comes first."""
+    """Return the fallback's own tier, as the present model may be down; None if the plan names a tier."""
     stand_in = members_around(ask, work).get(member.fallback) if member else None
     return stand_in.tier if stand_in and work.subtask.tier is None else None
 
 
 def _again(work: Work, following: Next, at: float) -> Work:
-    """Ready for another attempt. The seconds that it has to wait are taken from its deadline."""
+    """Make the subtask ready for another attempt. The seconds that it has to wait count as spent."""
     return replace(
         work,
         state="pending",
@@ -243,5 +245,5 @@ def _asked(ask: Ask, work: Work, trouble: Trouble, message: str, at: float) -> A
 
 
 def wants_without(question: Question, text: str) -> bool:
-    """Whether a person said to go on without the subtask, where that was offered."""
+    """Return True if a person chose to go on without the subtask, and that was offered."""
     return WITHOUT in question.options and text.strip().casefold() == WITHOUT.casefold()

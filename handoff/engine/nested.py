@@ -1,8 +1,8 @@
-"""Runs inside a run: a subtask whose member is itself a crew has a plan, subtasks and an end of its own.
+"""Runs inside a run: a subtask that is given to a crew has a plan, subtasks and an end of its own.
 
-All subtasks of a request lie flat in `Ask.work`, each with `within`, the id of the subtask that it is inside. A crew's
-`Run` is kept by the subtask that it works on. It begins with the attempt (`opened`) and ends by handing its outcome up
-to the run around it (`handed_up`), where it counts like any specialist's.
+All subtasks of a request lie flat in `Ask.work`, each with `within`, the id of the subtask that it is inside. The
+`Run` of a crew is kept in the subtask that it works on. It begins with the attempt (`opened`) and ends by handing its
+outcome up to the run around it (`handed_up`), where it counts like a specialist's result or failure.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from handoff.engine.answer import gaps, told
 from handoff.state import Ask, Run, Work, Written, replace, written
 
 SLASH = "/"
-"""Between the id of a subtask and those inside it, and between the name of a crew and those of its members."""
+"""The separator between the id of a subtask and those inside it, and between the name of a crew and its members."""
 AGAIN = "~"
-"""Before the number of the attempt, in the ids of what is inside any but the first: no message is taken for another."""
+"""The mark before the attempt's number in the ids inside a second or later attempt, so that no two ids are the same."""
 MAX_IN_ALL = 60
-"""Subtasks of a request in all its runs together: plans inside plans would multiply without it."""
+"""Subtasks that a request may have in all its runs together: plans inside plans would multiply otherwise."""
 SUMMARY = 1_200
-"""Characters of a summary that is made of those of several results."""
+"""Characters of a summary that is made of several results' summaries."""
 
 
 def is_open(work: Work) -> bool:
@@ -35,34 +35,34 @@ def is_open(work: Work) -> bool:
 
 
 def around(ask: Ask, work: Work) -> Run:
-    """The run that a subtask belongs to; the request's own if the crew around it has let go of it."""
+    """Return the run that a subtask belongs to; the request's own if the crew around it no longer works on it."""
     outer = ask.work.get(work.within)
     return ask.run if outer is None or outer.run is None else outer.run
 
 
 def crew_at(ask: Ask, within: str) -> str:
-    """The path of the crew whose run it is, see `specialists.registry.Crew`; empty for the outermost."""
+    """Return the path (see `specialists.registry.Crew`) of the crew at `within`; empty for the outermost crew."""
     return ask.work[within].specialist if within else ""
 
 
 def plan_around(ask: Ask, work: Work) -> Plan | None:
-    """The plan that a subtask belongs to; None if its crew has none any more."""
+    """Return the plan that a subtask belongs to; None if its crew no longer has one."""
     outer = ask.work.get(work.within)
     return ask.run.plan if not work.within else outer.run.plan if outer is not None and outer.run is not None else None
 
 
 def members_around(ask: Ask, work: Work) -> Mapping[str, Member]:
-    """The members of the crew that a subtask belongs to, by name, as they stood when it was planned."""
+    """Return the members of the crew that a subtask belongs to, by name, as they were when the plan was made."""
     return around(ask, work).members
 
 
 def member_of(ask: Ask, work: Work) -> Member | None:
-    """The member that a subtask is given to; None if the plan was made without members."""
+    """Return the member that a subtask is given to; None if the plan does not list it."""
     return members_around(ask, work).get(work.specialist)
 
 
 def seconds_for(ask: Ask, work: Work) -> float:
-    """Seconds for all attempts at a subtask: its run's terms, or those of the crew that it is given to."""
+    """Return the seconds for all attempts at a subtask: by the terms of its run, or of the crew that it is given to."""
     member = member_of(ask, work)
     if member is not None and member.crew is not None:
         return member.crew.job_seconds
@@ -70,14 +70,14 @@ def seconds_for(ask: Ask, work: Work) -> float:
 
 
 def asked(ask: Ask, run: Run) -> str:
-    """What a run is to answer: the request's text, or the brief of the subtask that the crew was given."""
+    """Return what a run has to answer: the request's text, or the brief of the subtask that the crew was given."""
     return ask.work[run.within].brief_text if run.within else ask.request.text
 
 
 def writes_before(ask: Ask, work: Work) -> tuple[Written, ...]:
-    """The tool writes of earlier attempts at a subtask and at those around it, known or in doubt.
+    """Return the tool writes of earlier attempts at a subtask and at those around it, carried out or in doubt.
 
-    With them those of the subtask that it replaces, and of what was inside that.
+    Those of the subtask that it replaces, and of the subtasks inside that one, are included.
     """
     outer, replaced = ask.work.get(work.within), ask.work.get(work.instead_of)
     found = work.writes if replaced is None else (*work.writes, *writes_before(ask, replaced))
@@ -87,12 +87,12 @@ def writes_before(ask: Ask, work: Work) -> tuple[Written, ...]:
 
 
 def room_left(ask: Ask) -> int:
-    """How many more subtasks a request may have, in all its runs together."""
+    """Return how many more subtasks a request may have, in all its runs together."""
     return max(0, MAX_IN_ALL - len(ask.work))
 
 
 def inner_plan(outer: Work, plan: Plan) -> Plan:
-    """The plan of a crew at a subtask, its own ids made those in `Ask.work`."""
+    """Return the plan of a crew at a subtask, with its ids changed to those in `Ask.work`."""
     again = f"{AGAIN}{outer.attempt}" if outer.attempt > 1 else ""
 
     def name(short: str) -> str:
@@ -109,9 +109,9 @@ def inner_plan(outer: Work, plan: Plan) -> Plan:
 
 
 def opened(ask: Ask, work: Work, specialist: str, at: float) -> tuple[Ask, Work]:
-    """The request and the subtask as an attempt begins: if a crew takes it up, with a run of its own.
+    """Return the request and the subtask as an attempt begins, with a new run if a crew takes the subtask.
 
-    Of what was inside an earlier attempt only the tool writes are kept.
+    Of the subtasks inside an earlier attempt only the tool writes are kept.
     """
     if work.run is not None:
         gone = ask.all_inside(work.subtask.id)
@@ -130,9 +130,9 @@ def opened(ask: Ask, work: Work, specialist: str, at: float) -> tuple[Ask, Work]
 
 
 def gathered(ask: Ask, run: Run, content: str = "") -> Result | None:
-    """The results of a run as one; None if there are none. `content` is the answer made of them, if there is one.
+    """Combine the results of a run into one; None if there are none. `content` is the answer that was made of them.
 
-    Its usage is empty: what the attempts took was charged when they took it.
+    The usage is empty: what the attempts used is charged already.
     """
     results = [(work, work.result) for work in ask.inside(run.within) if work.result is not None]
     if run.chosen:
@@ -156,7 +156,7 @@ def gathered(ask: Ask, run: Run, content: str = "") -> Result | None:
 
 
 def _summary(results: list[tuple[Work, Result]]) -> str:
-    """One line a result; the longest are cut if all together are too long."""
+    """Return one line for each result; the longest are cut if all together are too long."""
     share = max(120, SUMMARY // len(results))
     lines = []
     for work, result in results:
@@ -166,7 +166,10 @@ def _summary(results: list[tuple[Work, Result]]) -> str:
 
 
 def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.AttemptFailed:
-    """The outcome of a crew's run, as the run around it sees it. Raises ValueError while it is not concluded."""
+    """Return the outcome of a crew's run as an event of the enclosing run.
+
+    Raises ValueError while it is not concluded.
+    """
     run = ask.run_of(work.subtask.id)
     took = max(0.0, at - work.attempt_started - run.paused)
     of = {"at": at, "request": ask.id, "subtask": work.subtask.id, "attempt": work.attempt, "took": took}
@@ -183,7 +186,7 @@ def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.Attempt
 
 
 def _said(results: list[Result]) -> tuple[str, ...]:
-    """The texts that the figures of an answer are held against: the results, and what tools said for them."""
+    """Return the texts against which an answer's figures are checked: the results, and what tools said for them."""
     return tuple(text for result in results for text in (*result.evidence, whole(result)))
 
 

@@ -1,4 +1,4 @@
-"""Reads off the state of a job what is left to do. Effects are never stored: they follow from the job alone."""
+"""Reads off the state of a job what is left to do. Effects are never stored, as they follow from the job alone."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from handoff.engine.subtask import ready, seconds_left
 from handoff.state import SETTLED, Ask, Job, Run, Work
 
 BEYOND = 20.0
-"""Seconds beyond its deadline after which an attempt that did not end by itself is cut."""
+"""Seconds after its deadline at which an attempt that did not end by itself is cut off."""
 
 
 def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
-    """What should be going on at `now`, and when to look again (None: when something comes in)."""
+    """Return the effects that should be under way at `now`, and the time to look again (None: at the next event)."""
     ask = job.current
     if ask is None:
         return [], None
@@ -55,7 +55,7 @@ def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
 
 
 def _subtasks(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | None]:
-    """What is to be done for the subtasks of a run, and when to look again."""
+    """Return the effects for the subtasks of a run, and the time to look again."""
     effects: list[Effect] = []
     due: float | None = None
     free = {work.subtask.id for work in ready(ask, run)}
@@ -77,7 +77,7 @@ def _subtasks(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | Non
 
 
 def _inside(ask: Ask, work: Work, run: Run, now: float) -> tuple[list[Effect], float | None]:
-    """What is to be done for the run of a crew at a subtask, as `outstanding` says it of a request."""
+    """Return the effects for the run of a crew at a subtask, and the time to look again."""
     name = work.subtask.id
     if run.concluded:
         return [HandUp(ask.id, name, work.attempt)], None
@@ -93,7 +93,7 @@ def _inside(ask: Ask, work: Work, run: Run, now: float) -> tuple[list[Effect], f
 
 
 def _attempt(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | None]:
-    """What is to be done for a subtask that has begun or can begin, and when to look at it again."""
+    """Return the effect for a subtask that has begun or can begin, and the time to look at it again."""
     name = work.subtask.id
     if work.look is not None:
         return JudgeResult(ask.id, name, work.attempt, work.look.faults, work.look.doubts), None
@@ -125,7 +125,7 @@ def _files(ask: Ask) -> list[Effect]:
 
 
 def _closing(ask: Ask) -> list[Effect]:
-    """Files first, then the end itself, and beside it the card's last edit."""
+    """Return the last posts of a request: its files, then its visible end, with the card's last edit beside them."""
     effects: list[Effect] = [] if ask.cancelled_by else _files(ask)
     if not effects and post_keys.answer(ask.id) not in ask.posted:
         effects.append(Post(ask.id, post_keys.answer(ask.id)))

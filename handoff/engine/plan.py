@@ -1,7 +1,6 @@
-"""How a plan begins, is refused, and is revised.
+"""Applies what the planner returned: a first plan, a rejected one, a revision.
 
-What is done or under way is never touched by a revision: an event that would is refused as a whole, and the plan stays
-as it was.
+A revision never touches what is done or under way: one that would is refused as a whole, and the plan stays as it was.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from handoff.engine.subtask import charged_around, settle
 from handoff.state import Ask, Failure, ReplanTrigger, Run, Work, replace
 
 MAX_REJECTED_PLANS = 2
-"""A plan may be mended once: the second rejection ends the run."""
+"""Rejected plans after which the run fails: the planner may correct its plan once."""
 _WORDS = {
     "added": "new",
     "dropped": "no longer needed",
@@ -30,7 +29,7 @@ _WORDS = {
 
 
 def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
-    """Begin to work by the plan: its subtasks lie beside all others of the request."""
+    """Begin to work by the plan: add its subtasks to those of the request."""
     if run.plan is not None:
         return ask
     if run.within and (fault := _no_place(ask, event.plan)):
@@ -48,7 +47,10 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
 
 
 def _no_place(ask: Ask, plan: Plan) -> str:
-    """Why a plan cannot lie beside what there is, which may have come since the planner was asked; empty if it can."""
+    """Say why a crew's plan does not fit into the request as it is now; empty if it fits.
+
+    Other subtasks may have been added since the planner was asked.
+    """
     if len(plan.subtasks) > (room := room_left(ask)):
         return f"The plan has {len(plan.subtasks)} subtasks, and only {room} are left for all of this request."
     taken = [subtask.id for subtask in plan.subtasks if subtask.id in ask.work]
@@ -58,7 +60,7 @@ def _no_place(ask: Ask, plan: Plan) -> str:
 def work_of(
     plan: Plan, members: dict[str, Member], estimates: dict[str, Estimate], within: str = ""
 ) -> dict[str, Work]:
-    """The subtasks of a plan as nobody has begun them, by id. `within`: the subtask that they are inside."""
+    """Return the subtasks of a new plan, by id. `within` is the subtask that they are inside."""
     return {
         subtask.id: Work(
             subtask=subtask,
@@ -72,7 +74,7 @@ def work_of(
 
 
 def rejected(ask: Ask, run: Run, event: ev.PlanRejected) -> Ask:
-    """Let the planner try once more, or end the run if it has had its tries."""
+    """Let the planner try once more, or end the run if it has no try left."""
     if run.within and run.plan is not None:
         return ask
     ask = with_pack(ask, event.at, run.within, event.pack)
@@ -95,7 +97,10 @@ def _with_rejection(ask: Ask, run: Run, faults: tuple[str, ...], at: float) -> A
 
 
 def revised(ask: Ask, event: ev.PlanRevised) -> Ask:
-    """Go on by the plan that follows. If a failure led here and the planner changes nothing, take the next rung."""
+    """Go on by the revised plan.
+
+    If a failure led here and the planner changes nothing, take the next rung of the ladder.
+    """
     trigger = next((one for one in ask.replans if (one.within, one.subtask) == (event.within, event.subtask)), None)
     if trigger is None or ask.run.concluded:
         return ask
@@ -118,7 +123,7 @@ def revised(ask: Ask, event: ev.PlanRevised) -> Ask:
 
 
 def _refused(ask: Ask, run: Run, event: ev.PlanRevised, old: Plan, plan: Plan, free: frozenset[str]) -> tuple[str, ...]:
-    """Why a plan cannot stand in the place of the present one: it changes what has started since it was asked for."""
+    """Say why the new plan cannot replace the present one: it changes what has started since the planner was asked."""
     new = {subtask.id: subtask for subtask in plan.subtasks}
     known = {subtask.id: subtask for subtask in old.subtasks}
     changed = {change.subtask for change in event.changes} & set(ask.work)
@@ -136,7 +141,7 @@ def _refused(ask: Ask, run: Run, event: ev.PlanRevised, old: Plan, plan: Plan, f
 
 
 def _changed(ask: Ask, run: Run, event: ev.PlanRevised, plan: Plan) -> Ask:
-    """The request under its new plan, with each change and its reason among the decisions."""
+    """Return the request under its new plan, with each change and its reason among the decisions."""
     changes = {change.subtask: change for change in event.changes}
     estimates = {estimate.subtask: estimate for estimate in event.estimates}
     new = {subtask.id: subtask for subtask in plan.subtasks}
@@ -162,7 +167,7 @@ def _changed(ask: Ask, run: Run, event: ev.PlanRevised, plan: Plan) -> Ask:
 def _added(
     run: Run, subtask: Subtask, change: PlanChange | None, estimate: Estimate | None, before: Work | None
 ) -> Work:
-    """A new part. What stands in for another knows what people told that one."""
+    """Make a new subtask. One that replaces another takes over people's answers to it."""
     return Work(
         subtask=subtask,
         specialist=subtask.specialist,
@@ -176,7 +181,7 @@ def _added(
 
 
 def _renewed(run: Run, work: Work, subtask: Subtask | None, change: PlanChange | None, event: ev.PlanRevised) -> Work:
-    """A part of the old plan under the new one. Without a change of its own, it may have others to wait for."""
+    """Return a subtask of the old plan as it is under the new one. If nothing else changes, its dependencies may."""
     if subtask is None or (change is not None and change.kind in {"dropped", "replaced"}):
         gone = subtask is None
         reason = _words(change) if gone or change is None else change.why
@@ -202,7 +207,7 @@ def _words(change: PlanChange | None) -> str:
 
 
 def _next_rung(ask: Ask, trigger: ReplanTrigger, event: ev.PlanRevised) -> Ask:
-    """What failed and was left as it is goes on up its ladder."""
+    """Take the next rung for a failed subtask that the planner left as it was."""
     work = ask.work.get(trigger.subtask)
     if trigger.cause != "failure" or work is None or work.state != "pending" or work.trouble is None:
         return ask

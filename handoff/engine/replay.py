@@ -1,10 +1,9 @@
-"""Opens a job from the lines of its log: what `fold` makes of all its events, without reading all of them whole.
+"""Opens a job from its stored log, with the same outcome as `fold` but without reading every line in full.
 
-Most lines of a long log are checkpoints, and the engine drops the checkpoints
-of an attempt when it ends. So those of attempts that ended are counted, not
-read. Whatever could keep that from being the same ends the saving: a tool of
-the attempt that writes, a request that ended before its attempts did, a line
-of a type that is not named here or in another form.
+Most lines of a long log are checkpoints, and the engine drops the checkpoints of an attempt when the attempt ends. So
+the checkpoints of attempts that have ended are counted, not read. Lines are read in full if that could change the
+outcome: the attempt has a call of a writing tool, the request ended before its attempts did, or a line has an unknown
+type or form.
 """
 
 from __future__ import annotations
@@ -34,8 +33,10 @@ HARMLESS = frozenset(
         "FeedbackGiven",
     }
 )
-"""Types whose events leave no checkpoints behind in a request that is over, and do not look at them, whatever else
-they do: those that may end a request do so when no attempt is under way, or end its attempts with it."""
+"""Types of events that cannot end a request while an attempt is under way, and do not look at checkpoints.
+
+Some of them may end a request, but only when no attempt is under way, or they end its attempts with it.
+"""
 _ALL = get_args(get_args(ev.Event)[0])
 CLOSING = frozenset(one.__name__ for one in _ALL if not issubclass(one, ev.OfAttempt)) - HARMLESS
 
@@ -49,11 +50,11 @@ _ATTEMPT = re.compile(r'\{"at":[0-9.e+-]+,("request":"[^"\\]*","subtask":"[^"\\]
 
 
 def open_log(lines: Sequence[str]) -> Job | None:
-    """The job that a whole log describes, one event a line; None for an empty one.
+    """Return the job that a whole log describes, one event a line; None for an empty log.
 
     Raises:
-        NewerEvent: A newer release wrote one of them.
-        ValueError: It holds what is no event of ours, or begins wrongly.
+        NewerEvent: A newer release wrote one of the events.
+        ValueError: A line is no event of ours, or the log begins wrongly.
     """
     read = [ev.load(line) for line in _that_matter(lines)]
     job = fold(read)
@@ -61,7 +62,7 @@ def open_log(lines: Sequence[str]) -> Job | None:
 
 
 def _that_matter(lines: Sequence[str]) -> list[str]:
-    """The lines without the checkpoints of attempts that ended later on. The first one always stays."""
+    """Return the lines without the checkpoints of attempts that ended later. The first line always stays."""
     kinds, attempts, kept = [], [], []
     whole = {""}  # attempts of which all is read; also those whose name could not be made out
     named: dict[str, str] = {}  # types by the ends of lines, of which there are few

@@ -1,4 +1,4 @@
-"""How an attempt and a subtask end, and what the end means for the other subtasks of the run."""
+"""The end of an attempt and of a subtask, and its consequences for the other subtasks of the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _CHECK_FIRST = "Look first at what is unknown, then mention me again and say wha
 
 
 def ready(ask: Ask, run: Run) -> list[Work]:
-    """The subtasks of a run that wait for nothing: all that they build on has ended, at least one with a result."""
+    """Return the pending subtasks of a run whose dependencies have all ended.
+
+    If all of them ended without a result, the subtask is not pending any more: `settle` has skipped it.
+    """
     return [
         work
         for work in ask.inside(run.within)
@@ -42,7 +45,7 @@ def charged_around(ask: Ask, name: str, usage: Usage) -> Ask:
 
 
 def charged_so_far(ask: Ask, works: Iterable[Work]) -> Ask:
-    """Charge the turns of attempts that are cut off, as these will not report their usage themselves."""
+    """Charge the turns of attempts that are cut off: these will not report their usage themselves."""
     for work in works:
         usage = sum((point.turn.usage for point in work.checkpoints if isinstance(point, TurnTaken)), Usage())
         ask, now = charged(ask, ask.work[work.subtask.id], usage)
@@ -51,13 +54,13 @@ def charged_so_far(ask: Ask, works: Iterable[Work]) -> Ask:
 
 
 def attempt_over(work: Work, took: float = 0.0) -> Work:
-    """Drop the attempt's checkpoints; remember its tool writes, known or in doubt, and its seconds."""
+    """Drop the attempt's checkpoints, but keep its tool writes (carried out or in doubt) and add its seconds."""
     writes = (*work.writes, *written(work.checkpoints))
     return replace(work, checkpoints=(), writes=writes, spent=work.spent + took, resumed=0.0)
 
 
 def seconds_left(ask: Ask, work: Work) -> float:
-    """Seconds of the subtask's deadline that its attempts so far have left."""
+    """Return the seconds that earlier attempts have left to the subtask."""
     return max(0.0, seconds_for(ask, work) - work.spent)
 
 
@@ -65,7 +68,7 @@ def seconds_left(ask: Ask, work: Work) -> float:
 
 
 def complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
-    """End the subtask with a result, whose usage is charged already. Findings that are not sure enough stay out."""
+    """End the subtask with a result, whose usage is charged already. Findings that are too unsure are left out."""
     ask, kept = only_sure(ask, work, result, at)
     if lost := _went_without(ask, work):
         kept = kept.model_copy(update={"gaps": (*kept.gaps, *lost)})
@@ -74,14 +77,14 @@ def complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
 
 
 def _went_without(ask: Ask, work: Work) -> tuple[str, ...]:
-    """What the subtask should have been built on and is not there, in words, whether its specialist says so or not."""
+    """Name the dependencies that brought no result, as a gap, even if the specialist does not mention them."""
     others = [ask.work[name] for name in work.subtask.after]
     lost = [repr(other.subtask.title) for other in others if other.result is None and not other.dropped]
     return (f"{work.subtask.title}: done without {', '.join(lost)}",) if lost else ()
 
 
 def only_sure(ask: Ask, work: Work, result: Result, at: float) -> tuple[Ask, Result]:
-    """The result without the findings that are not sure enough, and the request with each of them in its trace."""
+    """Remove the findings that are too unsure from a result, and record each of them as a decision."""
     least = around(ask, work).terms.confidence
     kept, unsure = without_unsure(result, least)
     for finding in unsure:
@@ -108,14 +111,14 @@ def failed(ask: Ask, work: Work, reason: str, at: float) -> Ask:
 
 
 def ended(ask: Ask, work: Work, message: str, at: float) -> Ask:
-    """End the subtask with the best that there is, the gap named, or in error."""
+    """End the subtask with the best result so far and a named gap, or in error if there is no result."""
     if work.best is None:
         return failed(ask, work, message, at)
     return complete(ask, work, with_gaps(work.best, message), at)
 
 
 def with_gaps(candidate: Candidate, *more: str) -> Result:
-    """The result with what is wrong with it named among its gaps."""
+    """Return the result with its faults and doubts added to its gaps."""
     result = candidate.result
     named = (*result.gaps, *(f"not mended: {fault}" for fault in candidate.faults))
     named += (*(f"in doubt: {doubt}" for doubt in candidate.doubts), *more)
@@ -123,7 +126,10 @@ def with_gaps(candidate: Candidate, *more: str) -> Result:
 
 
 def cut(ask: Ask, late: list[Work], text: str, at: float) -> Ask:
-    """End these subtasks at once, so that none is skipped for another. Of a crew, what it has by then is taken."""
+    """End these subtasks at once, before any of them is skipped because of another.
+
+    If a crew works on one, the results that the crew has by then become its result.
+    """
     for work in late:
         over, best = attempt_over(work), work.look or work.best
         if is_open(work):
@@ -141,7 +147,7 @@ def cut(ask: Ask, late: list[Work], text: str, at: float) -> Ask:
 
 
 def unsettled_inside(ask: Ask, work: Work) -> list[Work]:
-    """The subtasks of the crew at this one that have not ended; none if no crew is at it."""
+    """Return the subtasks inside this one that have not ended; none if no crew worked on it."""
     if work.run is None:
         return []
     return [one for one in ask.inside(work.subtask.id) if one.state not in SETTLED]
@@ -151,9 +157,11 @@ def unsettled_inside(ask: Ask, work: Work) -> list[Work]:
 
 
 def settle(ask: Ask, at: float, within: str = "") -> Ask:
-    """After a subtask of a run ended: skip what can no longer run, and conclude a run that needs no synthesis.
+    """After a subtask of a run ended, skip the subtasks that can no longer run, and end a run that needs no synthesis.
 
-    `within` is the subtask that the run is inside, empty for the request's own run.
+    A run whose subtasks brought no result fails. A run of a single subtask has that subtask's result as its answer, or
+    as a draft if the critic is still to read it. `within` is the subtask that the run is inside; empty: the request's
+    own run.
     """
     ask = _skip_the_stranded(ask, at, within)
     run, own = ask.run_of(within), ask.inside(within)
@@ -173,7 +181,7 @@ def settle(ask: Ask, at: float, within: str = "") -> Ask:
 
 
 def _skip_the_stranded(ask: Ask, at: float, within: str) -> Ask:
-    """The cascade: a pending subtask is skipped when everything that it waits for ended without a result."""
+    """Skip each pending subtask whose dependencies all ended without a result, until no more are found."""
     while stranded := [one for one in ask.inside(within) if one.state == "pending" and _is_stranded(ask, one)]:
         for work in stranded:
             titles = ", ".join(repr(ask.work[name].subtask.title) for name in work.subtask.after)

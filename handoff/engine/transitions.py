@@ -1,6 +1,7 @@
-"""The table of the state machine: what each event changes in its request, one small function an event.
+"""The table of the state machine: the function for each event, `TRANSITIONS`, stands at the end of this file.
 
-Only `handoff.engine.engine` calls these. Each gives back the request as it was if the event no longer fits.
+Small functions are here, by topic; longer ones are in the modules that the table names. Only `handoff.engine.engine`
+calls them. Each returns the request unchanged if the event no longer fits.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from handoff.state import SETTLED, Answered, Ask, Failure, Question, Run, Troubl
 
 
 def cancelled(ask: Ask, event: ev.CancelRequested) -> Ask:
-    """End the request because a person stopped it: what is left is the report."""
+    """End the request because a person stopped it. Only the report is left to post."""
     ask = charged_so_far(ask, (work for work in ask.work.values() if work.state not in SETTLED))
     run = replace(ask.run, failure=Failure("the job", "stopped by a person"), written=event.at)
     return replace(ask, cancelled_by=event.user, run=run)
@@ -56,7 +57,7 @@ def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
 
 
 def _running(ask: Ask, event: ev.OfAttempt) -> Work | None:
-    """The subtask of an attempt's event, if that attempt is still under way: not ended, and its result not in."""
+    """Return the subtask of an attempt's event; None if the attempt has ended or its result waits for the judge."""
     work = ask.work.get(event.subtask)
     if ask.run.failure is not None or work is None or work.state != "in_progress" or work.attempt != event.attempt:
         return None
@@ -145,7 +146,7 @@ def _posted(ask: Ask, event: ev.Posted) -> Ask:
 
 
 def _of_run(change: Callable[[Ask, Run, Any], Ask]) -> Callable[[Ask, Any], Ask]:
-    """Make the change to the run that the event's `within` names, and charge the event's usage."""
+    """Apply `change` to the run that the event's `within` names, and charge the event's usage."""
 
     def changed(ask: Ask, event: Any) -> Ask:
         if event.within:
@@ -180,4 +181,4 @@ TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "Posted": _posted,
     "FeedbackGiven": lambda ask, _: ask,
 }
-"""By the type of the event."""
+"""The function for each type of event."""

@@ -1,9 +1,8 @@
-"""Calls of tools that write, where nobody knows whether they were carried out: what is asked, and what an answer says.
+"""Settles calls of writing tools of which nobody knows whether they were carried out, by asking a person.
 
-An intent (`ToolStarted`) is kept before the call and its outcome
-(`ToolReturned`) after it. An intent without an outcome is in doubt, and is
-never simply run again: it is settled by what a person says, or by the tool
-itself where that can look it up or is safe to repeat.
+An intent (`ToolStarted`) is kept before the call and its outcome (`ToolReturned`) after it. An intent without an
+outcome is in doubt and is never simply run again: a person settles it, or the tool itself does if it can look the call
+up or is safe to repeat.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ HAPPENED = "It happened"
 NOT_HAPPENED = "It did not happen"
 STOP = "Stop this part"
 OPTIONS = (HAPPENED, NOT_HAPPENED, STOP)
-"""The answers that mean something, in the order of their buttons."""
+"""The answers that settle a doubt, in the order of their buttons."""
 
 _VERDICTS: dict[str, DoubtVerdict] = {
     HAPPENED.casefold(): "happened",
@@ -27,7 +26,7 @@ _VERDICTS: dict[str, DoubtVerdict] = {
 
 
 def verdict_of(text: str) -> DoubtVerdict:
-    """What an answer says: only the words of a button count, everything else is `words`."""
+    """Return the meaning of an answer: only the words of a button count, anything else is `words`."""
     return _VERDICTS.get(text.strip(" \t\n.!“”\"'").casefold(), "words")
 
 
@@ -41,7 +40,7 @@ def ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage: 
 
 
 def cleared(ask: Ask, work: Work, doubt: UnknownWrite, event: ev.QuestionAnswered, *, waited: float) -> Ask:
-    """Let the attempt go on where it was, on a clock that stood still for `waited` seconds; or end it, if people do."""
+    """Let the attempt go on where it was, or end it if the person says so. The `waited` seconds do not count for it."""
     verdict = verdict_of(event.text)
     if verdict == "stop":
         ask, work = charged(ask, attempt_over(work), doubt.usage)

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, get_args
 from pydantic import BaseModel
 
 from handoff.contracts import Artifact
-from handoff.provenance import Origin
+from handoff.provenance import Provenance
 
 Access = Literal["read", "write"]
 Key = Literal["none", "marks", "drops_repeats"]
@@ -39,7 +39,7 @@ class Workbench(Protocol):
     """A tool's place of work: the files of its handoff, and room for new ones."""
 
     @property
-    def origin(self) -> Origin:
+    def provenance(self) -> Provenance:
         """The words of people that the brief is made of, and if it holds more than those."""
 
     @property

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from handoff.contracts import Artifact
-from handoff.provenance import Origin
+from handoff.provenance import Provenance
 
 _UNSAFE = re.compile(r"[^\w.\- ]+")
 _LONGEST_NAME = 120
-PEOPLE = Origin()
+PEOPLE = Provenance()
 """A brief that holds nothing but what people said."""
 
 
@@ -25,7 +25,7 @@ class FolderWorkbench:
         store: keeps bytes and gives back their id (the sha256, in hex).
         folder: for local copies; made, for us alone, when the first is asked for. Whoever named it
             removes it when the attempt ends.
-        origin: where the brief comes from.
+        provenance: where the words of the brief come from.
     """
 
     def __init__(
@@ -34,9 +34,9 @@ class FolderWorkbench:
         fetch: Callable[[str], Awaitable[bytes]],
         store: Callable[[bytes], Awaitable[str]],
         folder: Path,
-        origin: Origin = PEOPLE,
+        provenance: Provenance = PEOPLE,
     ) -> None:
-        self.origin = origin
+        self.provenance = provenance
         self._given = artifacts
         self._made: list[Artifact] = []
         self._fetch = fetch

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from handoff.contracts import Artifact, Handoff
-from handoff.headings import nested
+from handoff.headings import demote_headings
 
 TASK = "# Task"
 DONE_WHEN = "# Done when"
@@ -33,11 +33,11 @@ def render(handoff: Handoff, done_when: str = "") -> str:
         `# Task`, `# Done when`, `# From earlier steps` with `## <source>` and its text for each
         note, and `# Files` with `- name (media type, N bytes) — about` for each file.
     """
-    parts = [f"{TASK}\n{nested(handoff.intent)}"]
+    parts = [f"{TASK}\n{demote_headings(handoff.intent)}"]
     if done_when.strip():
-        parts.append(f"{DONE_WHEN}\n{nested(done_when)}")
+        parts.append(f"{DONE_WHEN}\n{demote_headings(done_when)}")
     if handoff.context:
-        notes = (f"## {_one_line(note.source)}\n{nested(note.text)}" for note in handoff.context)
+        notes = (f"## {_one_line(note.source)}\n{demote_headings(note.text)}" for note in handoff.context)
         parts.append("\n".join((EARLIER, *notes)))
     if handoff.artifacts:
         parts.append("\n".join((FILES, *file_lines(handoff.artifacts))))
@@ -60,7 +60,7 @@ def system(prompt: str) -> str:
 
 def adhoc_prompt(name: str, brief: str) -> str:
     """Write an ad-hoc specialist's prompt: a fixed frame around the planner's brief, which cannot close it."""
-    return _text("adhoc.md").format(name=name, brief=nested(brief))
+    return _text("adhoc.md").format(name=name, brief=demote_headings(brief))
 
 
 def note(name: str, **values: str) -> str:

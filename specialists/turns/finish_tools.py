@@ -14,7 +14,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from handoff.contracts import Escalation, EscalationReason, Finding, Result, Severity, ToolCall
-from handoff.reply_text import sound
+from handoff.reply_text import replace_surrogates
 from specialists.toolkits.tool import ToolSpec
 
 RETURN = "return_result"
@@ -152,7 +152,7 @@ def _as_text(value: Any) -> str:
 def _as_list(value: Any) -> list[Any]:
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:  # small models like to send a list as its JSON in a string
-            value = sound(json.loads(value))
+            value = replace_surrogates(json.loads(value))
         except (ValueError, RecursionError):
             return [value]
     if value is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handoff.headings import nested
+from handoff.headings import demote_headings
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from handoff.headings import nested
     ],
 )
 def test_headings_go_down_and_code_stays(text: str, shown: str) -> None:
-    assert nested(text) == shown
+    assert demote_headings(text) == shown

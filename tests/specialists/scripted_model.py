@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from handoff import events as ev
 from handoff.contracts import Artifact, Constraints, Handoff, ToolCall, ToolReply, Turn, Usage
-from handoff.provenance import Origin
+from handoff.provenance import Provenance
 from handoff.state import Checkpoint
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
@@ -104,7 +104,7 @@ class KeptLog:
 
 @dataclass
 class EmptyBench:
-    origin: Origin = PEOPLE
+    provenance: Provenance = PEOPLE
     artifacts: tuple[Artifact, ...] = ()
 
     async def path(self, artifact: Artifact) -> Path:

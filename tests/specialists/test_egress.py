@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from handoff.contracts import Note, ToolReply
 from handoff.events import ToolReturned, TurnTaken
-from handoff.provenance import Origin
+from handoff.provenance import Provenance
 from specialists.runner import run
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.turns.egress import EgressGuard
@@ -126,9 +126,9 @@ async def test_a_fresh_brief_may_be_looked_up_freely_until_something_was_read() 
 
 async def test_what_others_found_goes_nowhere_from_the_first_turn_on() -> None:
     named = "https://acme.example/x"
-    people = Origin(("On acme.example?",))
+    people = Provenance(("On acme.example?",))
     assert await opened((LEAK, named), told=f"see {LEAK}", bench=EmptyBench(people)) == [named]
-    assert await opened((LEAK, named), bench=EmptyBench(replace(people, told=True))) == [named]
+    assert await opened((LEAK, named), bench=EmptyBench(replace(people, has_derived_content=True))) == [named]
 
 
 async def test_an_attempt_that_changed_hands_decides_as_the_first_would_have() -> None:

@@ -49,7 +49,7 @@ _SUBTASK_WORDS: dict[SubtaskState, str] = {
 class JobLine:
     """A job in a list. `updated` is seconds since the epoch; `title` is people's or a model's words.
 
-    `quarantined`, if it is set aside, is the step that it was at. `waits_for` is the Slack id of the person that it waits
+    `quarantined`, if it is set aside, is the step that it was at. `waits_for` is the Slack id of the person it waits
     for. `in_part`: its answer has gaps.
     """
 

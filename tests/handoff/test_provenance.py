@@ -1,4 +1,4 @@
-"""What counts as people's own words, and when a brief holds more than those."""
+"""The words that count as people's own, and the cases in which a brief holds more than those."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import pytest
 
 from handoff import events as ev
 from handoff.contracts import Attachment
-from handoff.provenance import origin
+from handoff.provenance import provenance_of
 from handoff.state import Job
 from tests.handoff.kit import PLACE, R, asked, escalated, job, planned, returned, started, subtask
 
 
 def of(state: Job, name: str = "a") -> tuple[tuple[str, ...], bool]:
-    found = origin(state, state.asks[-1], state.asks[-1].work[name])
-    return found.words, found.told
+    found = provenance_of(state, state.asks[-1], state.asks[-1].work[name])
+    return found.words, found.has_derived_content
 
 
 def answered(text: str, number: int = 1) -> ev.QuestionAnswered:
