@@ -134,14 +134,17 @@ class Instance:
         return True
 
     async def _release_late(self) -> None:
-        """After the store was away, tell it which jobs we released meanwhile, so that nobody waits for their leases."""
-        if self._away_since is None:
-            return
-        await self._store.jobs.next_due()
-        log.warning("the store is back after %.0f s", boottime() - self._away_since, extra={"event": "store_back"})
-        self._away_since = None
+        """Once the store is back, release the jobs that it was not told of, so that nobody waits for their leases.
+
+        A job runner may have found it away although no look for work did.
+        """
+        if self._away_since is not None:
+            await self._store.jobs.next_due()
+            log.warning("the store is back after %.0f s", boottime() - self._away_since, extra={"event": "store_back"})
+            self._away_since = None
         while self._unreleased:
-            await self._store.jobs.release(self._unreleased.popleft(), due=self._store.clock(), lost=None)
+            await self._store.jobs.release(self._unreleased[0], due=self._store.clock(), lost=None)
+            self._unreleased.popleft()
 
     def _note_away(self, error: StoreError) -> None:
         if self._away_since is None:
