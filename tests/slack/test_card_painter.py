@@ -18,7 +18,7 @@ from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Result, Subtask, Usage
-from handoff.state import Ask, Candidate, Job, Run, SubtaskState, Upset, Work, replace
+from handoff.state import Ask, Candidate, Job, ReplanTrigger, Run, SubtaskState, Work, replace
 
 MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
 
@@ -118,7 +118,7 @@ async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(ca
 
 async def test_a_second_look_at_the_plan_is_drawn_and_so_is_what_came_of_it(card: Card) -> None:
     job, ask = card.job("in_progress", "pending")
-    card.painter.show(job, replace(ask, revising=(Upset("s0", "no bug here", "finding"),)), card.ts)
+    card.painter.show(job, replace(ask, replans=(ReplanTrigger("s0", "no bug here", "finding"),)), card.ts)
     await card.workspace.until(lambda: card.edits, timeout=5)
     assert "Taking a second look at the plan" in card.edits[0]
     changed = replace(ask.work["s1"], changed="new brief: it is an option")
