@@ -36,7 +36,10 @@ class WorkbenchLost(Exception):
 
 
 class Workbench(Protocol):
-    """A tool's place of work: the files of its handoff, and room for new ones."""
+    """A tool's place of work: the files of its handoff, and room for new ones.
+
+    Both methods raise WorkbenchLost while the place that keeps the files is away. A tool lets it pass.
+    """
 
     @property
     def provenance(self) -> Provenance:
