@@ -1,4 +1,4 @@
-"""What a planner is told of specialists that it may have made, and what becomes of those in its plan."""
+"""Tells a planner which specialists it may have made, and turns those in its plan into members."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from specialists.registry import Crew
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """What a crew allows, and `words` that say so: they follow the planner's prompt."""
+    """The allowance of a crew, and the `words` that follow the planner's prompt to explain it."""
 
     allowed: Allowance
     words: str
 
 
 def making_of(crew: Crew) -> Making | None:
-    """What the planner of a crew may have made; None where its file allows nothing."""
+    """Return what the planner of a crew may have made; None if the crew's file allows nothing."""
     allowed = crew.make
     if allowed is None:
         return None
@@ -33,7 +33,7 @@ def making_of(crew: Crew) -> Making | None:
 
 
 def made_of(plan: Plan, making: Making | None) -> tuple[tuple[Member, ...], tuple[str, ...]]:
-    """Those made for a plan as members, and what each is for."""
+    """Return the specialists made for a plan as members, and what each is for."""
     if making is None or not plan.made:
         return (), ()
     return tuple(members_of(plan, making.allowed).values()), reasons_of(plan)

@@ -24,7 +24,7 @@ REASON = 300
 SOURCE = 300
 """Characters of a source that are shown."""
 SURE = 70
-"""How sure, 0 to 100, the arbiter must be that there is no contradiction for it not to be told."""
+"""The least confidence, 0 to 100, at which a verdict of "no contradiction" keeps the pair out of the answer."""
 _EVIDENCE = "  as a tool gave it:"
 
 _VERDICTS = ("same", "contradict")
@@ -47,7 +47,7 @@ SCHEMA = closed(
 
 
 async def perform(effect: JudgeConflicts, case: Case) -> ConflictsJudged:
-    """What the arbiter says of the disputed claims. What it cannot say stays open, and is shown so."""
+    """Ask the arbiter about the disputed claims. A claim that it cannot judge stays open, and is shown as open."""
     ask, run, model, now = case.ask, case.run, case.model, case.now
     disputed, unjudged = answer.disputed(ask, run)[:JUDGED], answer.beyond(ask, run)
     shown = describe(disputed, run.terms.room_of("arbiter"))
@@ -77,9 +77,9 @@ async def perform(effect: JudgeConflicts, case: Case) -> ConflictsJudged:
 
 
 def describe(conflicts: Sequence[Conflict], context: int) -> Pack:
-    """What the arbiter sees: the claims and their evidence, and nothing of who said them or of the job.
+    """Build the arbiter's brief: the claims and their evidence, and nothing of who said them or of the job.
 
-    Where `context`, in tokens, is too small, what the tools said goes before the claims and their sources.
+    If the pieces do not fit into `context` tokens, the tools' lines are left out before the claims and their sources.
     """
     pieces = [Piece("the claims", ("# Claims",))]
     for number, conflict in enumerate(conflicts, start=1):
@@ -100,9 +100,9 @@ def _side(letter: str, side: Side) -> list[str]:
 
 
 def read(text: str, disputed: Sequence[Conflict]) -> tuple[Conflict, ...]:
-    """The disputed claims with what was said of them. A pair that the reply says nothing usable of stays open.
+    """Read the verdicts on the disputed claims. A pair on which the reply says nothing usable stays open.
 
-    So do all of them where the reply's numbers are not those of the pairs: its words may be about other ones.
+    All pairs stay open if the reply's numbers are not those of the pairs: its words may be about other pairs.
     """
     listed = json_object(text).get("judgements")
     judgements = [one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
@@ -114,7 +114,7 @@ def read(text: str, disputed: Sequence[Conflict]) -> tuple[Conflict, ...]:
 
 
 def _number(given: Any) -> int:
-    """The number of a pair; 0 for what is none."""
+    """Return the number of a pair; 0 if it is none."""
     text = str(given).strip()
     return int(text) if text.isascii() and text.isdigit() else 0
 

@@ -1,4 +1,4 @@
-"""The critic: one model call that reads an answer against the request and the results, before people do."""
+"""The critic: one model call that reads an answer against the request and the results, before people see it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCHEMA = closed({"faults": {"type": "array", "items": {"type": "string"}}})
 
 
 async def perform(effect: ReviewAnswer, case: Case) -> AnswerReviewed:
-    """What is wrong with the draft. Where the critic cannot say, the draft goes out, and the trace says why."""
+    """Ask the critic for faults in the draft. If it cannot say, the draft is the answer, and the trace says why."""
     ask, run, model, now = case.ask, case.run, case.model, case.now
     if effect.late:
         return AnswerReviewed(
@@ -60,9 +60,9 @@ async def perform(effect: ReviewAnswer, case: Case) -> AnswerReviewed:
 
 
 def is_founded(fault: str, shown: str) -> bool:
-    """Whether all that a fault quotes, and each figure of two digits or more, stands in what the critic was shown.
+    """Return True if all quotations in a fault, and all figures of two digits or more, stand in `shown`.
 
-    One that is made up would put its own mistake into the answer: then the draft is the better one.
+    A fault with an invented quotation would bring the critic's own mistake into the answer: the draft is better then.
     """
     flat = _flat(shown)
     if any(_flat(quote) not in flat for quote in _QUOTED.findall(fault)):
@@ -76,5 +76,5 @@ def _flat(text: str) -> str:
 
 
 def describe(ask: Ask, run: Run) -> Pack:
-    """What the critic sees: what the synthesizer saw, and what it wrote."""
+    """Build the critic's brief: what the synthesizer saw, and the draft that it wrote."""
     return material(ask, run, role="critic", below=f"\n\n# Answer to review\n{demote_headings(run.draft or '')}")

@@ -1,4 +1,4 @@
-"""The judge: one model call that looks at a result where the free checks leave doubt, or where much hangs on it."""
+"""The judge: one model call on a result that the free checks doubt, or whose subtask is critical."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCHEMA = closed(
 
 
 async def perform(effect: JudgeResult, case: Case) -> ResultJudged:
-    """The verdict on a result. Faults that are certain need no model; one that fails leaves the doubts standing."""
+    """Judge a result. Certain faults need no model. If the model call fails, the doubts stand."""
     ask, model, now = case.ask, case.model, case.now
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
     if effect.faults:
@@ -68,9 +68,9 @@ async def perform(effect: JudgeResult, case: Case) -> ResultJudged:
 
 
 def describe(ask: Ask, work: Work, candidate: Candidate) -> Pack:
-    """What the judge sees: the brief, its criterion, the doubts, the result, and the request and plan it serves.
+    """Build the judge's brief: the subtask's brief and criterion, the doubts, the result, the request and the goal.
 
-    What the tools said goes first where there is no room for all, then the findings, then the end of a long content.
+    If room is short, the tools' lines are left out first, then the findings, then the end of a long content.
     """
     result = candidate.result
     parts = [f"Brief: {work.brief_text}"]
@@ -92,7 +92,7 @@ def describe(ask: Ask, work: Work, candidate: Candidate) -> Pack:
 
 
 def read(text: str, shown: str) -> tuple[str | None, tuple[str, ...]]:
-    """A reply's verdict and faults; (None, ()) for one that cannot be read. `shown` is what they must quote from."""
+    """Read the verdict and the faults of a reply; (None, ()) if it is unreadable. Faults must quote from `shown`."""
     given = json_object(text)
     verdict = str(given.get("verdict", "")).strip().lower()
     if not verdict.startswith(("accept", "revise")):
@@ -103,7 +103,7 @@ def read(text: str, shown: str) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _fault(given: Any, shown: str) -> str:
-    """One fault in words. What it claims to quote and nobody wrote is left out: it would send the work astray."""
+    """Return one fault in words. Leave out a quotation that nobody wrote: it would mislead the specialist."""
     if not isinstance(given, dict):
         return str(given).strip()[:600] if isinstance(given, str) else ""
     quote, problem = (" ".join(str(given.get(name) or "").split())[:300] for name in ("quote", "problem"))

@@ -1,4 +1,4 @@
-"""What those who look at one part are told of the whole: the request and the plan's goal, within their budget."""
+"""Builds the brief of a role that looks at one subtask, with the request and the plan's goal, within a budget."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from handoff.headings import demote_headings
 from handoff.state import Ask, Work
 
 LONGEST = 2_000
-"""Characters of the request: the part has a brief of its own."""
+"""Characters of the request that are shown: the subtask has a brief of its own."""
 
 
 def packed(role: str, ask: Ask, work: Work, heading: str, about: Sequence[str], pieces: Sequence[Piece]) -> Pack:
-    """A brief on one subtask: under the heading what always stays, with the request and the goal; then the pieces.
+    """Build a brief on one subtask: a part that always stays, then `pieces`.
 
-    `about` are its lines on the subtask, `role` is who reads it.
+    The part that stays is `heading`, the lines in `about` on the subtask, the request and the goal. `role` is the role
+    that reads the brief.
     """
     run = around(ask, work)
     whole = [f"The request it is a part of: {' '.join(asked(ask, run).split())[:LONGEST]}"]

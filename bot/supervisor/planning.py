@@ -1,4 +1,4 @@
-"""From a request to a plan: a rule of the crew where one fits, else the planner; then which equal, and the cost."""
+"""Makes a plan of a request: a routing rule of the crew if one fits, else the planner; then equals and estimates."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from specialists.specialist import Specialist
 from specialists.turns.model import Model
 
 MEMBERS = 2
-"""Of a crew inside the crew that a subtask takes, as a rule of thumb."""
+"""The number of an inner crew's members that a subtask takes, as a rule of thumb."""
 SHOWN = 120
-"""Characters of what one specialist can do, where the crew is told to people."""
+"""Characters of what one specialist can do, in a list of the crew for people."""
 
 
 class Planning:
-    """Makes the plans of one instance. Nothing here is kept: a plan that was not committed is made again.
+    """The maker of plans for one crew on one instance. It keeps nothing: a plan that was not committed is made again.
 
-    `terms` are those of the settings: what the crew's own file says comes before them.
+    `terms` are those of the settings; what the crew's own file says comes first.
     """
 
     def __init__(self, crew: Crew, model: ChosenModel, record: TrackRecord, terms: Terms) -> None:
@@ -52,13 +52,13 @@ class Planning:
         self._making = making_of(crew)
 
     def within(self, path: str) -> Planning | None:
-        """That of the crew with that path, at whatever level; None where there is none (any more)."""
+        """Return the planning of the crew with that path, at any depth; None if there is no such crew (any more)."""
         if path == self._crew.path:
             return self
         return next((found for inner in self._inside.values() if (found := inner.within(path))), None)
 
     def as_member(self) -> Member:
-        """The crew as the crew around it sees it."""
+        """Return this crew as a member of the crew around it."""
         about = self._crew.about
         return Member(
             name=self._crew.path,
@@ -105,7 +105,10 @@ class Planning:
         return levelled(event, ask) if effect.within else event
 
     async def revise(self, effect: RevisePlan, ask: Ask, *, now: float, model: Model | None = None) -> PlanRevised:
-        """One look at a plan that may be wrong. What it adds goes to the lightest of equals, as in a first plan."""
+        """Ask once for a revision of the plan.
+
+        Subtasks that it adds go to the equal with the least load, as in a first plan.
+        """
         run = ask.run_of(effect.within)
         trigger = replan.current_trigger(ask)
         if trigger is None or (trigger.within, trigger.subtask) != (effect.within, effect.subtask):
@@ -125,7 +128,7 @@ class Planning:
         return event.model_copy(update={"plan": plan, "estimates": expected})
 
     def estimates(self, plan: Plan) -> tuple[Estimate, ...]:
-        """What each subtask is likely to take; nothing for a model that says its calls take no tokens."""
+        """Estimate the usage of each subtask; empty if the model's calls cost nothing."""
         if self._model.price("balanced", 1_000_000, 0) == 0.0:
             return ()
         made = {one.name: self._made(one) for one in plan.made}
@@ -133,21 +136,21 @@ class Planning:
         return estimates(plan, workers, self._record.past, self._model.price)
 
     def worker(self) -> Worker:
-        """The crew as an estimate goes by it: its planner, and most often two of its members."""
+        """Return this crew as a worker for estimates: about `MEMBERS` average members do the work."""
         workers = [*self._workers.values(), *(inner.worker() for inner in self._inside.values())]
         turns = MEMBERS * sum(one.max_turns for one in workers) // len(workers)
         prompt = sum(one.prompt for one in workers) // len(workers)
         return Worker(tier="balanced", prompt=prompt, max_turns=turns, has_tools=True)
 
     def _made(self, one: Made) -> Worker:
-        """What an estimate goes by of one made for a plan, which the crew may lend nothing any more."""
+        """Return a specialist made for a plan as a worker for estimates, even if the crew no longer lends its tools."""
         try:
             return _worker(adhoc_specialist(self._crew, one))
         except NotLent:
             return Worker(tier=one.tier, prompt=len(one.brief) // CHARACTERS, max_turns=1, has_tools=False)
 
     def _nobody(self, event: PlanProposed, ask: Ask) -> RequestFailed:
-        """The end of a request of which nobody can do any part."""
+        """Fail a request of which nobody in the crew can do any part."""
         return RequestFailed(
             at=event.at,
             request=ask.id,
@@ -159,14 +162,14 @@ class Planning:
 
 
 def _not_planned(effect: MakePlan, failed: RequestFailed) -> AttemptFailed:
-    """A crew inside the crew has no plan: its subtask goes up the ladder of the one around."""
+    """Fail the attempt of an inner crew that has no plan: its subtask takes the next rung of the ladder."""
     of: dict[str, Any] = {"at": failed.at, "request": failed.request, "subtask": effect.within}
     message = f"{failed.step}: {failed.reason}"
     return AttemptFailed(**of, attempt=effect.attempt, kind="model", message=message, usage=failed.usage)
 
 
 def _not_theirs(effect: MakePlan, event: PlanProposed) -> Escalated:
-    """Nobody in a crew inside the crew can do any of it."""
+    """Escalate a subtask of which nobody in the inner crew can do any part."""
     of: dict[str, Any] = {"at": event.at, "request": event.request, "subtask": effect.within}
     message = "nobody in that crew can " + "; or ".join(event.plan.missing)
     escalation = Escalation(reason="out_of_scope", message=message)
@@ -174,7 +177,7 @@ def _not_theirs(effect: MakePlan, event: PlanProposed) -> Escalated:
 
 
 def levelled(event: PlanProposed, ask: Ask) -> PlanProposed:
-    """The plan of a crew inside the crew, its ids as they are outside."""
+    """Return the plan of an inner crew with its ids changed to those in the request."""
     plan = inner_plan(ask.work[event.within], event.plan)
     names = dict(zip((one.id for one in event.plan.subtasks), (one.id for one in plan.subtasks), strict=True))
     expected = tuple(one.model_copy(update={"subtask": names[one.subtask]}) for one in event.estimates)
@@ -199,7 +202,7 @@ def _worker(one: Specialist) -> Worker:
 
 
 def _told(members: tuple[Member, ...]) -> str:
-    """Each specialist and what it can do, in a few words."""
+    """Describe each specialist in a few words."""
     told = []
     for member in members:
         can = member.description.partition(". ")[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""The supervisor's roles: each has a prompt of its own, a Markdown file beside this one, and one call of a model."""
+"""The prompts and model calls of the supervisor's roles: each has a Markdown file in this folder and makes one call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specialists.turns.model import ModelCall, ModelMessage
 
 @cache
 def prompt(role: str) -> str:
-    """The prompt of that role, such as `planner`."""
+    """Return the prompt of a role, such as `planner`."""
     return (Path(__file__).parent / f"{role}.md").read_text(encoding="utf-8").strip()
 
 
@@ -28,9 +28,9 @@ def call_of(
     on_text: Callable[[str], Awaitable[None]] | None = None,
     last: bool = False,
 ) -> ModelCall:
-    """The call of a role, which is told `text`; `terms` say on which tier.
+    """Build the model call of a role: `text` is its brief, and `terms` name its tier.
 
-    `max_tokens` is for more than the reply: if a model thinks first, all providers count that in.
+    `max_tokens` covers more than the reply: if a model thinks first, all providers count that too.
     """
     return ModelCall(
         purpose=role,

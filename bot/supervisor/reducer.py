@@ -1,4 +1,4 @@
-"""The reducer: condenses one part of material that is too much for the synthesizer."""
+"""The reducer: one model call that condenses one part of the material that is too long for the synthesizer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ WORDS_PER_TOKEN = 0.6
 
 
 async def perform(effect: ReduceMaterial, case: Case) -> MaterialReduced:
-    """The notes that stand for one part. Where the model gives none, the part's beginning does, and says so."""
+    """Condense one part.
+
+    If the model returns nothing usable, the notes are the beginning of the part, and they say so.
+    """
     ask, run, model, now = case.ask, case.run, case.model, case.now
     part = part_of(ask, run, effect)
     request = asked(ask, run)
@@ -52,7 +55,7 @@ async def perform(effect: ReduceMaterial, case: Case) -> MaterialReduced:
 
 
 def part_of(ask: Ask, run: Run, effect: ReduceMaterial) -> Part:
-    """The part that is to be condensed. Raises KeyError if it was condensed meanwhile."""
+    """Return the part that is to be condensed. Raises KeyError if it was condensed meanwhile."""
     for part in stage(ask, run).parts:
         if (part.round, part.part) == (effect.round, effect.part):
             return part
@@ -60,7 +63,7 @@ def part_of(ask: Ask, run: Run, effect: ReduceMaterial) -> Part:
 
 
 def describe(ask: Ask, run: Run, part: Part) -> Pack:
-    """What the reducer sees: the request, the goal, how long its notes may be, and its part of the material."""
+    """Build the reducer's brief: the request, the goal, the most words of its notes, and its part of the material."""
     goal = run.plan.goal if run.plan else ""
     most = int(part.limit * WORDS_PER_TOKEN)
     head = ["# Request", asked(ask, run).strip(), "", "# Goal", goal, "", "# Length", f"At most {most} words.", ""]

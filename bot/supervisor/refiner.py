@@ -1,4 +1,4 @@
-"""The refiner: one model call that rewrites a brief from what the attempt at it failed at."""
+"""The refiner: one model call that rewrites the brief of a failed attempt."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ from specialists.turns.model import ModelError
 DEADLINE = 60.0
 MAX_TOKENS = 4096
 LONGEST = 6_000
-"""Characters of a new brief; a longer one is not taken."""
+"""Characters of a new brief; a longer one is refused."""
 HEADING = "# Brief to rewrite"
 
 SCHEMA = closed({"intent": {"type": "string"}})
 
 
 async def perform(effect: RefineBrief, case: Case) -> BriefRefined:
-    """The new brief. Where the model gives none, the event says so, and the ladder goes on."""
+    """Ask for a new brief.
+
+    If the model gives none, the event says so, and the subtask takes the next rung of the ladder.
+    """
     ask, model, now = case.ask, case.model, case.now
     shown = describe(effect, ask)
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
@@ -51,7 +54,7 @@ async def perform(effect: RefineBrief, case: Case) -> BriefRefined:
 
 
 def describe(effect: RefineBrief, ask: Ask) -> Pack:
-    """What the refiner sees: the brief, its criterion, who it is for, the request and goal it serves, and the error."""
+    """Build the refiner's brief: the old brief, its criterion, the specialist, the request and goal, and the error."""
     work = ask.work[effect.subtask]
     member = members_around(ask, work).get(work.specialist)
     parts = [f"Brief: {work.brief_text}"]

@@ -1,7 +1,7 @@
-"""How a role of the supervisor is called: by its name.
+"""The supervisor's roles, found by name.
 
 A role is a module and a prompt of that name in this folder. The module has `perform(effect, case)`, which makes the
-role's model call for the effect that names it (see `handoff.effects`) and says what came of it as an event. The planner
+role's model call for the effect that names it (see `handoff.effects`) and returns the outcome as an event. The planner
 and the replanner are called by `bot.supervisor.planning`, which knows the crew.
 """
 
@@ -21,10 +21,10 @@ OnText = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a role is called about: one run of a request, and the model on the job's account.
+    """The case that a role works on: one run of a request, and the model on the job's account.
 
-    `now` gives seconds since the epoch on the clock of the job. `on_text` is told an answer while it is written; None
-    if nobody is to see it yet: a draft, or what a crew makes for the one around it.
+    `now` returns seconds since the epoch on the job's clock. `on_text` is called with an answer while it is written;
+    None if nobody is to see the text yet: a draft, or an answer that an inner crew makes.
     """
 
     ask: Ask
@@ -38,6 +38,6 @@ Perform = Callable[[Any, Case], Awaitable[Event]]
 
 
 def role(name: str) -> Perform:
-    """What performs the effects of that role. Raises ModuleNotFoundError if there is no such role."""
+    """Return the function that performs the effects of a role. Raises ModuleNotFoundError if there is no such role."""
     perform: Perform = importlib.import_module(f"bot.supervisor.{name}").perform
     return perform

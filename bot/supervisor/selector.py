@@ -1,4 +1,7 @@
-"""The strategy `select`: picks one of several results on one question. It goes out word for word, with the reason."""
+"""The selector, for the strategy `select`: one model call that picks one of several results on one question.
+
+The chosen result is the answer, word for word, with the reason for the choice.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ REASON = 400
 
 
 async def perform(effect: SelectAnswer, case: Case) -> AnswerWritten:
-    """The best of the rival results. A single one needs no choice, and no model call; the losers stay in the log."""
+    """Choose the best of the rival results. A single one needs no model call; the others stay in the log."""
     ask, run, model, now = case.ask, case.run, case.model, case.now
     there = rivals(ask, run)
     usage, size = Usage(), Packed()
@@ -65,7 +68,7 @@ async def perform(effect: SelectAnswer, case: Case) -> AnswerWritten:
 
 
 def read(text: str, there: Mapping[str, Work]) -> tuple[str, str]:
-    """Which result a reply chose, and why; the surest one where it names none that there is."""
+    """Read from a reply which result it chose, and why; take the surest result if it names none that exists."""
     said = json_object(text)
     chosen = str(said.get("chosen", "")).strip().strip("[]")
     reason = " ".join(str(said.get("reason") or "").split())[:REASON]
@@ -75,7 +78,7 @@ def read(text: str, there: Mapping[str, Work]) -> tuple[str, str]:
 
 
 def shown(there: Mapping[str, Work], chosen: str, why: str) -> str:
-    """The chosen result word for word, and below it what it was chosen over."""
+    """Return the chosen result word for word, and below it the results that it was chosen over."""
     result = there[chosen].result
     text = whole(result) if result else ""
     others = ", ".join(f"“{work.subtask.title}” ({work.specialist})" for name, work in there.items() if name != chosen)

@@ -1,6 +1,6 @@
-"""The synthesizer: one model call that writes the answer from what the specialists handed back.
+"""The synthesizer: one model call that writes the answer from the specialists' results.
 
-It is streamed, but for a draft that the critic reads first: what people have seen cannot be taken back.
+The answer is streamed unless the critic reads it first: what people have seen cannot be taken back.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MAX_TOKENS = 8192
 LEFT_OUT = 12
 """Lines on what was left out that the model is told; the trace has all of them."""
 GRAVEST = 8
-"""Findings of a result that stay where there is no room for all."""
+"""Findings of a result that stay if there is no room for all."""
 LINE = 300
-"""Characters of each of them then."""
+"""Characters of each of those findings."""
 _GRAVITY: tuple[Severity, ...] = get_args(Severity)
 
 
 async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten:
-    """Write the answer. If the model cannot give one, the results themselves are the answer, and say so."""
+    """Write the answer. If the model cannot, the results themselves are the answer, and it says so."""
     ask, run, model, now, on_text = case.ask, case.run, case.model, case.now, case.on_text
     described = describe(ask, run, below=repair(run, effect.faults))
     call = call_of(
@@ -77,15 +77,15 @@ async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten:
 
 
 def instead(ask: Ask, run: Run, preface: str) -> str:
-    """What there is without a model: the draft, if there was one, else the results as they came."""
+    """Return the answer without a model: the draft if there is one, otherwise the results as they are."""
     return run.draft if run.draft is not None else plainly(ask, run, preface)
 
 
 def describe(ask: Ask, run: Run, *, role: str = "synthesizer", ids: bool = False, below: str = "") -> Pack:
-    """What the synthesizer sees: the request, the plan's goal and strategy, results, contradictions and gaps.
+    """Build the synthesizer's brief: the request, the plan's goal and strategy, results, contradictions and gaps.
 
-    `ids`: with the id of each result, where one is to be picked. `below` is what a role is given besides; it always
-    stays, as do the request, the plan and what contradicts itself or is missing. `role` is who reads it.
+    `ids`: show the id of each result, so that one can be picked. `below` is more text for the role; it always stays,
+    as do the request, the plan, the contradictions and the gaps. `role` is the role that reads the brief.
     """
     plan = run.plan
     if plan is None:
@@ -104,7 +104,7 @@ def describe(ask: Ask, run: Run, *, role: str = "synthesizer", ids: bool = False
 
 
 def _rest(ask: Ask, run: Run, at: Stage) -> list[str]:
-    """What the answer must tell besides the results."""
+    """Return what the answer must tell besides the results."""
     rest: list[str] = []
     if conflicts := told(ask, run):
         rest += ["# Contradictions", "Show each with both sides, their sources and how sure the judgement is."]
@@ -119,7 +119,7 @@ def _rest(ask: Ask, run: Run, at: Stage) -> list[str]:
 
 
 def repair(run: Run, faults: Sequence[str]) -> str:
-    """What the synthesizer is told of a draft that did not pass; nothing the first time."""
+    """Return what the synthesizer is told of a draft with faults; empty the first time."""
     if not faults:
         return ""
     lines = [f"- {fault}" for fault in faults]
@@ -142,7 +142,7 @@ def _whole(ask: Ask, run: Run, *, ids: bool) -> list[Piece]:
 
 
 def _condensed(ask: Ask, run: Run, at: Stage) -> list[Piece]:
-    """The notes in the place of the results; a source or file that they do not name stands below them."""
+    """Return the condensed notes in place of the results, with findings, and sources and files below them."""
     pieces = [
         Piece(
             note.source, (f"## {note.source}\n{demote_headings(note.text)}", f"## {note.source}\n(left out for length)")
@@ -155,7 +155,10 @@ def _condensed(ask: Ask, run: Run, at: Stage) -> list[Piece]:
 
 
 def _findings(work: Work) -> Piece | None:
-    """The findings of a result, which no condensing touches: before any notes go, all but the gravest do."""
+    """Return the findings of a result, which are never condensed.
+
+    If room is short, all but the gravest go before any notes.
+    """
     if work.result is None or not work.result.findings:
         return None
     gravest = sorted(work.result.findings, key=lambda one: (-_GRAVITY.index(one.severity), -one.confidence))
@@ -190,6 +193,6 @@ def _small_print(work: Work) -> list[str]:
 
 
 def plainly(ask: Ask, run: Run, preface: str) -> str:
-    """The results one after the other, without a model."""
+    """Return the results one after the other, without a model."""
     results = [(work.subtask.title, work.result) for work in ask.inside(run.within) if work.result is not None]
     return "\n\n".join([preface, *(f"## {title}\n{whole(result)}" for title, result in results)])

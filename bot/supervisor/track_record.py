@@ -1,4 +1,4 @@
-"""What specialists are at and what they took so far, as this instance saw it: for estimates and to choose equals."""
+"""The load and the past usage of specialists, as this instance saw them: for estimates, and to choose among equals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REMEMBERED = 20
 
 
 class TrackRecord:
-    """Watches the attempts of one instance. `is_out` says whose breaker is open, where that is known."""
+    """A record of the attempts of one instance. `is_out` returns True if a specialist's breaker is known to be open."""
 
     def __init__(self, is_out: Callable[[str], bool] = lambda _: False) -> None:
         self._is_out = is_out
@@ -26,7 +26,7 @@ class TrackRecord:
         self._seconds: dict[str, Past] = {}
 
     async def watch(self, effect: RunSubtask, attempt: Awaitable[ev.Event]) -> ev.Event:
-        """Have the attempt made, and remember what it took. Only a result tells what the work takes."""
+        """Run the attempt and remember its usage. Only an attempt with a result shows what the work takes."""
         began = time.monotonic()
         self._under_way[effect.specialist] += 1
         try:
@@ -43,10 +43,10 @@ class TrackRecord:
         self._seconds[specialist] = self._seconds.get(specialist, NO_PAST).and_then(usage, seconds, most=REMEMBERED)
 
     def past(self, specialist: str, tier: Tier) -> Past:
-        """What attempts took on average; no attempts where none were seen."""
+        """Return the averages of past attempts; `NO_PAST` if there were none."""
         return self._past.get((specialist, tier), NO_PAST)
 
     def load(self, specialist: str) -> Load:
-        """How busy it is here, how long it takes, and whether its breaker is open."""
+        """Return the specialist's load: attempts under way, seconds per attempt, and whether its breaker is open."""
         seen = self._seconds.get(specialist)
         return Load(self._under_way[specialist], seen.seconds if seen else None, self._is_out(specialist))

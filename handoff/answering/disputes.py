@@ -1,4 +1,4 @@
-"""Judged contradictions as people read them, and the check that an answer tells them. Pure."""
+"""Words contradictions for people, and checks that an answer shows them. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINK = re.compile(r"https?://\S+|[\w.-]+\.\w{2,5}\b")
 
 
 def line(conflict: Conflict) -> str:
-    """One contradiction in a line of Markdown: both sides, their sources, what the evidence supports, how sure."""
+    """Return a contradiction as a line of Markdown: both sides, their sources, what the evidence supports, how sure."""
     sides = " against ".join(f"“{side.statement}” ({side.source or 'no source named'})" for side in conflict.sides)
     return f"{sides}. {_verdict(conflict)}"
 
@@ -38,14 +38,14 @@ def _verdict(conflict: Conflict) -> str:
 
 
 def untold(answer: str, conflicts: Sequence[Conflict]) -> tuple[Conflict, ...]:
-    """The contradictions that an answer does not show with both sides and their sources, near each other."""
+    """Return the contradictions that the answer does not show with both sides and their sources, near each other."""
     blocks = [block for block in re.split(r"\n\s*\n", answer) if block.strip()]
     near = [*blocks, *(f"{one}\n{other}" for one, other in pairwise(blocks))]
     return tuple(one for one in conflicts if not any(_tells(block, one) for block in near))
 
 
 def with_contradictions(answer: str, conflicts: Sequence[Conflict]) -> str:
-    """The answer with a short section for the contradictions that it leaves out; as it is where it tells all."""
+    """Add a short section on the contradictions that the answer leaves out; return it unchanged if it shows all."""
     lines = [f"- {line(conflict)}" for conflict in untold(answer, conflicts)]
     return "\n".join([f"{answer.rstrip()}\n", HEADING, *lines]) if lines else answer
 

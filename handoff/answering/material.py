@@ -1,4 +1,4 @@
-"""All that a result says: its content, and the findings that a specialist handed in beside it. Pure."""
+"""The whole text of a result: its content, and the findings that the content does not mention. Pure."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from handoff.checking.quantities import quantities
 from handoff.contracts import Finding, Result
 
 HELD = 0.7
-"""The share of a finding's words that a text must have to hold it, and all of its figures."""
+"""The share of a finding's words that a text must have to contain it, beside all of its figures."""
 
 
 def whole(result: Result) -> str:
-    """The content as Markdown; findings that it does not hold, in whatever words, stand below it with their sources."""
+    """Return the content as Markdown, with the findings that it does not contain, in any words, listed below it."""
     text = result.content or result.summary
     missing = [one for one in result.findings if not _holds(text, one.message)]
     return "\n".join([text.rstrip(), "", *(line(one) for one in missing)]) if missing else text
 
 
 def line(finding: Finding) -> str:
-    """A finding as a Markdown bullet with its source."""
+    """Return a finding as a Markdown bullet with its source."""
     return f"- {finding.message}" + (f" ({finding.source})" if finding.source else "")
 
 

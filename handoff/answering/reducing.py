@@ -1,9 +1,7 @@
-"""Material that is too large for the synthesizer is condensed in rounds: what goes into each call, what must survive.
+"""Condenses material that is too long for the synthesizer, in rounds: what goes into each call, and what must survive.
 
-Which parts there are follows from the job alone, so that a round that was cut
-short by a crash goes on with the parts that it lacks. Rounds and parts are
-bounded, each part comes out at most a quarter as long, and whatever is not
-read or cut is named.
+The parts of a round follow from the job alone, so that a round that a crash cut short goes on with the missing parts.
+Rounds and parts are bounded, each part comes out at most a quarter as long, and whatever is cut or not read is named.
 """
 
 from __future__ import annotations
@@ -19,24 +17,24 @@ from handoff.contracts import Note
 from handoff.headings import demote_headings
 
 MATERIAL = 0.75
-"""The share of a context that the results may take: the request, contradictions and a draft want room beside them."""
+"""The share of a context that the results may take: the request, contradictions and a draft need room beside them."""
 MAX_ROUNDS = 3
 MAX_PARTS = 24
-"""Calls a round. Material beyond is left out, and named."""
+"""The most calls of a round. Material beyond them is left out, and named."""
 PART = 0.4
-"""The share of that which goes into one call."""
+"""The share of the budget that goes into one call."""
 SHORTER = 4
-"""A part's notes take at most its share of this."""
+"""The divisor of a part's length: its notes take at most so small a share of it."""
 RESCUED = 8
 """Sentences of a part that are put back word for word, because the request asks for their figures."""
 
 Done = Mapping[tuple[int, int], tuple[Note, ...]]
-"""The notes of the parts that are done, by round and part, both counted from 1."""
+"""The notes of the finished parts, by round and part, both counted from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One call of a round: what is to be condensed, to at most `limit` tokens."""
+    """One call of a round: the notes to condense to at most `limit` tokens."""
 
     round: int
     part: int
@@ -46,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where condensing stands: the parts to be done now (none: it is over), and the material as it is."""
+    """The state of condensing: the parts to condense now (none: it is over), and the material as it is."""
 
     notes: tuple[Note, ...]
     parts: tuple[Part, ...] = ()
@@ -55,7 +53,10 @@ class Stage:
 
 
 def stage(material: Sequence[Note], done: Done, budget: int) -> Stage:
-    """What is to be condensed next, to `budget` tokens; `material` is what there was before the first round."""
+    """Return what is to be condensed next, to fit `budget` tokens.
+
+    `material` is what there was before the first round.
+    """
     notes = tuple(material)
     left_out: tuple[str, ...] = ()
     for number in range(1, MAX_ROUNDS + 1):
@@ -74,17 +75,20 @@ def stage(material: Sequence[Note], done: Done, budget: int) -> Stage:
 
 
 def room(context: int) -> int:
-    """How many tokens of a context of so many the results may take."""
+    """Return how many tokens the results may take of a context of so many tokens."""
     return int(context * MATERIAL)
 
 
 def size(notes: Sequence[Note]) -> int:
-    """Tokens of all of it."""
+    """Return the tokens of all notes."""
     return sum(tokens(note.text) + tokens(note.source) for note in notes)
 
 
 def _groups(notes: Sequence[Note], limit: int) -> tuple[list[tuple[Note, ...]], tuple[str, ...]]:
-    """The notes in groups that fit a call, long ones taken apart, in order; and those beyond `MAX_PARTS`, named."""
+    """Group the notes in order so that each group fits one call, and name those beyond `MAX_PARTS`.
+
+    Split long notes.
+    """
     groups: list[list[Note]] = [[]]
     for note in notes:
         for piece in _pieces(note, limit):
@@ -108,7 +112,7 @@ def _pieces(note: Note, limit: int) -> list[Note]:
 
 
 def _cut(text: str, limit: int) -> int:
-    """Where to cut so that what comes before takes at most `limit` tokens: at a paragraph, sentence or word."""
+    """Return where to cut, so that the text before takes at most `limit` tokens: at a paragraph, sentence or word."""
     high = min(len(text), limit * 4)
     while high > 1 and tokens(text[:high]) > limit:
         high = high * 4 // 5
@@ -120,10 +124,10 @@ def _cut(text: str, limit: int) -> int:
 
 
 def condensed(request: str, part: Part, reply: str) -> tuple[tuple[Note, ...], tuple[str, ...]]:
-    """The notes that stand for a part, from the model's words on it, and what they leave out.
+    """Return the notes that replace a part, made of the model's reply, and what they leave out.
 
-    A figure that the request names, or asks for by the name of its measure, is put back word for word if the
-    reply lost it; beyond `RESCUED` of them it is named as left out. A reply that is too long is cut, and says so.
+    A figure that the request names, or asks for by the name of its measure, is put back word for word if the reply
+    lost it; beyond `RESCUED` of them it is named as left out. A reply that is too long is cut, and says so.
     """
     reply = reply.strip()
     cut: tuple[str, ...] = ()
@@ -141,7 +145,7 @@ def condensed(request: str, part: Part, reply: str) -> tuple[tuple[Note, ...], t
 
 
 def uncondensed(request: str, part: Part) -> tuple[tuple[Note, ...], tuple[str, ...]]:
-    """The same without a model: the beginning of each note stands for it, and what is left out is named."""
+    """Return the same without a model: the beginning of each note, and what is left out."""
     share = max(1, part.limit // len(part.notes))
     heads = [f"## {note.source}\n{note.text[: _cut(note.text, share)]}" for note in part.notes]
     notes, left_out = condensed(request, part, "\n\n".join(heads))
@@ -150,7 +154,7 @@ def uncondensed(request: str, part: Part) -> tuple[tuple[Note, ...], tuple[str, 
 
 
 def render(part: Part) -> str:
-    """A part as the model reads it: `## source` and the text of each note."""
+    """Return a part as the model reads it: `## source` and the text of each note."""
     return "\n\n".join(f"## {note.source}\n{demote_headings(note.text)}" for note in part.notes)
 
 
@@ -159,7 +163,7 @@ def _sources(part: Part) -> str:
 
 
 def _read(part: Part, reply: str) -> list[Note]:
-    """The reply by its headings, where it kept those of the material; else one note for all of it."""
+    """Split the reply by the headings that it kept of the material; make one note of it if it kept none."""
     known = {note.source.casefold(): note.source for note in part.notes}
     notes: list[Note] = []
     for chunk in re.split(r"^(?=#{1,3} )", reply, flags=re.MULTILINE):
@@ -176,7 +180,7 @@ def _read(part: Part, reply: str) -> list[Note]:
 
 
 def _lost_figures(request: str, part: Part, reply: str) -> list[tuple[str, str]]:
-    """Sentences with a figure that the request is about and that the reply holds no more, each figure once."""
+    """Return the sentences whose figures the request is about and the reply lost, each figure once."""
     wanted = {one for one in words(request) if not any(sign.isdigit() for sign in one)}
     named = [(one.low, one.high) for one in quantities(request)]
     held = _figures(reply)

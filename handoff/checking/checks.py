@@ -1,8 +1,8 @@
-"""Free checks on a result: what it says is held against what its tools said. Pure, and no model is asked.
+"""Free checks on a result: its statements are compared with what its tools said. Pure, and no model is asked.
 
-Each row of `CHECKS` gives remarks that quote what they are about. A `fault` is
-certain enough to send the work back; a `doubt` is for a judge to look at. A wrong
-check costs more than a missing one, so all of them rather say nothing.
+Each function in `CHECKS` yields remarks that quote what they are about. A `fault` is certain enough to send the work
+back; a `doubt` is for a judge to look at. A wrong remark costs more than a missing one, so a check that is not sure
+says nothing.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from handoff.contracts import Finding, Result
 DOUBTFUL = 60
 """The confidence of a whole result, 0 to 100, below which somebody should look at it."""
 MOST = 10
-"""Remarks of one check: more say nothing new."""
+"""The most remarks of one check: more say nothing new."""
 QUOTED = 120
 """Characters of a quotation."""
 CERTAIN = 0.01
-"""How likely it may be at most that a figure looks like a tool's by chance, for that to be a fault."""
+"""The highest probability that a figure looks like a tool's by chance at which that is a fault."""
 LIKELY = 0.1
-"""The same for a doubt: what is more likely than that is not worth a look."""
+"""The same for a doubt: a figure that is more likely a coincidence is not worth a look."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A result and what it came from. `evidence` are the replies of its tools, `sources` what those read."""
+    """A result and its origins. `evidence` are the replies of its tools, `sources` are what those read."""
 
     result: Result
     intent: str = ""
@@ -42,7 +42,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a check has to say, in words for the specialist, with what it quotes."""
+    """A remark of a check, in words for the specialist, with a quotation."""
 
     kind: Literal["fault", "doubt"]
     text: str
@@ -50,7 +50,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What all checks say: nothing at all is an acceptance."""
+    """The remarks of all checks: no remark at all is an acceptance."""
 
     faults: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
@@ -66,13 +66,13 @@ def look(seen: Seen) -> Looked:
 
 
 def quoted(text: str) -> str:
-    """A quotation on one line, cut where it is long."""
+    """Quote a text on one line, cut if it is long."""
     line = " ".join(text.split())
     return f"“{line if len(line) <= QUOTED else line[: QUOTED - 1] + '…'}”"
 
 
 def _shape(seen: Seen) -> Iterable[Remark]:
-    """What the contract cannot say: a summary and findings with words in them."""
+    """Check what the contract cannot: that the summary and the findings have words in them."""
     if _is_blank(seen.result.summary):
         yield Remark("fault", f"The summary {quoted(seen.result.summary)} says nothing.")
     for finding in seen.result.findings:
@@ -81,7 +81,7 @@ def _shape(seen: Seen) -> Iterable[Remark]:
 
 
 def _is_blank(text: str) -> bool:
-    """Whether it says nothing: no letter or digit, and no picture either, which may be all that was asked for."""
+    """Return True if a text has no letter or digit, and no picture either, which may be all that was asked for."""
     return not any(sign.isalnum() or unicodedata.category(sign) == "So" for sign in text)
 
 
@@ -93,7 +93,7 @@ _NOTHING = re.compile(
 _UNFILLED = re.compile(
     r"(?i:\[(?:insert|your|todo|tbd|placeholder|fill in)\b[^\]\n]{0,80}\]|\blorem ipsum\b)|\bTODO\b(?!\s+[A-Z]{2})"
 )
-"""In small letters, todo is a word of other languages."""
+"""Placeholders. TODO counts only in capitals: in small letters it is a word of other languages."""
 
 
 def _emptiness(seen: Seen) -> Iterable[Remark]:
@@ -110,11 +110,11 @@ _NAMES_SOURCE = re.compile(r"https?://\S|(?<![\w-])[\w-]+\.[a-z]{2,12}\b", re.IG
 """An address, or the name of a site or file."""
 _SITE = re.compile(r"https?://(?:www\.)?([^/:?#]*)")
 _SHORTEST = 4
-"""Letters of a part of a site's name by which a text may mean it, as in "according to Reuters"."""
+"""Letters of a part of a site's name by which a text may name the site, as in "according to Reuters"."""
 
 
 def _source(seen: Seen) -> Iterable[Remark]:
-    """A source is due where the criterion asks for one, or where tools read pages."""
+    """Check that a source is named if the criterion asks for one, or if tools read pages."""
     if any(finding.source.strip() for finding in seen.result.findings) or _NAMES_SOURCE.search(seen.result.content):
         return
     links = _ASKS_LINKS.search(seen.done_when)
@@ -130,7 +130,7 @@ def _source(seen: Seen) -> Iterable[Remark]:
 
 
 def _named(sources: Sequence[str]) -> set[str]:
-    """The words by which a text may name the sites of these addresses."""
+    """Return the words by which a text may name the sites of these addresses."""
     sites = [found[1].casefold() for source in sources if (found := _SITE.match(source))]
     return {part for site in sites for part in re.split(r"\W", site) if len(part) >= _SHORTEST}
 
@@ -139,20 +139,20 @@ _FIGURE = re.compile(
     r"\d(?<![\w.,/#-]\d)(?:\d{0,2}(?:[,\u202f\u00a0]\d{3})+(?:\.\d+)?(?!\w|-[A-Za-z])"
     r"|\d*(?:\.\d+)?(?![\w/]|-[A-Za-z]))"
 )
-"""This and the next begin with a digit and look behind it: a search that may begin anywhere takes five times longer."""
+"""A figure. This pattern and the next begin with a digit and look behind it, which is five times as fast."""
 _DATE = re.compile(
     r"\d(?:(?<!\d\d)(?:\d{3}([./-])\d\d?\1\d\d?|\d?([./-])\d\d?\2(?:\d{4}|\d\d))(?!\d)"
     r"|(?<=\b[12])(?:(?<=1)9|(?<=2)0)\d{6}\b)"
 )
 _COUNTED = re.compile(r"^\s*\d+[.)]\s", re.MULTILINE)
-"""What is counted in a list."""
+"""The number of an item in a list."""
 _YEARS = range(1800, 2200)
 _LONGEST = 30
-"""Digits of a figure; more are noise."""
+"""The most digits of a figure; more are noise."""
 
 
 def _figures(text: str) -> dict[str, str]:
-    """The figures of three digits and more in a text: as plain digits, and as they stand there. Dates are none."""
+    """Return the figures of three digits and more in a text, except dates: as plain digits, and as they are written."""
     found: dict[str, str] = {}
     for match in _FIGURE.finditer(_DATE.sub(" ", _COUNTED.sub(" ", text))):
         plain = re.sub(r"[^\d.]", "", match[0])
@@ -163,7 +163,7 @@ def _figures(text: str) -> dict[str, str]:
 
 
 def _numbers(seen: Seen) -> Iterable[Remark]:
-    """A figure that is a tool's but for a digit, two that changed places, or a nought, while the tool's is missing."""
+    """Find figures that differ from a tool's by a digit, two swapped digits or a zero, if the tool's is missing."""
     known: dict[str, str] = {}
     for text in seen.evidence:
         known.update(_figures(text))
@@ -188,21 +188,22 @@ def _numbers(seen: Seen) -> Iterable[Remark]:
 
 
 def _digits(plain: str) -> str:
-    """Those that count: without the point, and without noughts at either end."""
+    """Return the significant digits: without the point, and without zeros at either end."""
     return plain.replace(".", "").strip("0")
 
 
 def _chance(given: str, lengths: Counter[int]) -> float:
-    """How many of the tools' figures would look like this one if it had nothing to do with them."""
+    """Return how many of the tools' figures would look like this one if it had nothing to do with them."""
     count = len(_digits(given))
     alike = sum(lengths[len(given) + more] for more in (-1, 0, 1))
     return alike * 10 * count / (9 * 10.0 ** (count - 1))
 
 
 def _is_rounded(given: str, tools: Iterable[str]) -> bool:
-    """Whether it is a tool's figure with fewer digits, in whatever unit: 12.3 % is 0.12346, 4.13 million 4,126,500.
+    """Return True if it is a tool's figure with fewer digits, in any unit.
 
-    Rounded up or down, or cut off, is all the same.
+    For example, 12.3 % is 0.12346 and 4.13 million is 4,126,500. It makes no difference if it was rounded up, rounded
+    down or cut off.
     """
     short = _digits(given)
     near = {str(int(short) + more) for more in (-1, 0, 1)}
@@ -210,7 +211,7 @@ def _is_rounded(given: str, tools: Iterable[str]) -> bool:
 
 
 def _mistaken(given: str) -> Iterable[str]:
-    """What a figure may be a misquotation of: another digit, two that changed places, a nought more or less."""
+    """Yield the figures that this may be a misquotation of: another digit, two swapped digits, a zero more or less."""
     for place, sign in enumerate(given):
         if sign.isdigit():
             yield from (f"{given[:place]}{digit}{given[place + 1 :]}" for digit in "0123456789" if digit != sign)
@@ -227,18 +228,18 @@ def _confidence(seen: Seen) -> Iterable[Remark]:
 
 
 CHECKS: tuple[Callable[[Seen], Iterable[Remark]], ...] = (_shape, _emptiness, _source, _numbers, _confidence)
-"""All of them, the cheapest first."""
+"""All checks, the cheapest first."""
 
 
 _SENTENCE = re.compile(r".+?(?:[.!?]\s+|[\u3002\uff01\uff1f]+|$)")
 _OF_IT = 3
-"""A sentence says a finding where it holds its words and is at most so many times as long."""
+"""The factor by which a sentence may be longer than a finding that it contains, and still count as saying it."""
 
 
 def without_unsure(result: Result, threshold: int) -> tuple[Result, tuple[Finding, ...]]:
-    """The result without the findings that are less sure than `threshold` (0 to 100), and those findings.
+    """Return the result without the findings that are less sure than `threshold` (0 to 100), and those findings.
 
-    Sentences of its text that say the same as one of them go as well. Where nothing would be left, the text stays as
+    Sentences of its text that say the same as one of them are removed too. If nothing would be left, the text stays as
     it is, and its gaps say how sure it is.
     """
     unsure = tuple(finding for finding in result.findings if finding.confidence < threshold)
@@ -264,7 +265,7 @@ def _flat(text: str) -> str:
 
 
 def _without(text: str, messages: Iterable[str]) -> str:
-    """The text without the sentences that say one of these."""
+    """Return the text without the sentences that say one of these messages."""
     lines = []
     for line in text.splitlines():
         sentences = [found[0] for found in _SENTENCE.finditer(line)]

@@ -1,8 +1,7 @@
-"""What a text claims, sentence by sentence, in a form that two texts can be compared by: subject, figures, polarity.
+"""Reads what a text claims, sentence by sentence, in a form that can be compared: subject, figures, polarity.
 
-It reads English, and modestly: a sentence that it cannot place (a question, a
-condition, advice, a guess) claims nothing, since a claim that was made up here
-would put words into a specialist's mouth.
+It reads English, and modestly: a sentence that it cannot place (a question, a condition, advice, a guess) claims
+nothing, as an invented claim would put words into a specialist's mouth.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from dataclasses import dataclass
 
 from handoff.checking.dates import Date, dates
 from handoff.checking.quantities import Quantity, quantities, without_numbers
-from handoff.checking.sections import FENCED, sections
-from handoff.checking.vocabulary import DIRECTIONS, GENERIC, PREPOSITIONS, STOP, meant
+from handoff.checking.sections import FENCED, lines_under_headings
+from handoff.checking.vocabulary import DIRECTIONS, GENERIC, PREPOSITIONS, STOP, subject_word
 
 LONGEST = 400
-"""Characters of a sentence that is read."""
+"""Characters of a sentence that are read."""
 MOST = 80
-"""Claims that are taken from one text."""
+"""The most claims that are taken from one text."""
 
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|neither|nor|without|cannot|\w+n['\u2019]t|nobody|nothing)\b", re.IGNORECASE
@@ -38,13 +37,13 @@ _VALUED_DATE = re.compile(
     re.IGNORECASE,
 )
 _BEFORE_A_NUMBER = re.compile(r"\b(?:after|before|under|over|within|between|per)\s{2,}", re.IGNORECASE)
-"""Numbers are blanked out by then."""
+"""Prepositions before a number, which is blanked out by then."""
 _COPULA = re.compile(r"^.+?\b(?:is|was|are|were)\b|^[^:]{2,60}:", re.IGNORECASE)
 _BEST = re.compile(
     r"^(?P<value>.+?) (?:is|was|are|were) the (?:\w+est|best|worst|most \w+|least \w+|only|main|leading)\b.+",
     re.IGNORECASE,
 )
-"""As in "Norway is the largest market": what is said of the largest market is its name."""
+"""A superlative, as in "Norway is the largest market": the name is what is said of the largest market."""
 _WENT = re.compile(r"\b(?:is|are|was|were|be|been|went|goes|go)\s+(?P<way>up|down)\b(?! to\b)", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"“(*_$€£])|\n+")
 _CLAUSE = re.compile(
@@ -65,13 +64,12 @@ _SHORTENED = re.compile(r"\b(e\.g|i\.e|approx|vs|Inc|Ltd|Co|Corp|No|Mr|Mrs|Dr|St
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One clause as a claim. `subject` holds its words that matter, `scope` those of them that narrow it ("in May").
+    """One clause as a claim.
 
-    `heading` is what it stands under, label included, and `under` the words of that; its dates are the claim's own
-    where it has none.
-
-    `value` are the names that it says something is ("the owner is Ana"), `directions` what it says rises, holds or is
-    allowed, each with its sign; `negated` whether it denies the whole.
+    `subject` holds the words that matter, and `scope` those of them that narrow it ("in May"). `heading` is the
+    heading and label above it, and `under` their words; the dates in them are the claim's own if it has none. `value`
+    are the names that it says something is ("the owner is Ana"). `directions` are what it says rises, holds or is
+    allowed, each with its sign. `negated` is True if it denies the whole.
     """
 
     text: str
@@ -88,9 +86,9 @@ class Claim:
 
 
 def claims(text: str) -> tuple[Claim, ...]:
-    """What a Markdown text claims, each once, in order; at most `MOST`. A row of a table claims what its cells say."""
+    """Return the claims of a Markdown text, each once, in order; at most `MOST`. Each cell of a table is one claim."""
     found: dict[str, Claim] = {}
-    for under, part in sections(text):
+    for under, part in lines_under_headings(text):
         for sentence in sentences(part):
             for clause in clauses(sentence):
                 key = f"{under}\n{clause}"
@@ -102,7 +100,7 @@ def claims(text: str) -> tuple[Claim, ...]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a Markdown text, without its marks."""
+    """Return the sentences of a Markdown text, without its marks."""
     lines = []
     for line in _LINK.sub(r"\1", FENCED.sub("\n", text)).splitlines():
         if line.lstrip().startswith(("#", "|")):
@@ -114,13 +112,13 @@ def sentences(text: str) -> list[str]:
 
 
 def names(text: str) -> frozenset[str]:
-    """The words in a line that look like names: capitalised, or with a digit in them, but for the first word."""
+    """Return the words in a line that look like names: capitalised, or with a digit in them, except the first word."""
     found = _WORD.findall(text)[1:]
-    return frozenset(word for raw in found if raw != raw.lower() and (word := meant(raw)) is not None)
+    return frozenset(word for raw in found if raw != raw.lower() and (word := subject_word(raw)) is not None)
 
 
 def clauses(sentence: str) -> list[str]:
-    """The parts of a sentence that have a subject of their own."""
+    """Return the parts of a sentence that have a subject of their own."""
     if len(sentence) > LONGEST:
         return []
     parts = [part for each in _CLAUSE.split(sentence) for part in _JOINED.split(each)]
@@ -128,7 +126,7 @@ def clauses(sentence: str) -> list[str]:
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text that matter, stemmed, synonyms made one."""
+    """Return the words of a text that matter, stemmed, with one word for all synonyms."""
     return frozenset(_ordered(text))
 
 
@@ -169,7 +167,7 @@ def _subject(text: str) -> tuple[frozenset[str], frozenset[str]]:
         elif lower in {"is", "was", "are", "were", "has", "had", "have"} or lower in DIRECTIONS:
             scoped = False
         letter = place > 0 and len(raw) == 1 and raw.isupper() and raw != "I"  # as in "plan A"
-        if (word := raw if letter else meant(raw)) is not None:
+        if (word := raw if letter else subject_word(raw)) is not None:
             found.append(word)
             if scoped:
                 scope.append(word)
@@ -177,7 +175,7 @@ def _subject(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _ordered(text: str) -> list[str]:
-    return [word for raw in _WORD.findall(text) if (word := meant(raw)) is not None]
+    return [word for raw in _WORD.findall(text) if (word := subject_word(raw)) is not None]
 
 
 def _lower(text: str) -> list[str]:
@@ -185,7 +183,7 @@ def _lower(text: str) -> list[str]:
 
 
 def _value(clause: str) -> frozenset[str]:
-    """The names that something is said to be: what stands after "is" or a colon, if all of it are names."""
+    """Return the names that something is said to be: the words after "is" or a colon, if all of them are names."""
     found = _BEST.match(clause) or _COPULA.match(clause)
     if found is None:
         return frozenset()
@@ -194,4 +192,4 @@ def _value(clause: str) -> frozenset[str]:
     if not parts or len(parts) > 4 or not all(part[0].isupper() or part[0].isdigit() for part in parts):
         return frozenset()
     kept = [part for part in parts if part.lower().rstrip(".") not in {"inc", "ltd", "gmbh", "corp", "llc", "co"}]
-    return frozenset(word for part in kept if (word := meant(part)) is not None)
+    return frozenset(word for part in kept if (word := subject_word(part)) is not None)

@@ -1,9 +1,8 @@
-"""Finds statements of different results that may contradict each other: by what they claim, not by how they say it.
+"""Finds statements of different results that may contradict each other, by what they claim and not by how they say it.
 
-A pure first look, which proposes and never decides: same subject and measure
-with numbers that cannot both be right, other dates or names for the same
-thing, or one denying what the other says. Whether they do contradict is for
-the arbiter. It would rather miss one than cry wolf: each false alarm is a model call.
+The search is pure and decides nothing. It proposes a pair with the same subject and measure if their numbers cannot
+both be right, if they give other dates or names for the same thing, or if one denies what the other says. The arbiter
+decides if they do contradict. A missed pair is better than a false alarm: each false alarm costs a model call.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from handoff.checking.vocabulary import is_qualifier
 from handoff.contracts import Conflict, Result, Side
 
 JUDGED = 8
-"""Pairs that are put to the arbiter; those on figures come first. The others are named as not judged."""
+"""The most pairs that go to the arbiter; those with figures come first. The others are named as not judged."""
 COMPARED = 50_000
-"""Pairs of claims that are compared at most: enough for twenty long results on one subject."""
+"""The most pairs of claims that are compared: enough for twenty long results on one subject."""
 READ = 30_000
 """Characters of a result that are read."""
 STATEMENT = 300
@@ -36,9 +35,9 @@ _ORDER: tuple[Kind, ...] = ("number", "date", "name", "polarity")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A claim with where it stands: the subtask that says so, its source (empty: none), and how sure it is.
+    """A claim with its subtask, its source (empty: none), and how sure it is.
 
-    `evidence` is all that the tools said of its result, `about` the names in the title of its subtask.
+    `evidence` are the tools' lines on the result, and `about` are the names in the title of its subtask.
     """
 
     subtask: str
@@ -52,9 +51,9 @@ class Statement:
 def candidates(
     results: Mapping[str, Result], *, threshold: int = 0, titles: Mapping[str, str] = NOTHING
 ) -> tuple[Conflict, ...]:
-    """Statements of different subtasks that may contradict each other, not judged yet, those on figures first.
+    """Return statements of different subtasks that may contradict each other; those with figures come first.
 
-    `results` are by subtask, and so are `titles`: what one says under a title that names Acme is of Acme. Findings
+    `results` and `titles` are by subtask: what a subtask says under a title that names Acme is about Acme. Findings
     that are less sure than `threshold` (0 to 100) are left out.
     """
     said = {name: _statements(name, result, threshold, names(titles.get(name, ""))) for name, result in results.items()}
@@ -85,7 +84,7 @@ def _statements(name: str, result: Result, threshold: int, about: frozenset[str]
 
 
 def _apart(one: Statement, other: Statement) -> bool:
-    """Whether their headings, or the titles of their subtasks, name different things that neither names itself."""
+    """Return True if the headings or the titles name different things that neither statement names itself."""
     ours, theirs = one.claim.under - other.claim.subject, other.claim.under - one.claim.subject
     if any(is_qualifier(word) for word in ours ^ theirs):
         return True
@@ -94,7 +93,7 @@ def _apart(one: Statement, other: Statement) -> bool:
 
 
 def _near(ours: Sequence[Statement], theirs: Sequence[Statement]) -> Iterator[tuple[Statement, Statement]]:
-    """The pairs that share a word of their subject."""
+    """Yield the pairs that share a word of their subject."""
     by_word: dict[str, list[int]] = {}
     for place, statement in enumerate(theirs):
         for word in statement.claim.subject:
@@ -105,7 +104,7 @@ def _near(ours: Sequence[Statement], theirs: Sequence[Statement]) -> Iterator[tu
 
 
 def _distinct(found: Iterable[tuple[Statement, Statement]]) -> tuple[Conflict, ...]:
-    """Each statement of a subtask is put once against each other subtask: a retold figure is one contradiction."""
+    """Keep each statement of a subtask once against each other subtask: a retold figure is one contradiction."""
     kept: list[Conflict] = []
     seen: set[tuple[Any, ...]] = set()
     for left, right in found:
@@ -137,12 +136,12 @@ def _conflict(left: Statement, right: Statement, claim: str) -> Conflict:
 
 
 def _said(claim: Claim) -> str:
-    """A claim with the heading that it stands under: "Churn was 4 %" may be of May."""
+    """Return a claim with the heading that it stands under: "Churn was 4 %" may be about May."""
     return f"{claim.heading}: {claim.text}" if claim.heading else claim.text
 
 
 def contradiction(one: Claim, other: Claim) -> Kind | None:
-    """How two claims may contradict each other; None where they do not, or are about different things."""
+    """Return how two claims may contradict each other; None if they do not, or are about different things."""
     if one.text == other.text or not _same_subject(one, other):
         return None
     scoped = [claim.dates for claim in (one, other) if not claim.dated]
@@ -174,7 +173,10 @@ def _same_subject(one: Claim, other: Claim) -> bool:
 
 
 def _dates_fit(one: Claim, other: Claim) -> bool:
-    """Whether both speak of the same time. One that names none speaks of any, if the subject is more than a word."""
+    """Return True if both may be about the same time.
+
+    A claim without a date fits any, if its subject is more than a word.
+    """
     if not one.dates and not other.dates:
         return True
     if not one.dates or not other.dates:
@@ -186,7 +188,7 @@ def _dates_fit(one: Claim, other: Claim) -> bool:
 
 
 def _numbers_differ(one: Claim, other: Claim) -> bool:
-    """Whether a number in the same place cannot be the same. Where a text names several for one place, nobody knows."""
+    """Return True if a number in the same place cannot be the same; False if a text names several for one place."""
     pairs = [
         pair
         for ours in one.quantities

@@ -1,4 +1,4 @@
-"""Dates in a sentence, normalised so that two texts can be compared: 12 March 2026 and 2026-03-12 are the same."""
+"""Reads the dates in a sentence in a form that can be compared: 12 March 2026 and 2026-03-12 are the same."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _DATES = (
 )
 
 Date = tuple[int, str, int]
-"""Year, month (`03`) or part of a year (`Q3`), and day; 0 and empty where they are not named."""
+"""Year, month (`03`) or part of a year (`Q3`), and day; 0 and empty if they are not named."""
 
 
 def dates(text: str) -> tuple[Date, ...]:
-    """The dates in a text, in order."""
+    """Return the dates in a text, in order."""
     return tuple(date for date, _, _ in dated(text))
 
 
 def same_date(one: Date, other: Date) -> bool:
-    """Whether both may be the same: what one leaves out cannot differ."""
+    """Return True if both may be the same date: a part that one leaves out cannot differ."""
     return all(not a or not b or a == b for a, b in zip(one, other, strict=True))
 
 
 @lru_cache(maxsize=512)
 def dated(text: str) -> tuple[tuple[Date, int, int], ...]:
-    """The dates in a text in order, each with where it begins and ends."""
+    """Return the dates in a text in order, each with its start and end."""
     found: list[tuple[Date, int, int]] = []
     for pattern in _DATES:
         for match in pattern.finditer(text):
@@ -54,7 +54,7 @@ def dated(text: str) -> tuple[tuple[Date, int, int], ...]:
 
 
 def without(text: str, spans: list[tuple[int, int]]) -> str:
-    """The text with those spans blanked out, every character in its place."""
+    """Return the text with those spans blanked out, and every other character in its place."""
     for start, end in spans:
         text = text[:start] + " " * (end - start) + text[end:]
     return text

@@ -1,8 +1,8 @@
-"""Long passages that several results share word for word go to the model once; the others point to them.
+"""Sends long passages that several results share word for word to the model once; the others point to them.
 
-Nothing is lost by it: where a passage goes, its first words and who else says it
-stay, since the same sentence may be about one vendor here and another there.
-What is said in other words, or briefly, is for the model to put together.
+Nothing is lost by it: the first words of a removed passage and the title of the result that has it stay, as the same
+sentence may be about one vendor here and another there. What is said in other words, or briefly, is for the model to
+put together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 LONG = 200
 """Characters from which on pointing to a passage is shorter than repeating it."""
 FIRST = 8
-"""Words of it that stay."""
+"""Words of the passage that stay."""
 
 _PARTS = re.compile(r"(\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s))")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
@@ -22,10 +22,11 @@ _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 def without_duplicates(
     contents: Mapping[str, str], order: Sequence[str], titles: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """The contents by name, with what an earlier one in `order` says too pointed to by its title.
+    """Return the contents by name, with repeated passages replaced by a pointer.
 
-    The second value counts the passages that were replaced, by name. Code, tables and headings stay as they are, and
-    so does what one content says twice itself.
+    A passage that an earlier content in `order` has is replaced by the title of that content. The second value counts
+    the replaced passages, by name. Code, tables and headings stay as they are, and so does a passage that one content
+    repeats itself.
     """
     said: dict[str, str] = {}
     kept: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What tools said of the figures in a result: kept with it, so that contradictions are judged on more than words."""
+"""The tools' own lines on the figures of a result, kept with it so that the arbiter sees more than words."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from handoff.contracts import Result
 
 MOST = 8
 LENGTH = 160
-"""Lines that are kept of all replies, and characters of each."""
+"""The most lines that are kept of all replies (`MOST`), and the most characters of each (`LENGTH`)."""
 READ = 40_000
-"""Characters of a reply that are looked through."""
+"""Characters of a reply that are searched."""
 SHOWN = 3
-"""Lines that go with one statement."""
+"""The most lines that go with one statement."""
 
 _NUMBER = re.compile(r"\d[\d,.\u00a0\u202f]*\d")
-"""Two digits at least: a single one is everywhere."""
+"""Numbers of two digits or more: a single digit is everywhere."""
 
 
 def behind(result: Result, replies: Sequence[str]) -> tuple[str, ...]:
-    """The lines of the tools' replies that hold a figure of the result, as they stand, each once."""
+    """Return the lines of the tools' replies that hold a figure of the result, as they stand, each once."""
     figures = _figures("\n".join([result.content, *(finding.message for finding in result.findings)]))
     found: dict[str, None] = {}
     for reply in replies:
@@ -34,7 +34,7 @@ def behind(result: Result, replies: Sequence[str]) -> tuple[str, ...]:
 
 
 def of_statement(statement: str, evidence: Sequence[str]) -> tuple[str, ...]:
-    """What of it is about a statement: the same figure first, then at least two of its words."""
+    """Return the evidence on a statement: lines with the same figure first, then lines that share two words."""
     figures, subject = _figures(statement), words(statement)
     exact = [line for line in evidence if figures & _figures(line)]
     near = [line for line in evidence if line not in exact and len(subject & words(line)) >= 2]
@@ -46,7 +46,7 @@ def _figures(text: str) -> frozenset[str]:
 
 
 def _short(line: str, figures: frozenset[str]) -> str:
-    """The line, or the part of a long one around the first figure that counts."""
+    """Return the line, or the part of a long one around the first matching figure."""
     line = " ".join(line.split())
     if len(line) <= LENGTH:
         return line

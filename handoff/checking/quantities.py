@@ -1,7 +1,7 @@
-"""Numbers in a sentence, normalised so that two texts can be compared: $3.2M and 3,214,000 dollars agree.
+"""Reads the numbers in a sentence in a form that can be compared: $3.2M and 3,214,000 dollars agree.
 
-A quantity is an interval, since most texts round: 3.2 million is anything that
-would be written so, "about 40" is wider, "at least 10" has no upper end.
+A quantity is an interval, as most texts round: 3.2 million is anything that would be written so, "about 40" is wider,
+"at least 10" has no upper end.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _ROUND = 0.025
 """The share of itself by which a round number, such as 3,000, may be off."""
 _HEDGE = 0.1
 _LONGEST = 40
-"""Characters of a number; a longer one is noise, and too large to reckon with."""
+"""The most characters of a number; a longer one is noise, and too large to compute with."""
 _SHARES = {"half": 50.0, "a third": 100 / 3, "two thirds": 200 / 3, "a quarter": 25.0, "three quarters": 75.0}
 _SHARE = re.compile(
     r"(?<!first )(?<!second )(?<!last )(?<!other )\b(?P<share>half|a third|two[ -]thirds|a quarter|three[ -]quarters)"
@@ -116,14 +116,17 @@ class Quantity:
     end: int
 
     def agrees(self, other: Quantity) -> bool:
-        """Whether both may be the same number, or (of limits such as "within 4 hours") the same limit."""
+        """Return True if both may be the same number, or (for limits such as "within 4 hours") the same limit."""
         if self.low == other.low == -math.inf:
             return abs(self.high - other.high) <= 2 * _ROUND * max(abs(self.high), abs(other.high))
         return self.low <= other.high and other.low <= self.high
 
 
 def comparable(one: Quantity, other: Quantity) -> tuple[Quantity, Quantity] | None:
-    """Both in one unit, where there is one: of the same kind, a share as 0.05 or 5 %, months or days. Else None."""
+    """Return both in one unit, if they share one: the same kind, a share as 0.05 or 5 %, months or days.
+
+    Otherwise None.
+    """
     if one.kind == other.kind:
         return one, other
     ours, theirs = _alike(one, other.kind), _alike(other, one.kind)
@@ -133,7 +136,7 @@ def comparable(one: Quantity, other: Quantity) -> tuple[Quantity, Quantity] | No
 
 
 def _alike(one: Quantity, kind: str) -> Quantity | None:
-    """A quantity in another unit; None where it has none there."""
+    """Return a quantity in another unit; None if it has none there."""
     if one.kind == "" and kind == "%" and one.low < one.high and one.low >= 0 and one.high <= 1:
         return replace(one, low=one.low * 100, high=one.high * 100, kind=kind)
     if one.kind == "months" and kind == "s":
@@ -143,7 +146,7 @@ def _alike(one: Quantity, kind: str) -> Quantity | None:
 
 @lru_cache(maxsize=512)
 def quantities(text: str) -> tuple[Quantity, ...]:
-    """The numbers in a text in order, but for those that are dates, ordinals, versions or labels such as "step 4"."""
+    """Return the numbers in a text in order, except dates, ordinals, versions and labels such as "step 4"."""
     plain = without(text, [(start, end) for _, start, end in dated(text)])
     found: list[Quantity] = []
     for match in _NUMBER.finditer(plain):
@@ -170,7 +173,7 @@ def quantities(text: str) -> tuple[Quantity, ...]:
 
 
 def _shares(text: str) -> Iterator[Quantity]:
-    """Shares in words, such as "half of the users", as what they are about in per cent."""
+    """Yield shares in words, such as "half of the users", as per cent of what they are about."""
     for match in _SHARE.finditer(text):
         value = _SHARES[match["share"].lower().replace("-", " ")]
         slack = value * (_HEDGE if _ABOUT.search(text[: match.start()]) else 2 * _ROUND)
@@ -207,7 +210,7 @@ def _role(before: str) -> str:
 
 
 def _value(match: re.Match[str]) -> tuple[float, float]:
-    """The number and the size of its last digit that counts."""
+    """Return the number and the size of its last significant digit."""
     if match["word"]:
         return float(_WORDS[match["word"].lower()]), 0.0
     text = re.sub(r"[\u00a0\u202f']", "", match["number"])
@@ -246,7 +249,7 @@ def _factor(match: re.Match[str]) -> float:
 
 
 def _end(match: re.Match[str], kind: str) -> int:
-    """Where the number ends: its unit is part of it, the noun that it counts is not."""
+    """Return where the number ends: its unit is part of it, the noun that it counts is not."""
     named = match["unit"]
     if not named or (kind and named.lower() in _UNITS):
         return match.end()
@@ -255,6 +258,6 @@ def _end(match: re.Match[str], kind: str) -> int:
 
 
 def without_numbers(text: str) -> str:
-    """The text with its quantities and dates blanked out, every character in its place."""
+    """Return the text with its quantities and dates blanked out, and every other character in its place."""
     spans = [(start, end) for _, start, end in dated(text)]
     return without(text, [*spans, *((one.start, one.end) for one in quantities(text))])

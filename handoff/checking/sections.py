@@ -1,4 +1,4 @@
-"""A Markdown text in its sections: what stands under which heading, and what the cells of a table say."""
+"""Reads a Markdown text line by line, each line with the heading above it, and each table cell as a statement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handoff.checking.quantities import quantities
 FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 """A block of code."""
 LABEL = 60
-"""Characters of a line that may be the label of what follows it."""
+"""Characters of a line that may be the label of the lines below it."""
 
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 _MARKS = re.compile(r"[*_`#]+")
@@ -18,10 +18,10 @@ _BOLD = re.compile(r"\*\*[^*]+\*\*:?")
 _RULE = re.compile(r"[\s|:-]+")
 
 
-def sections(text: str) -> Iterator[tuple[str, str]]:
-    """Each line with text, after the heading and label that it stands under (empty: none). Code is left out.
+def lines_under_headings(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each line with text as (heading and label above it, line); the first is empty if there is none. Skip code.
 
-    A label is a line in bold, or one that ends with a colon, which holds for the list right below it.
+    A label is a line in bold, or a line that ends with a colon; that kind covers only the list right below it.
     """
     heading, label, columns = "", "", list[str]()
     listed = gap = False
@@ -46,7 +46,7 @@ def sections(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _label(line: str) -> str:
-    """What a line is the label of; empty for one that says something itself."""
+    """Return the label that a line is; empty if the line says something itself."""
     bare = _BULLET.sub("", line)
     if len(bare) > LABEL or not (_BOLD.fullmatch(bare) or bare.endswith(":")):
         return ""
@@ -55,7 +55,7 @@ def _label(line: str) -> str:
 
 
 def _row(columns: list[str], cells: list[str]) -> Iterator[str]:
-    """What each cell of a row says: `Norway churn: 4.2 %`."""
+    """Yield a statement for each cell of a row: `Norway churn: 4.2 %`."""
     for column, cell in zip(columns[1:], cells[1:], strict=False):
         if cell:
             yield f"{cells[0]} {column}: {cell}"

@@ -1,4 +1,4 @@
-"""English words as `claims` reads them: which say nothing, which tell measures apart, which are opposites."""
+"""English words as `claims` reads them: words that say nothing, words that tell measures apart, and opposites."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LIGHT = _words("""
     figure number value level result rate according data analysis file table source page site website document
     worth clearly indeed however therefore thus overall actually year end fact cause caused mean means
 """)
-"""Words that many statements carry and that say nothing of what they are about."""
+"""Words that many statements carry and that say nothing of their subject."""
 PREPOSITIONS = _words("""
     in for of among on at within per by from with during excluding including before after between under over
 """)
@@ -57,11 +57,11 @@ DIRECTIONS = {
     **_opposites("profit", "profitable", "unprofitable"),
     **_opposites("legal", "legal lawful", "illegal unlawful"),
 }
-"""What a word says rises, holds or is allowed, and with which sign."""
+"""The concept that a word raises, affirms or allows, and with which sign."""
 
 
 def stem(word: str) -> str:
-    """A lower-case word without its English ending."""
+    """Return a lower-case word without its English ending."""
     if any(sign.isdigit() for sign in word):
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -75,7 +75,7 @@ def stem(word: str) -> str:
 
 
 def _synonyms(groups: dict[str, str]) -> dict[str, str]:
-    return {stem(word): stem(meant) for meant, words in groups.items() for word in words.split()}
+    return {stem(word): stem(concept) for concept, words in groups.items() for word in words.split()}
 
 
 _SAME = _synonyms(
@@ -109,15 +109,15 @@ GENERIC = frozenset(
         metric measure item field name topic
     """)
 )
-"""Words of headings and of columns that say nothing of what stands below them."""
+"""Words of headings and columns that say nothing of what stands below them."""
 
 REMEMBERED = 8_192
-"""Words that are kept as they are compared; an instance reads ever new ones."""
+"""The number of words that are cached; an instance keeps reading new ones."""
 
 
 @lru_cache(maxsize=REMEMBERED)
-def meant(raw: str) -> str | None:
-    """The word in the form that is compared, or None for one that says nothing about the subject."""
+def subject_word(raw: str) -> str | None:
+    """Return the word in the form in which subjects are compared; None if it says nothing about the subject."""
     word = unicodedata.normalize("NFKD", raw).encode("ascii", "ignore").decode().lower() or raw.lower()
     word = re.sub(r"['\u2019]s$|['\u2019]$", "", word)
     if word in STOP or word in LIGHT or word in DIRECTIONS:
@@ -128,5 +128,5 @@ def meant(raw: str) -> str | None:
 
 @lru_cache(maxsize=REMEMBERED)
 def is_qualifier(word: str) -> bool:
-    """Whether a stemmed word tells two measures of one subject apart, such as average and median, or a code w1."""
+    """Return True if a stemmed word tells two measures of one subject apart, such as average and median, or a code."""
     return word in _QUALIFIERS or any(sign.isdigit() or sign.isupper() for sign in word)

@@ -1,7 +1,7 @@
-"""Specialists that a plan asks for and the crew does not have: what a crew allows, and what is wrong with a wish.
+"""Specialists that a plan asks to have made: what a crew allows, and what is wrong with a request for one.
 
-What a planner writes comes from a model that has read what people and pages say. So
-a wish gives no rights: its tools and tiers are among those that the crew lends.
+What a planner writes comes from a model that has read what people and pages say. So asking gives no rights: the tools
+and tiers are among those that the crew lends.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from handoff.contracts import SUPERVISOR, Made, Member, Plan, Tier
 from handoff.planning import vagueness
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-"""What any specialist may be called."""
+"""The form of any specialist's name."""
 MAX_DESCRIPTION = 200
 MAX_BRIEF = 2_000
-"""Characters of a brief: the prompt of a made specialist, which is sent with each of its calls."""
+"""Characters of a brief: it is the prompt of a made specialist and is sent with each of its calls."""
 MAX_WHY = 200
 MOST = 5
-"""Specialists that a crew may allow for one plan."""
+"""The most specialists that a crew may allow for one plan."""
 _QUOTED = 60
 _ROLE = re.compile(
     r"\b(?:you(?:'re| are| act| work)?|act|be|being|as|an?|the|your?|skilled|experienced|world-class|helpful|great|"
@@ -30,20 +30,20 @@ _ROLE = re.compile(
 )
 """Words that say of anybody that they are good at something."""
 _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""What nobody sees, and a model reads all the same."""
+"""Characters that nobody sees and that a model reads all the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a crew allows its planner to have made.
+    """The specialists that a crew allows its planner to have made.
 
     Attributes:
         tools: Names of the tools that a made specialist may be lent; they only read.
         tiers: The tiers that it may work on.
         at_most: How many one plan may have.
-        fallback: The member that takes over where one fails, or nothing.
-        taken: Names that no made one may have.
-        writing: Names of tools that write, which are told apart from those that are not lent.
+        fallback: The member that takes over if one fails; empty: nobody.
+        taken: Names that no made specialist may have.
+        writing: Names of tools that write, which get a fault of their own.
     """
 
     tools: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Allowance:
 
 
 def tidy(plan: Plan) -> Plan:
-    """The plan with what cannot be seen taken out of what it says of made specialists."""
+    """Remove invisible characters from what the plan says of made specialists."""
     if not plan.made:
         return plan
     made = tuple(
@@ -73,12 +73,12 @@ def tidy(plan: Plan) -> Plan:
 
 
 def made_as(plan: Plan | None, name: str) -> Made | None:
-    """Who was made for a plan under that name; None for a member of the crew, and where there is no plan."""
+    """Return the specialist that was made for the plan under that name; None if there is none, or no plan."""
     return next((one for one in plan.made if one.name == name), None) if plan is not None else None
 
 
 def members_of(plan: Plan, allowed: Allowance) -> dict[str, Member]:
-    """The made specialists of a plan as members, by their names."""
+    """Return the made specialists of a plan as members, by name."""
     return {
         one.name: Member(
             name=one.name,
@@ -93,7 +93,7 @@ def members_of(plan: Plan, allowed: Allowance) -> dict[str, Member]:
 
 
 def faults_of(plan: Plan, members: Mapping[str, Member], allowed: Allowance | None) -> list[str]:
-    """What is wrong with the made specialists of a plan for certain. `allowed` is None where the crew allows none."""
+    """Return the certain faults of a plan's made specialists. `allowed` is None if the crew allows none."""
     if not plan.made:
         return []
     if allowed is None:
@@ -112,7 +112,7 @@ def faults_of(plan: Plan, members: Mapping[str, Member], allowed: Allowance | No
 
 
 def wording_of(plan: Plan) -> list[str]:
-    """What is wrong with the briefs as far as that is a matter of judgement."""
+    """Return the faults in the wording of the briefs, which are a matter of judgement."""
     found = []
     for one in plan.made:
         if vague := vagueness.fault_of(_ROLE.sub(" ", one.brief.replace(one.name, " "))) if one.brief else "":
@@ -168,7 +168,7 @@ def _rights(one: Made, allowed: Allowance) -> list[str]:
 
 
 def reasons_of(plan: Plan) -> tuple[str, ...]:
-    """What is told of each made specialist in the trace: what it may use, and what it is needed for."""
+    """Return a line for the trace on each made specialist: what it may use, and what it is needed for."""
     return tuple(
         f"{one.name} made for this job ({one.tier}, {', '.join(one.tools) or 'no tools'}): {one.why}"
         for one in plan.made

@@ -1,4 +1,4 @@
-"""What a subtask is likely to take, before it runs: from its brief, its specialist, and what such work took so far."""
+"""Estimates the usage of a subtask before it runs, from its brief, its specialist, and what such work took so far."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from handoff.contracts import Estimate, Plan, Subtask, Tier, Usage
 
 Price = Callable[[Tier, int, int], float | None]
-"""Dollars of so many tokens in and out on a tier; None where no price is known."""
+"""Dollars for so many tokens in and out on a tier; None if no price is known."""
 
 CHARACTERS = 4
-"""Characters a token, as a rule of thumb."""
+"""Characters per token, as a rule of thumb."""
 TURN_OUT = 120
 """Tokens that a turn with tool calls writes."""
 TURN_BACK = 350
@@ -22,14 +22,17 @@ RESULT_OUT = 450
 DEPENDENCY = 300
 """Tokens that each direct dependency adds to the brief."""
 SHARE_OF_TURNS = 4
-"""A specialist with tools takes about one in so many of the turns it may take, and one more to end."""
+"""The divisor for turns: a specialist with tools takes about one in so many of its allowed turns, and one to end."""
 TRUST = 0.5
-"""Past attempts that weigh as much as the rule of thumb."""
+"""The number of past attempts that weigh as much as the rule of thumb."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """What an estimate goes by. `prompt`: tokens of a specialist's own prompt and of its tools, sent with each turn."""
+    """The properties of a specialist that an estimate depends on.
+
+    `prompt` is the tokens of its own prompt and of its tools, which are sent with each turn.
+    """
 
     tier: Tier
     prompt: int
@@ -39,7 +42,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What attempts of a specialist on a tier took on average. `seconds` an attempt, from start to end."""
+    """The averages of a specialist's past attempts on a tier. `seconds` is the time of an attempt from start to end."""
 
     attempts: int
     calls: float
@@ -48,7 +51,7 @@ class Past:
     seconds: float
 
     def and_then(self, usage: Usage, seconds: float, *, most: int) -> Past:
-        """With one more attempt. The last `most` or so count: an older one fades."""
+        """Add one more attempt. About the last `most` attempts count: older ones fade."""
         share = 1 / (min(self.attempts, most - 1) + 1)
         return Past(
             self.attempts + 1,
@@ -65,13 +68,13 @@ NO_PAST = Past(0, 0.0, 0.0, 0.0, 0.0)
 def estimates(
     plan: Plan, workers: Mapping[str, Worker], past: Callable[[str, Tier], Past], price: Price
 ) -> tuple[Estimate, ...]:
-    """One for each subtask of a sound plan, in its order.
+    """Estimate each subtask of a checked plan, in the plan's order.
 
     Args:
         plan: The plan.
         workers: Its specialists by name.
-        past: What attempts of a specialist on a tier took; `NO_PAST` where there were none.
-        price: What tokens cost.
+        past: Returns what attempts of a specialist on a tier took; `NO_PAST` if there were none.
+        price: Returns what tokens cost.
     """
     made = []
     for subtask in plan.subtasks:
@@ -82,7 +85,7 @@ def estimates(
 
 
 def estimate(subtask: Subtask, worker: Worker, past: Past, price: Price) -> Estimate:
-    """One attempt without trouble: a retry or a stronger tier comes on top."""
+    """Estimate one attempt without trouble: a retry or a stronger tier costs more."""
     calls = min(worker.max_turns, 1 + math.ceil(worker.max_turns / SHARE_OF_TURNS)) if worker.has_tools else 1
     brief = (len(subtask.intent) + len(subtask.done_when)) // CHARACTERS + DEPENDENCY * len(subtask.after)
     tokens_in = calls * (worker.prompt + brief) + (TURN_OUT + TURN_BACK) * calls * (calls - 1) // 2

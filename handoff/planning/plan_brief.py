@@ -1,4 +1,4 @@
-"""The brief of a planner: what it is to plan, of a request or of a subtask that a crew was given."""
+"""The brief of a planner: the request, or the subtask of a crew, that it has to plan."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from handoff.state import Ask, Job
 
 @dataclass(frozen=True, slots=True)
 class PlanBrief:
-    """What is to be planned. `earlier` are the requests before it in the thread, `notes` what came with a subtask.
+    """The text to plan, with its context.
 
-    A crew sees no more of the thread than its subtask's handoff tells.
+    `earlier` are the earlier requests of the thread, and `notes` came with a subtask. A crew sees no more of the
+    thread than its subtask's handoff tells.
     """
 
     text: str
@@ -23,12 +24,12 @@ class PlanBrief:
 
 
 def of_request(job: Job, ask: Ask) -> PlanBrief:
-    """The brief on a request: with the files of the thread so far, and the requests before it."""
+    """Return the brief on a request, with the files of the thread so far and the requests before it."""
     earlier = tuple(one for one in job.asks if one.id != ask.id and one.request.at < ask.request.at)
     files = tuple(file for one in job.asks if one.request.at <= ask.request.at for file in one.artifacts)
     return PlanBrief(ask.request.text, files, ask.file_faults, earlier)
 
 
 def of_subtask(handoff: Handoff) -> PlanBrief:
-    """The brief on a subtask, from its handoff."""
+    """Return the brief on a subtask, from its handoff."""
     return PlanBrief(handoff.intent, handoff.artifacts, notes=handoff.context)

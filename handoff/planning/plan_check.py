@@ -1,4 +1,4 @@
-"""Checks a plan before anything runs: each fault is said exactly, so that the planner can mend it."""
+"""Checks a plan before anything runs. Each fault is worded exactly, so that the planner can correct it."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ MAX_FAULTS = 12
 MAX_MISSING = 8
 MAX_MISSING_LENGTH = 120
 MAX_CHAIN = 3
-"""Subtasks of one specialist that may follow each other with nothing else between them: more is one piece of work."""
+"""Subtasks of one specialist that may follow each other alone; a longer chain is one piece of work."""
 MAX_LENGTH = 60_000
 """Characters of a whole plan as JSON: it is kept in the job's log."""
 MAX_FAULT_LENGTH = 300
 _QUOTED = 120
 _NOTHING = frozenset({"", "-", "none", "nothing", "n/a", "null"})
-"""What small models put into `missing` where they mean that nothing is."""
+"""Words that small models put into `missing` if nothing is missing."""
 
 
 def read_plan(
     text: str, members: Mapping[str, Member], allowed: Allowance | None = None, *, mended: bool = False
 ) -> tuple[Plan | None, tuple[str, ...]]:
-    """The plan in a planner's reply, or the faults that keep it from being one.
+    """Read the plan from a planner's reply. Return it, or None and the faults that keep it from being a plan.
 
-    Takes JSON, also when fenced or surrounded by prose. Never raises for what a model may say. `allowed` is what the
-    crew allows to have made; None: nothing. `mended`: it is a second try, see `check`.
+    The JSON may be fenced or surrounded by prose. Never raises for anything that a model says. `allowed` is what the
+    crew allows to have made; None: nothing. `mended`: it is the second try, see `check`.
     """
     if not (found := json_in(text)):
         return None, ("The reply holds no JSON object; answer with the plan as one JSON object.",)
@@ -56,11 +56,10 @@ def read_plan(
 def check(
     plan: Plan, members: Mapping[str, Member], allowed: Allowance | None = None, *, mended: bool = False
 ) -> tuple[str, ...]:
-    """Everything wrong with a plan, in words that say what to change; empty if it may run.
+    """Return all faults of a plan, in words that say what to change; empty if it may run.
 
-    A plan without subtasks that says what is missing is sound: nobody can do any of it. In one that is `mended`, what
-    is a matter of judgement (vague words, a decision made twice, slices) is let pass: a wrong check must not end a
-    request.
+    A plan without subtasks that says what is missing passes: nobody can do any of it. If the plan is `mended`, matters
+    of judgement (vague words, a decision made twice, slices) are let pass: a wrong check must not end a request.
     """
     if not plan.subtasks and not plan.missing:
         return ("The plan has no subtasks; it needs at least one, or `missing` must say what nobody can do.",)
@@ -101,7 +100,7 @@ def _people(plan: Plan, members: Mapping[str, Member]) -> list[str]:
 
 
 def _tiers(plan: Plan, members: Mapping[str, Member]) -> list[str]:
-    """Subtasks that ask for a tier that their specialist may not work on: a plan raises it no more than a wish does."""
+    """Return a fault for each subtask that asks for a tier that its specialist may not work on."""
     return [
         f"Subtask {subtask.id!r} asks for the tier {subtask.tier}; {subtask.specialist} may have: {', '.join(tiers)}."
         for subtask in plan.subtasks
@@ -147,7 +146,7 @@ def _missing(plan: Plan) -> list[str]:
 
 
 def _chains(plan: Plan, layers: Sequence[Sequence[Subtask]]) -> list[str]:
-    """One specialist's work cut in slices: each waits for the one before alone, and nothing else needs that."""
+    """Return a fault for each piece of one specialist's work that is cut into slices that follow each other alone."""
     needed = Counter(other for subtask in plan.subtasks for other in subtask.after)
     ways: dict[str, tuple[str, ...]] = {}
     for subtask in chain.from_iterable(layers):
@@ -164,7 +163,7 @@ def _chains(plan: Plan, layers: Sequence[Sequence[Subtask]]) -> list[str]:
 
 
 def _layers(plan: Plan) -> tuple[list[list[Subtask]], list[str]]:
-    """The subtasks in layers, each behind all that it waits for; and the ids left over, on or behind a cycle."""
+    """Sort the subtasks into layers, each after everything that it waits for; and name those on or behind a cycle."""
     layers: list[list[Subtask]] = []
     done: set[str] = set()
     left = list(plan.subtasks)

@@ -1,6 +1,6 @@
-"""Reads what the planner wants to change in a plan under way, and makes the plan that follows. Pure.
+"""Reads what the planner wants to change in a plan under way, and builds the plan that follows. Pure.
 
-The model says only what changes, each with its reason; the plan is put together here, so that nothing else can change.
+The model says only what changes, each with its reason. The plan is put together here, so that nothing else can change.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class RevisionReply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What came of a look at a plan: the one that follows, with what is changed in it; or why there is none."""
+    """The outcome of a revision: the new plan with its changes, or the faults that keep the old one."""
 
     plan: Plan | None = None
     changes: tuple[PlanChange, ...] = ()
@@ -76,12 +76,12 @@ class Revision:
 
 
 def read_revision(text: str, ask: Ask, run: Run, trigger: ReplanTrigger) -> Revision:
-    """The plan that follows from the planner's reply. Never raises for what a model may say.
+    """Build the plan that follows from the planner's reply. Never raises for anything that a model says.
 
     Args:
-        text: JSON with `add`, `drop`, `reassign` and `rebrief`, also when fenced or surrounded by prose.
+        text: JSON with `add`, `drop`, `reassign` and `rebrief`; it may be fenced or surrounded by prose.
         ask: The request.
-        run: The run whose plan is looked at. It must have one.
+        run: The run whose plan is revised. It must have one.
         trigger: What the planner was asked about.
     """
     try:
@@ -103,9 +103,9 @@ def read_revision(text: str, ask: Ask, run: Run, trigger: ReplanTrigger) -> Revi
 
 
 def _faults(run: Run, old: Plan, plan: Plan) -> list[str]:
-    """What is wrong with the new plan and was not with the old one, which may have been let pass.
+    """Return the faults of the new plan that the old one did not have, as some of those may have been let pass.
 
-    Those that were made for it are members by now, and no revision has others made.
+    Specialists that were made for the old plan are members by now, and a revision has no others made.
     """
     before, after = (one.model_copy(update={"made": ()}) for one in (old, plan))
     if faults := plan_check.check(after, run.members, mended=True):
@@ -116,7 +116,7 @@ def _faults(run: Run, old: Plan, plan: Plan) -> list[str]:
 
 @dataclass
 class _Draft:
-    """A plan as it is put together from a reply. `free` are the ids of what may be changed."""
+    """A plan while it is put together from a reply. `free` are the ids of the subtasks that may be changed."""
 
     ask: Ask
     run: Run
@@ -127,7 +127,7 @@ class _Draft:
     faults: list[str] = field(default_factory=list)
 
     def plan(self, reply: RevisionReply) -> Plan:
-        """The plan that follows. What is wrong with the reply is left in `faults`."""
+        """Return the plan that follows. Faults of the reply are collected in `faults`."""
         most = min(MAX_ADDED, room_left(self.ask))
         if len(reply.add) > most:
             self.faults.append(f"The reply adds {len(reply.add)} subtasks; at most {most} are allowed.")
@@ -156,7 +156,7 @@ class _Draft:
         return self.old.model_copy(update={"subtasks": _placed(kept, added, instead, self.old)})
 
     def _named(self, short: str) -> str:
-        """The id of an added part as it stands in the job, where those inside a subtask carry its id."""
+        """Return the id of an added subtask as it stands in the job: inside a subtask it carries that subtask's id."""
         outer = self.ask.work.get(self.run.within)
         name = short.strip()
         if outer is not None and not name.startswith(f"{self.run.within}{SLASH}"):
@@ -166,7 +166,7 @@ class _Draft:
         return name
 
     def _instead(self, reply: RevisionReply, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-        """What is replaced, and by which."""
+        """Return the ids that are replaced, each with the ids of its replacements."""
         found: dict[str, tuple[str, ...]] = {}
         for one in reply.add:
             name = one.instead_of.strip()
@@ -178,7 +178,10 @@ class _Draft:
         return found
 
     def _dropped(self, reply: RevisionReply, instead: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-        """What goes: what is replaced or needless. What is only given up stays in the plan, its gap named."""
+        """Return the ids that leave the plan: replaced or needless ones.
+
+        What is given up stays, and is named as a gap.
+        """
         gone = set(instead)
         for one in reply.drop:
             given_up = not one.needless and self.trigger.cause == "failure" and one.id == self.trigger.subtask
@@ -190,7 +193,7 @@ class _Draft:
         return frozenset(gone)
 
     def _moved(self, reply: RevisionReply, subtasks: dict[str, Subtask], gone: Iterable[str]) -> None:
-        """Reassigned and briefed anew, in place."""
+        """Apply reassignments and new briefs to `subtasks`."""
         whys: dict[str, str] = {}
         given: tuple[_Move | _Brief, ...] = (*reply.reassign, *reply.rebrief)
         for one in given:
@@ -244,7 +247,7 @@ class _Draft:
     def _rewired(
         self, after: Iterable[str], instead: Mapping[str, tuple[str, ...]], gone: frozenset[str]
     ) -> tuple[str, ...]:
-        """What to wait for now: the replacements of what is replaced, and what a needless one would have waited for."""
+        """Return the new dependencies: replacements for replaced ones, and a needless one's own dependencies."""
         found: list[str] = []
         for name in after:
             if name in instead:
@@ -272,7 +275,7 @@ class _Draft:
 def _placed(
     kept: list[Subtask], added: list[Subtask], instead: Mapping[str, tuple[str, ...]], old: Plan
 ) -> tuple[Subtask, ...]:
-    """Replacements where the replaced one stood, other new ones at the end."""
+    """Order the subtasks: replacements stand where the replaced one stood, other new ones at the end."""
     there = {one.id: one for one in kept}
     fresh = {one.id: one for one in added}
     ordered: list[Subtask] = []

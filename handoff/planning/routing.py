@@ -1,4 +1,4 @@
-"""Who gets a request, or a part of one, where no model is needed to say: rules first, then the load of equals."""
+"""Chooses who gets a request, or a part of one, without a model: first by rules, then by the load of equals."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from handoff.contracts import Plan, Subtask
 from handoff.planning.plan_brief import PlanBrief
 
 LONGEST = 1_000
-"""Characters of a request that rules look at. A longer one is no request of one skill: the planner reads it."""
+"""Characters of a request that rules look at. A longer request hardly needs one skill only: the planner reads it."""
 TITLE_WORDS = 8
 
 Files = Literal["any", "none", "some"] | tuple[str, ...]
-"""What a request must have attached: whatever, nothing, something, or only files whose names end so."""
+"""The files that a request must have attached: any or none, none, some, or only files with these endings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of a crew's file. `to` are equals of which one gets the request; `when` and `unless` are safe patterns."""
+    """A routing rule of a crew's file.
+
+    `to` are equals, one of which gets the request; `when` and `unless` are safe patterns.
+    """
 
     name: str
     to: tuple[str, ...]
@@ -31,7 +34,7 @@ class Rule:
     done_when: str = ""
 
     def fits(self, text: str, files: Sequence[str]) -> bool:
-        """Whether it takes a request of that text, with files of those names attached."""
+        """Return True if the rule takes a request of that text, with files of those names attached."""
         if not self._takes(files):
             return False
         return not any(pattern.search(text) for pattern in self.unless) and any(
@@ -47,9 +50,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is known of a specialist's load.
+    """The known load of a specialist.
 
-    `waiting` are attempts under way, `seconds` what one takes (None: not known yet), `out`: its breaker is open.
+    `waiting` is the number of attempts under way, `seconds` what one attempt takes (None: not known yet), and `out` is
+    True if its breaker is open.
     """
 
     waiting: int = 0
@@ -62,7 +66,7 @@ Loads = Callable[[str], Load]
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """A plan that no model made, and why it is this one."""
+    """A plan that no model made, with its reasons."""
 
     plan: Plan
     rule: str
@@ -70,10 +74,10 @@ class Routed:
 
 
 def route(brief: PlanBrief, rules: Sequence[Rule], loads: Loads) -> Routed | None:
-    """A plan of one subtask, or None where the planner has to decide.
+    """Return a plan of one subtask; None if the planner has to decide.
 
-    It does where no rule fits, where several fit that lead to different specialists (that is more than one
-    skill), where the request is long, and where it may refer to what was said earlier in the thread.
+    The planner decides if no rule fits, if several fit that lead to different specialists (that is more than one
+    skill), if the request is long, and if it may refer to what was said earlier in the thread.
     """
     text = " ".join(brief.text.split())
     if not text or len(text) > LONGEST or brief.file_faults or brief.earlier:
@@ -98,9 +102,11 @@ def route(brief: PlanBrief, rules: Sequence[Rule], loads: Loads) -> Routed | Non
 
 
 def spread(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> tuple[Plan, tuple[str, ...]]:
-    """The plan with each part of a specialist that has equals given to the lightest of them, and why.
+    """Give each subtask of a specialist that has equals to the one with the least load.
 
-    What this plan itself gives out counts as load too, so that parts side by side go to different ones.
+    Return the plan and the reasons.
+
+    Subtasks that this plan hands out count as load too, so that parts side by side go to different specialists.
     """
     group = {name: names for names in equals for name in names}
     given: Counter[str] = Counter()
@@ -120,9 +126,9 @@ def spread(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> tuple
 
 
 def lightest(names: Sequence[str], loads: Loads) -> tuple[str, str]:
-    """Who of equals would be done first, and why in a few words (empty where there is no choice).
+    """Return which of the equals would be done first, and why in a few words (empty if there is no choice).
 
-    One whose breaker is open comes last. A tie goes to the one named first.
+    A specialist whose breaker is open comes last. A tie goes to the one named first.
     """
     if len(names) == 1:
         return names[0], ""

@@ -1,6 +1,6 @@
 """Finds two subtasks that run side by side and each decide the same thing ("define the schema").
 
-Kept modest: both must say that they define it, in the same words, about the same object.
+The check is modest: both must say that they define it, in the same words, about the same object.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _LITTLE = re.compile(
 
 
 def faults_of(plan: Plan) -> Iterator[str]:
-    """One fault for each pair. The plan's dependencies must be sound and without a cycle.
+    """Yield one fault for each pair. The plan's dependencies must be valid and without a cycle.
 
-    Rivals, of whose answers one is picked, are meant to decide the same.
+    Under the strategy `select` nothing is a fault: rivals are supposed to decide the same.
     """
     if plan.strategy == "select":
         return
@@ -50,7 +50,7 @@ def faults_of(plan: Plan) -> Iterator[str]:
 
 
 def _decisions(intent: str) -> dict[str, frozenset[str]]:
-    """What a brief has somebody define, each with the words that say of what."""
+    """Return what a brief asks to define, each with the words that say of what."""
     return {
         " ".join(found["what"].lower().split()): frozenset(
             word.lower() for word in re.findall(_WORD, found["before"] + found["after"]) if not _LITTLE.fullmatch(word)
@@ -60,12 +60,12 @@ def _decisions(intent: str) -> dict[str, frozenset[str]]:
 
 
 def _same(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Of the same thing: they share a word, or neither says of what."""
+    """Return True if both are about the same thing: they share a word, or neither has any."""
     return bool(one & other) or not (one or other)
 
 
 def _behind(plan: Plan, name: str) -> frozenset[str]:
-    """All that a subtask waits for, also through others."""
+    """Return the ids of everything that a subtask waits for, directly or through others."""
     after: Mapping[str, tuple[str, ...]] = {subtask.id: subtask.after for subtask in plan.subtasks}
     found: set[str] = set()
     left = list(after[name])

@@ -1,9 +1,8 @@
-"""Tells a brief that says something from one that does not ("analyze the data").
+"""Finds briefs that say nothing specific ("analyze the data").
 
-A brief is refused only where nothing specific is left of it once the words are
-taken away that fit every task; any name, number, file, quotation or word of a
-subject counts as specific, and so does every word of a language other than
-English. So it errs on the side of letting a brief pass.
+A brief is refused only if nothing specific is left of it without the words that fit every task. Any name, number,
+file, quotation or word of a subject counts as specific, and so does every word of a language other than English. So
+the check errs on the side of letting a brief pass.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from collections.abc import Iterable
 
 MIN_WORDS = 2
 MIN_UNSPACED = 4
-"""Letters that a brief in a script without spaces between words must have."""
+"""Letters that a brief must have in a script without spaces between words."""
 ENOUGH = 3
-"""Words of its subject with which a brief that only says what to look at says enough."""
+"""The number of subject words that make a brief specific enough if it only says what to look at."""
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*", re.UNICODE)
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _MARKED = re.compile(r"\d|[\"“”«»`#@$€£%]|https?:|\w[._/]\w|(?<!\w)'\w")
-"""What no task in general has in it: numbers, quotations, names of files and columns, addresses."""
+"""Signs of something specific: numbers, quotations, names of files and columns, addresses."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -79,10 +78,10 @@ _EARLIER = re.compile(
 
 
 def fault_of(intent: str, done_when: str = "", *, builds_on: bool = False) -> str:
-    """Why a brief is too vague to work by, in words that say what to add; empty if it will do.
+    """Say why a brief is too vague to work by, and what to add; empty if it is good enough.
 
-    `done_when` is its acceptance criterion, which may name the deliverable that the brief itself leaves out.
-    `builds_on`: it waits for other subtasks, so that "the earlier results" are an object like any other.
+    `done_when` is its acceptance criterion, which may name the deliverable that the brief leaves out. `builds_on`: it
+    waits for other subtasks, so that "the earlier results" is an object like any other.
     """
     words = [word.casefold() for word in _WORD.findall(intent)]
     unspaced = len(_UNSPACED.findall(intent))
@@ -112,7 +111,7 @@ def _is_thin(text: str, words: Iterable[str]) -> bool:
 
 
 def _no_object(words: list[str]) -> str:
-    """Nothing in the brief is about this task: name the words that would need to be."""
+    """Name the words that would have to be more specific, as nothing in the brief is about this task."""
     anything = next((word for word in words if word in _ANYTHING), "")
     if anything:
         return f"{anything!r} could be any; name which, what to find in it and what to hand back"

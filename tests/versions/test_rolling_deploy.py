@@ -243,7 +243,7 @@ async def _back(stage: Board) -> Release:
     await stage.at("dogwood", "completed", ev.SCHEMA)
 
     listed = await stage.command("status")
-    assert all(f"Get it done` · {state}" in listed or state in listed for state in ("working", "waiting for"))
+    assert all(f" · {state} · " in listed for state in ("working", "waiting for you"))
     for name in ("fir", "hazel"):
         assert stage.talks[name].key.job in listed
         assert "newer release" in await stage.command(f"status {stage.talks[name].key.job}")
