@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 from urllib.parse import unquote, urlsplit
 
 from bot.limits.rules import BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
-from handoff.contracts import Context, Terms
+from handoff.contracts import Context, Terms, Tier
+from handoff.effects import ROLES
 
 Read = TypeVar("Read")
 Form = Literal["text", "json"]
@@ -36,6 +37,7 @@ class Address:
 
 
 TERMS = Terms(confidence=80)
+_TIERS: tuple[Tier, ...] = get_args(Tier)
 LEAST_CONTEXT, MOST_CONTEXT = 1_000, 1_000_000
 _TIER = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?)(?P<k>k?)")
 OPERATION = Address("127.0.0.1", 9464, fixed=False)
@@ -102,6 +104,8 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_CONFIDENCE": "findings less sure than this, 0 to 100, stay out of the answer; default 80",
     "LEADHAND_CONTEXT": "tokens of material that a model call is given at most, by tier; for models with a small "
     "context. Default `fast 16k, balanced 32k, deep 64k`",
+    "LEADHAND_ROLES": "the tiers that the supervisor's roles work on: `planner deep, judge fast`; `balanced` for all "
+    "others",
     "LEADHAND_PORT": "the port of HTTP mode; default 3000",
     "LEADHAND_SLOTS": "jobs that one instance works on at once; default 20",
     "LEADHAND_LEASE": "seconds after which another instance takes over; default 15",
@@ -168,6 +172,7 @@ def _terms(env: Mapping[str, str]) -> Terms:
         subtask_seconds=_number(env, "LEADHAND_SUBTASK_DEADLINE", TERMS.subtask_seconds, low=1, high=86_400),
         confidence=_whole(env, "LEADHAND_CONFIDENCE", TERMS.confidence, low=0, high=100),
         context=_context(env.get("LEADHAND_CONTEXT", "")),
+        roles=_roles(env.get("LEADHAND_ROLES", "")),
     )
 
 
@@ -184,6 +189,21 @@ def _context(text: str) -> Context:
             )
         named[found["tier"]] = tokens
     return Context.model_validate(named)
+
+
+def _roles(text: str) -> dict[str, Tier]:
+    """Read the tier of each role of the supervisor that is named."""
+    named: dict[str, Tier] = {}
+    for part in filter(None, (each.strip().lower() for each in text.split(","))):
+        role, *rest = part.split()
+        tier = next((tier for tier in _TIERS if rest == [tier]), None)
+        if tier is None or role not in ROLES or role in named:
+            raise SettingsError(
+                f"LEADHAND_ROLES is {text!r}; it takes a role and its tier, with commas: `planner deep, judge fast`. "
+                f"The roles are {', '.join(ROLES)}, each once; the tiers are {', '.join(_TIERS)}."
+            )
+        named[role] = tier
+    return named
 
 
 def _rules(env: Mapping[str, str]) -> Rules:

@@ -137,30 +137,30 @@ class Subtask(Contract):
 class Made(Contract):
     """A specialist that a plan asks for, in a crew that allows it. `brief` becomes its prompt, inside a frame of ours.
 
-    `tools` and `tier` are among those that the crew lends. `why` says what it is needed for and why nobody in the crew
-    can do that.
+    `tools` and `tier` are among those that the crew lends. `why` says what it is needed for, and what nobody there can.
+    Models write the fields in this order.
     """
 
     name: str
+    why: str = ""
     description: str
     brief: str
     tools: tuple[str, ...] = ()
     tier: Tier = "balanced"
-    why: str = ""
 
 
 class Plan(Contract):
-    """The plan of a request or of a crew, checked before anything runs."""
+    """The plan that the planner returns, checked before anything runs. Models write the fields in this order."""
 
+    made: tuple[Made, ...] = ()
+    """Specialists that exist for this plan alone."""
     goal: str
     subtasks: tuple[Subtask, ...]
     strategy: Strategy = "merge"
     instruction: str = ""
     """Advice for the synthesizer on how to put the results together."""
     missing: tuple[str, ...] = ()
-    """Parts of the request that nobody in the crew can do, each worded to continue "nobody in the crew can"."""
-    made: tuple[Made, ...] = ()
-    """Specialists that are made for this plan alone."""
+    """Parts of the request that nobody in the crew can do, each in words that go on "nobody in the crew can"."""
 
     def subtask(self, subtask_id: str) -> Subtask:
         """Find the subtask of that id. Raises KeyError if there is none."""

@@ -170,22 +170,11 @@ class Post:
     key: str
 
 
-Effect = (
-    FetchAttachments
-    | MakePlan
-    | RevisePlan
-    | RunSubtask
-    | JudgeResult
-    | RefineBrief
-    | ReachDeadline
-    | JudgeConflicts
-    | ReduceMaterial
-    | WriteAnswer
-    | SelectAnswer
-    | ReviewAnswer
-    | HandUp
-    | Post
-)
+Step = JudgeConflicts | ReduceMaterial | WriteAnswer | SelectAnswer | ReviewAnswer
+"""A step of a role on the way from the results of a run to its answer."""
+OfRole = JudgeResult | RefineBrief | Step
+"""The effects that a role performs by itself. Planning is not among them, as it has to know the crew."""
+Effect = FetchAttachments | MakePlan | RevisePlan | RunSubtask | OfRole | ReachDeadline | HandUp | Post
 
 ROLES: tuple[str, ...] = tuple(one.role for one in get_args(Effect) if hasattr(one, "role"))
 """The supervisor's roles. Each performs one effect, by the module and the prompt of its name in `bot/supervisor/`."""

@@ -67,6 +67,7 @@ async def run(
     Raises:
         ModelError: A call brought no turn; its `usage` is that of the whole attempt, and `partial` what there is.
         ToolBroke: A tool has a bug; it is logged.
+        WorkbenchLost: The place where files are kept is away. The attempt can go on later, from its last checkpoint.
     """
     timeout = handoff.constraints.timeout
     ends = asyncio.get_running_loop().time() + timeout - elapsed

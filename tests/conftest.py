@@ -1,14 +1,21 @@
-"""Which tests are long. `make quick` leaves them out, `make test` runs them all.
+"""What all tests share: one embedded server for each worker, and which tests are long.
 
-They take two thirds of the time of all: several instances, browsers, servers
-that fail over, random histories, waits for a real deadline. What they show is
-shown in small by the rest, or needs no second look between two edits.
-`pytest --durations=60` says which they are.
+`make quick` leaves the long ones out, `make test` runs them all. They take two thirds of the time of all: several
+instances, browsers, servers that fail over, random histories, waits for a real deadline. What they show is shown in
+small by the rest, or needs no second look between two edits. `pytest --durations=60` says which they are.
 """
 
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+
+from bot.store.embedded import start_embedded, stop_embedded
+from bot.store.redis.redis_store import RedisStore
+from tests.store.kit import fresh_store
 
 TESTS = Path(__file__).parent
 LONG_FOLDERS = frozenset({"chaos", "crash", "failover", "mutants", "newcomer", "versions", "workspace_page"})
@@ -53,3 +60,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         path, name = item.path.relative_to(TESTS), item.name.partition("[")[0]
         if path.parts[0] in LONG_FOLDERS or path.stem in LONG_FILES or name in LONG_TESTS:
             item.add_marker(pytest.mark.long)
+
+
+@pytest.fixture(scope="session")
+def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The embedded server, as a newcomer's is."""
+    data = tmp_path_factory.mktemp("embedded")
+    yield asyncio.run(start_embedded(data))
+    asyncio.run(stop_embedded(data))
+
+
+@pytest.fixture
+async def store(server_url: str) -> AsyncIterator[RedisStore]:
+    """An empty store."""
+    made = await fresh_store(server_url)
+    yield made
+    await made.close()

@@ -120,7 +120,7 @@ def _port_fault(port: int) -> str:
 
 async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
     from bot.store.redis.redis_store import RedisStore  # noqa: PLC0415 - the same
-    from bot.store.server_faults import FULL  # noqa: PLC0415 - redis is imported when it is used
+    from bot.store.server_diagnosis import FULL  # noqa: PLC0415 - redis is imported when it is used
 
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
     try:

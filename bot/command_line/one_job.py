@@ -42,9 +42,9 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
     key = JobKey(place.team, place.job_id)
     code, reason = await _watch(app, key, screen, options)
     written = await _write_files(app, key, options.out) if code != FAILED else []
-    head = await app.store.head(key)
+    head = await app.store.jobs.head(key)
     if options.json and head is not None:
-        say(json.dumps(trace_json(await app.store.log(key), head), indent=2))
+        say(json.dumps(trace_json(await app.store.jobs.log(key), head), indent=2))
     else:
         for path in written:
             say(f"wrote {path}")
@@ -80,7 +80,7 @@ async def _ask(app: App, key: JobKey) -> Ask | None:
 
 async def read_job(app: App, key: JobKey) -> Job | None:
     """The job as its log stands."""
-    return open_log([entry.payload for entry in await app.store.log(key)])
+    return open_log([entry.payload for entry in await app.store.jobs.log(key)])
 
 
 def _without_a_job(options: argparse.Namespace) -> tuple[int, str]:
@@ -119,7 +119,7 @@ async def _write_files(app: App, key: JobKey, folder: Path) -> list[Path]:
         for artifact in (work.result.artifacts if work.result else ())
         if artifact.publish_as != "nothing"
     ]
-    return [_written(folder / Path(file.name).name, await app.store.get_blob(key, file.id)) for file in made]
+    return [_written(folder / Path(file.name).name, await app.store.blobs.get(key, file.id)) for file in made]
 
 
 def _written(path: Path, data: bytes) -> Path:

@@ -8,13 +8,13 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
 from bot.limits.breakers import Breakers
-from bot.store.interface import Store
+from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
 from handoff.checking import checks
 from handoff.checking.evidence import behind
@@ -28,11 +28,13 @@ from specialists.adhoc_specialist import NotLent, specialist_for
 from specialists.registry import Crew
 from specialists.runner import End, run
 from specialists.specialist import Specialist
-from specialists.toolkits.tool import ToolOutcome
+from specialists.toolkits.tool import ToolOutcome, WorkbenchLost
 from specialists.toolkits.workbench import FolderWorkbench
 from specialists.turns import briefing
 from specialists.turns.model import Model, ModelError, Withheld
 from specialists.turns.one_call import ToolBroke
+
+T = TypeVar("T")
 
 
 async def run_attempt(
@@ -46,7 +48,7 @@ async def run_attempt(
 ) -> ev.Event:
     """Work on a subtask, from its last checkpoint if it has one, and return how the attempt ended.
 
-    `crew` is the one whose plan the subtask is part of.
+    `crew` is the one whose plan the subtask is part of. Raises Fenced, and StoreError while the store is away.
     """
     job, ask = runner.find(effect.request)
     work = ask.work[effect.subtask]
@@ -74,6 +76,8 @@ async def run_attempt(
                 done_when=effect.done_when,
                 elapsed=log.before,
             )
+    except WorkbenchLost as error:
+        raise error.reason from None  # the owner lets go of the job; this attempt goes on when the store is back
     except ModelError as error:
         return _call_failed(effect, runner, error, took=log.took())
     except ToolBroke as error:
@@ -94,14 +98,24 @@ async def _workbench(
     try:
         yield FolderWorkbench(
             (*handoff.artifacts, *made),
-            lambda digest: store.get_blob(runner.claim.key, digest),
-            lambda data: store.put_blob(runner.claim.key, data),
+            lambda digest: _reached(store.blobs.get(runner.claim.key, digest)),
+            lambda data: _reached(store.blobs.put(runner.claim.key, data)),
             folder,
             provenance_of(*runner.find(effect.request), _work(effect, runner)),
         )
     finally:
         if folder.exists():  # it is made once a tool asks for a file
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+async def _reached(call: Awaitable[T]) -> T:
+    """Give the store's answer to a tool. Raises WorkbenchLost if the store is away, which no tool is at fault for."""
+    try:
+        return await call
+    except PayloadTooLarge:
+        raise
+    except StoreError as error:
+        raise WorkbenchLost(error) from error
 
 
 def _ended(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev.Event:

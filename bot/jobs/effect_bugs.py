@@ -10,7 +10,7 @@ from handoff import effects as ef
 from handoff import events as ev
 from handoff.state import Ask
 
-OfRun = ef.MakePlan | ef.JudgeConflicts | ef.ReduceMaterial | ef.WriteAnswer | ef.SelectAnswer | ef.ReviewAnswer
+OfRun = ef.MakePlan | ef.Step
 """The effects that belong to the run of a request, or of a crew inside it (`within`)."""
 
 

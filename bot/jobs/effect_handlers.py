@@ -24,16 +24,6 @@ from handoff.state import Ask, Job
 from specialists.registry import Crew
 from specialists.turns.model import Model
 
-RoleEffect = (
-    ef.JudgeResult
-    | ef.RefineBrief
-    | ef.JudgeConflicts
-    | ef.ReduceMaterial
-    | ef.WriteAnswer
-    | ef.SelectAnswer
-    | ef.ReviewAnswer
-)
-"""What a role of the supervisor performs by itself."""
 NO_CREW = Crew("", {})
 """In place of a crew that was removed after its subtask was planned."""
 
@@ -118,7 +108,7 @@ async def hand_up(effect: ef.HandUp, inputs: Inputs) -> ev.Event:
     return handed_up(inputs.ask, inputs.ask.work[effect.subtask], inputs.runner.now())
 
 
-async def ask_role(effect: RoleEffect, inputs: Inputs) -> ev.Event:
+async def ask_role(effect: ef.OfRole, inputs: Inputs) -> ev.Event:
     """Have the supervisor's role perform its effect. An answer that people are to see now is streamed."""
     ask, runner = inputs.ask, inputs.runner
     if isinstance(effect, ef.JudgeResult | ef.RefineBrief):

@@ -95,15 +95,15 @@ class EffectRunner:
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Keep the card and the session's status up to date."""
-        self._thread.changed(runner.claim.key, before, after, allowed=runner.may_show)
+        self._thread.job_changed(runner.claim.key, before, after, allowed=runner.may_show)
 
     async def job_released(self, runner: JobRunner) -> None:
         """Stop drawing the card of a job, and drop its unfinished stream."""
-        await self._thread.left(runner.claim.key, rests=runner.idle)
+        await self._thread.job_released(runner.claim.key, idle=runner.idle)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the thread that its job is quarantined."""
         try:
-            await self._thread.set_aside(claim, notice)
+            await self._thread.job_quarantined(claim, notice)
         except Gone as error:
             raise Fenced from error

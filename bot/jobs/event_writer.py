@@ -77,7 +77,7 @@ class EventWriter:
             NewerEvent: A newer release wrote some of it.
             StoreError: The store is away.
         """
-        entries = await self._store.log(self._claim.key)
+        entries = await self._store.jobs.log(self._claim.key)
         self.job = read_log(entries)
         self._last_at = ev.load(entries[-1].payload).at if entries else 0.0
 
@@ -102,7 +102,7 @@ class EventWriter:
 
     async def take_inbox(self) -> None:
         """Commit the events of the job's inbox. Raises as `load`, and Fenced."""
-        entries = await self._store.inbox(self._claim.key)
+        entries = await self._store.jobs.inbox(self._claim.key)
         if not entries:
             return
         events = [_event(entry) for entry in entries]
@@ -151,7 +151,7 @@ class EventWriter:
         head = projection(after)
         if folded:
             head[FOLDED] = str(self._claim.lost)
-        outcome = await self._store.commit(
+        outcome = await self._store.jobs.commit(
             self._claim,
             self._operation(),
             before.seq if before else 0,
@@ -173,9 +173,9 @@ class EventWriter:
     async def leave_to_newer(self, schema: int) -> None:
         """Commit all reports, then let only instances that know `schema` claim the job."""
         await self.commit_reports(include_soon=True)
-        head = await self._store.head(self._claim.key)
+        head = await self._store.jobs.head(self._claim.key)
         seq = head.seq if head else 0
-        await self._store.commit(self._claim, self._operation(), seq, [], schema=schema, progress=False)
+        await self._store.jobs.commit(self._claim, self._operation(), seq, [], schema=schema, progress=False)
         log.warning("job %s: left to a newer release, which wrote schema %d", self._claim.key.job, schema)
 
     def close(self) -> None:

@@ -116,9 +116,9 @@ class Instance:
                 return False
             hint = self._hints.popitem(last=False)[0] if self._hints else None
             since = boottime()
-            claim = await self._store.claim(self.name, lease=self._lease, schema=SCHEMA, prefer=hint)
+            claim = await self._store.jobs.claim(self.name, lease=self._lease, schema=SCHEMA, prefer=hint)
             if claim is not None and self._stopping:
-                await self._store.release(claim, due=self._store.clock(), lost=None)
+                await self._store.jobs.release(claim, due=self._store.clock(), lost=None)
                 return False
         except StoreError as error:
             self._note_away(error)
@@ -134,14 +134,17 @@ class Instance:
         return True
 
     async def _release_late(self) -> None:
-        """After the store was away, tell it which jobs we released meanwhile, so that nobody waits for their leases."""
-        if self._away_since is None:
-            return
-        await self._store.next_due()
-        log.warning("the store is back after %.0f s", boottime() - self._away_since, extra={"event": "store_back"})
-        self._away_since = None
+        """Once the store is back, tell it which jobs we released meanwhile, so that nobody waits for their leases.
+
+        A job runner may have found it away although no look for work did.
+        """
+        if self._away_since is not None:
+            await self._store.jobs.next_due()
+            log.warning("the store is back after %.0f s", boottime() - self._away_since, extra={"event": "store_back"})
+            self._away_since = None
         while self._unreleased:
-            await self._store.release(self._unreleased.popleft(), due=self._store.clock(), lost=None)
+            await self._store.jobs.release(self._unreleased[0], due=self._store.clock(), lost=None)
+            self._unreleased.popleft()
 
     def _note_away(self, error: StoreError) -> None:
         if self._away_since is None:
@@ -172,7 +175,7 @@ class Instance:
         nap = STORE_NAP if self.away or self.full else LONGEST_NAP
         if not self.away and not self.full and len(self._runners) < self._slots:
             try:
-                due = await self._store.next_due()
+                due = await self._store.jobs.next_due()
             except StoreError as error:
                 self._note_away(error)
                 nap = STORE_NAP

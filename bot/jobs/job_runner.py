@@ -216,7 +216,7 @@ class JobRunner:
         lost = True if self._broken else False if self.idle else None
         try:
             async with asyncio.timeout(None if self._posts_until is None else RELEASE_SECONDS):
-                await self._store.release(self.claim, due=due, lost=lost)
+                await self._store.jobs.release(self.claim, due=due, lost=lost)
         except StoreError:
             self.unreleased = not self._broken
         except TimeoutError:

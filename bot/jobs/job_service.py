@@ -46,7 +46,7 @@ class JobService:
         request = request.model_copy(update={"at": self._store.clock()})  # the clock of all times of a job
         event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal)
         key = _key(place)
-        new = await self._store.ingest(
+        new = await self._store.jobs.ingest(
             key,
             ev.dump(event),
             dedupe=dedupe,
@@ -69,7 +69,7 @@ class JobService:
 
     async def _recorded(self, key: JobKey, request: str) -> bool:
         """Return True if the request is recorded already: Slack repeats what it got no reply to."""
-        entries = [*await self._store.inbox(key), *await self._store.log(key)]
+        entries = [*await self._store.jobs.inbox(key), *await self._store.jobs.log(key)]
         kind, named = '"type":"RequestAdded"', json.dumps(request)
         return any(kind in entry.payload and named in entry.payload for entry in entries)
 
@@ -79,10 +79,10 @@ class JobService:
 
     async def reply(self, place: Place, *, user: str, text: str, dedupe: tuple[str, ...]) -> ReplyVerdict:
         """Record a message of the thread as an answer, if its author has an open question; ignore it otherwise."""
-        head = await self._store.head(_key(place))
+        head = await self._store.jobs.head(_key(place))
         question = next((one for one in _open(head) if one.may_answer(user)), None)
         if question is None or not text.strip():
-            return "aside" if head is not None and head.aside else "ignored"
+            return "quarantined" if head is not None and head.quarantined else "ignored"
         await self._record_answer(place, question, user, text, dedupe)
         return "taken"
 
@@ -90,7 +90,7 @@ class JobService:
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
     ) -> AnswerVerdict:
         """Record a click on a button of a question as its answer."""
-        head = await self._store.head(_key(place))
+        head = await self._store.jobs.head(_key(place))
         if head is None:
             return "unknown"
         for question in _open(head):
@@ -112,13 +112,13 @@ class JobService:
             text=text.strip(),
             number=question.number,
         )
-        await self._store.signal(_key(place), ev.dump(event), dedupe=dedupe)
+        await self._store.jobs.signal(_key(place), ev.dump(event), dedupe=dedupe)
         self._instance.nudge(_key(place))
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
         """Stop a job, named by its id or its place. People who asked for something in it may, and admins."""
         key = _key(place) if place is not None else JobKey(team, (job or "").upper())
-        head = await self._store.head(key)
+        head = await self._store.jobs.head(key)
         if head is None:
             return "unknown"
         if not await self._may_see(key, head, user):
@@ -127,8 +127,8 @@ class JobService:
             return "nothing"
         event = ev.dump(ev.CancelRequested(at=self._store.clock(), user=user))
         # A job in quarantine is released for it: it ends with its report.
-        if not (head.aside and await self._store.reinstate(key, event)):
-            await self._store.signal(key, event, dedupe=())
+        if not (head.quarantined and await self._store.jobs.release_quarantined(key, event)):
+            await self._store.jobs.signal(key, event, dedupe=())
         self._instance.nudge(key)
         return "cancelling"
 
@@ -137,12 +137,12 @@ class JobService:
         if user not in self.admins:
             return "not_admin"
         key = JobKey(team, job.upper())
-        head = await self._store.head(key)
+        head = await self._store.jobs.head(key)
         if head is None:
             return "unknown"
         event = ev.Released(at=self._store.clock(), user=user)
-        if not head.aside or not await self._store.reinstate(key, ev.dump(event)):
-            return "not_aside"
+        if not head.quarantined or not await self._store.jobs.release_quarantined(key, ev.dump(event)):
+            return "not_quarantined"
         self._instance.nudge(key)
         return "released"
 
@@ -152,7 +152,7 @@ class JobService:
 
     async def jobs(self, team: str, user: str) -> list[JobLine]:
         """List the jobs that a person asked for, newest first."""
-        return [_line(head) for head in await self._store.jobs_of(team, user)]
+        return [_line(head) for head in await self._store.jobs.asked_by(team, user)]
 
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
         """Return a job, if the person may see it."""
@@ -161,7 +161,7 @@ class JobService:
             entries = await self.trace(team, job, user)
             if isinstance(entries, str):
                 return entries
-            waiting = await self._store.inbox(key) if not entries else []
+            waiting = await self._store.jobs.inbox(key) if not entries else []
             folded = open_log([entry.payload for entry in [*entries, *waiting]])
         except NewerEvent:
             return "newer"
@@ -174,23 +174,23 @@ class JobService:
     async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
         """Return a job's log, if the person may see it."""
         key = JobKey(team, job.upper())
-        head = await self._store.head(key)
+        head = await self._store.jobs.head(key)
         if head is None:
             return "unknown"
         if not await self._may_see(key, head, user):
             return "not_yours"
         try:
-            return await self._store.log(key)
+            return await self._store.jobs.log(key)
         except LogBroken as error:
             log.error("%s", error)  # noqa: TRY400 - one clear line, no trace
             return "unreadable"
 
     async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
         """Record a thumb below an answer in the job's log. Returns False if the job has expired."""
-        if await self._store.head(_key(place)) is None:
+        if await self._store.jobs.head(_key(place)) is None:
             return False
         event = ev.FeedbackGiven(at=self._store.clock(), request=request, user=user, good=good)
-        await self._store.signal(_key(place), ev.dump(event), dedupe=dedupe)
+        await self._store.jobs.signal(_key(place), ev.dump(event), dedupe=dedupe)
         self._instance.nudge(_key(place))
         return True
 
@@ -198,7 +198,7 @@ class JobService:
         """Return True if the person asked for something in the job, or is an admin."""
         if user in self.admins or head.fields.get("user") == user:
             return True
-        return any(other.key == key for other in await self._store.jobs_of(key.team, user, limit=100))
+        return any(other.key == key for other in await self._store.jobs.asked_by(key.team, user, limit=100))
 
 
 def _open(head: Head | None) -> tuple[OpenQuestion, ...]:
@@ -216,7 +216,7 @@ def _line(head: Head) -> JobLine:
         state=head.fields.get("state", "submitted"),
         channel=head.fields.get("channel", ""),
         updated=head.updated,
-        aside=head.fields.get("step", "") if head.aside else "",
+        quarantined=head.fields.get("step", "") if head.quarantined else "",
         waits_for=next((one.whom[0] for one in _open(head) if one.whom), ""),
         in_part=head.fields.get("in_part") == "1",
     )

@@ -75,7 +75,7 @@ class Lease:
         if not self._closed:
             plenty = not self.lost and self._clock() < self._until - self._seconds / 3
             return plenty or (not self.lost and await self.renew())
-        head = await self._store.head(self._claim.key)
+        head = await self._store.jobs.head(self._claim.key)
         return head is not None and head.epoch == self._claim.epoch and head.owner in {"", self._claim.owner}
 
     async def renew(self) -> bool:
@@ -87,7 +87,7 @@ class Lease:
 
     async def _renew(self) -> bool:
         sent = self._clock()
-        if await self._store.beat(self._claim, lease=self._seconds):
+        if await self._store.jobs.beat(self._claim, lease=self._seconds):
             self._until = sent + self._seconds
         else:
             self.lost = True

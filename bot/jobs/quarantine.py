@@ -66,7 +66,7 @@ async def quarantine(
     Raises:
         StoreError: The store is away.
     """
-    head = await store.head(claim.key)
+    head = await store.jobs.head(claim.key)
     if head is None:
         return
     step = READING if unreadable else head.fields.get("step") or NOT_BEGUN
@@ -76,7 +76,7 @@ async def quarantine(
     if not silent:
         job = await _job_for_card(claim, store, head, event)
         await notify(claim, _notice(claim, head, event, readable=not unreadable, job=job))
-    quarantined = await store.set_aside(claim, ev.dump(event), schema=ev.SCHEMA, fields={"step": step})
+    quarantined = await store.jobs.quarantine(claim, ev.dump(event), schema=ev.SCHEMA, fields={"step": step})
     log.error(
         "job %s: set aside%s: %s",  # its step is named in the thread alone: titles are contents
         claim.key.job,
@@ -105,7 +105,7 @@ async def _job_for_card(claim: Claim, store: Store, head: Head, event: ev.SetAsi
     if head.fields.get(FOLDED) != str(claim.lost - 1):
         return None
     try:
-        job = read_log(await store.log(claim.key))
+        job = read_log(await store.jobs.log(claim.key))
     except (UnreadableLog, NewerEvent, LogBroken):
         return None
     return apply(job, event) if job is not None else None

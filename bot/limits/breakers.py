@@ -15,8 +15,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from bot.store.counter_rules import Breaker, BreakerRule
-from bot.store.counters import Counters
+from bot.store.counters import Breaker, BreakerRule, Counters
 from bot.store.interface import StoreError
 from specialists.turns.model import ModelError, ModelErrorKind, Withheld
 

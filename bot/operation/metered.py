@@ -20,7 +20,7 @@ from handoff.engine.answer import missing
 from handoff.state import Ask, Job
 from handoff.summary import QuarantineNotice
 from specialists.registry import Crew
-from specialists.toolkits.tool import Tool, ToolOutcome
+from specialists.toolkits.tool import Tool, ToolOutcome, WorkbenchLost
 from specialists.turns.model import ModelCall, ModelError
 
 
@@ -129,7 +129,7 @@ def _metered(tool: Tool, metrics: Metrics) -> Tool:
         try:
             outcome = await tool.run(*given)
             ended = "failed" if outcome.failed else "ok"
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, WorkbenchLost):
             ended = "cut"
             raise
         else:

@@ -1,4 +1,4 @@
-"""A store whose calls are counted, and which notes when the instance last looked for work."""
+"""The store, with what goes through it counted, and a note of when its instance last looked for work."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from bot.operation.metrics import Metrics
 from bot.store.interface import Claim, Commit, PayloadTooLarge, Store, StoreError
 
 Call = Callable[..., Awaitable[Any]]
-LOOKING = frozenset({"claim", "next_due", "full"})
+Seen = Callable[[tuple[Any, ...], Any], None]
+"""Told of a call: what it was given, and its answer."""
+LOOKING = frozenset({"jobs.claim", "jobs.next_due", "full"})
 """The calls that an instance makes again and again while it looks for work."""
-
 MOST_CLAIMS = 1000
-"""Claims that we remember until their first commit."""
+"""Claims whose first commit is waited for."""
 
 
 class Heartbeat:
@@ -26,33 +27,48 @@ class Heartbeat:
         self.last = time.monotonic()
 
     def age(self) -> float:
-        """Return the seconds since then."""
+        """Seconds since then."""
         return time.monotonic() - self.last
 
 
 def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store:
-    """Wrap the store: the same methods, each call counted."""
-    return cast("Store", _MeteredStore(store, metrics, heartbeat))
+    """Give the same store, with what goes through it counted."""
+    jobs = _JobCounts(metrics)
+    parts = {
+        "jobs": _Metered(store.jobs, metrics, heartbeat, name="jobs.", seen=jobs.seen),
+        "outbox": _Metered(store.outbox, metrics, heartbeat, name="outbox."),
+        "blobs": _Metered(store.blobs, metrics, heartbeat, name="blobs."),
+        "schedules": _Metered(store.schedules, metrics, heartbeat, name="schedules."),
+    }
+    return cast("Store", _Metered(store, metrics, heartbeat, parts=parts))
 
 
-class _MeteredStore:
-    """Passes every call on. A method is wrapped when it is first used, and kept."""
+class _Metered:
+    """A store or a part of one. Passes every call on; methods are wrapped when they are first asked for, and kept.
 
-    def __init__(self, store: Store, metrics: Metrics, heartbeat: Heartbeat) -> None:
-        self._store = store
+    Errors are counted under the name of the part and the method. `seen` is told of answers, `parts` stand in for those
+    of the store.
+    """
+
+    def __init__(
+        self,
+        of: object,
+        metrics: Metrics,
+        heartbeat: Heartbeat,
+        *,
+        name: str = "",
+        seen: Mapping[str, Seen] | None = None,
+        parts: Mapping[str, object] | None = None,
+    ) -> None:
+        self._of = of
         self._metrics = metrics
         self._heartbeat = heartbeat
-        self._claimed: dict[str, float] = {}
-        self._seen: Mapping[str, Callable[[tuple[Any, ...], Any], None]] = {
-            "claim": self._after_claim,
-            "commit": self._after_commit,
-            "release": self._after_release,
-            "set_aside": self._after_set_aside,
-            "reinstate": self._after_reinstate,
-        }
+        self._name = name
+        self._seen = seen or {}
+        self.__dict__.update(parts or {})
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
+        found = getattr(self._of, name)
         if not inspect.ismethod(found):
             return found
         if inspect.iscoroutinefunction(found):
@@ -61,7 +77,7 @@ class _MeteredStore:
         return found
 
     def _wrapped(self, name: str, call: Call) -> Call:
-        seen, looking = self._seen.get(name), name in LOOKING
+        seen, looking = self._seen.get(name), self._name + name in LOOKING
 
         @functools.wraps(call)
         async def counted(*given: Any, **named: Any) -> Any:
@@ -72,13 +88,28 @@ class _MeteredStore:
             except PayloadTooLarge:
                 raise  # the caller's fault, and no trouble of the store's
             except StoreError:
-                self._metrics.store_failed(name)
+                self._metrics.store_failed(self._name + name)
                 raise
             if seen is not None:
                 seen(given, answer)
             return answer
 
         return counted
+
+
+class _JobCounts:
+    """Counts of what was done with jobs, by the answers of the store."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._claimed: dict[str, float] = {}
+        self.seen: Mapping[str, Seen] = {
+            "claim": self._after_claim,
+            "commit": self._after_commit,
+            "release": self._after_release,
+            "quarantine": self._after_quarantine,
+            "release_quarantined": self._after_release_quarantined,
+        }
 
     def _after_claim(self, _: tuple[Any, ...], claim: Claim | None) -> None:
         if claim is not None:
@@ -98,11 +129,11 @@ class _MeteredStore:
         if done:
             self._metrics.event("let_go")
 
-    def _after_set_aside(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
-        del done  # counted from the record that `bot.jobs.quarantine` logs
+    def _after_quarantine(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
+        del done  # counted from the log, by whoever decided it
         self._claimed.pop(given[0].owner, None)
 
-    def _after_reinstate(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
+    def _after_release_quarantined(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
         del given
         if done:
             self._metrics.event("released")

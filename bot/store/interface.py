@@ -1,23 +1,26 @@
-"""What a store promises. `redis.py` keeps it on a server, `memory.py` in this process, for tests.
+"""The promises of a store. `bot.store.redis` keeps them on a Redis-compatible server.
 
-One suite holds both to the same words. A job is always in one of five places:
+A store has five parts: `jobs`, the `outbox` of each job, `blobs` beside a job,
+`schedules`, and the `counters` that all instances share (`bot.store.counters`).
+A job is always in one of five places:
 
     due     there is something to do for it at a time; from then on `claim` gives it out
     lease   an instance owns it until a time, which `beat` moves on; after that `claim` gives it to another
     newer   due, but put by: those that looked at it do not know its schema, and only one that does gets it
-    aside   it cost too many owners, or cannot be read: `claim` gives it to nobody
+    quarantined   it cost too many owners, or cannot be read: `claim` gives it to nobody
     none    nothing to do: it rests until something comes in, and is forgotten when its time to live is over
 
 `ingest` makes a job and makes it due, as `signal` does with one that exists.
 `claim` takes it into a lease. From there `release` makes it due again or lets it
-rest, and `set_aside` puts it aside, until `reinstate` makes it due. What comes
+rest, and `quarantine` gives it to nobody, until `release_quarantined` makes it due. What comes
 in for a job in a lease waits in its inbox, and its owner hears of it; what comes
-in for one that is aside only waits.
+in for one in quarantine only waits.
 
 Times are seconds since the epoch on the store's own clock, the only one that
 decides who owns what: `clock` tells it, and no other may be used for what is
 passed in as `due`. Every method that writes may be repeated after a lost reply:
 a repeat changes nothing and answers as the first call did, or says DUP.
+Every method that asks the server raises StoreError while the store is away.
 """
 
 from __future__ import annotations
@@ -51,9 +54,9 @@ class JobKey:
 class Claim:
     """The right to work on a job, until `expires` unless renewed. `epoch` and `owner` make the fencing token.
 
-    `lost` counts the owners in a row that were lost without progress, the last one included: whose lease ran out
-    until another instance took the job, or who let go of it as `lost`. Progress sets it to 0: see
-    `Store.commit`, `Store.release` and `Store.outbox_begin`.
+    `lost` counts the owners in a row that were lost without progress, the last one included: those whose lease ran
+    out until another instance took the job, and those that let go of it as `lost`. Progress sets it to 0: see
+    `Jobs.commit`, `Jobs.release` and `OutboxRecords.begin`.
     """
 
     key: JobKey
@@ -83,7 +86,7 @@ class Commit(enum.Enum):
 class Head:
     """The projection of a job beside its log, so that status needs no replay. `fields` are the committer's.
 
-    `lost` is that of `Claim`; a job that is `aside` is given to nobody until it is reinstated.
+    `lost` is that of `Claim`; a job that is `quarantined` is given to nobody until it is released.
     """
 
     key: JobKey
@@ -94,13 +97,13 @@ class Head:
     owner: str
     updated: float
     lost: int = 0
-    aside: bool = False
+    quarantined: bool = False
     fields: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The outbox's word on one message key.
+    """The outbox's entry for one message key.
 
     `first` is true for the call that recorded the intent (or its repeat by the same operation id);
     otherwise somebody may have sent it: `began` says when, and `ts` is its Slack id once known.
@@ -125,12 +128,8 @@ class PayloadTooLarge(StoreError):
     """An event, a blob or a log would exceed its limit."""
 
 
-class Store(Protocol):
-    """Jobs, their logs, inboxes and outboxes; blobs; schedules."""
-
-    @property
-    def counters(self) -> Counters:
-        """What all instances count together."""
+class Jobs(Protocol):
+    """Jobs, each with its log, its inbox and its head."""
 
     async def ingest(
         self,
@@ -144,32 +143,32 @@ class Store(Protocol):
         """Put an event in the job's inbox and make the job due now, all in one script.
 
         False, with nothing changed, if any of the `dedupe` ids was seen within the last hour. `user` (the
-        requester) gets the job into `jobs_of`. `fields` are set in the head only where it has none yet.
-        A running owner is told through `signals`.
+        requester) gets the job into `asked_by`. `fields` are set in the head only if it has none of that name yet.
+        A running owner is told through `Store.signals`. Raises PayloadTooLarge, also if 1000 events wait to be taken.
         """
 
     async def signal(self, key: JobKey, payload: str, *, dedupe: Sequence[str]) -> bool:
-        """As `ingest`, but only for a job that exists; False also where there is none.
+        """Do as `ingest`, but only for a job that exists; False also if there is none.
 
-        What comes in for a job that is set aside waits in its inbox and makes nothing due.
+        What comes in for a job in quarantine waits in its inbox and makes nothing due.
         """
 
     async def claim(self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None) -> Claim | None:
         """Take one job: `prefer` if it is ready, else an expired lease, else one that was put by, else one that is due.
 
         None if nothing is ready. Raises the job's epoch, and counts the owner whose lease expired (`Claim.lost`),
-        unless that was a claim by the same `owner`. `Claim.owner` is `owner` and a random part: epochs may fall in a
-        failover, such a name never comes twice. Jobs whose head names a newer schema than `schema` are put by: only
-        an instance that knows it sees them again, and gets them with its next claim.
+        unless that was a claim by the same `owner`. `Claim.owner` is `owner`, a dot, and a random part: epochs may fall
+        in a failover, such a name never comes twice. Jobs whose head names a newer schema than `schema` are put by:
+        only an instance that knows it sees them again, and gets them with its next claim.
         """
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:
-        """Renew. False if the job is no longer ours."""
+        """Renew, also a lease that ran out unless somebody took the job. False if the job is no longer ours."""
 
     async def release(self, claim: Claim, *, due: float | None, lost: bool | None = False) -> bool:
         """Let go: due again at that time, or (None) only when something comes in.
 
-        Where the inbox is not empty the job is due at once whatever was asked. The count of lost owners goes back
+        If the inbox is not empty the job is due at once whatever was asked. The count of lost owners goes back
         to 0; with `lost`, which says that the work stalled or broke, it goes up by one; with None, for who lets go in
         the middle of the work, it stays. False if the job was not ours.
         """
@@ -189,93 +188,137 @@ class Store(Protocol):
     ) -> Commit:
         """Append events after seq `expected`, drop the `taken` inbox entries, update the head: one script.
 
-        `ends` starts the job's time to live; a later ingest lifts it again. `progress` sets the count of lost
-        owners back to 0. Checked in this order: operation id (DUP), token (FENCED), sequence (CONFLICT).
-        Raises PayloadTooLarge.
+        `ends` starts the job's time to live, unless something is left in the inbox; a later ingest lifts it again.
+        `progress` sets the count of lost owners back to 0. Checked in this order: operation id (DUP), token (FENCED),
+        sequence (CONFLICT). Raises PayloadTooLarge.
         """
 
-    async def set_aside(self, claim: Claim, payload: str, *, schema: int, fields: dict[str, str] | None = None) -> bool:
-        """Let go of a job and give it to nobody until it is reinstated. False if it was not ours.
+    async def quarantine(
+        self, claim: Claim, payload: str, *, schema: int, fields: dict[str, str] | None = None
+    ) -> bool:
+        """Let go of a job and give it to nobody until it is released. False if it was not ours.
 
         `payload` (an event's JSON) is appended to the log, wherever that ends, so that this works for a job whose
         log cannot be read. The head's schema rises to `schema` at least. What comes in meanwhile waits in its inbox.
         """
 
-    async def reinstate(self, key: JobKey, payload: str) -> bool:
-        """Put an event in the inbox of a job that is set aside, and make it due with no lost owners.
+    async def release_quarantined(self, key: JobKey, payload: str) -> bool:
+        """Put an event in the inbox of a job in quarantine, however full, and make it due with no lost owners.
 
-        False, with nothing changed, if it is not set aside.
+        False, with nothing changed, if it is not in quarantine.
         """
 
     async def log(self, key: JobKey, *, after: int = 0) -> list[Entry]:
-        """The job's events in order, those behind blob keys included. Raises LogBroken where one is missing."""
+        """Read the job's events in order, those behind blob keys included. Raises LogBroken if one is missing."""
 
     async def inbox(self, key: JobKey) -> list[Entry]:
-        """What came in and was not taken yet, in order of arrival. Raises LogBroken where one cannot be read."""
+        """Read what came in and was not taken yet, in order of arrival. Raises LogBroken if one cannot be read."""
 
     async def head(self, key: JobKey) -> Head | None:
-        """The job's projection, or None for an unknown job."""
+        """Read the job's projection; None for an unknown job."""
 
-    async def jobs_of(self, team: str, user: str, *, limit: int = 20) -> list[Head]:
-        """The jobs that a person asked for, newest first."""
+    async def asked_by(self, team: str, user: str, *, limit: int = 20) -> list[Head]:
+        """Read the heads of the jobs that a person asked for, newest first. Knows the last 100 of each partition."""
 
-    async def outbox_begin(self, claim: Claim, message: str, operation: str) -> Intent | None:
+    async def next_due(self) -> float | None:
+        """Tell when the earliest job or lease comes up, or None. Jobs that were put by do not count."""
+
+
+class OutboxRecords(Protocol):
+    """The messages that jobs meant to send, and what became of each."""
+
+    async def begin(self, claim: Claim, message: str, operation: str) -> Intent | None:
         """Record that a message is about to be sent. None if the job is no longer ours.
 
         That is progress, as is looking for a message in doubt within its first half minute: no owner counts as
-        lost any more.
+        lost any more. Raises PayloadTooLarge if the job has 10,000 messages.
         """
 
-    async def outbox_draft(self, claim: Claim, message: str, ts: str) -> bool:
-        """Record the id of a message that was begun and is not finished yet."""
+    async def draft(self, claim: Claim, message: str, ts: str) -> bool:
+        """Record the id of a message that was begun and is not finished yet. False if the job is no longer ours."""
 
-    async def outbox_done(self, claim: Claim, message: str, ts: str) -> bool:
+    async def done(self, claim: Claim, message: str, ts: str) -> bool:
         """Record the id of the finished message. False if the job is no longer ours."""
 
-    async def outbox(self, key: JobKey) -> dict[str, Intent]:
-        """All messages of a job by their key."""
+    async def messages(self, key: JobKey) -> dict[str, Intent]:
+        """Read all messages of a job by their key. `first` is false in all of them."""
 
-    async def put_blob(self, key: JobKey, data: bytes) -> str:
-        """Keep bytes beside a job, under their sha256 (hex), which is returned. Raises PayloadTooLarge."""
 
-    async def get_blob(self, key: JobKey, digest: str) -> bytes:
-        """The bytes. Raises KeyError if they are not there (any more)."""
+class Blobs(Protocol):
+    """Bytes beside a job, under their sha256 (hex). They may come before the job does, and expire with it."""
 
-    async def put_schedule(self, team: str, schedule: str, payload: str, due: float | None) -> None:
+    async def put(self, key: JobKey, data: bytes) -> str:
+        """Keep bytes and give their sha256. Raises PayloadTooLarge, also if the job keeps 512 MB already."""
+
+    async def get(self, key: JobKey, digest: str) -> bytes:
+        """Give the bytes. Raises KeyError if they are not there (any more)."""
+
+
+class Schedules(Protocol):
+    """Work that begins at a time, in whichever instance is first. `schedule` is a name within the team."""
+
+    async def put(self, team: str, schedule: str, payload: str, due: float | None) -> None:
         """Create or change a schedule; None as `due` switches it off, an empty payload with it removes it.
 
-        Raises PayloadTooLarge where there are too many.
+        Raises PayloadTooLarge if there are 10,000 already.
         """
 
-    async def due_schedules(self, *, limit: int = 100) -> list[tuple[str, str, str, float]]:
-        """Schedules whose time has come: (team, schedule, payload, due)."""
+    async def due(self, *, limit: int = 100) -> list[tuple[str, str, str, float]]:
+        """Read the schedules whose time has come, earliest first: (team, schedule, payload, due)."""
 
-    async def fire_schedule(self, team: str, schedule: str, due: float, following: float | None) -> bool:
+    async def fire(self, team: str, schedule: str, due: float, following: float | None) -> bool:
         """Move a schedule on from `due` to `following`. True for exactly one caller: it does the work."""
 
-    def signals(self) -> AsyncIterator[JobKey]:
-        """Jobs that something came in for or that became due, as told by other instances. May miss some."""
 
-    async def now(self) -> float:
-        """The store's clock, asked for."""
+class Store(Protocol):
+    """The place that all instances share: five parts, one clock."""
+
+    @property
+    def jobs(self) -> Jobs:
+        """Jobs, their logs and inboxes, and who works on them."""
+
+    @property
+    def outbox(self) -> OutboxRecords:
+        """The messages that jobs send."""
+
+    @property
+    def blobs(self) -> Blobs:
+        """Files and other bulk beside jobs."""
+
+    @property
+    def schedules(self) -> Schedules:
+        """Work that begins at a time."""
+
+    @property
+    def counters(self) -> Counters:
+        """Rates, budgets and breakers of all instances together."""
+
+    def signals(self) -> AsyncIterator[JobKey]:
+        """Listen to other instances: jobs that something came in for or that became due. May miss some.
+
+        What they tell of breakers goes to `counters` meanwhile. Connects again by itself.
+        """
 
     def clock(self) -> float:
-        """The store's clock as last heard with any claim, and run on since: right within a round trip, at no cost.
+        """Tell the store's time, as last heard with any claim and run on since: right within a round trip, at no cost.
 
         Whoever stamps events or works out a `due` uses this, for the clocks of machines may be hours apart.
         """
 
-    async def next_due(self) -> float | None:
-        """When the earliest job or lease of all partitions comes up, or None. Jobs that were put by do not count."""
+    async def now(self) -> float:
+        """Ask the server for the store's time."""
 
     async def full(self) -> str:
-        """Empty, or (from 80 % of the server's memory on) the line that says so and what to do: claim nothing then.
+        """Say, from 80 % of the server's memory on, that it is full and what to do: claim nothing then. Else empty.
 
         Cheap enough to be asked before every claim: an answer holds for two seconds.
         """
 
     async def check(self) -> list[str]:
-        """Everything wrong with the server, each with what to do; empty if it may be used."""
+        """List everything wrong with the server, each with what to do; empty if it may be used.
+
+        A mere risk starts with "Warning:".
+        """
 
     async def close(self) -> None:
         """Close connections, inside the running loop."""

@@ -5,7 +5,7 @@ them when it is found again: the others have chosen a new one. So what was
 promised to somebody (a claim, an intent, a commit, an event that came in) is
 followed by WAIT on the connection that wrote it.
 
-WAIT looks at the last write of its own connection, and answers at once where
+WAIT looks at the last write of its own connection, and answers at once if
 there was none. The repeat of an operation writes nothing, nor does a duplicate
 that is told so: hence the mark, a tiny write in the same slot before each WAIT.
 """
@@ -32,16 +32,16 @@ from redis.exceptions import TimeoutError as Silence
 
 from bot.store.address import RETRIES
 from bot.store.interface import StoreError
-from bot.store.server_faults import Fault
+from bot.store.server_diagnosis import ServerFault
 
 PATIENCE = 1.5
-"""Seconds that a write may take to reach the replicas; less where calls are given up sooner."""
+"""Seconds that a write may take to reach the replicas; less if calls are given up sooner."""
 MARK_MS = 60_000
 HOPS = 5
 """How often a cluster may send a call on to another node."""
 PAUSE = 0.1
 PASSING = (Unreachable, Silence, ClusterDownError, SlotNotCoveredError, RedisClusterException, TryAgainError)
-"""What a cluster says while it changes."""
+"""Errors of a cluster that pass: it is changing."""
 
 Command = tuple[Any, ...]
 
@@ -59,40 +59,40 @@ class Unconfirmed(StoreError):
 
 
 def after(key: str, wanted: int, within: float) -> list[Command]:
-    """The mark and the WAIT that follow a write to `key`. `within` is in seconds."""
+    """Give the mark and the WAIT that follow a write to `key`. `within` is in seconds."""
     mark = key.partition("}")[0] + "}:mark"
     return [("SET", mark, 1, "PX", MARK_MS), ("WAIT", wanted, round(1000 * within))]
 
 
 def confirmed(replies: Sequence[Any], wanted: int) -> bool:
-    """Whether the replies to `after` prove that enough replicas have the write."""
+    """True if the replies to `after` prove that enough replicas have the write."""
     mark, count = replies
     return not isinstance(mark, Exception) and isinstance(count, int) and count >= wanted
 
 
 def describe(connected: int, wanted: int) -> str:
-    """The replicas of a primary in a few words; none where there are none and nothing waits for one."""
+    """Describe a primary's replicas in a few words; empty if there are none and nothing waits for one."""
     count = f"{connected} replica{'' if connected == 1 else 's'}"
     if wanted:
         return f"{count}, each write waits for {wanted}"
     return f"{count}, no write waits for {'it' if connected == 1 else 'them'}" if connected else ""
 
 
-def examine(infos: Sequence[Mapping[str, Any]], wanted: int, *, alone: bool) -> list[Fault]:
-    """What is wrong with the replicas, from the INFO of each primary. `alone`: the URL is of one server."""
+def examine(infos: Sequence[Mapping[str, Any]], wanted: int, *, alone: bool) -> list[ServerFault]:
+    """List the faults of the replicas, from the INFO of each primary. `alone`: the URL is of one server."""
     least = min((int(info.get("connected_slaves", 0)) for info in infos), default=0)
     if wanted > least:
         missing = "has no replica" if not least else f"has {least} of the {wanted} replicas that were asked for"
         text = f"A primary {missing}, so no write to it counts. Bring them back, or put ?replicas=0 behind REDIS_URL."
-        return [Fault(text, fatal=False)]
+        return [ServerFault(text, fatal=False)]
     if not alone and not least:
         text = "A primary has no replica: if it is lost, so are its jobs. Give it one; writes then wait for it."
-        return [Fault(f"Warning: {text}", fatal=False)]
+        return [ServerFault(f"Warning: {text}", fatal=False)]
     return []
 
 
 async def on_one_connection(client: Redis | RedisCluster, commands: Sequence[Command], key: str) -> list[Any]:
-    """Send commands in one go to whoever holds `key`. The replies in order, errors of the server among them."""
+    """Send commands in one go to whoever holds `key`. Give the replies in order, errors of the server among them."""
     if isinstance(client, RedisCluster):
         return await _in_cluster(client, commands, key)
     pipeline = client.pipeline(transaction=False)

@@ -1,4 +1,4 @@
-"""Finding the primary behind Sentinels, and leaving it when it is the primary no longer."""
+"""Finds the primary behind Sentinels, and leaves it when it is the primary no longer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as Unreachable
 from redis.exceptions import TimeoutError as Silence
 
-from bot.store.server_faults import NO_OTHER
+from bot.store.server_diagnosis import NO_OTHER
 
 ANSWER_WITHIN = 0.5
 """Seconds for a Sentinel to answer: one that does not must not use up the time of the call that needs the primary."""
@@ -34,7 +34,7 @@ class Sentinels(Sentinel):
         """The most replicas that any Sentinel has told of, whether up or down."""
 
     async def discover_master(self, service_name: str) -> tuple[str, int]:
-        """Where the primary is. Raises MasterNotFoundError, whose text says why there is none."""
+        """Give the primary's host and port. Raises MasterNotFoundError, whose text says why there is none."""
         answers = await asyncio.gather(*(self._ask(sentinel, service_name) for sentinel in self.sentinels))
         states = [answer for answer in answers if isinstance(answer, dict)]
         if not states:
@@ -61,7 +61,7 @@ class Primary(SentinelConnectionPool):
     """Connections to the primary. One to a former primary is never used again once the new one is known."""
 
     def is_former(self, connection: AbstractConnection | None) -> bool:
-        """Whether a connection leads to what is the primary no longer, as far as was heard."""
+        """True if a connection leads to a server that, as far as we heard, is the primary no longer."""
         known: tuple[str, int] | None = self.master_address
         if known is None or connection is None:
             return False

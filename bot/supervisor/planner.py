@@ -8,9 +8,10 @@ from functools import cache
 from typing import Any
 
 from bot.supervisor.adhoc_offer import Making
+from bot.supervisor.json_replies import reply_schema
 from bot.supervisor.prompts import call_of
 from handoff.context_budget import Pack, Piece, pack
-from handoff.contracts import Member, Note, Terms, Usage
+from handoff.contracts import Member, Note, Plan, Terms, Usage
 from handoff.effects import MakePlan
 from handoff.events import PlanProposed, PlanRejected, RequestFailed
 from handoff.headings import demote_headings
@@ -134,48 +135,16 @@ def repair(faults: Sequence[str]) -> str:
 
 @cache
 def plan_schema(specialists: tuple[str, ...], allowed: Allowance | None = None) -> dict[str, Any]:
-    """The JSON Schema of a plan for this crew; naming the specialists in it keeps small models on the list.
+    """Give the JSON Schema of a plan for this crew; naming the specialists in it keeps small models on the list.
 
-    Where some may be made there is no list: their names are the planner's own.
+    If specialists may be made there is no list: their names are the planner's own.
     """
-    text = {"type": "string"}
-    subtask = {
-        "id": text,
-        "title": text,
-        "intent": text,
-        "specialist": text if allowed else {"type": "string", "enum": list(specialists)},
-        "after": {"type": "array", "items": text},
-        "done_when": text,
-        "tier": {"anyOf": [{"type": "string", "enum": ["fast", "balanced", "deep"]}, {"type": "null"}]},
-        "critical": {"type": "boolean"},
-    }
-    plan = {
-        "goal": text,
-        "subtasks": {"type": "array", "items": _closed(subtask), "maxItems": MAX_SUBTASKS},
-        "strategy": {"type": "string", "enum": ["merge", "select", "reduce"]},
-        "instruction": text,
-        "missing": {"type": "array", "items": text},
-    }
-    if allowed:
-        made = {"type": "array", "items": _closed(_made(allowed)), "maxItems": allowed.at_most}
-        plan = {"made": made, **plan}
-    return _closed(plan)
-
-
-def _made(allowed: Allowance) -> dict[str, Any]:
-    text = {"type": "string"}
-    tools = {"type": "array", "items": {"type": "string", "enum": list(allowed.tools)}}
-    return {
-        **dict.fromkeys(("name", "why", "description", "brief"), text),
-        **({"tools": tools} if allowed.tools else {}),
-        "tier": {"type": "string", "enum": list(allowed.tiers)},
-    }
-
-
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    if allowed is None:
+        enums: dict[str, tuple[str, ...]] = {"subtasks.specialist": specialists}
+        return reply_schema(Plan, enums=enums, most={"subtasks": MAX_SUBTASKS}, without={"made"})
+    return reply_schema(
+        Plan,
+        enums={"made.tools": allowed.tools, "made.tier": allowed.tiers},
+        most={"made": allowed.at_most, "subtasks": MAX_SUBTASKS},
+        without=() if allowed.tools else {"made.tools"},
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from bot.supervisor.json_replies import closed
+from bot.supervisor.json_replies import reply_schema
 from bot.supervisor.prompts import call_of
 from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Member
@@ -13,7 +13,7 @@ from handoff.engine.nested import asked
 from handoff.engine.replan import touchable
 from handoff.events import PlanRevised
 from handoff.headings import demote_headings
-from handoff.planning.revision import MAX_ADDED, read_revision
+from handoff.planning.revision import MAX_ADDED, RevisionReply, read_revision
 from handoff.state import SETTLED, Ask, ReplanTrigger, Run, Work
 from specialists.turns.model import Model, ModelError
 
@@ -55,28 +55,17 @@ async def ask_replanner(
 
 
 def schema(free: list[str], specialists: list[str]) -> dict[str, Any]:
-    """The JSON Schema of a reply. Naming the ids that may change keeps small models on them."""
-    text = {"type": "string"}
-    ids = {"type": "string", "enum": free}
-    person = {"type": "string", "enum": specialists}
-    added = {
-        "id": text,
-        "title": text,
-        "intent": text,
-        "specialist": person,
-        "after": {"type": "array", "items": text},
-        "needed_by": {"type": "array", "items": ids},
-        "instead_of": {"type": "string", "enum": ["", *free]},
-        "done_when": text,
-        "why": text,
+    """Give the JSON Schema of a reply. Naming the ids that may change keeps small models on them."""
+    enums = {
+        "add.specialist": specialists,
+        "add.needed_by": free,
+        "add.instead_of": ["", *free],
+        "drop.id": free,
+        "reassign.id": free,
+        "reassign.specialist": specialists,
+        "rebrief.id": free,
     }
-    lists = {
-        "add": {"type": "array", "items": closed(added), "maxItems": MAX_ADDED},
-        "drop": {"type": "array", "items": closed({"id": ids, "needless": {"type": "boolean"}, "why": text})},
-        "reassign": {"type": "array", "items": closed({"id": ids, "specialist": person, "why": text})},
-        "rebrief": {"type": "array", "items": closed({"id": ids, "intent": text, "done_when": text, "why": text})},
-    }
-    return closed({"why": text, **lists})
+    return reply_schema(RevisionReply, enums=enums, most={"add": MAX_ADDED})
 
 
 def describe(ask: Ask, run: Run, trigger: ReplanTrigger, members: Iterable[Member]) -> Pack:

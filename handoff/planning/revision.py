@@ -56,7 +56,9 @@ class _Brief(BaseModel):
     why: str = ""
 
 
-class _Reply(BaseModel):
+class RevisionReply(BaseModel):
+    """The planner's reply: what is to change. Models write the fields in this order, the reason of it all first."""
+
     why: str = ""
     add: tuple[_Addition, ...] = ()
     drop: tuple[_Drop, ...] = ()
@@ -83,7 +85,7 @@ def read_revision(text: str, ask: Ask, run: Run, trigger: ReplanTrigger) -> Revi
         trigger: What the planner was asked about.
     """
     try:
-        reply = _Reply.model_validate_json(json_in(text))
+        reply = RevisionReply.model_validate_json(json_in(text))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "the reply"
@@ -124,7 +126,7 @@ class _Draft:
     changes: list[PlanChange] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
-    def plan(self, reply: _Reply) -> Plan:
+    def plan(self, reply: RevisionReply) -> Plan:
         """Return the plan that follows. Faults of the reply are collected in `faults`."""
         most = min(MAX_ADDED, room_left(self.ask))
         if len(reply.add) > most:
@@ -163,7 +165,7 @@ class _Draft:
             self.faults.append(f"There is a subtask {name!r} already; a new one needs another id.")
         return name
 
-    def _replacements(self, reply: _Reply, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    def _replacements(self, reply: RevisionReply, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         """Return the ids that are replaced, each with the ids of its replacements."""
         found: dict[str, tuple[str, ...]] = {}
         for one in reply.add:
@@ -175,7 +177,7 @@ class _Draft:
             self.changes.append(PlanChange(kind="replaced", subtask=name, why=self._why(name, why), by=by))
         return found
 
-    def _dropped(self, reply: _Reply, instead: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    def _dropped(self, reply: RevisionReply, instead: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
         """Return the ids that leave the plan: replaced or needless ones.
 
         What is given up stays, and is named as a gap.
@@ -190,7 +192,9 @@ class _Draft:
                 gone |= {one.id} if one.needless else set()
         return frozenset(gone)
 
-    def _reassigned_and_rebriefed(self, reply: _Reply, subtasks: dict[str, Subtask], gone: Iterable[str]) -> None:
+    def _reassigned_and_rebriefed(
+        self, reply: RevisionReply, subtasks: dict[str, Subtask], gone: Iterable[str]
+    ) -> None:
         """Apply reassignments and new briefs to `subtasks`."""
         whys: dict[str, str] = {}
         given: tuple[_Move | _Brief, ...] = (*reply.reassign, *reply.rebrief)

@@ -24,8 +24,22 @@ Access = Literal["read", "write"]
 Key = Literal["none", "marks", "drops_repeats"]
 
 
+class WorkbenchLost(Exception):
+    """The place where a workbench keeps its files is away. `reason` is the error that said so.
+
+    The tool that needed a file is not at fault: its attempt is interrupted, and goes on from its last checkpoint.
+    """
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
 class Workbench(Protocol):
-    """A tool's place of work: the files of its handoff, and room for new ones."""
+    """A tool's place of work: the files of its handoff, and room for new ones.
+
+    Both methods raise WorkbenchLost while the place that keeps the files is away. A tool lets it pass.
+    """
 
     @property
     def provenance(self) -> Provenance:

@@ -22,7 +22,7 @@ class FolderWorkbench:
     Args:
         artifacts: the files of the handoff.
         fetch: gives the bytes for an artifact's id. What it raises passes through `path`.
-        store: keeps bytes and gives back their id (the sha256, in hex).
+        store: keeps bytes and gives back their id (the sha256, in hex). What it raises passes through `keep`.
         folder: for local copies; made, for us alone, when the first is asked for. Whoever named it
             removes it when the attempt ends.
         provenance: where the words of the brief come from.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ValidationError
 
 from handoff.contracts import ToolCall, Usage
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns.finish_tools import faults_of
 
 OUTPUT_LIMIT = 12_000
@@ -85,6 +85,7 @@ async def perform(ready: Ready, workbench: Workbench, *, until: float, longest: 
 
     Raises:
         ToolBroke: The tool raised something that nobody expected.
+        WorkbenchLost: The tool needed a file while the place where files are kept was away.
     """
     tool = ready.tool
     ends = asyncio.get_running_loop().time() + longest
@@ -96,6 +97,8 @@ async def perform(ready: Ready, workbench: Workbench, *, until: float, longest: 
         if clock.expired() and until < ends:
             return _failed(f"{tool.name} was stopped: the time for this task is nearly up.")
         return _failed(f"{tool.name} took too long and was stopped.")
+    except WorkbenchLost:
+        raise
     except Exception as error:
         _log.exception("the tool %s broke", tool.name)
         raise ToolBroke(tool.name, error) from error

@@ -16,7 +16,7 @@ from typing import Any
 
 from handoff.events import ToolStarted
 from handoff.state import UnknownWrite
-from specialists.toolkits.tool import ToolOutcome, Workbench
+from specialists.toolkits.tool import ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns import briefing
 from specialists.turns.attempt_log import AttemptLog
 from specialists.turns.one_call import Ready, capped
@@ -101,6 +101,8 @@ async def _call(ready: Ready, intent: ToolStarted, workbench: Workbench, until: 
             return capped(await tool.run(*_inputs(ready, intent, workbench)))
     except TimeoutError:  # ours or the tool's own: either way no answer came
         return _NoOutcome(_CUT)
+    except WorkbenchLost:  # the attempt is interrupted: whoever takes it up again settles the intent
+        raise
     except Exception as error:  # noqa: BLE001 - not hidden: it is logged, and the call is in doubt
         _log.exception("the tool %s broke", tool.name)
         return _NoOutcome(f"it broke off with an error, {type(error).__name__}")
@@ -121,6 +123,8 @@ async def _look_up(ready: Ready, intent: ToolStarted, workbench: Workbench) -> T
     except TimeoutError:
         _log.warning("the tool %s took too long to look up a call", ready.tool.name)
         return _NoOutcome("")
+    except WorkbenchLost:
+        raise
     except Exception:  # noqa: BLE001 - not hidden: it is logged, and means that the tool cannot tell
         _log.exception("the tool %s could not look up a call", ready.tool.name)
         return _NoOutcome("")

@@ -61,7 +61,7 @@ async def opening(url: str, row: Row) -> None:
     reading, folding, parsing = [], [], []
     for _ in range(OPENINGS):
         began = time.perf_counter()
-        entries = await store.log(key)
+        entries = await store.jobs.log(key)
         read = time.perf_counter()
         job = open_log([entry.payload for entry in entries])
         folding.append((time.perf_counter() - read) * 1000)
@@ -88,13 +88,13 @@ async def keep(store: Store, log: list[ev.Event]) -> JobKey:
     """A job with that log in a store, owned by nobody."""
     key = JobKey(PLACE.team, PLACE.job_id)
     lines = [ev.dump(event) for event in log]
-    await store.ingest(key, lines[0], dedupe=[])
-    claim = await store.claim("bench", lease=60, schema=ev.SCHEMA, prefer=key)
+    await store.jobs.ingest(key, lines[0], dedupe=[])
+    claim = await store.jobs.claim("bench", lease=60, schema=ev.SCHEMA, prefer=key)
     if claim is None:
         raise AssertionError("the job cannot be claimed")
     for at in range(0, len(lines), 250):
-        await store.commit(claim, f"{at}", at, lines[at : at + 250], taken=[] if at else [1], schema=ev.SCHEMA)
-    await store.release(claim, due=None)
+        await store.jobs.commit(claim, f"{at}", at, lines[at : at + 250], taken=[] if at else [1], schema=ev.SCHEMA)
+    await store.jobs.release(claim, due=None)
     return key
 
 
@@ -202,12 +202,12 @@ async def pause(store: Store, team: str, number: int) -> Job:
         raise AssertionError("the job does not wait")
     key = JobKey(team, job.id)
     lines = [ev.dump(event) for event in log]
-    await store.ingest(key, lines[0], dedupe=[f"event {number}"], user=job.latest.request.user)
-    claim = await store.claim("bench", lease=60, schema=ev.SCHEMA, prefer=key)
+    await store.jobs.ingest(key, lines[0], dedupe=[f"event {number}"], user=job.latest.request.user)
+    claim = await store.jobs.claim("bench", lease=60, schema=ev.SCHEMA, prefer=key)
     if claim is None or claim.key != key:
         raise AssertionError("the job cannot be claimed")
-    await store.commit(claim, "all", 0, lines, taken=[1], fields=projection(job), schema=ev.SCHEMA)
-    await store.release(claim, due=None)
+    await store.jobs.commit(claim, "all", 0, lines, taken=[1], fields=projection(job), schema=ev.SCHEMA)
+    await store.jobs.release(claim, due=None)
     return job
 
 
@@ -222,6 +222,6 @@ async def contents(store: RedisStore, team: str) -> int:
     if job is None:
         raise AssertionError
     key = JobKey(team, job.id)
-    head = await store.head(key)
+    head = await store.jobs.head(key)
     fields = sum(len(name) + len(value) for name, value in head.fields.items()) if head else 0
-    return fields + sum(len(entry.payload) for entry in await store.log(key))
+    return fields + sum(len(entry.payload) for entry in await store.jobs.log(key))

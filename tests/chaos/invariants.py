@@ -70,14 +70,14 @@ async def _placed(run: Run) -> dict[str, list[str]]:
 
 async def _examine(run: Run, visit: Visit, placed: dict[str, list[str]]) -> Found:
     key = visit.key
-    entries, inbox = await run.store.log(key), await run.store.inbox(key)
+    entries, inbox = await run.store.jobs.log(key), await run.store.jobs.inbox(key)
     events = [ev.load(entry.payload) for entry in entries]
     found = Found(
         visit,
-        await run.store.head(key),
+        await run.store.jobs.head(key),
         entries,
         inbox,
-        await run.store.outbox(key),
+        await run.store.outbox.messages(key),
         events,
         fold(events),
         visit.said(),
@@ -128,10 +128,10 @@ def _place(placed: dict[str, list[str]]) -> Check:
     def check(found: Found) -> Iterator[Violation]:
         sets = placed.get(f"{found.visit.key.team}:{found.visit.key.job}", [])
         over = found.job is not None and found.job.current is None
-        aside = found.head is not None and found.head.aside
-        if aside:
+        quarantined = found.head is not None and found.head.quarantined
+        if quarantined:
             yield Violation("stuck", "the job was set aside")
-        if len(sets) + over != 1 and not aside:
+        if len(sets) + over != 1 and not quarantined:
             yield Violation(
                 "stuck", f"the job is in {sets or 'neither due nor lease'} and {'over' if over else 'not over'}"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from bot.store.counter_rules import WINDOW
+from bot.store.counters import WINDOW
 from bot.store.interface import Head
 from handoff import events as ev
 

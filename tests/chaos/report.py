@@ -95,8 +95,8 @@ def _takeovers(run: Run, found: Sequence[Found]) -> None:
     for name in COUNTED:
         if name != "set_aside":
             row(f"log: {name}", str(counts[name]))
-    aside = sum(isinstance(event, ev.SetAside) for each in found for event in each.events)
-    row("set aside, and released by the admin", str(aside))
+    quarantined = sum(isinstance(event, ev.SetAside) for each in found for event in each.events)
+    row("set aside, and released by the admin", str(quarantined))
 
 
 def _waited(run: Run, end: float, until: float) -> float:

@@ -14,7 +14,7 @@ from random import Random
 
 from bot.app import manifest_path
 from bot.store.redis.redis_store import RedisStore
-from bot.store.server import Server
+from bot.store.redis_server import Server
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
 from tests.chaos import faults
@@ -143,7 +143,7 @@ class Run:
         admin = self.workspace.person(ADMIN)
         while True:
             await asyncio.sleep(ADMIN_LOOKS)
-            for key in sorted(self.watch.aside, key=lambda key: key.job):
+            for key in sorted(self.watch.quarantined, key=lambda key: key.job):
                 with contextlib.suppress(ActionFailed):  # nobody acknowledged it
                     await admin.command("#general", "/leadhand", f"release {key.job}")
 
@@ -221,7 +221,7 @@ class Run:
         """Wait until nothing is due or owned: what follows an answer (the card, the session's status) is done too."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(15.0):
-                while await self.store.next_due() is not None:  # noqa: ASYNC110 - the store has to be asked
+                while await self.store.jobs.next_due() is not None:  # noqa: ASYNC110 - the store has to be asked
                     await asyncio.sleep(0.2)
         await asyncio.sleep(1.0)
 

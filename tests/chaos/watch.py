@@ -12,8 +12,8 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from bot.store.bounds import member
 from bot.store.interface import JobKey
+from bot.store.redis.keys import member
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.transport import Ack, PayloadKind, Retry, Transport
 
@@ -58,7 +58,7 @@ class Watch:
         self, store: RedisStore, port: int, jobs: Callable[[], Iterable[JobKey]], hands: Callable[[], bool]
     ) -> None:
         self.seen: dict[JobKey, Seen] = {}
-        self.aside: set[JobKey] = set()
+        self.quarantined: set[JobKey] = set()
         """Open jobs that are set aside."""
         self.late: dict[tuple[JobKey, float], float] = {}
         """Until when a lease that had run out was seen to have no taker: by job and the end of the lease."""
@@ -102,7 +102,7 @@ class Watch:
         if head[0] is None or head[1] is None:
             return
         epoch, seq = int(head[0]), int(head[1])
-        (self.aside.add if head[2] == b"1" else self.aside.discard)(key)
+        (self.quarantined.add if head[2] == b"1" else self.quarantined.discard)(key)
         seen = self.seen.setdefault(key, Seen())
         if epoch < seen.epoch or seq < seen.seq:
             self.fallen.append(f"{key.job}: epoch {seen.epoch} -> {epoch}, seq {seen.seq} -> {seq}")

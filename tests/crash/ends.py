@@ -48,13 +48,13 @@ class End:
 
 async def end_of(talk: Talk) -> tuple[End | None, str]:
     """The end that a job has come to, or None and why it is not over yet."""
-    head = await talk.scene.store.head(talk.key)
-    entries = await talk.scene.store.log(talk.key)
+    head = await talk.scene.store.jobs.head(talk.key)
+    entries = await talk.scene.store.jobs.log(talk.key)
     events = [ev.load(entry.payload) for entry in entries]
     job = fold(events)
     if head is None or job is None:
         return None, "there is no job yet"
-    if job.current is not None or head.owner or head.due is not None or await talk.scene.store.inbox(talk.key):
+    if job.current is not None or head.owner or head.due is not None or await talk.scene.store.jobs.inbox(talk.key):
         return None, f"not over: {job.latest.state}, owner {head.owner!r}, due {head.due}"
     check_log([entry.seq for entry in entries], head.seq, events)
     messages = [_shown(message) for message in talk.replies()]

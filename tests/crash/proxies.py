@@ -24,14 +24,19 @@ from specialists.toolkits.tool import Tool
 from specialists.turns.model import ModelCall
 from tests.crash.points import Passages
 
-WRITES = frozenset(
-    {"ingest", "signal", "claim", "beat", "release", "commit", "set_aside", "reinstate", "put_blob"}
-    | {"outbox_begin", "outbox_draft", "outbox_done", "put_schedule", "fire_schedule"}
-)
-READS = frozenset(
-    {"clock", "log", "inbox", "head", "jobs_of", "outbox", "get_blob", "due_schedules", "signals", "now", "next_due"}
-    | {"full", "check", "close"}
-)
+WRITES = {
+    "jobs": frozenset({"ingest", "signal", "claim", "beat", "release", "commit", "quarantine", "release_quarantined"}),
+    "outbox": frozenset({"begin", "draft", "done"}),
+    "blobs": frozenset({"put"}),
+    "schedules": frozenset({"put", "fire"}),
+}
+READS = {
+    "jobs": frozenset({"log", "inbox", "head", "asked_by", "next_due"}),
+    "outbox": frozenset({"messages"}),
+    "blobs": frozenset({"get"}),
+    "schedules": frozenset({"due"}),
+}
+"""The methods of a store's parts. Its own only read."""
 
 
 class WatchedStore:
@@ -39,16 +44,28 @@ class WatchedStore:
 
     def __init__(self, store: Store, passages: Passages) -> None:
         self._store = store
+        self._parts = {name: WatchedPart(name, getattr(store, name), passages) for name in WRITES}
+
+    def __getattr__(self, name: str) -> Any:
+        return self._parts.get(name) or getattr(self._store, name)
+
+
+class WatchedPart:
+    """A part of a store whose writes have names."""
+
+    def __init__(self, name: str, part: Any, passages: Passages) -> None:
+        self._name = name
+        self._part = part
         self._passages = passages
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        return self._watched(name, found) if name in WRITES else found
+        found = getattr(self._part, name)
+        return self._watched(name, found) if name in WRITES[self._name] else found
 
     def _watched(self, name: str, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @functools.wraps(call)
         async def watched(*args: Any, **options: Any) -> Any:
-            what = written(name, args)
+            what = written(self._name, name, args)
             self._passages.at("before", *what)
             answer = await call(*args, **options)
             if name != "claim" or answer is not None:
@@ -58,15 +75,15 @@ class WatchedStore:
         return watched
 
 
-def written(name: str, args: tuple[Any, ...]) -> list[str]:
-    """What a call of a writing method is about, in words that do not depend on ids or timing."""
+def written(part: str, name: str, args: tuple[Any, ...]) -> list[str]:
+    """Say what a call of a writing method is about, in words that do not depend on ids or timing."""
     if name == "commit":
         return [f"commit {_event(payload)}" for payload in args[3]]
-    if name in {"ingest", "signal", "set_aside", "reinstate"}:
+    if name in {"ingest", "signal", "quarantine", "release_quarantined"}:
         return [f"{name} {_event(args[1])}"]
-    if name.startswith("outbox_"):
-        return [f"{name} {_key(args[1])}"]
-    return [name]
+    if part == "outbox":
+        return [f"outbox.{name} {_key(args[1])}"]
+    return [name if part == "jobs" else f"{part}.{name}"]
 
 
 def _event(payload: str) -> str:

@@ -33,7 +33,7 @@ async def _through_a_partition(servers: Watched, options: str) -> list[Promised]
             heard.append(key)  # noqa: PERF401 - a comprehension would show nothing before its end
 
     async def hears() -> bool:
-        await outside.ingest(CALL, "{}", dedupe=[])
+        await outside.jobs.ingest(CALL, "{}", dedupe=[])
         return CALL in heard
 
     listener = asyncio.create_task(listen())
@@ -63,7 +63,7 @@ async def _starts_where_nothing_counts(servers: Watched) -> None:
     """Who meets the shut-in primary only now must not take it for one that never had a replica."""
     late = await RedisStore.connect(servers.url(0), timeout=TIMEOUT)
     with pytest.raises(StoreError, match="no replica has confirmed"):
-        await late.ingest(JobKey("T1", "late"), "{}", dedupe=[])
+        await late.jobs.ingest(JobKey("T1", "late"), "{}", dedupe=[])
     await late.close()
 
 

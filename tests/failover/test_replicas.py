@@ -51,37 +51,37 @@ async def test_what_no_replica_has_counts_only_once_it_has_it(pair: tuple[Node, 
     primary, replica = pair
     url = f"redis://127.0.0.1:{primary.port}?replicas=1"
     store = await RedisStore.connect(url, timeout=0.3)
-    await store.ingest(JOB, '{"n":1}', dedupe=["1"])
-    claim = await store.claim("me", lease=60, schema=1)
+    await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
+    claim = await store.jobs.claim("me", lease=60, schema=1)
     assert claim is not None
-    (asked,) = await store.inbox(JOB)
+    (asked,) = await store.jobs.inbox(JOB)
     with _frozen(replica):
         for attempt in range(2):  # a repeat, which writes nothing, must prove as much
             with pytest.raises(StoreError, match=r"no replica has confirmed.*replicas=0"):
-                await store.commit(claim, "op", 0, ["{}"], taken=[asked.seq])
+                await store.jobs.commit(claim, "op", 0, ["{}"], taken=[asked.seq])
             with pytest.raises(StoreError, match="no replica has confirmed"):
-                await store.ingest(JOB, '{"n":2}', dedupe=["2"])
+                await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
             with pytest.raises(StoreError, match="no replica has confirmed"):
-                await store.outbox_begin(claim, "message", "operation")
-            assert await store.beat(claim, lease=60), f"renewed without it, attempt {attempt}"
-    assert await store.commit(claim, "op", 0, ["{}"], taken=[asked.seq]) is Commit.DUP
-    assert not await store.ingest(JOB, '{"n":2}', dedupe=["2"])
-    intent = await store.outbox_begin(claim, "message", "operation")
+                await store.outbox.begin(claim, "message", "operation")
+            assert await store.jobs.beat(claim, lease=60), f"renewed without it, attempt {attempt}"
+    assert await store.jobs.commit(claim, "op", 0, ["{}"], taken=[asked.seq]) is Commit.DUP
+    assert not await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
+    intent = await store.outbox.begin(claim, "message", "operation")
     assert intent is not None
     assert intent.first
-    assert len(await store.log(JOB)) == len(await store.inbox(JOB)) == 1
+    assert len(await store.jobs.log(JOB)) == len(await store.jobs.inbox(JOB)) == 1
     await store.close()
 
 
 async def test_a_claim_that_no_replica_has_is_not_one_and_counts_as_no_lost_owner(pair: tuple[Node, Node]) -> None:
     primary, replica = pair
     store = await RedisStore.connect(f"redis://127.0.0.1:{primary.port}?replicas=1", timeout=0.3)
-    await store.ingest(JOB, "{}", dedupe=["1"])
+    await store.jobs.ingest(JOB, "{}", dedupe=["1"])
     with _frozen(replica):
         for _ in range(4):
             with pytest.raises(StoreError, match="no replica has confirmed"):
-                await store.claim("me", lease=0.01, schema=1, prefer=JOB)
-    claim = await store.claim("me", lease=60, schema=1, prefer=JOB)
+                await store.jobs.claim("me", lease=0.01, schema=1, prefer=JOB)
+    claim = await store.jobs.claim("me", lease=60, schema=1, prefer=JOB)
     assert claim is not None
     assert claim.lost == 0
     await store.close()
@@ -93,9 +93,9 @@ async def test_a_script_that_the_server_forgot_is_confirmed_too(pair: tuple[Node
     with _frozen(replica):
         primary.ask("SCRIPT", "FLUSH")
         with pytest.raises(StoreError, match="no replica has confirmed"):
-            await store.ingest(JOB, "{}", dedupe=["1"])
+            await store.jobs.ingest(JOB, "{}", dedupe=["1"])
     primary.ask("SCRIPT", "FLUSH")
-    assert not await store.ingest(JOB, "{}", dedupe=["1"])
+    assert not await store.jobs.ingest(JOB, "{}", dedupe=["1"])
     await store.close()
 
 
@@ -103,9 +103,9 @@ async def test_a_single_server_pays_nothing(pair: tuple[Node, Node]) -> None:
     primary, _ = pair
     for options, waits in (("", False), ("?replicas=1", True)):
         store = await RedisStore.connect(f"redis://127.0.0.1:{primary.port}{options}")
-        await store.ingest(JOB, "{}", dedupe=[])
+        await store.jobs.ingest(JOB, "{}", dedupe=[])
         primary.ask("CONFIG", "RESETSTAT")
-        assert await store.ingest(JOB, "{}", dedupe=[])
+        assert await store.jobs.ingest(JOB, "{}", dedupe=[])
         said = primary.ask("INFO", "commandstats")
         assert (b"cmdstat_wait:" in said) is waits
         assert b"cmdstat_info:" not in said
@@ -135,18 +135,18 @@ async def test_replicas_are_told_of(pair: tuple[Node, Node]) -> None:
 async def test_what_a_cut_off_primary_numbered_is_not_taken_for_another(pair: tuple[Node, Node]) -> None:
     primary, _ = pair
     store = await RedisStore.connect(f"redis://127.0.0.1:{primary.port}?replicas=1")
-    await store.ingest(JOB, '{"n":1}', dedupe=["1"])
-    claim = await store.claim("me", lease=60, schema=1)
+    await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
+    claim = await store.jobs.claim("me", lease=60, schema=1)
     assert claim is not None
     kept = [
         (key, await store._server.command("DUMP", key))
         for key in (store._keys.of_job(JOB)[0], store._keys.of_job(JOB)[2])
     ]
-    await store.ingest(JOB, '{"n":"gone"}', dedupe=["2"])
-    seen = await store.inbox(JOB)
+    await store.jobs.ingest(JOB, '{"n":"gone"}', dedupe=["2"])
+    seen = await store.jobs.inbox(JOB)
     for key, state in kept:  # as a replica has it that the last event did not reach
         await store._server.command("RESTORE", key, 0, state, "REPLACE")
-    await store.ingest(JOB, '{"n":"kept"}', dedupe=["3"])
-    assert await store.commit(claim, "op", 0, ["{}"], taken=[entry.seq for entry in seen]) is Commit.OK
-    assert [entry.payload for entry in await store.inbox(JOB)] == ['{"n":"kept"}']
+    await store.jobs.ingest(JOB, '{"n":"kept"}', dedupe=["3"])
+    assert await store.jobs.commit(claim, "op", 0, ["{}"], taken=[entry.seq for entry in seen]) is Commit.OK
+    assert [entry.payload for entry in await store.jobs.inbox(JOB)] == ['{"n":"kept"}']
     await store.close()

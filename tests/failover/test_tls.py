@@ -61,7 +61,7 @@ async def test_all_of_the_store_works_through_tls(tls_port: int) -> None:
 
     async def hears_all() -> bool:
         for key in JOBS:
-            await store.signal(key, "{}", dedupe=[])
+            await store.jobs.signal(key, "{}", dedupe=[])
         return heard >= set(JOBS)
 
     listener = asyncio.create_task(listen())
@@ -76,8 +76,8 @@ async def test_all_of_the_store_works_through_tls(tls_port: int) -> None:
     assert await broken(store, promises) == []
     assert not any(promised.refused for promised in promises)
     await eventually(hears_all)
-    digest = await store.put_blob(JOBS[0], b"x" * 300_000)
-    assert await store.get_blob(JOBS[0], digest) == b"x" * 300_000
+    digest = await store.blobs.put(JOBS[0], b"x" * 300_000)
+    assert await store.blobs.get(JOBS[0], digest) == b"x" * 300_000
     assert "Valkey" in await store.about() or "Redis" in await store.about()
     listener.cancel()
     await store.close()

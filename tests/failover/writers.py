@@ -53,9 +53,9 @@ class Writer:
 
     async def _turn(self, key: JobKey) -> None:
         asked = self._payload("asked")
-        if await self._store.ingest(key, asked, dedupe=[asked]):
+        if await self._store.jobs.ingest(key, asked, dedupe=[asked]):
             self.promised.ingested.append((key, asked))
-        claim = await self._store.claim(self._name, lease=LEASE, schema=2, prefer=key)
+        claim = await self._store.jobs.claim(self._name, lease=LEASE, schema=2, prefer=key)
         if claim is None:
             return
         began = time.monotonic()
@@ -63,16 +63,19 @@ class Writer:
             await self._work(claim)
         finally:
             self.promised.granted.append((claim, began, time.monotonic()))
-        await self._store.release(claim, due=None)
+        await self._store.jobs.release(claim, due=None)
 
     async def _work(self, claim: Claim) -> None:
         key = claim.key
-        log, inbox = await self._store.log(key), await self._store.inbox(key)
+        log, inbox = await self._store.jobs.log(key), await self._store.jobs.inbox(key)
         message, said = self._payload("message"), self._payload("said")
-        if await self._store.outbox_begin(claim, message, message) is not None:
+        if await self._store.outbox.begin(claim, message, message) is not None:
             self.promised.intended.append((key, message))
         events, taken = [*(entry.payload for entry in inbox), said], [entry.seq for entry in inbox]
-        if await self._store.commit(claim, said, len(log), events, taken=taken, schema=2) in {Commit.OK, Commit.DUP}:
+        if await self._store.jobs.commit(claim, said, len(log), events, taken=taken, schema=2) in {
+            Commit.OK,
+            Commit.DUP,
+        }:
             self.promised.committed.append((key, said))
 
     def _payload(self, what: str) -> str:
@@ -84,9 +87,9 @@ async def broken(store: Store, promises: Sequence[Promised]) -> list[str]:
     faults = []
     keys = {key for promised in promises for key, _ in promised.ingested}
     for key in sorted(keys, key=lambda key: key.job):
-        log = Counter(entry.payload for entry in await store.log(key))
-        there = log + Counter(entry.payload for entry in await store.inbox(key))
-        messages = await store.outbox(key)
+        log = Counter(entry.payload for entry in await store.jobs.log(key))
+        there = log + Counter(entry.payload for entry in await store.jobs.inbox(key))
+        messages = await store.outbox.messages(key)
         faults += [f"{key.job}: {payload} is there {count} times" for payload, count in there.items() if count > 1]
         for promised in promises:
             faults += [f"{key.job}: lost {text}" for of, text in promised.ingested if of == key and text not in there]

@@ -16,7 +16,7 @@ from handoff import events as ev
 from handoff.answering.reducing import MAX_PARTS, MAX_ROUNDS, condensed
 from handoff.checking.conflicts import JUDGED
 from handoff.contracts import Conflict, Finding, Member, Note, Place, Plan, Request, Result, Subtask, Terms
-from handoff.effects import Effect, JudgeConflicts, Post, ReduceMaterial, ReviewAnswer, WriteAnswer
+from handoff.effects import Effect, JudgeConflicts, Post, ReduceMaterial, ReviewAnswer, SelectAnswer, WriteAnswer
 from handoff.engine.answer import beyond, contents, disputed, gaps
 from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
@@ -65,7 +65,7 @@ def performed(job: Job, effect: Effect, rng: random.Random, at: float) -> ev.Eve
         )
     if isinstance(effect, ReviewAnswer):
         return ev.AnswerReviewed(at=at, request=R, faults=rng.choice(((), ("“a” is wrong",))))
-    if isinstance(effect, WriteAnswer):
+    if isinstance(effect, WriteAnswer | SelectAnswer):
         draft = ask.run.terms.critic and rng.random() < 0.9  # a rewrite that says it is one more draft is none
         return ev.AnswerWritten(at=at, request=R, text="the answer", draft=draft)
     assert isinstance(effect, Post)
@@ -99,7 +99,9 @@ def test_every_answer_ends_within_its_caps(seed: int, contents: list[str], *, cr
     kinds = [type(effect) for effect in done]
     assert kinds.count(JudgeConflicts) == bool(disputed(ask, ask.run))
     assert kinds.count(ReviewAnswer) <= critic
-    assert 1 <= kinds.count(WriteAnswer) <= 1 + critic
+    made, other = (SelectAnswer, WriteAnswer) if strategy == "select" else (WriteAnswer, SelectAnswer)
+    assert 1 <= kinds.count(made) <= 1 + critic
+    assert other not in kinds
     assert kinds.count(ReduceMaterial) <= MAX_ROUNDS * MAX_PARTS
     assert fold(ev.load(ev.dump(event)) for event in log) == job
 

@@ -18,6 +18,7 @@ from handoff.effects import (
     RefineBrief,
     RevisePlan,
     RunSubtask,
+    SelectAnswer,
     WriteAnswer,
 )
 from handoff.engine.engine import apply, fold
@@ -106,7 +107,7 @@ class World:
         if isinstance(effect, Post):
             self.answers += effect.key.endswith(":answer")
             return [ev.Posted(at=at, request=effect.request, key=effect.key, ts=str(at))]
-        if isinstance(effect, WriteAnswer):
+        if isinstance(effect, WriteAnswer | SelectAnswer):
             return [ev.AnswerWritten(at=at, request=effect.request, text="the answer")]
         if isinstance(effect, JudgeResult | RefineBrief | ReachDeadline):
             return [self.supervised(effect)]

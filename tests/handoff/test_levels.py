@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.jobs.effect_bugs import Bug
-from bot.jobs.effect_runner import HANDLERS
+from bot.jobs.effect_runner import handler_of
 from handoff import events as ev
 from handoff import post_keys
 from handoff.contracts import Artifact, Conflict, Finding, Member, Plan, PlanChange, Result, Side, Subtask, Terms, Usage
@@ -394,10 +394,12 @@ def test_a_look_inside_is_paid_for_on_every_level_around() -> None:
 def test_a_bug_in_a_second_look_leaves_the_plan_as_it_was() -> None:
     state = upset_inside()
     bug = Bug("a bug", 7.0, ask(state))
-    kept = HANDLERS[RevisePlan].on_bug(RevisePlan(R, "law", "law/read"), bug)
+    second_look = RevisePlan(R, "law", "law/read")
+    kept = handler_of(second_look).on_bug(second_look, bug)
     assert isinstance(kept, ev.PlanRevised)
     assert (kept.within, kept.plan, kept.faults) == ("law", None, ("The planner broke (a bug).",))
-    broke = HANDLERS[WriteAnswer].on_bug(WriteAnswer(R, within="law"), bug)
+    writing = WriteAnswer(R, within="law")
+    broke = handler_of(writing).on_bug(writing, bug)
     assert isinstance(broke, ev.AttemptFailed)
     assert (broke.subtask, broke.attempt, broke.kind) == ("law", 1, "crew")
 

@@ -16,6 +16,7 @@ from handoff.effects import (
     ReviewAnswer,
     RevisePlan,
     RunSubtask,
+    SelectAnswer,
     WriteAnswer,
 )
 from handoff.engine.answer import disputed, gaps
@@ -104,18 +105,21 @@ class Levels(World):
                 return [self.inner(ask, effect, of)]
             of |= {"terms": Terms(context=SMALL), "usage": CALL}
             return [ev.PlanProposed(**of, plan=self.plan(""), members=members("", 0))]
-        if isinstance(effect, JudgeConflicts | ReduceMaterial | ReviewAnswer | WriteAnswer):
+        if isinstance(effect, JudgeConflicts | ReduceMaterial | ReviewAnswer | SelectAnswer | WriteAnswer):
             return [self.towards_the_answer(ask, effect, of)]
         if isinstance(effect, RunSubtask):
             self.may_run(ask, effect)
         return [_paid(event) for event in super().perform(Job(job.place, (ask,)), effect)]
 
     def towards_the_answer(
-        self, ask: Ask, effect: JudgeConflicts | ReduceMaterial | ReviewAnswer | WriteAnswer, of: dict[str, Any]
+        self,
+        ask: Ask,
+        effect: JudgeConflicts | ReduceMaterial | ReviewAnswer | SelectAnswer | WriteAnswer,
+        of: dict[str, Any],
     ) -> ev.Event:
         """One step from the results to the answer, on whatever level."""
         of = {**of, "within": effect.within, "usage": CALL}
-        if isinstance(effect, WriteAnswer):
+        if isinstance(effect, SelectAnswer | WriteAnswer):
             terms = ask.run_of(effect.within).terms
             draft = terms.critic and not effect.faults and self.rng.random() < 0.5
             return ev.AnswerWritten(**of, text="made of all", draft=draft)
@@ -311,7 +315,7 @@ class Busy:
 
 def same_work(one: Effect, other: Effect) -> bool:
     """Whether they are of one piece of work, and not a next step of it."""
-    if type(one) is not type(other) or isinstance(one, ReviewAnswer | WriteAnswer | MakePlan):
+    if type(one) is not type(other) or isinstance(one, ReviewAnswer | SelectAnswer | WriteAnswer | MakePlan):
         return False
     names = ("request", "within", "subtask", "attempt", "round", "part", "key")
     return all(getattr(one, name, None) == getattr(other, name, None) for name in names)

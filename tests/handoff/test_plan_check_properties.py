@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.contracts import Member, Place, Request, Result
-from handoff.effects import JudgeResult, MakePlan, Post, RunSubtask, WriteAnswer
+from handoff.effects import JudgeResult, MakePlan, Post, RunSubtask, SelectAnswer, WriteAnswer
 from handoff.engine.answer import gaps
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
@@ -121,7 +121,7 @@ def test_an_accepted_plan_comes_to_its_end(reply: dict[str, Any]) -> None:
         elif isinstance(effect, JudgeResult):
             of = {"at": at, "request": "1.0", "subtask": effect.subtask, "attempt": effect.attempt}
             event = ev.ResultJudged(**of, verdict="accepted")
-        elif isinstance(effect, WriteAnswer):
+        elif isinstance(effect, WriteAnswer | SelectAnswer):
             event = ev.AnswerWritten(at=at, request="1.0", text="the answer")
         else:
             assert isinstance(effect, Post)

@@ -9,12 +9,12 @@ from typing import Any
 
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer, Rules
-from bot.store.memory import MemoryStore
+from bot.store.redis.redis_store import RedisStore
 from tests.models.conftest import connect
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
-from tests.store.kit import MovedClock
+from tests.store.kit import MovedClock, fresh_store
 
 ANA = Payer("T1", "C1", "U1", "J1")
 FINE = Reply("Fine.", tokens_out=40)
@@ -41,7 +41,7 @@ class Desk:
 
     server: ProviderServer
     said: Said
-    store: MemoryStore
+    store: RedisStore
     clock: MovedClock
     made: list[CallLimits] = field(default_factory=list)
 
@@ -52,13 +52,14 @@ class Desk:
 
 
 @asynccontextmanager
-async def open_desk() -> AsyncIterator[Desk]:
-    """A desk whose provider says that all is fine, until told otherwise."""
+async def open_desk(url: str) -> AsyncIterator[Desk]:
+    """A desk on the server at `url`, whose provider says that all is fine, until told otherwise."""
     said = Said(lambda: FINE)
-    clock = MovedClock()
+    store = await fresh_store(url)
     async with ProviderServer(lambda _: said.words()) as server:
-        made = Desk(server, said, MemoryStore(clock=clock), clock)
+        made = Desk(server, said, store, MovedClock(store))
         yield made
         for limits in made.made:
             await limits.close()
             await limits._model.close()
+    await store.close()

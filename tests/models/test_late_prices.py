@@ -12,7 +12,7 @@ from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Rules, SpendingBudget
 from bot.models import prices
 from bot.store.counters import Counter
-from bot.store.memory import MemoryStore
+from bot.store.redis.redis_store import RedisStore
 from specialists.turns.model import Withheld
 from tests.models.conftest import ask, connect
 from tests.models.limits_desk import ANA, Said
@@ -68,10 +68,9 @@ async def test_a_reply_is_not_lost_for_a_price_that_does_not_come(
 
 
 async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: RedisStore
 ) -> None:
     held = held_price_list(tmp_path, monkeypatch)
-    store = MemoryStore()
     async with ProviderServer(lambda _: FINE) as server:
         model = connect("responses", server)
         await model._connect()

@@ -10,8 +10,7 @@ import pytest
 from bot.limits.breakers import RULES
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SpendingBudget
-from bot.store.counter_rules import CLOSED
-from bot.store.counters import Counter
+from bot.store.counters import CLOSED, Counter
 from specialists.turns.model import ModelCall, ModelError, Withheld
 from tests.models.conftest import ask
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk
@@ -24,8 +23,8 @@ WRITER = "specialist:writer"
 
 
 @pytest.fixture
-async def desk() -> AsyncIterator[Desk]:
-    async with open_desk() as made:
+async def desk(server_url: str) -> AsyncIterator[Desk]:
+    async with open_desk(server_url) as made:
         yield made
 
 

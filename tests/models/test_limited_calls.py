@@ -12,7 +12,7 @@ from bot.limits import held_slots
 from bot.limits.call_limits import CallLimits, prompt_tokens
 from bot.limits.rules import BadLimit, Payer, RateLimit, SpendingBudget, read_budget, read_rates
 from bot.store.counters import Counter
-from bot.store.memory_parts.counters import MemoryCounters
+from bot.store.redis.redis_counters import RedisCounters
 from specialists.turns.model import ModelError, Withheld
 from tests.models.conftest import HOME, ask
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk
@@ -24,8 +24,8 @@ TOKENS = Counter("person:T1/U1:tokens", "day", 1)
 
 
 @pytest.fixture
-async def desk() -> AsyncIterator[Desk]:
-    async with open_desk() as made:
+async def desk(server_url: str) -> AsyncIterator[Desk]:
+    async with open_desk(server_url) as made:
         yield made
 
 
@@ -76,10 +76,11 @@ async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, mo
     desk.said.words = hangs
     under_way = asyncio.create_task(one.reply(ANA, ask()))
     await reached.wait()
-    held = desk.store.counters._slots[calls.name]
+    held = f"{desk.store._keys.limits}slots:{calls.name}"
 
     async def renewed() -> bool:
-        return max(held.values()) > desk.clock() + held_slots.HOLD - 1
+        _, until = await desk.store._server.command("ZRANGE", held, 0, 0, "WITHSCORES")
+        return float(until) > desk.store.clock() + held_slots.HOLD - 1
 
     for _ in range(3):
         desk.clock.advance(held_slots.HOLD - 5)
@@ -201,7 +202,7 @@ async def test_a_budget_in_dollars_says_where_it_bounds_nothing(desk: Desk, capl
 async def test_nothing_is_asked_where_nothing_is_set_and_once_where_something_is(desk: Desk) -> None:
     asked: list[str] = []
 
-    class Told(MemoryCounters):
+    class Told(RedisCounters):
         async def admit(self, *given: Any, **named: Any) -> Any:
             asked.append(f"admit, {len(named['settled'])} settled")
             return await super().admit(*given, **named)
@@ -210,7 +211,7 @@ async def test_nothing_is_asked_where_nothing_is_set_and_once_where_something_is
             asked.append("succeeded")
             return await super().breaker_succeeded(*given, **named)
 
-    desk.store.counters = Told(desk.store.clock)
+    desk.store.counters = Told(desk.store._calls)
     plain = desk.limits()
     for _ in range(3):
         await plain.reply(ANA, ask())

@@ -13,9 +13,10 @@ from bot.jobs.quarantine import UnreadableLog, read_log
 from bot.logs import HIDDEN, about, configure, describe, formatter, ids
 from bot.settings import Form, SettingsError, read_settings
 from bot.store.interface import Entry, StoreError
-from bot.store.memory import MemoryStore
+from bot.store.redis.redis_store import RedisStore
 from handoff.contracts import Request
 from tests.operation.as_before import logging_as_before
+from tests.store.kit import fresh_store
 from tests.system.test_poison import KEY, Breaking, ingested, until_quarantined
 
 TOKENS = (
@@ -162,19 +163,21 @@ def quoting() -> ValidationError:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-async def test_no_words_of_an_event_that_cannot_be_read_get_out(form: Form, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_words_of_an_event_that_cannot_be_read_get_out(
+    form: Form, caplog: pytest.LogCaptureFixture, server_url: str, store: RedisStore
+) -> None:
     caplog.set_level("DEBUG")
     assert SECRET in str(quoting())
     line = json.dumps({"type": "RequestAdded", "v": 1, "at": SECRET, "request": SECRET})
     with pytest.raises(UnreadableLog, match="event 1 of its log"):
         read_log([Entry(1, line)])
-    store = MemoryStore()
     await ingested(store)
-    await store.ingest(KEY, line, dedupe=())
+    await store.jobs.ingest(KEY, line, dedupe=())
     await until_quarantined(store, Breaking(RuntimeError()), lease=0.1)
-    broken = MemoryStore()
+    broken = await fresh_store(server_url)
     await ingested(broken)
     await until_quarantined(broken, Breaking(quoting()), lease=0.1)
+    await broken.close()
     lines = [formatter(form).format(record) for record in caplog.records]
     assert [each for each in lines if "its work broke" in each]
     assert [each for each in lines if "cannot be folded" in each]

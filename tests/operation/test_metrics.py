@@ -11,12 +11,13 @@ from bot.operation.health import HealthState
 from bot.operation.metered import MeteredModel, metered_crew
 from bot.operation.metered_store import Heartbeat, metered_store
 from bot.operation.metrics import EVENTS, Metrics
-from bot.store.interface import Commit, JobKey, PayloadTooLarge, Store, StoreError
-from bot.store.memory import MemoryStore
+from bot.store.interface import BLOB_LIMIT, Commit, PayloadTooLarge, StoreError
+from bot.store.redis.redis_store import RedisStore
+from bot.store.redis_server import Server
 from handoff.contracts import Turn, Usage
 from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns.model import ModelCall, ModelError
 from tests.operation.probe import Samples
 from tests.store.kit import JOB
@@ -24,39 +25,29 @@ from tests.store.kit import JOB
 EVENT = '{"n":1}'
 
 
-class AwayStore(MemoryStore):
-    """A store whose server cannot be reached."""
-
-    async def full(self) -> str:
-        raise StoreError("It is away.")
-
-    async def put_blob(self, key: JobKey, data: bytes) -> str:
-        raise PayloadTooLarge(f"{len(data)} bytes are too much for {key.job}")
-
-
 def samples(metrics: Metrics) -> Samples:
     return Samples(metrics.page()[0].decode())
 
 
-async def test_the_store() -> None:
+async def test_the_store(store: RedisStore) -> None:
     metrics, heartbeat = Metrics(), Heartbeat()
-    store: Store = metered_store(MemoryStore(), metrics, heartbeat)
+    jobs = metered_store(store, metrics, heartbeat).jobs
     heartbeat.last -= 100
-    assert await store.claim("me", lease=10, schema=1) is None
+    assert await jobs.claim("me", lease=10, schema=1) is None
     assert heartbeat.age() < 10
-    assert await store.ingest(JOB, EVENT, dedupe=["a"])
-    claim = await store.claim("me", lease=10, schema=1)
+    assert await jobs.ingest(JOB, EVENT, dedupe=["a"])
+    claim = await jobs.claim("me", lease=10, schema=1)
     assert claim is not None
-    assert await store.commit(claim, "1", 0, [EVENT]) is Commit.OK
-    assert await store.commit(claim, "1", 0, [EVENT]) is Commit.DUP
-    assert await store.commit(claim, "2", 7, [EVENT]) is Commit.CONFLICT
-    assert await store.set_aside(claim, EVENT, schema=1)
-    assert await store.commit(claim, "3", 1, [EVENT]) is Commit.FENCED
-    assert await store.reinstate(JOB, EVENT)
-    assert not await store.reinstate(JOB, EVENT)
-    again = await store.claim("me", lease=10, schema=1)
+    assert await jobs.commit(claim, "1", 0, [EVENT]) is Commit.OK
+    assert await jobs.commit(claim, "1", 0, [EVENT]) is Commit.DUP
+    assert await jobs.commit(claim, "2", 7, [EVENT]) is Commit.CONFLICT
+    assert await jobs.quarantine(claim, EVENT, schema=1)
+    assert await jobs.commit(claim, "3", 1, [EVENT]) is Commit.FENCED
+    assert await jobs.release_quarantined(JOB, EVENT)
+    assert not await jobs.release_quarantined(JOB, EVENT)
+    again = await jobs.claim("me", lease=10, schema=1)
     assert again is not None
-    assert await store.release(again, due=None)
+    assert await jobs.release(again, due=None)
     counts = samples(metrics)
     assert {each: counts.of("commits_total", outcome=each.value) for each in Commit} == dict.fromkeys(Commit, 1)
     assert counts.of("jobs_claimed_total") == 2
@@ -68,15 +59,21 @@ async def test_the_store() -> None:
 
 async def test_a_store_that_is_away() -> None:
     metrics = Metrics()
-    store = metered_store(AwayStore(), metrics, Heartbeat())
+    store = metered_store(RedisStore(Server("redis://127.0.0.1:9", 1.0)), metrics, Heartbeat())
     for _ in range(2):
         with pytest.raises(StoreError):
             await store.full()
+    with pytest.raises(StoreError):
+        await store.jobs.head(JOB)
     with pytest.raises(PayloadTooLarge):
-        await store.put_blob(JOB, b"")
+        await store.blobs.put(JOB, bytes(BLOB_LIMIT + 1))
     counts = samples(metrics)
-    assert counts.of("store_errors_total", operation="full") == counts.of("store_errors_total") == 2
-    assert await HealthState(store=store).unready() == ["starting", "It is away.", "Slack is not connected"]
+    assert counts.of("store_errors_total", operation="full") == 2
+    assert counts.of("store_errors_total", operation="jobs.head") == 1
+    assert counts.of("store_errors_total") == 3
+    starting, away, deaf = await HealthState(store=store).unready()
+    assert (starting, deaf) == ("starting", "Slack is not connected")
+    assert "cannot be reached" in away
 
 
 def test_the_log() -> None:
@@ -128,7 +125,15 @@ async def test_tools_keep_what_models_read_of_them() -> None:
 
 async def test_how_tools_end() -> None:
     metrics = Metrics()
-    ends = iter((ToolOutcome("done"), ToolOutcome("no such file", failed=True), ZeroDivisionError(), None))
+    ends = iter(
+        (
+            ToolOutcome("done"),
+            ToolOutcome("no such file", failed=True),
+            ZeroDivisionError(),
+            WorkbenchLost(OSError()),
+            None,
+        )
+    )
 
     async def run(arguments: Nothing, workbench: Workbench) -> ToolOutcome:
         """Do something."""
@@ -148,18 +153,18 @@ async def test_how_tools_end() -> None:
         await tool.run(Nothing(), None)
     with pytest.raises(ZeroDivisionError):
         await tool.run(Nothing(), None)
+    with pytest.raises(WorkbenchLost):
+        await tool.run(Nothing(), None)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await tool.run(Nothing(), None)
     counts = samples(metrics)
     ended = {end: counts.of("tool_calls_total", tool="dig", outcome=end) for end in ("ok", "failed", "broke", "cut")}
-    assert ended == {"ok": 1, "failed": 1, "broke": 1, "cut": 1}
+    assert ended == {"ok": 1, "failed": 1, "broke": 1, "cut": 2}
 
 
-async def test_health_state() -> None:
-    state = HealthState(
-        store=MemoryStore(), claiming=lambda: True, slack_connected=lambda: asyncio.sleep(0, result=True)
-    )
+async def test_health_state(store: RedisStore) -> None:
+    state = HealthState(store=store, claiming=lambda: True, slack_connected=lambda: asyncio.sleep(0, result=True))
     assert (state.unhealthy(), await state.unready()) == ([], [])
     state.heartbeat.last -= 50
     assert (state.unhealthy(), await state.unready()) == ([], ["the instance has not looked for jobs for 50 s"])

@@ -22,7 +22,7 @@ class MemoryService:
     thumbs: list[tuple[str, bool]] = field(default_factory=list)
     open: list[tuple[Place, str, str, int, str]] = field(default_factory=list)
     admins: frozenset[str] = frozenset()
-    aside: set[str] = field(default_factory=set)
+    quarantined: set[str] = field(default_factory=set)
     away: bool = False
     broke: set[str] = field(default_factory=set)
     over: dict[str, str] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class MemoryService:
         if asked is None:
             if self._seen.issuperset(dedupe[:1]) and text in self.answers:
                 return "taken"
-            return "aside" if place.job_id in self.aside else "ignored"
+            return "quarantined" if place.job_id in self.quarantined else "ignored"
         self._fresh(dedupe)
         self.open.remove(asked)
         self.answers.append(text)
@@ -96,9 +96,9 @@ class MemoryService:
             return "not_admin"
         if all(p.job_id != job or p.team != team for p, _, _ in self.requests):
             return "unknown"
-        if job not in self.aside:
-            return "not_aside"
-        self.aside.remove(job)
+        if job not in self.quarantined:
+            return "not_quarantined"
+        self.quarantined.remove(job)
         return "released"
 
     async def trouble(self) -> str:

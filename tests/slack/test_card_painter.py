@@ -15,7 +15,7 @@ from bot.slack.send.web_calls import Gone
 from bot.slack.show.card_painter import GATHER, CardPainter
 from bot.slack.views.card import plan_card
 from bot.store.interface import Claim, JobKey
-from bot.store.memory import MemoryStore
+from bot.store.redis.redis_store import RedisStore
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Result, Subtask, Usage
 from handoff.state import Ask, Candidate, Job, ReplanTrigger, Run, SubtaskState, Work, replace
@@ -57,16 +57,15 @@ class Card:
 
 
 @pytest.fixture
-async def card() -> AsyncIterator[Card]:
+async def card(store: RedisStore) -> AsyncIterator[Card]:
     workspace = await Workspace.start(MANIFEST, rate_limits=False)
     thread_ts = await workspace.person("ana").say("#general", "hello all")
     place = Place(team=workspace.team_id, channel=workspace.channel_id("#general"), thread_ts=thread_ts)
     client = make_client(workspace.bot_token, workspace.api_url)
-    store = MemoryStore()
     outbox = Outbox(client, store, Budget(), bot_user_id=workspace.bot_user_id)
     key = JobKey(place.team, place.job_id)
-    await store.ingest(key, "{}", dedupe=("1",))
-    claim = await store.claim("me", lease=30, schema=1)
+    await store.jobs.ingest(key, "{}", dedupe=("1",))
+    claim = await store.jobs.claim("me", lease=30, schema=1)
     assert isinstance(claim, Claim)
     painter = CardPainter(outbox, allowed=outbox.holder(claim), needs_stop=lambda _: made.needs_stop)
     made = Card(workspace, painter, place, claim)
@@ -109,8 +108,8 @@ async def test_nothing_is_drawn_where_the_end_follows(card: Card) -> None:
 
 async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(card: Card) -> None:
     store = card.painter._outbox.store
-    await store.release(card.claim, due=0.0)
-    assert await store.claim("next", lease=30, schema=1)
+    await store.jobs.release(card.claim, due=0.0)
+    assert await store.jobs.claim("next", lease=30, schema=1)
     card.painter._wanted = (*card.job("complete"), card.ts)
     with pytest.raises(Gone):
         await card.painter._draw()

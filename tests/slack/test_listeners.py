@@ -22,7 +22,7 @@ from bot.slack.views.card import plan_card
 from bot.slack.views.question import question
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
-from handoff.state import Ask, Job, Question, Work
+from handoff.state import Ask, Job, Question, Run, Work
 from tests.slack.memory_service import MemoryService
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"
@@ -145,7 +145,7 @@ def asking(scene: Scene, place: Place, user: str) -> tuple[Job, Ask, Work]:
     subtask = Subtask(id="a", title="Profile", intent="i", specialist="analyst")
     work = Work(subtask=subtask, specialist="analyst", state="input_required", question=asked)
     request = Request(id=place.thread_ts, user=user, text="t", at=1.0)
-    ask = Ask(request=request, plan=Plan(goal="g", subtasks=(subtask,)), work={"a": work}, fetched=True)
+    ask = Ask(request=request, run=Run(plan=Plan(goal="g", subtasks=(subtask,))), work={"a": work}, fetched=True)
     scene.service.open.append((place, request.id, "a", 1, user))
     return Job(place=place, asks=(ask,)), ask, work
 
@@ -226,7 +226,7 @@ async def test_thumbs_are_recorded(scene: Scene) -> None:
     await scene.ana.say("#general", f"{scene.bot} a question")
     await scene.asked()
     place, request, _ = scene.service.requests[0]
-    ask = Ask(request=request, answer="Yes.", written=2.0)
+    ask = Ask(request=request, run=Run(answer="Yes.", written=2.0))
     (message,) = answer(Job(place=place, asks=(ask,)), ask, "m")
     sent = await scene.post(place, message)
     thumbs = message.blocks[-1]["elements"][0]

@@ -20,13 +20,14 @@ from bot.slack.show.session import set_status
 from bot.slack.show.stream import AnswerStream
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, JobKey
-from bot.store.memory import MemoryStore
+from bot.store.redis.redis_store import RedisStore
 from bot.workspace.fault_injection import Kind
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff import post_keys
 from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request, Subtask
 from handoff.engine.engine import fold
+from tests.store.kit import MovedClock
 
 MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
 HELLO = Outgoing("Hello", ({"type": "section", "text": {"type": "mrkdwn", "text": "Hello"}},))
@@ -35,14 +36,14 @@ HELLO = Outgoing("Hello", ({"type": "section", "text": {"type": "mrkdwn", "text"
 class Scene:
     """A thread, a job that we own, and the way out to it."""
 
-    def __init__(self, workspace: Workspace, outbox: Outbox, store: MemoryStore, place: Place, claim: Claim) -> None:
+    def __init__(self, workspace: Workspace, outbox: Outbox, store: RedisStore, place: Place, claim: Claim) -> None:
         self.workspace = workspace
         self.outbox = outbox
         self.publisher = Publisher(outbox)
         self.store = store
         self.place = place
         self.claim = claim
-        self.clock = 0.0
+        self.clock = MovedClock(store)
 
     def seen(self) -> list[dict]:
         thread = self.workspace.thread(self.place.channel, self.place.thread_ts)
@@ -53,8 +54,8 @@ class Scene:
 
     async def taken_over(self) -> Claim:
         """Another instance has claimed the job: the lease ran out long ago."""
-        self.clock += 60
-        claim = await self.store.claim("other", lease=30, schema=1)
+        self.clock.advance(60)
+        claim = await self.store.jobs.claim("other", lease=30, schema=1)
         assert claim is not None
         return claim
 
@@ -73,22 +74,18 @@ async def polled(condition: Callable[[], object]) -> None:
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def scene(store: RedisStore) -> AsyncIterator[Scene]:
     workspace = await Workspace.start(MANIFEST, rate_limits=False)
     channel = workspace.channel_id("#general")
     ts = await workspace.person("ana").say("#general", "hello all")
     place = Place(team=workspace.team_id, channel=channel, thread_ts=ts)
-    moved = [0.0]
-    store = MemoryStore(clock=lambda: time.time() + moved[0])
     key = JobKey(place.team, place.job_id)
-    await store.ingest(key, "{}", dedupe=("1",))
-    claim = await store.claim("me", lease=30, schema=1)
+    await store.jobs.ingest(key, "{}", dedupe=("1",))
+    claim = await store.jobs.claim("me", lease=30, schema=1)
     assert claim is not None
     client = make_client(workspace.bot_token, workspace.api_url)
     outbox = Outbox(client, store, Budget(), bot_user_id=workspace.bot_user_id, looks=(0, 0.3, 0.6))
-    made = Scene(workspace, outbox, store, place, claim)
-    type(made).clock = property(lambda _: moved[0], lambda _, value: moved.__setitem__(0, value))  # type: ignore[assignment]
-    yield made
+    yield Scene(workspace, outbox, store, place, claim)
     await close_client(client)
     await workspace.stop()
 
@@ -448,7 +445,7 @@ async def test_a_stream_that_died_before_its_id_was_recorded_is_replaced(scene: 
     assert stream._pump is not None
     stream._pump.cancel()
     claim = await scene.taken_over()
-    intents = await scene.store.outbox(claim.key)
+    intents = await scene.store.outbox.messages(claim.key)
     assert intents["answer"].draft_ts == ""
     await scene.outbox.post(claim, scene.place, "answer", HELLO, streamed=True)
     (message,) = scene.seen()
@@ -554,7 +551,7 @@ def lease(scene: Scene) -> Lease:
     """Our hold on the job, on the clock that the store is on as well."""
 
     def clock() -> float:
-        return boottime() + scene.clock
+        return boottime() + scene.clock.moved
 
     return Lease(scene.claim, scene.store, seconds=30, since=clock(), clock=clock)
 
@@ -604,7 +601,7 @@ async def test_while_the_job_is_ours_the_store_is_not_asked(scene: Scene, lease:
 async def test_what_a_job_is_let_go_of_with_still_arrives_until_it_is_taken(scene: Scene, lease: Lease) -> None:
     await lease.close()
     assert await lease.may_show(), "about to be let go of"
-    await scene.store.release(scene.claim, due=0)
+    await scene.store.jobs.release(scene.claim, due=0)
     assert await lease.may_show()
     await scene.taken_over()
     assert not await lease.may_show()
@@ -612,9 +609,11 @@ async def test_what_a_job_is_let_go_of_with_still_arrives_until_it_is_taken(scen
 
 async def test_an_owner_whose_lease_is_over_asks_before_it_shows_anything(scene: Scene, lease: Lease) -> None:
     for seconds in (19, 2, 31):
-        scene.clock += seconds
+        scene.clock.advance(seconds)
         assert await lease.may_show()
-        left = scene.store._jobs.get(scene.claim.key).lease - scene.store.clock()
+        expires = await scene.store.jobs.next_due()
+        assert expires is not None
+        left = expires - scene.store.clock()
         assert left == pytest.approx(11 if seconds == 19 else 30, abs=0.9), "renewed once a call could outlive it"
     await scene.taken_over()
     assert not await lease.may_show()

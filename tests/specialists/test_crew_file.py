@@ -51,7 +51,13 @@ def test_a_file_that_says_nothing_is_fine(tmp_path: Path, text: str) -> None:
 def test_its_terms_are_those_of_every_job() -> None:
     known = Terms.model_fields
     of_the_models = {"context"}
-    assert set(_TERMS) | {"critic"} == set(known) - of_the_models, "a crew may say all others"
+    assert set(_TERMS) | {"critic", "roles"} == set(known) - of_the_models, "a crew may say all others"
+
+
+def test_the_tiers_of_roles_are_read(tmp_path: Path) -> None:
+    crew = load(tmp_path, "roles: {planner: deep, judge: fast}")
+    assert crew.roles == {"planner": "deep", "judge": "fast"}
+    assert crew.terms == {}
 
 
 FAULTS = {
@@ -95,6 +101,14 @@ FAULTS = {
     "bad number": ("confidence: high", "1: confidence takes a whole number from 0 to 100"),
     "big number": ("job_seconds: 9999999", "1: job_seconds takes a whole number from 1 to 604,800"),
     "bad critic": ("critic: maybe", "1: critic takes true or false"),
+    "unknown role": (
+        "roles:\n  planer: deep",
+        "2: unknown key planer (did you mean planner?); the keys are planner, replanner, judge, ",
+    ),
+    "role twice": ("roles: {judge: deep, judge: fast}", "1: the key judge stands there twice"),
+    "unknown tier": ("roles:\n  judge: fast\n  planner: huge", "3: planner takes a tier: fast, balanced, deep"),
+    "a role with a list": ("roles: {judge: [fast]}", "1: judge takes a tier: fast, balanced, deep"),
+    "no roles": ("roles: deep", "1: roles is not a list of `key: value` lines; the keys are planner, "),
 }
 
 

@@ -12,7 +12,7 @@ from handoff.contracts import Escalation, Result, ToolReply, Turn
 from handoff.events import ToolReturned, ToolStarted
 from handoff.state import Checked, UnknownWrite
 from specialists.runner import End, run
-from specialists.toolkits.tool import Key, Tool, ToolOutcome, Workbench
+from specialists.toolkits.tool import Key, Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns import tool_calls, write_calls
 from specialists.turns.model import ModelCall
 from tests.specialists.far_side import FarSide, NoteArguments, far_side
@@ -197,6 +197,36 @@ async def test_a_call_cut_off_by_its_time_is_in_doubt(seconds: float) -> None:
         outcome, _ = await attempt(KeptLog(log.history), [], side.tool(), seconds=0.4, elapsed=1 / seconds)
         assert isinstance(outcome, UnknownWrite)
     assert side.calls == 1
+
+
+@pytest.mark.parametrize("done", [False, True])
+async def test_a_lost_workbench_interrupts_a_write_and_the_next_owner_finds_out_what_became_of_it(
+    *, done: bool
+) -> None:
+    away = [True]
+    sent: list[str] = []
+
+    async def post(arguments: NoteArguments, _bench: Workbench) -> ToolOutcome:
+        """Post a note with a file."""
+        if done or not away[0]:
+            sent.append(arguments.text)
+        if away[0]:
+            raise WorkbenchLost(OSError("the store is away"))
+        return ToolOutcome("posted")
+
+    async def find(_arguments: NoteArguments, _bench: Workbench) -> ToolOutcome | None:
+        return ToolOutcome("posted") if sent else None
+
+    tool = Tool("post_note", "write", NoteArguments, post, look_up=find)
+    log = KeptLog()
+    with pytest.raises(WorkbenchLost, match="the store is away"):
+        await attempt(log, [calling(TEA)], tool)
+    assert isinstance(log.history[-1], ToolStarted), "nothing pretends to be its outcome"
+    away[0] = False
+    outcome, model = await attempt(KeptLog(log.history), [returning()], tool)
+    assert isinstance(outcome, Result)
+    assert [reply.text for reply in model.calls[0].messages[2].replies] == ["posted"]
+    assert sent == ["tea"]
 
 
 async def test_a_tool_that_does_not_let_go_is_in_doubt_when_the_attempt_ends() -> None:

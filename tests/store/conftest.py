@@ -1,18 +1,8 @@
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from bot.store.embedded import start_embedded, stop_embedded
-from tests.store.kit import Kit, ask, free_port, memory_kit, redis_kit, tcp_server, until
-
-
-@pytest.fixture(scope="session")
-def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real embedded server; tests keep apart by their prefix."""
-    data = tmp_path_factory.mktemp("embedded")
-    yield asyncio.run(start_embedded(data))
-    asyncio.run(stop_embedded(data))
+from tests.store.kit import Kit, ask, free_port, redis_kit, tcp_server, until
 
 
 @pytest.fixture(scope="session")
@@ -25,11 +15,9 @@ def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"redis+cluster://127.0.0.1:{port}"
 
 
-@pytest.fixture(params=["memory", "server", "server, every script sent twice", "cluster"])
+@pytest.fixture(params=["server", "server, every script sent twice", "cluster"])
 def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
     """A kind of store and the URL it needs. Not async: what starts a server runs a loop of its own."""
-    if request.param == "memory":
-        return request.param, ""
     return request.param, request.getfixturevalue("cluster_url" if request.param == "cluster" else "server_url")
 
 
@@ -37,11 +25,8 @@ def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
 async def kit(kind: tuple[str, str]) -> AsyncIterator[Kit]:
     """A store of each kind in turn."""
     name, url = kind
-    if name == "memory":
-        made = memory_kit()
-    else:
-        # A cluster's client asks a lot of the server before its first command: one must do.
-        made = await redis_kit(url, repeats="twice" in name, instances=1 if name == "cluster" else 3)
+    # A cluster's client asks a lot of the server before its first command: one must do.
+    made = await redis_kit(url, repeats="twice" in name, instances=1 if name == "cluster" else 3)
     yield made
     for store in (made.store, *made.others):
         await store.close()

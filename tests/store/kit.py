@@ -15,10 +15,9 @@ from typing import Any
 
 from bot.store.embedded import find_server
 from bot.store.interface import Claim, Commit, JobKey, Store
-from bot.store.memory import MemoryStore
+from bot.store.lua_scripts import Script
 from bot.store.redis.redis_store import RedisStore
-from bot.store.script import Script
-from bot.store.server import Arg, Server
+from bot.store.redis_server import Arg, Server
 
 JOB = JobKey("T1", "J0000000001")
 OTHER_JOB = JobKey("T1", "J0000000002")
@@ -47,30 +46,39 @@ class Kit:
 
     async def claimed(self, key: JobKey = JOB, payload: str = '{"n":1}', *, lease: float = 10.0) -> Claim:
         """A new job that is owned, its one event still in the inbox."""
-        assert await self.store.ingest(key, payload, dedupe=[f"first {key.job}"])
-        claim = await self.store.claim("me", lease=lease, schema=1)
+        assert await self.store.jobs.ingest(key, payload, dedupe=[f"first {key.job}"])
+        claim = await self.store.jobs.claim("me", lease=lease, schema=1)
         assert claim is not None
         assert claim.key == key
         return claim
 
 
 class MovedClock:
-    """Real time, moved on by tests."""
+    """The clock of one store, moved on by tests."""
 
-    def __init__(self) -> None:
-        self.moved = 0.0
+    def __init__(self, store: RedisStore) -> None:
+        self._store = store
 
-    def __call__(self) -> float:
-        return time.time() + self.moved
+    @property
+    def moved(self) -> float:
+        """Seconds that it is ahead of the server's."""
+        return self._store._clock.offset_ms / 1000
 
     def advance(self, seconds: float) -> None:
-        self.moved += seconds
+        self._store._clock.offset_ms += round(seconds * 1000)
 
 
-def memory_kit() -> Kit:
-    clock = MovedClock()
-    store = MemoryStore(clock=clock)
-    return Kit(store, clock.advance, others=[store, store])
+async def age(store: RedisStore, seconds: float) -> None:
+    """Bring about what the server forgets in so many seconds, its own clock standing still."""
+    names = await store._server.command("KEYS", f"{store._keys.prefix}:*")
+    lives = await store._server.commands([("PTTL", name) for name in names])
+    left = {name: life - round(seconds * 1000) for name, life in zip(names, lives, strict=True) if life > 0}
+    await store._server.commands([("PEXPIRE", name, life) for name, life in left.items()])
+
+
+async def fresh_store(url: str, **options: Any) -> RedisStore:
+    """An empty store on a server: its prefix is its own."""
+    return await RedisStore.connect(url, prefix=f"t{secrets.token_hex(4)}", **options)
 
 
 async def redis_kit(url: str, *, repeats: bool = False, instances: int = 3, **options: Any) -> Kit:

@@ -1,11 +1,11 @@
-"""One suite for every store: in memory, on a server, on a server that gets everything twice, on a cluster."""
+"""One suite for every store: on a server, on a server that gets everything twice, on a cluster."""
 
 import asyncio
 import hashlib
 
 import pytest
 
-from bot.store import bounds
+from bot.store import quotas
 from bot.store.interface import (
     BLOB_LIMIT,
     EVENT_LIMIT,
@@ -22,72 +22,72 @@ from tests.store.kit import JOB, OTHER_JOB, Kit, eventually
 
 async def test_what_comes_in_makes_a_job_that_is_due_at_once(kit: Kit) -> None:
     before = await kit.store.now()
-    assert await kit.store.ingest(JOB, '{"n":1}', dedupe=["e1"], fields={"title": "ä"})
-    head = await kit.store.head(JOB)
+    assert await kit.store.jobs.ingest(JOB, '{"n":1}', dedupe=["e1"], fields={"title": "ä"})
+    head = await kit.store.jobs.head(JOB)
     assert head is not None
     assert (head.key, head.seq, head.epoch, head.owner, head.fields) == (JOB, 0, 0, "", {"title": "ä"})
     assert head.due is not None
     assert before <= head.due <= await kit.store.now()
-    assert await kit.store.next_due() == head.due
-    assert await kit.store.inbox(JOB) == [Entry(1, '{"n":1}')]
-    assert await kit.store.log(JOB) == []
+    assert await kit.store.jobs.next_due() == head.due
+    assert await kit.store.jobs.inbox(JOB) == [Entry(1, '{"n":1}')]
+    assert await kit.store.jobs.log(JOB) == []
 
 
 async def test_a_dedupe_id_seen_before_changes_nothing(kit: Kit) -> None:
-    assert await kit.store.ingest(JOB, '{"n":1}', dedupe=["event 1", "message 1"])
-    before = await kit.store.head(JOB)
-    assert not await kit.store.ingest(JOB, '{"n":2}', dedupe=["event 2", "message 1"], fields={"a": "b"})
-    assert not await kit.store.signal(JOB, '{"n":3}', dedupe=["event 1"])
-    assert await kit.store.head(JOB) == before
-    assert len(await kit.store.inbox(JOB)) == 1
-    assert await kit.store.ingest(JOB, '{"n":4}', dedupe=["event 2"]), "a refused event leaves no id behind"
-    assert await kit.store.ingest(OTHER_JOB, '{"n":1}', dedupe=["event 1"]), "ids belong to a job"
+    assert await kit.store.jobs.ingest(JOB, '{"n":1}', dedupe=["event 1", "message 1"])
+    before = await kit.store.jobs.head(JOB)
+    assert not await kit.store.jobs.ingest(JOB, '{"n":2}', dedupe=["event 2", "message 1"], fields={"a": "b"})
+    assert not await kit.store.jobs.signal(JOB, '{"n":3}', dedupe=["event 1"])
+    assert await kit.store.jobs.head(JOB) == before
+    assert len(await kit.store.jobs.inbox(JOB)) == 1
+    assert await kit.store.jobs.ingest(JOB, '{"n":4}', dedupe=["event 2"]), "a refused event leaves no id behind"
+    assert await kit.store.jobs.ingest(OTHER_JOB, '{"n":1}', dedupe=["event 1"]), "ids belong to a job"
 
 
 async def test_of_racing_deliveries_of_one_event_one_is_taken(kit: Kit) -> None:
     stores = [kit.store, *kit.others] * 3
-    taken = await asyncio.gather(*(store.ingest(JOB, "{}", dedupe=["e1"]) for store in stores))
+    taken = await asyncio.gather(*(store.jobs.ingest(JOB, "{}", dedupe=["e1"]) for store in stores))
     assert sorted(taken) == [False] * 8 + [True]
-    assert len(await kit.store.inbox(JOB)) == 1
+    assert len(await kit.store.jobs.inbox(JOB)) == 1
 
 
 async def test_events_without_ids_are_all_taken(kit: Kit) -> None:
-    assert await kit.store.ingest(JOB, "{}", dedupe=[])
-    assert await kit.store.ingest(JOB, "{}", dedupe=[])
-    assert [entry.seq for entry in await kit.store.inbox(JOB)] == [1, 2]
+    assert await kit.store.jobs.ingest(JOB, "{}", dedupe=[])
+    assert await kit.store.jobs.ingest(JOB, "{}", dedupe=[])
+    assert [entry.seq for entry in await kit.store.jobs.inbox(JOB)] == [1, 2]
 
 
 async def test_fields_of_an_event_fill_gaps_and_replace_nothing(kit: Kit) -> None:
-    await kit.store.ingest(JOB, "{}", dedupe=[], fields={"a": "1"})
-    await kit.store.ingest(JOB, "{}", dedupe=[], fields={"a": "2", "b": "3"})
-    head = await kit.store.head(JOB)
+    await kit.store.jobs.ingest(JOB, "{}", dedupe=[], fields={"a": "1"})
+    await kit.store.jobs.ingest(JOB, "{}", dedupe=[], fields={"a": "2", "b": "3"})
+    head = await kit.store.jobs.head(JOB)
     assert head is not None
     assert head.fields == {"a": "1", "b": "3"}
     with pytest.raises(ValueError, match="underscore"):
-        await kit.store.ingest(JOB, "{}", dedupe=[], fields={"_seq": "9"})
+        await kit.store.jobs.ingest(JOB, "{}", dedupe=[], fields={"_seq": "9"})
 
 
 async def test_a_signal_is_for_jobs_that_exist(kit: Kit) -> None:
-    assert not await kit.store.signal(JOB, "{}", dedupe=["click"])
-    assert await kit.store.head(JOB) is None
+    assert not await kit.store.jobs.signal(JOB, "{}", dedupe=["click"])
+    assert await kit.store.jobs.head(JOB) is None
     claim = await kit.claimed()
-    await kit.store.commit(claim, "op", 0, [], taken=[1])
-    await kit.store.release(claim, due=None)
-    assert await kit.store.claim("me", lease=10, schema=1) is None
-    assert await kit.store.signal(JOB, '{"click":1}', dedupe=["click"])
-    assert await kit.store.claim("me", lease=10, schema=1) is not None, "a sleeping job becomes due"
+    await kit.store.jobs.commit(claim, "op", 0, [], taken=[1])
+    await kit.store.jobs.release(claim, due=None)
+    assert await kit.store.jobs.claim("me", lease=10, schema=1) is None
+    assert await kit.store.jobs.signal(JOB, '{"click":1}', dedupe=["click"])
+    assert await kit.store.jobs.claim("me", lease=10, schema=1) is not None, "a sleeping job becomes due"
 
 
 async def test_a_job_has_one_owner_at_a_time(kit: Kit) -> None:
     keys = [JobKey("T1", f"J{n}") for n in range(12)]
     for key in keys:
-        await kit.store.ingest(key, "{}", dedupe=[])
+        await kit.store.jobs.ingest(key, "{}", dedupe=[])
     stores = [kit.store, *kit.others] * 8
-    claims = await asyncio.gather(*(store.claim(f"o{n}", lease=30, schema=1) for n, store in enumerate(stores)))
+    claims = await asyncio.gather(*(store.jobs.claim(f"o{n}", lease=30, schema=1) for n, store in enumerate(stores)))
     granted = [claim for claim in claims if claim is not None]
     assert sorted(claim.key.job for claim in granted) == sorted(key.job for key in keys)
     assert len({claim.owner for claim in granted}) == len(keys)
-    assert await kit.store.claim("late", lease=30, schema=1) is None
+    assert await kit.store.jobs.claim("late", lease=30, schema=1) is None
 
 
 async def test_a_claim_tells_until_when_it_holds(kit: Kit) -> None:
@@ -95,7 +95,7 @@ async def test_a_claim_tells_until_when_it_holds(kit: Kit) -> None:
     now = await kit.store.now()
     assert now + 20 < claim.expires <= now + 25
     assert claim.epoch == 1
-    head = await kit.store.head(JOB)
+    head = await kit.store.jobs.head(JOB)
     assert head is not None
     assert (head.owner, head.epoch, head.due) == (claim.owner, 1, None)
 
@@ -103,293 +103,293 @@ async def test_a_claim_tells_until_when_it_holds(kit: Kit) -> None:
 async def test_an_expired_lease_goes_before_what_is_due(kit: Kit) -> None:
     old = await kit.claimed(JOB, lease=10)
     for n in range(20):
-        await kit.store.ingest(JobKey("T1", f"backlog{n}"), "{}", dedupe=[])
+        await kit.store.jobs.ingest(JobKey("T1", f"backlog{n}"), "{}", dedupe=[])
     kit.advance(11)
-    claim = await kit.store.claim("next", lease=10, schema=1)
+    claim = await kit.store.jobs.claim("next", lease=10, schema=1)
     assert claim is not None
     assert (claim.key, claim.epoch) == (JOB, old.epoch + 1)
 
 
 async def test_the_preferred_job_goes_first_if_it_is_ready(kit: Kit) -> None:
     for n in range(5):
-        await kit.store.ingest(JobKey("T1", f"J{n}"), "{}", dedupe=[])
-    claim = await kit.store.claim("me", lease=10, schema=1, prefer=JobKey("T1", "J4"))
+        await kit.store.jobs.ingest(JobKey("T1", f"J{n}"), "{}", dedupe=[])
+    claim = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=JobKey("T1", "J4"))
     assert claim is not None
     assert claim.key.job == "J4"
-    other = await kit.store.claim("me", lease=10, schema=1, prefer=JobKey("T1", "J4"))
+    other = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=JobKey("T1", "J4"))
     assert other is not None, "a preferred job that is owned keeps nobody from the others"
     assert other.key.job != "J4"
 
 
 async def test_jobs_of_a_newer_schema_are_left_alone(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert kit.ok(await kit.store.commit(claim, "op", 0, ["{}"], schema=2))
+    assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], schema=2))
     kit.advance(11)
-    assert await kit.store.claim("old", lease=10, schema=1) is None
-    newer = await kit.store.claim("new", lease=10, schema=2)
+    assert await kit.store.jobs.claim("old", lease=10, schema=1) is None
+    newer = await kit.store.jobs.claim("new", lease=10, schema=2)
     assert newer is not None
-    assert await kit.store.release(newer, due=0)
-    assert await kit.store.claim("old", lease=10, schema=1) is None
-    assert await kit.store.claim("old", lease=10, schema=1, prefer=JOB) is None
+    assert await kit.store.jobs.release(newer, due=0)
+    assert await kit.store.jobs.claim("old", lease=10, schema=1) is None
+    assert await kit.store.jobs.claim("old", lease=10, schema=1, prefer=JOB) is None
 
 
 async def test_a_beat_renews_only_what_is_ours(kit: Kit) -> None:
     claim = await kit.claimed(lease=10)
     kit.advance(8)
-    assert await kit.store.beat(claim, lease=10)
+    assert await kit.store.jobs.beat(claim, lease=10)
     kit.advance(8)
-    assert await kit.store.claim("thief", lease=10, schema=1) is None
+    assert await kit.store.jobs.claim("thief", lease=10, schema=1) is None
     kit.advance(3)
-    assert await kit.store.claim("thief", lease=10, schema=1) is not None
-    assert not await kit.store.beat(claim, lease=10)
+    assert await kit.store.jobs.claim("thief", lease=10, schema=1) is not None
+    assert not await kit.store.jobs.beat(claim, lease=10)
 
 
 async def test_a_lease_that_nobody_took_can_be_renewed_late(kit: Kit) -> None:
     claim = await kit.claimed(lease=10)
     kit.advance(15)
-    assert await kit.store.beat(claim, lease=10)
-    assert await kit.store.claim("thief", lease=10, schema=1) is None
+    assert await kit.store.jobs.beat(claim, lease=10)
+    assert await kit.store.jobs.claim("thief", lease=10, schema=1) is None
 
 
 async def test_a_released_job_sleeps_until_it_is_due(kit: Kit) -> None:
     claim = await kit.claimed()
-    await kit.store.commit(claim, "op", 0, ["{}"], taken=[1])
+    await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken=[1])
     due = await kit.store.now() + 60
-    assert await kit.store.release(claim, due=due)
-    assert await kit.store.next_due() == pytest.approx(due, abs=0.001)
-    assert await kit.store.claim("me", lease=10, schema=1) is None
+    assert await kit.store.jobs.release(claim, due=due)
+    assert await kit.store.jobs.next_due() == pytest.approx(due, abs=0.001)
+    assert await kit.store.jobs.claim("me", lease=10, schema=1) is None
     kit.advance(61)
-    assert await kit.store.claim("me", lease=10, schema=1) is not None
+    assert await kit.store.jobs.claim("me", lease=10, schema=1) is not None
 
 
 async def test_a_job_with_something_in_its_inbox_is_due_at_once_when_released(kit: Kit) -> None:
     claim = await kit.claimed()
-    await kit.store.commit(claim, "op", 0, ["{}"], taken=[1])
-    assert await kit.store.signal(JOB, '{"reply":1}', dedupe=["r1"])
-    assert await kit.store.claim("other", lease=10, schema=1) is None, "what comes in takes no job from its owner"
-    assert await kit.store.release(claim, due=None)
-    assert await kit.store.claim("other", lease=10, schema=1) is not None
+    await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken=[1])
+    assert await kit.store.jobs.signal(JOB, '{"reply":1}', dedupe=["r1"])
+    assert await kit.store.jobs.claim("other", lease=10, schema=1) is None, "what comes in takes no job from its owner"
+    assert await kit.store.jobs.release(claim, due=None)
+    assert await kit.store.jobs.claim("other", lease=10, schema=1) is not None
 
 
 async def test_who_let_go_or_lost_a_job_can_do_nothing_to_it(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert await kit.store.release(claim, due=None)
+    assert await kit.store.jobs.release(claim, due=None)
     await _can_do_nothing(kit, claim)
-    successor = await kit.store.claim("other", lease=10, schema=1)
+    successor = await kit.store.jobs.claim("other", lease=10, schema=1)
     assert successor is not None
     await _can_do_nothing(kit, claim)
     kit.advance(11)
-    assert await kit.store.claim("third", lease=10, schema=1) is not None
+    assert await kit.store.jobs.claim("third", lease=10, schema=1) is not None
     await _can_do_nothing(kit, successor)
 
 
 async def _can_do_nothing(kit: Kit, claim: Claim) -> None:
-    before = await kit.store.head(JOB), await kit.store.log(JOB), await kit.store.inbox(JOB)
-    assert not await kit.store.beat(claim, lease=10)
-    assert not await kit.store.release(claim, due=0)
-    assert await kit.store.commit(claim, f"late {claim.epoch}", 0, ["{}"], taken=[1]) is Commit.FENCED
-    assert await kit.store.outbox_begin(claim, "answer", "o") is None
-    assert not await kit.store.outbox_draft(claim, "answer", "1.1")
-    assert not await kit.store.outbox_done(claim, "answer", "1.1")
-    assert (await kit.store.head(JOB), await kit.store.log(JOB), await kit.store.inbox(JOB)) == before
-    assert await kit.store.outbox(JOB) == {}
+    before = await kit.store.jobs.head(JOB), await kit.store.jobs.log(JOB), await kit.store.jobs.inbox(JOB)
+    assert not await kit.store.jobs.beat(claim, lease=10)
+    assert not await kit.store.jobs.release(claim, due=0)
+    assert await kit.store.jobs.commit(claim, f"late {claim.epoch}", 0, ["{}"], taken=[1]) is Commit.FENCED
+    assert await kit.store.outbox.begin(claim, "answer", "o") is None
+    assert not await kit.store.outbox.draft(claim, "answer", "1.1")
+    assert not await kit.store.outbox.done(claim, "answer", "1.1")
+    assert (await kit.store.jobs.head(JOB), await kit.store.jobs.log(JOB), await kit.store.jobs.inbox(JOB)) == before
+    assert await kit.store.outbox.messages(JOB) == {}
 
 
 async def test_the_same_owner_with_another_epoch_is_another_owner(kit: Kit) -> None:
     first = await kit.claimed()
     kit.advance(11)
-    second = await kit.store.claim("me", lease=10, schema=1)
+    second = await kit.store.jobs.claim("me", lease=10, schema=1)
     assert second is not None
     forged = Claim(JOB, second.epoch, first.owner, second.expires)
-    assert await kit.store.commit(forged, "op", 0, ["{}"]) is Commit.FENCED
+    assert await kit.store.jobs.commit(forged, "op", 0, ["{}"]) is Commit.FENCED
     forged = Claim(JOB, first.epoch, second.owner, second.expires)
-    assert await kit.store.commit(forged, "op", 0, ["{}"]) is Commit.FENCED
+    assert await kit.store.jobs.commit(forged, "op", 0, ["{}"]) is Commit.FENCED
 
 
 async def test_a_commit_appends_in_order_takes_from_the_inbox_and_updates_the_head(kit: Kit) -> None:
     claim = await kit.claimed()
-    await kit.store.signal(JOB, '{"n":2}', dedupe=["2"])
-    reply = await kit.store.commit(claim, "a", 0, ['{"e":1}', '{"e":2}'], taken=[1], fields={"state": "working"})
+    await kit.store.jobs.signal(JOB, '{"n":2}', dedupe=["2"])
+    reply = await kit.store.jobs.commit(claim, "a", 0, ['{"e":1}', '{"e":2}'], taken=[1], fields={"state": "working"})
     assert kit.ok(reply)
-    assert kit.ok(await kit.store.commit(claim, "b", 2, ['{"e":3}'], fields={"step": "2"}))
-    assert await kit.store.log(JOB) == [Entry(1, '{"e":1}'), Entry(2, '{"e":2}'), Entry(3, '{"e":3}')]
-    assert await kit.store.log(JOB, after=2) == [Entry(3, '{"e":3}')]
-    assert await kit.store.inbox(JOB) == [Entry(2, '{"n":2}')]
-    head = await kit.store.head(JOB)
+    assert kit.ok(await kit.store.jobs.commit(claim, "b", 2, ['{"e":3}'], fields={"step": "2"}))
+    assert await kit.store.jobs.log(JOB) == [Entry(1, '{"e":1}'), Entry(2, '{"e":2}'), Entry(3, '{"e":3}')]
+    assert await kit.store.jobs.log(JOB, after=2) == [Entry(3, '{"e":3}')]
+    assert await kit.store.jobs.inbox(JOB) == [Entry(2, '{"n":2}')]
+    head = await kit.store.jobs.head(JOB)
     assert head is not None
     assert (head.seq, head.schema, head.fields) == (3, 1, {"state": "working", "step": "2"})
 
 
 async def test_a_commit_is_checked_for_its_operation_then_its_token_then_its_sequence(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert kit.ok(await kit.store.commit(claim, "a", 0, ["{}"]))
-    assert await kit.store.commit(claim, "a", 0, ["{}"]) is Commit.DUP
-    assert await kit.store.commit(claim, "b", 0, ["{}"]) is Commit.CONFLICT
-    assert await kit.store.commit(claim, "b", 2, ["{}"]) is Commit.CONFLICT
+    assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, ["{}"]))
+    assert await kit.store.jobs.commit(claim, "a", 0, ["{}"]) is Commit.DUP
+    assert await kit.store.jobs.commit(claim, "b", 0, ["{}"]) is Commit.CONFLICT
+    assert await kit.store.jobs.commit(claim, "b", 2, ["{}"]) is Commit.CONFLICT
     kit.advance(11)
-    successor = await kit.store.claim("other", lease=10, schema=1)
+    successor = await kit.store.jobs.claim("other", lease=10, schema=1)
     assert successor is not None
-    assert await kit.store.commit(claim, "a", 7, ["{}"]) is Commit.DUP
-    assert await kit.store.commit(claim, "b", 7, ["{}"]) is Commit.FENCED
-    assert await kit.store.log(JOB) == [Entry(1, "{}")]
-    assert kit.ok(await kit.store.commit(successor, "b", 1, ["{}"])), "a refused operation is not remembered"
+    assert await kit.store.jobs.commit(claim, "a", 7, ["{}"]) is Commit.DUP
+    assert await kit.store.jobs.commit(claim, "b", 7, ["{}"]) is Commit.FENCED
+    assert await kit.store.jobs.log(JOB) == [Entry(1, "{}")]
+    assert kit.ok(await kit.store.jobs.commit(successor, "b", 1, ["{}"])), "a refused operation is not remembered"
 
 
 async def test_of_racing_commits_at_one_sequence_one_is_done(kit: Kit) -> None:
     claim = await kit.claimed()
     stores = [kit.store, *kit.others] * 3
     replies = await asyncio.gather(
-        *(store.commit(claim, f"op{n}", 0, [f'{{"n":{n}}}']) for n, store in enumerate(stores))
+        *(store.jobs.commit(claim, f"op{n}", 0, [f'{{"n":{n}}}']) for n, store in enumerate(stores))
     )
     assert sum(kit.ok(reply) for reply in replies) == 1
     assert replies.count(Commit.CONFLICT) == 8
-    assert len(await kit.store.log(JOB)) == 1
+    assert len(await kit.store.jobs.log(JOB)) == 1
 
 
 async def test_a_commit_may_only_take_or_only_describe(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert kit.ok(await kit.store.commit(claim, "a", 0, [], taken=[1, 99]))
-    assert kit.ok(await kit.store.commit(claim, "b", 0, [], fields={"x": ""}))
-    assert await kit.store.inbox(JOB) == []
-    head = await kit.store.head(JOB)
+    assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, [], taken=[1, 99]))
+    assert kit.ok(await kit.store.jobs.commit(claim, "b", 0, [], fields={"x": ""}))
+    assert await kit.store.jobs.inbox(JOB) == []
+    head = await kit.store.jobs.head(JOB)
     assert head is not None
     assert (head.seq, head.fields) == (0, {"x": ""})
 
 
 async def test_operations_are_remembered_for_a_while(kit: Kit) -> None:
     claim = await kit.claimed()
-    for n in range(bounds.OPERATIONS_KEPT):
-        assert kit.ok(await kit.store.commit(claim, f"op{n}", n, ["{}"]))
-    assert await kit.store.commit(claim, "op0", 0, ["{}"]) is Commit.DUP
+    for n in range(quotas.OPERATIONS_KEPT):
+        assert kit.ok(await kit.store.jobs.commit(claim, f"op{n}", n, ["{}"]))
+    assert await kit.store.jobs.commit(claim, "op0", 0, ["{}"]) is Commit.DUP
 
 
 async def test_large_payloads_come_back_whole(kit: Kit) -> None:
     small, large = '{"é":"%s"}' % ("ü" * (INLINE_LIMIT // 3)), '{"é":"%s"}' % ("ü" * INLINE_LIMIT)
-    await kit.store.ingest(JOB, large, dedupe=["1"])
-    assert await kit.store.inbox(JOB) == [Entry(1, large)]
-    claim = await kit.store.claim("me", lease=10, schema=1)
+    await kit.store.jobs.ingest(JOB, large, dedupe=["1"])
+    assert await kit.store.jobs.inbox(JOB) == [Entry(1, large)]
+    claim = await kit.store.jobs.claim("me", lease=10, schema=1)
     assert claim is not None
-    assert kit.ok(await kit.store.commit(claim, "op", 0, [large, small, large], taken=[1]))
-    assert [entry.payload for entry in await kit.store.log(JOB)] == [large, small, large]
+    assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, [large, small, large], taken=[1]))
+    assert [entry.payload for entry in await kit.store.jobs.log(JOB)] == [large, small, large]
 
 
 async def test_what_is_too_large_is_refused_and_changes_nothing(kit: Kit) -> None:
     claim = await kit.claimed()
     too_large = "x" * (EVENT_LIMIT + 1)
     with pytest.raises(PayloadTooLarge, match="event"):
-        await kit.store.ingest(JOB, too_large, dedupe=["big"])
+        await kit.store.jobs.ingest(JOB, too_large, dedupe=["big"])
     with pytest.raises(PayloadTooLarge, match="event"):
-        await kit.store.commit(claim, "big", 0, ["{}", too_large])
+        await kit.store.jobs.commit(claim, "big", 0, ["{}", too_large])
     with pytest.raises(PayloadTooLarge, match="file"):
-        await kit.store.put_blob(JOB, bytes(BLOB_LIMIT + 1))
+        await kit.store.blobs.put(JOB, bytes(BLOB_LIMIT + 1))
     with pytest.raises(PayloadTooLarge, match="10000 events"):
-        await kit.store.commit(claim, "long", LOG_LIMIT - 1, ["{}", "{}"])
-    assert len(await kit.store.inbox(JOB)) == 1
-    assert await kit.store.log(JOB) == []
-    assert await kit.store.ingest(JOB, "{}", dedupe=["big"])
+        await kit.store.jobs.commit(claim, "long", LOG_LIMIT - 1, ["{}", "{}"])
+    assert len(await kit.store.jobs.inbox(JOB)) == 1
+    assert await kit.store.jobs.log(JOB) == []
+    assert await kit.store.jobs.ingest(JOB, "{}", dedupe=["big"])
 
 
 async def test_an_inbox_and_a_job_have_bounds(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "INBOX_LIMIT", 2)
-    monkeypatch.setattr(bounds, "JOB_BYTES_LIMIT", 50_000)
-    monkeypatch.setattr(bounds, "OUTBOX_LIMIT", 1)
+    monkeypatch.setattr(quotas, "INBOX_LIMIT", 2)
+    monkeypatch.setattr(quotas, "JOB_BYTES_LIMIT", 50_000)
+    monkeypatch.setattr(quotas, "OUTBOX_LIMIT", 1)
     claim = await kit.claimed()
-    await kit.store.ingest(JOB, "{}", dedupe=[])
+    await kit.store.jobs.ingest(JOB, "{}", dedupe=[])
     with pytest.raises(PayloadTooLarge, match="new thread"):
-        await kit.store.ingest(JOB, "{}", dedupe=[])
-    await kit.store.put_blob(JOB, bytes(30_000))
+        await kit.store.jobs.ingest(JOB, "{}", dedupe=[])
+    await kit.store.blobs.put(JOB, bytes(30_000))
     with pytest.raises(PayloadTooLarge, match="new thread"):
-        await kit.store.put_blob(JOB, b"x" * 30_000)
+        await kit.store.blobs.put(JOB, b"x" * 30_000)
     with pytest.raises(PayloadTooLarge, match="new thread"):
-        await kit.store.commit(claim, "op", 0, ["x" * 30_000])
-    assert await kit.store.log(JOB) == []
-    assert await kit.store.outbox_begin(claim, "one", "o") is not None
+        await kit.store.jobs.commit(claim, "op", 0, ["x" * 30_000])
+    assert await kit.store.jobs.log(JOB) == []
+    assert await kit.store.outbox.begin(claim, "one", "o") is not None
     with pytest.raises(PayloadTooLarge, match="new thread"):
-        await kit.store.outbox_begin(claim, "two", "o")
+        await kit.store.outbox.begin(claim, "two", "o")
 
 
 async def test_a_message_is_begun_by_one_operation(kit: Kit) -> None:
     claim = await kit.claimed()
-    first = await kit.store.outbox_begin(claim, "answer", "op1")
+    first = await kit.store.outbox.begin(claim, "answer", "op1")
     assert first is not None
     assert (first.first, first.ts, first.draft_ts) == (True, "", "")
     assert first.began == pytest.approx(await kit.store.now(), abs=5)
     kit.advance(11)
-    successor = await kit.store.claim("other", lease=10, schema=1)
+    successor = await kit.store.jobs.claim("other", lease=10, schema=1)
     assert successor is not None
-    again = await kit.store.outbox_begin(successor, "answer", "op1")
+    again = await kit.store.outbox.begin(successor, "answer", "op1")
     assert again == first, "the same operation is the same attempt"
-    second = await kit.store.outbox_begin(successor, "answer", "op2")
+    second = await kit.store.outbox.begin(successor, "answer", "op2")
     assert second is not None
     assert (second.first, second.began) == (False, first.began)
-    assert await kit.store.outbox_draft(successor, "answer", "1.5")
-    assert await kit.store.outbox_done(successor, "answer", "1.5")
-    known = (await kit.store.outbox(JOB))["answer"]
+    assert await kit.store.outbox.draft(successor, "answer", "1.5")
+    assert await kit.store.outbox.done(successor, "answer", "1.5")
+    known = (await kit.store.outbox.messages(JOB))["answer"]
     assert (known.first, known.began, known.ts, known.draft_ts) == (False, first.began, "1.5", "1.5")
 
 
 async def test_a_message_sent_without_an_intent_is_recorded_too(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert await kit.store.outbox_done(claim, "card", "2.5")
-    assert (await kit.store.outbox(JOB))["card"].ts == "2.5"
-    intent = await kit.store.outbox_begin(claim, "card", "op")
+    assert await kit.store.outbox.done(claim, "card", "2.5")
+    assert (await kit.store.outbox.messages(JOB))["card"].ts == "2.5"
+    intent = await kit.store.outbox.begin(claim, "card", "op")
     assert intent is not None
     assert (intent.first, intent.ts) == (False, "2.5")
 
 
 async def test_blobs_are_kept_beside_their_job(kit: Kit) -> None:
     data = bytes(range(256)) * 100
-    digest = await kit.store.put_blob(JOB, data)
+    digest = await kit.store.blobs.put(JOB, data)
     assert digest == hashlib.sha256(data).hexdigest()
-    assert await kit.store.put_blob(JOB, data) == digest
-    assert await kit.store.get_blob(JOB, digest) == data
+    assert await kit.store.blobs.put(JOB, data) == digest
+    assert await kit.store.blobs.get(JOB, digest) == data
     for key, unknown in ((OTHER_JOB, digest), (JOB, "0" * 64), (JOB, "size")):
         with pytest.raises(KeyError):
-            await kit.store.get_blob(key, unknown)
+            await kit.store.blobs.get(key, unknown)
 
 
 async def test_people_find_the_jobs_they_asked_for(kit: Kit) -> None:
     for n in range(5):
-        await kit.store.ingest(JobKey("T1", f"J{n}"), "{}", dedupe=[], user="U1")
-    await kit.store.ingest(JobKey("T1", "J9"), "{}", dedupe=[], user="U2")
-    await kit.store.ingest(JobKey("T2", "J9"), "{}", dedupe=[], user="U1")
-    await kit.store.ingest(JobKey("T1", "J1"), "{}", dedupe=[], user="U1")
-    assert [head.key.job for head in await kit.store.jobs_of("T1", "U1")] == ["J1", "J4", "J3", "J2", "J0"]
-    assert [head.key.job for head in await kit.store.jobs_of("T1", "U1", limit=2)] == ["J1", "J4"]
-    assert [head.key.team for head in await kit.store.jobs_of("T2", "U1")] == ["T2"]
-    assert await kit.store.jobs_of("T1", "nobody") == []
+        await kit.store.jobs.ingest(JobKey("T1", f"J{n}"), "{}", dedupe=[], user="U1")
+    await kit.store.jobs.ingest(JobKey("T1", "J9"), "{}", dedupe=[], user="U2")
+    await kit.store.jobs.ingest(JobKey("T2", "J9"), "{}", dedupe=[], user="U1")
+    await kit.store.jobs.ingest(JobKey("T1", "J1"), "{}", dedupe=[], user="U1")
+    assert [head.key.job for head in await kit.store.jobs.asked_by("T1", "U1")] == ["J1", "J4", "J3", "J2", "J0"]
+    assert [head.key.job for head in await kit.store.jobs.asked_by("T1", "U1", limit=2)] == ["J1", "J4"]
+    assert [head.key.team for head in await kit.store.jobs.asked_by("T2", "U1")] == ["T2"]
+    assert await kit.store.jobs.asked_by("T1", "nobody") == []
 
 
 async def test_a_schedule_fires_for_one_caller_only(kit: Kit) -> None:
     now = await kit.store.now()
     due = now - 0.123456789
-    await kit.store.put_schedule("T1", "daily", '{"ask":"x"}', due)
-    await kit.store.put_schedule("T1", "later", "{}", now + 60)
-    assert await kit.store.due_schedules() == [("T1", "daily", '{"ask":"x"}', due)]
+    await kit.store.schedules.put("T1", "daily", '{"ask":"x"}', due)
+    await kit.store.schedules.put("T1", "later", "{}", now + 60)
+    assert await kit.store.schedules.due() == [("T1", "daily", '{"ask":"x"}', due)]
     stores = [kit.store, *kit.others] * 3
-    fired = await asyncio.gather(*(store.fire_schedule("T1", "daily", due, due + 30) for store in stores))
+    fired = await asyncio.gather(*(store.schedules.fire("T1", "daily", due, due + 30) for store in stores))
     assert sorted(fired) == [False] * 8 + [True]
-    assert await kit.store.due_schedules() == []
+    assert await kit.store.schedules.due() == []
     kit.advance(31)
-    assert [row[1] for row in await kit.store.due_schedules()] == ["daily"]
-    assert await kit.store.fire_schedule("T1", "daily", due + 30, None)
-    assert not await kit.store.fire_schedule("T1", "daily", due + 30, None)
+    assert [row[1] for row in await kit.store.schedules.due()] == ["daily"]
+    assert await kit.store.schedules.fire("T1", "daily", due + 30, None)
+    assert not await kit.store.schedules.fire("T1", "daily", due + 30, None)
     kit.advance(31)
-    assert [row[1] for row in await kit.store.due_schedules()] == ["later"]
+    assert [row[1] for row in await kit.store.schedules.due()] == ["later"]
 
 
 async def test_a_schedule_can_be_changed_switched_off_and_removed(kit: Kit) -> None:
-    await kit.store.put_schedule("T1", "s", "a", 1.0)
-    await kit.store.put_schedule("T1", "s", "b", 2.0)
-    assert not await kit.store.fire_schedule("T1", "s", 1.0, 3.0), "somebody changed it meanwhile"
-    assert await kit.store.due_schedules() == [("T1", "s", "b", 2.0)]
-    await kit.store.put_schedule("T1", "s", "b", None)
-    assert await kit.store.due_schedules() == []
-    await kit.store.put_schedule("T1", "s", "", None)
-    assert not await kit.store.fire_schedule("T1", "s", 2.0, None)
-    await kit.store.put_schedule("T2", "s", "c", 5.0)
-    await kit.store.put_schedule("T1", "s", "d", 4.0)
-    assert await kit.store.due_schedules(limit=1) == [("T1", "s", "d", 4.0)]
+    await kit.store.schedules.put("T1", "s", "a", 1.0)
+    await kit.store.schedules.put("T1", "s", "b", 2.0)
+    assert not await kit.store.schedules.fire("T1", "s", 1.0, 3.0), "somebody changed it meanwhile"
+    assert await kit.store.schedules.due() == [("T1", "s", "b", 2.0)]
+    await kit.store.schedules.put("T1", "s", "b", None)
+    assert await kit.store.schedules.due() == []
+    await kit.store.schedules.put("T1", "s", "", None)
+    assert not await kit.store.schedules.fire("T1", "s", 2.0, None)
+    await kit.store.schedules.put("T2", "s", "c", 5.0)
+    await kit.store.schedules.put("T1", "s", "d", 4.0)
+    assert await kit.store.schedules.due(limit=1) == [("T1", "s", "d", 4.0)]
 
 
 async def test_everybody_hears_of_what_comes_in_and_of_jobs_that_are_let_go(kit: Kit) -> None:
@@ -402,19 +402,19 @@ async def test_everybody_hears_of_what_comes_in_and_of_jobs_that_are_let_go(kit:
     listener = asyncio.create_task(listen())
 
     async def hears() -> bool:
-        await kit.store.ingest(OTHER_JOB, "{}", dedupe=[])
+        await kit.store.jobs.ingest(OTHER_JOB, "{}", dedupe=[])
         return OTHER_JOB in heard
 
     await eventually(hears)
-    await kit.store.ingest(JOB, "{}", dedupe=["1"])
+    await kit.store.jobs.ingest(JOB, "{}", dedupe=["1"])
     await eventually(lambda: _is_in(JOB, heard))
-    claim = await kit.store.claim("me", lease=10, schema=1, prefer=JOB)
+    claim = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=JOB)
     assert claim is not None
     heard.clear()
-    await kit.store.signal(JOB, "{}", dedupe=["2"])
+    await kit.store.jobs.signal(JOB, "{}", dedupe=["2"])
     await eventually(lambda: _is_in(JOB, heard))
     heard.clear()
-    await kit.store.release(claim, due=None)
+    await kit.store.jobs.release(claim, due=None)
     await eventually(lambda: _is_in(JOB, heard))
     listener.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -428,9 +428,9 @@ async def _is_in(key: JobKey, heard: list[JobKey]) -> bool:
 async def test_names_that_could_be_confused_are_refused(kit: Kit) -> None:
     for key in (JobKey("T/1", "J"), JobKey("", "J"), JobKey("T1", "")):
         with pytest.raises(ValueError, match="not usable"):
-            await kit.store.ingest(key, "{}", dedupe=[])
+            await kit.store.jobs.ingest(key, "{}", dedupe=[])
         with pytest.raises(ValueError, match="not usable"):
-            await kit.store.put_blob(key, b"x")
+            await kit.store.blobs.put(key, b"x")
 
 
 async def test_a_sound_server_has_no_faults_worse_than_a_warning(kit: Kit) -> None:
@@ -439,10 +439,10 @@ async def test_a_sound_server_has_no_faults_worse_than_a_warning(kit: Kit) -> No
 
 
 async def test_an_unknown_job_is_empty(kit: Kit) -> None:
-    assert await kit.store.head(JOB) is None
-    assert await kit.store.log(JOB) == []
-    assert await kit.store.inbox(JOB) == []
-    assert await kit.store.outbox(JOB) == {}
-    assert await kit.store.next_due() is None
-    assert await kit.store.claim("me", lease=10, schema=1) is None
-    assert await kit.store.claim("me", lease=10, schema=1, prefer=JOB) is None
+    assert await kit.store.jobs.head(JOB) is None
+    assert await kit.store.jobs.log(JOB) == []
+    assert await kit.store.jobs.inbox(JOB) == []
+    assert await kit.store.outbox.messages(JOB) == {}
+    assert await kit.store.jobs.next_due() is None
+    assert await kit.store.jobs.claim("me", lease=10, schema=1) is None
+    assert await kit.store.jobs.claim("me", lease=10, schema=1, prefer=JOB) is None

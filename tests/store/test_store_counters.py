@@ -1,10 +1,9 @@
-"""What all instances count together, held to one suite: in memory, on a server, sent twice, on a cluster."""
+"""What all instances count together, held to one suite: on a server, sent twice, on a cluster."""
 
 import asyncio
 import math
 
-from bot.store.counter_rules import CLOSED, DAY, BreakerRule
-from bot.store.counters import Admission, Counter, Settlement
+from bot.store.counters import CLOSED, DAY, Admission, BreakerRule, Counter, Settlement
 from tests.store.kit import Kit, eventually
 
 RULE = BreakerRule(3, rest=30.0, longest=100.0, forget=600.0)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.store import bounds
+from bot.store import quotas
 from bot.store.interface import Claim, Commit, Entry, LogBroken, StoreError
 from bot.store.redis.redis_store import RedisStore
 from tests.store.kit import JOB, Kit, ask, eventually, tcp_server
@@ -17,7 +17,7 @@ async def broken(served: Kit) -> tuple[RedisStore, Claim]:
     """A job with five events, the third of them in a blob key."""
     claim = await served.claimed()
     assert isinstance(served.store, RedisStore)
-    await served.store.commit(claim, "a", 0, ['{"e":1}', '{"e":2}', LARGE, '{"e":4}', '{"e":5}'], taken=[1])
+    await served.store.jobs.commit(claim, "a", 0, ['{"e":1}', '{"e":2}', LARGE, '{"e":4}', '{"e":5}'], taken=[1])
     return served.store, claim
 
 
@@ -31,36 +31,36 @@ async def broken(served: Kit) -> tuple[RedisStore, Claim]:
         (("DEL", "blobs"), "contents of event 3"),
     ],
 )
-async def test_a_damaged_log_is_named_and_its_job_can_be_set_aside(
+async def test_a_damaged_log_is_named_and_its_job_can_be_quarantined(
     broken: tuple[RedisStore, Claim], command: tuple[str, ...], said: str
 ) -> None:
     store, claim = broken
     name, key, *rest = command
     await store._server.command(name, store._keys.of_job(JOB)[0].removesuffix("head") + key, *rest)
     with pytest.raises(LogBroken, match=f"{said}.*{JOB.job}|{JOB.job}.*{said}") as caught:
-        await store.log(JOB)
+        await store.jobs.log(JOB)
     assert "\n" not in str(caught.value)
     assert "backup" in str(caught.value)
-    assert await store.set_aside(claim, '{"why":"damaged"}', schema=1)
+    assert await store.jobs.quarantine(claim, '{"why":"damaged"}', schema=1)
     last = await store._server.command("XREVRANGE", store._keys.of_job(JOB)[1], "+", "-", "COUNT", 1)
     assert (last[0][0], last[0][1][b"p"]) == (b"6-0", b'{"why":"damaged"}')
-    head = await store.head(JOB)
+    head = await store.jobs.head(JOB)
     assert head is not None
-    assert (head.seq, head.aside) == (6, True)
+    assert (head.seq, head.quarantined) == (6, True)
     with pytest.raises(LogBroken):
-        await store.log(JOB)
-    assert await store.log(JOB, after=5) == [Entry(6, '{"why":"damaged"}')]
-    assert await store.reinstate(JOB, "{}")
-    again = await store.claim("me", lease=10, schema=1)
+        await store.jobs.log(JOB)
+    assert await store.jobs.log(JOB, after=5) == [Entry(6, '{"why":"damaged"}')]
+    assert await store.jobs.release_quarantined(JOB, "{}")
+    again = await store.jobs.claim("me", lease=10, schema=1)
     assert again is not None
-    assert await store.set_aside(again, "{}", schema=1), "and again, as long as nobody repairs it"
+    assert await store.jobs.quarantine(again, "{}", schema=1), "and again, as long as nobody repairs it"
 
 
-async def test_a_log_that_is_ahead_of_its_head_can_be_set_aside(broken: tuple[RedisStore, Claim]) -> None:
+async def test_a_log_that_is_ahead_of_its_head_can_be_quarantined(broken: tuple[RedisStore, Claim]) -> None:
     store, claim = broken
     await store._server.command("XADD", store._keys.of_job(JOB)[1], "9-0", "p", "{}")
-    assert await store.set_aside(claim, "{}", schema=1)
-    head = await store.head(JOB)
+    assert await store.jobs.quarantine(claim, "{}", schema=1)
+    head = await store.jobs.head(JOB)
     assert head is not None
     assert head.seq == 10
 
@@ -68,34 +68,34 @@ async def test_a_log_that_is_ahead_of_its_head_can_be_set_aside(broken: tuple[Re
 async def test_a_job_whose_inbox_lost_a_payload_is_named(served: Kit) -> None:
     store = served.store
     assert isinstance(store, RedisStore)
-    await store.ingest(JOB, LARGE, dedupe=["1"])
+    await store.jobs.ingest(JOB, LARGE, dedupe=["1"])
     await store._server.command("DEL", store._keys.of_job(JOB)[4])
     with pytest.raises(LogBroken, match=JOB.job):
-        await store.inbox(JOB)
+        await store.jobs.inbox(JOB)
 
 
 async def test_a_log_read_in_many_pages_is_whole(served: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.store.redis.job_reading.LOG_PAGE", 2)
+    monkeypatch.setattr("bot.store.redis.redis_jobs.LOG_PAGE", 2)
     claim = await served.claimed()
     for count in range(6):
-        assert len(await served.store.log(JOB)) == count
-        assert len(await served.store.log(JOB, after=2)) == max(0, count - 2)
-        assert await served.store.commit(claim, f"{count}", count, ["{}"]) is Commit.OK
+        assert len(await served.store.jobs.log(JOB)) == count
+        assert len(await served.store.jobs.log(JOB, after=2)) == max(0, count - 2)
+        assert await served.store.jobs.commit(claim, f"{count}", count, ["{}"]) is Commit.OK
 
 
 async def test_a_server_that_gets_full_says_so_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "FULLNESS_FOR", 0.0)  # a quick machine writes a fifth of it within a moment
+    monkeypatch.setattr(quotas, "FULLNESS_FOR", 0.0)  # a quick machine writes a fifth of it within a moment
     limit = 8 * 1024 * 1024
     with tcp_server(tmp_path, "--maxmemory", str(limit), "--appendonly", "yes") as port:
         store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
         assert await store.full() == ""
-        await store.ingest(JOB, '{"n":1}', dedupe=["1"])
-        claim = await store.claim("me", lease=30, schema=1)
+        await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
+        claim = await store.jobs.claim("me", lease=30, schema=1)
         assert claim is not None
         blobs = [bytes([number]) * 100_000 for number in range(100)]
-        kept = [(await store.put_blob(JOB, blob), blob) for blob in blobs if not await store.full()]
+        kept = [(await store.blobs.put(JOB, blob), blob) for blob in blobs if not await store.full()]
         text = await eventually(store.full)
         assert "% full" in text
         assert "maxmemory" in text
@@ -104,13 +104,13 @@ async def test_a_server_that_gets_full_says_so_and_loses_nothing(
         used = (await store._server.command("INFO", "memory"))["used_memory"]
         ask(port, "CONFIG", "SET", "maxmemory", str(used - 500_000))
         for call in (
-            lambda: store.ingest(JOB, '{"n":2}', dedupe=["2"]),
-            lambda: store.commit(claim, "op", 0, ["{}"], taken=[1]),
-            lambda: store.outbox_begin(claim, "m", "o"),
+            lambda: store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"]),
+            lambda: store.jobs.commit(claim, "op", 0, ["{}"], taken=[1]),
+            lambda: store.outbox.begin(claim, "m", "o"),
         ):
             with pytest.raises(StoreError, match="out of memory"):
                 await call()
-        assert await store.beat(claim, lease=30), "no owner is lost for lack of memory"
+        assert await store.jobs.beat(claim, lease=30), "no owner is lost for lack of memory"
 
         ask(port, "CONFIG", "SET", "maxmemory", str(2 * limit))
 
@@ -118,33 +118,33 @@ async def test_a_server_that_gets_full_says_so_and_loses_nothing(
             return await store.full() == ""
 
         await eventually(has_room)
-        assert await store.log(JOB) == []
-        assert await store.inbox(JOB) == [Entry(1, '{"n":1}')]
-        assert await store.outbox(JOB) == {}
+        assert await store.jobs.log(JOB) == []
+        assert await store.jobs.inbox(JOB) == [Entry(1, '{"n":1}')]
+        assert await store.outbox.messages(JOB) == {}
         assert kept
-        assert all([await store.get_blob(JOB, digest) == blob for digest, blob in kept])
-        assert await store.commit(claim, "op", 0, ["{}"], taken=[1]) is Commit.OK
-        assert await store.ingest(JOB, '{"n":2}', dedupe=["2"])
+        assert all([await store.blobs.get(JOB, digest) == blob for digest, blob in kept])
+        assert await store.jobs.commit(claim, "op", 0, ["{}"], taken=[1]) is Commit.OK
+        assert await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
         await store.close()
 
 
 async def test_a_full_server_can_be_started_on_and_lets_go_of_jobs_but_gives_none(tmp_path: Path) -> None:
     with tcp_server(tmp_path, "--appendonly", "yes") as port:
         store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
-        await store.ingest(JOB, "{}", dedupe=["1"])
-        claim = await store.claim("me", lease=30, schema=1)
+        await store.jobs.ingest(JOB, "{}", dedupe=["1"])
+        claim = await store.jobs.claim("me", lease=30, schema=1)
         assert claim is not None
         ask(port, "CONFIG", "SET", "maxmemory", "1mb")
         other = await RedisStore.connect(f"redis://127.0.0.1:{port}")
         assert "% full" in await other.full()
         assert await other.full() in await other.check()
-        assert await store.release(claim, due=0)
+        assert await store.jobs.release(claim, due=0)
         with pytest.raises(StoreError, match="out of memory"):
-            await other.claim("me", lease=30, schema=1)
-        head = await other.head(JOB)
+            await other.jobs.claim("me", lease=30, schema=1)
+        head = await other.jobs.head(JOB)
         assert head is not None
         assert (head.epoch, head.owner, head.lost) == (1, "", 0)
         ask(port, "CONFIG", "SET", "maxmemory", "0")
-        assert await other.claim("me", lease=30, schema=1) is not None
+        assert await other.jobs.claim("me", lease=30, schema=1) is not None
         await store.close()
         await other.close()

@@ -95,17 +95,17 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(data: Path) -> None:
     url = await start_embedded(data)
     pid = await _pid(url)
     store = await RedisStore.connect(url)
-    assert await store.ingest(JOB, '{"n":1}', dedupe=["1"])
-    claim = await store.claim("me", lease=30, schema=1)
+    assert await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
+    claim = await store.jobs.claim("me", lease=30, schema=1)
     assert claim is not None
-    await store.commit(claim, "op", 0, ["{}"] * 50, taken=[1])
+    await store.jobs.commit(claim, "op", 0, ["{}"] * 50, taken=[1])
     os.kill(pid, signal.SIGKILL)
     until(lambda: not is_alive(pid), "it lives on")
     with pytest.raises(StoreError, match="cannot be reached"):
-        await store.head(JOB)
+        await store.jobs.head(JOB)
     assert await start_embedded(data) == url
-    assert await store.log(JOB) == [Entry(n, "{}") for n in range(1, 51)], "the store connects again by itself"
-    assert await store.beat(claim, lease=30)
+    assert await store.jobs.log(JOB) == [Entry(n, "{}") for n in range(1, 51)], "the store connects again by itself"
+    assert await store.jobs.beat(claim, lease=30)
     await store.close()
 
 
@@ -113,14 +113,14 @@ async def test_a_stopped_server_is_gone_and_the_next_one_has_its_data(data: Path
     url = await start_embedded(data)
     pid = await _pid(url)
     store = await RedisStore.connect(url)
-    await store.ingest(JOB, "{}", dedupe=["1"])
+    await store.jobs.ingest(JOB, "{}", dedupe=["1"])
     await store.close()
     await stop_embedded(data)
     assert not is_alive(pid)
     assert not (data / "store" / "socket").exists()
     await stop_embedded(data)
     again = await RedisStore.connect(await start_embedded(data))
-    assert len(await again.inbox(JOB)) == 1
+    assert len(await again.jobs.inbox(JOB)) == 1
     await again.close()
 
 
@@ -198,7 +198,7 @@ async def test_a_server_that_does_not_start_tells_why(tmp_path: Path, monkeypatc
 
 async def test_damaged_data_tells_why(data: Path) -> None:
     store = await RedisStore.connect(await start_embedded(data))
-    await store.ingest(JOB, "{}", dedupe=["1"])
+    await store.jobs.ingest(JOB, "{}", dedupe=["1"])
     await store.close()
     await stop_embedded(data)
     (log,) = (data / "store" / "appendonlydir").glob("*.incr.aof")

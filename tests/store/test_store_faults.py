@@ -11,7 +11,7 @@ import pytest
 from bot.store.address import parse
 from bot.store.interface import Commit, Entry, JobKey, StoreError
 from bot.store.redis.redis_store import RedisStore
-from bot.store.server_faults import examine
+from bot.store.server_diagnosis import examine
 from tests.store.kit import JOB, Kit, ask, eventually, free_port, tcp_server, until
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
@@ -49,7 +49,7 @@ async def test_a_user_who_may_not_enough(port: int) -> None:
     ask(port, "ACL", "SETUSER", "bot", "resetkeys", "-@all", "~lh:*", "&lh:*", "+@all", "-@dangerous", "+info")
     store = await RedisStore.connect(f"redis://bot:pw@127.0.0.1:{port}")
     assert await store.check() == []
-    assert await store.ingest(JOB, "{}", dedupe=["1"])
+    assert await store.jobs.ingest(JOB, "{}", dedupe=["1"])
     await store.close()
 
 
@@ -72,27 +72,27 @@ async def test_a_primary_that_became_a_replica(port: int, tmp_path: Path) -> Non
         ask(port, "REPLICAOF", "127.0.0.1", str(other))
         until(lambda: b"master_link_status:up" in ask(port, "INFO", "replication"), "no link")
         with pytest.raises(StoreError, match="read-only replica"):
-            await store.ingest(JOB, "{}", dedupe=["1"])
+            await store.jobs.ingest(JOB, "{}", dedupe=["1"])
         assert any("read-only replica" in fault for fault in await store.check())
     await store.close()
 
 
 async def test_a_full_server_takes_nothing_half(port: int) -> None:
     store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
-    await store.ingest(JOB, '{"n":1}', dedupe=["1"])
-    claim = await store.claim("me", lease=30, schema=1)
+    await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
+    claim = await store.jobs.claim("me", lease=30, schema=1)
     assert claim is not None
     ask(port, "CONFIG", "SET", "maxmemory", "1mb")
     assert any("memory" in fault for fault in await store.check())
     with pytest.raises(StoreError, match="out of memory"):
-        await store.commit(claim, "op", 0, ["{}"], taken=[1])
+        await store.jobs.commit(claim, "op", 0, ["{}"], taken=[1])
     with pytest.raises(StoreError, match="out of memory"):
-        await store.ingest(JOB, '{"n":2}', dedupe=["2"])
+        await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
     ask(port, "CONFIG", "SET", "maxmemory", "0")
-    assert await store.log(JOB) == []
-    assert len(await store.inbox(JOB)) == 1
-    assert await store.commit(claim, "op", 0, ["{}"], taken=[1]) is Commit.OK
-    assert await store.ingest(JOB, '{"n":2}', dedupe=["2"])
+    assert await store.jobs.log(JOB) == []
+    assert len(await store.jobs.inbox(JOB)) == 1
+    assert await store.jobs.commit(claim, "op", 0, ["{}"], taken=[1]) is Commit.OK
+    assert await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
     await store.close()
 
 
@@ -103,7 +103,7 @@ async def test_a_server_that_cannot_write_to_its_disk(tmp_path: Path) -> None:
         ask(port, "BGSAVE")
         until(lambda: b"rdb_last_bgsave_status:err" in ask(port, "INFO", "persistence"), "it could be saved")
         with pytest.raises(StoreError, match="cannot write to its disk"):
-            await store.ingest(JOB, "{}", dedupe=["1"])
+            await store.jobs.ingest(JOB, "{}", dedupe=["1"])
         with pytest.raises(StoreError, match="cannot write to its disk"):
             await RedisStore.connect(f"redis://127.0.0.1:{port}", prefix="new")
         await store.close()
@@ -192,14 +192,14 @@ async def test_through_a_sentinel(port: int, tmp_path: Path) -> None:
         heard = asyncio.ensure_future(anext(store.signals()))
 
         async def hears() -> bool:
-            await store.ingest(JOB, "{}", dedupe=[])
+            await store.jobs.ingest(JOB, "{}", dedupe=[])
             return heard.done()
 
         await eventually(hears)
         assert await heard == JOB
-        claim = await store.claim("me", lease=30, schema=1)
+        claim = await store.jobs.claim("me", lease=30, schema=1)
         assert claim is not None
-        assert await store.commit(claim, "op", 0, ["{}"]) is Commit.OK
+        assert await store.jobs.commit(claim, "op", 0, ["{}"]) is Commit.OK
         await store.close()
 
 
@@ -208,8 +208,8 @@ async def test_scripts_are_loaded_again_where_the_server_forgot_them(served: Kit
     assert isinstance(store, RedisStore)
     claim = await served.claimed()
     await store._server.command("SCRIPT", "FLUSH")
-    assert await store.commit(claim, "op", 0, ["{}"]) is Commit.OK
-    assert await store.log(JOB) == [Entry(1, "{}")]
+    assert await store.jobs.commit(claim, "op", 0, ["{}"]) is Commit.OK
+    assert await store.jobs.log(JOB) == [Entry(1, "{}")]
 
 
 async def test_listeners_come_back_after_a_lost_connection(served: Kit) -> None:
@@ -222,7 +222,7 @@ async def test_listeners_come_back_after_a_lost_connection(served: Kit) -> None:
             heard.append(key)  # noqa: PERF401 - a comprehension would show nothing before its end
 
     async def hears() -> bool:
-        await store.ingest(JOB, "{}", dedupe=[])
+        await store.jobs.ingest(JOB, "{}", dedupe=[])
         return JOB in heard
 
     listener = asyncio.create_task(listen())
@@ -271,34 +271,34 @@ async def test_a_lost_reply_changes_nothing(server_url: str, tmp_path: Path) -> 
         store = await RedisStore.connect(f"unix://{tmp_path}/s", prefix=f"t{secrets.token_hex(4)}")
         # Warm, so that no reply is lost that only asks for a script's text.
         warm = JobKey("T1", "warm")
-        await store.ingest(warm, "{}", dedupe=[])
-        claim = await store.claim("me", lease=30, schema=1, prefer=warm)
+        await store.jobs.ingest(warm, "{}", dedupe=[])
+        claim = await store.jobs.claim("me", lease=30, schema=1, prefer=warm)
         assert claim is not None
-        await store.commit(claim, "op", 0, [], taken=[1])
-        await store.outbox_begin(claim, "m", "o")
-        await store.release(claim, due=None)
+        await store.jobs.commit(claim, "op", 0, [], taken=[1])
+        await store.outbox.begin(claim, "m", "o")
+        await store.jobs.release(claim, due=None)
 
         losses.append(1)
-        assert await store.ingest(JOB, "{}", dedupe=["1"])
+        assert await store.jobs.ingest(JOB, "{}", dedupe=["1"])
         losses.append(1)
-        claim = await store.claim("me", lease=30, schema=1, prefer=JOB)
+        claim = await store.jobs.claim("me", lease=30, schema=1, prefer=JOB)
         assert claim is not None
         assert (claim.key, claim.epoch) == (JOB, 1)
         losses.append(1)
-        intent = await store.outbox_begin(claim, "m", "o")
+        intent = await store.outbox.begin(claim, "m", "o")
         assert intent is not None
         assert intent.first
         losses.append(1)
-        assert await store.commit(claim, "op", 0, ["{}"], taken=[1]) is Commit.DUP
+        assert await store.jobs.commit(claim, "op", 0, ["{}"], taken=[1]) is Commit.DUP
         losses.append(1)
-        assert await store.release(claim, due=None)
+        assert await store.jobs.release(claim, due=None)
         assert losses == []
-        assert await store.log(JOB) == [Entry(1, "{}")]
+        assert await store.jobs.log(JOB) == [Entry(1, "{}")]
         losses.extend([1, 1, 1])
         with pytest.raises(StoreError):
-            await store.ingest(JOB, '{"n":2}', dedupe=["2"])
+            await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
         assert losses == [], "three times at most"
-        assert len(await store.inbox(JOB)) == 1
+        assert len(await store.jobs.inbox(JOB)) == 1
         await store.close()
 
 
@@ -308,41 +308,41 @@ async def test_finished_jobs_expire_and_what_comes_in_keeps_them(server_url: str
     keys = [JobKey("T1", "ends"), JobKey("T1", "goes on"), JobKey("T1", "waits")]
     digest = ""
     for key in keys:
-        await store.ingest(key, large, dedupe=["1"], user="U1")
-        claim = await store.claim("me", lease=30, schema=1, prefer=key)
+        await store.jobs.ingest(key, large, dedupe=["1"], user="U1")
+        claim = await store.jobs.claim("me", lease=30, schema=1, prefer=key)
         assert claim is not None
         if key.job == "waits":
-            await store.signal(key, "{}", dedupe=["2"])
-        assert await store.commit(claim, "op", 0, [large], taken=[1], ends=True) is Commit.OK
-        assert await store.outbox_begin(claim, "late", "o") is not None
-        digest = await store.put_blob(key, b"late")
-        await store.release(claim, due=None)
+            await store.jobs.signal(key, "{}", dedupe=["2"])
+        assert await store.jobs.commit(claim, "op", 0, [large], taken=[1], ends=True) is Commit.OK
+        assert await store.outbox.begin(claim, "late", "o") is not None
+        digest = await store.blobs.put(key, b"late")
+        await store.jobs.release(claim, due=None)
         if key.job == "goes on":
-            assert await store.ingest(key, "{}", dedupe=["2"])
+            assert await store.jobs.ingest(key, "{}", dedupe=["2"])
     await eventually(lambda: _is_gone(store, keys[0]))
-    assert await store.outbox(keys[0]) == {}
+    assert await store.outbox.messages(keys[0]) == {}
     with pytest.raises(KeyError):
-        await store.get_blob(keys[0], digest)
+        await store.blobs.get(keys[0], digest)
     for key in keys[1:]:
-        assert [entry.payload for entry in await store.log(key)] == [large]
-        assert len(await store.inbox(key)) == 1
-        assert await store.get_blob(key, digest) == b"late"
-        assert (await store.outbox(key)).keys() == {"late"}
+        assert [entry.payload for entry in await store.jobs.log(key)] == [large]
+        assert len(await store.jobs.inbox(key)) == 1
+        assert await store.blobs.get(key, digest) == b"late"
+        assert (await store.outbox.messages(key)).keys() == {"late"}
     await store.close()
 
 
 async def _is_gone(store: RedisStore, key: JobKey) -> bool:
-    return await store.head(key) is None
+    return await store.jobs.head(key) is None
 
 
 async def test_everything_kept_has_a_bound(served: Kit) -> None:
     store = served.store
     assert isinstance(store, RedisStore)
     claim = await served.claimed()
-    await store.put_blob(JobKey("T1", "never"), b"x")
-    await store.commit(claim, "op", 0, ["{}"], taken=[1])
-    await store.outbox_begin(claim, "m", "o")
-    await store.release(claim, due=None)
+    await store.blobs.put(JobKey("T1", "never"), b"x")
+    await store.jobs.commit(claim, "op", 0, ["{}"], taken=[1])
+    await store.outbox.begin(claim, "m", "o")
+    await store.jobs.release(claim, due=None)
     names = await store._server.command("KEYS", f"{store._keys.prefix}:*")
     lives = await store._server.commands([("PTTL", name) for name in names])
     forever = [name.decode() for name, life in zip(names, lives, strict=True) if life == -1]

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pytest
 
-from bot.store import bounds
+from bot.store import quotas
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import RedisStore
 from tests.store.kit import Kit, eventually, redis_kit
@@ -36,16 +36,16 @@ async def pause(store: RedisStore, number: int) -> JobKey:
     """A job that has a card and a question in its thread, and waits for the answer."""
     key = JobKey("T0123456789", f"J{number:010d}")
     seen = [f"event:Ev{number:010d}", f"message:C0123456789:1795273287.{number:06d}"]
-    assert await store.ingest(key, EVENT, dedupe=seen, user=f"U{number % 20}", fields=FIELDS)
-    claim = await store.claim("0123456789ab", lease=30, schema=2, prefer=key)
+    assert await store.jobs.ingest(key, EVENT, dedupe=seen, user=f"U{number % 20}", fields=FIELDS)
+    claim = await store.jobs.claim("0123456789ab", lease=30, schema=2, prefer=key)
     assert claim is not None
     for seq in range(0, EVENTS, 5):
         operation = f"{claim.owner}:{claim.epoch}:{seq}"
-        await store.commit(claim, operation, seq, [EVENT] * 5, taken=[1], fields=FIELDS, schema=2)
+        await store.jobs.commit(claim, operation, seq, [EVENT] * 5, taken=[1], fields=FIELDS, schema=2)
     for message in ("1795273287.589579:card", "1795273287.589579:question:analysis:1"):
-        await store.outbox_begin(claim, message, f"{claim.owner}:{claim.epoch}:{message}")
-        await store.outbox_done(claim, message, "1795273287.621244")
-    assert await store.release(claim, due=None)
+        await store.outbox.begin(claim, message, f"{claim.owner}:{claim.epoch}:{message}")
+        await store.outbox.done(claim, message, "1795273287.621244")
+    assert await store.jobs.release(claim, due=None)
     return key
 
 
@@ -64,8 +64,8 @@ async def sizes(store: RedisStore, pattern: str) -> dict[str, int]:
 async def idle_round(store: RedisStore) -> int:
     """How many commands the server carries out for an instance that looks for work and finds none."""
     before = await store._server.command("INFO", "commandstats")
-    assert await store.claim("idle", lease=10, schema=2) is None
-    assert await store.next_due() is None
+    assert await store.jobs.claim("idle", lease=10, schema=2) is None
+    assert await store.jobs.next_due() is None
     after = await store._server.command("INFO", "commandstats")
     return sum(int(row["calls"]) for row in after.values()) - sum(int(row["calls"]) for row in before.values())
 
@@ -95,25 +95,25 @@ async def test_jobs_that_are_too_new_cost_an_older_instance_nothing(server_url: 
 
     async def make(number: int) -> None:
         key = JobKey("T1", f"N{number}")
-        await store.ingest(key, "{}", dedupe=[])
-        claim = await store.claim("new", lease=10, schema=2, prefer=key)
+        await store.jobs.ingest(key, "{}", dedupe=[])
+        claim = await store.jobs.claim("new", lease=10, schema=2, prefer=key)
         assert claim is not None
-        await store.commit(claim, "op", 0, [], schema=2)
+        await store.jobs.commit(claim, "op", 0, [], schema=2)
         if number % 2:
-            await store.release(claim, due=0)
+            await store.jobs.release(claim, due=0)
 
     await in_turns(make, TOO_NEW)
     kit.advance(11)
-    await store.ingest(JobKey("T1", "old"), "{}", dedupe=[])
-    claim = await store.claim("old", lease=10, schema=1)
+    await store.jobs.ingest(JobKey("T1", "old"), "{}", dedupe=[])
+    claim = await store.jobs.claim("old", lease=10, schema=1)
     assert claim is not None
     assert claim.key.job == "old"
-    assert await store.claim("old", lease=10, schema=1) is None
-    assert await store.next_due() == pytest.approx(claim.expires), "nobody is woken for them"
-    assert await store.claim("old", lease=10, schema=1) is None
+    assert await store.jobs.claim("old", lease=10, schema=1) is None
+    assert await store.jobs.next_due() == pytest.approx(claim.expires), "nobody is woken for them"
+    assert await store.jobs.claim("old", lease=10, schema=1) is None
 
     async def take(_: int) -> JobKey:
-        claim = await store.claim("new", lease=10, schema=2)
+        claim = await store.jobs.claim("new", lease=10, schema=2)
         assert claim is not None
         return claim.key
 
@@ -122,20 +122,20 @@ async def test_jobs_that_are_too_new_cost_an_older_instance_nothing(server_url: 
 
 
 async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "SEEN_FOR", 0.3)
+    monkeypatch.setattr(quotas, "SEEN_FOR", 0.3)
     kit = await redis_kit(server_url, instances=1, retention=0.3)
     store = kit.store
     assert isinstance(store, RedisStore)
     key = JobKey("T1", "J1")
-    await store.ingest(key, EVENT, dedupe=["e1"], user="U1")
-    claim = await store.claim("me", lease=30, schema=2)
+    await store.jobs.ingest(key, EVENT, dedupe=["e1"], user="U1")
+    claim = await store.jobs.claim("me", lease=30, schema=2)
     assert claim is not None
-    await store.commit(claim, "a", 0, [EVENT, "x" * 20_000], taken=[1], schema=2)
-    await store.outbox_begin(claim, "card", "o")
-    await store.outbox_done(claim, "card", "1.1")
-    await store.put_blob(key, b"table")
-    await store.commit(claim, "b", 2, [EVENT], schema=2, ends=True)
-    await store.release(claim, due=None)
+    await store.jobs.commit(claim, "a", 0, [EVENT, "x" * 20_000], taken=[1], schema=2)
+    await store.outbox.begin(claim, "card", "o")
+    await store.outbox.done(claim, "card", "1.1")
+    await store.blobs.put(key, b"table")
+    await store.jobs.commit(claim, "b", 2, [EVENT], schema=2, ends=True)
+    await store.jobs.release(claim, due=None)
 
     async def left() -> set[str]:
         names = await store._server.command("KEYS", f"{store._keys.prefix}:*")
@@ -149,9 +149,9 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
     await eventually(nothing_is_left)
     for name in await store._server.command("KEYS", f"{store._keys.prefix}:*:claim:*"):
         assert 0 < await store._server.command("PTTL", name) <= 60_000
-    assert await store.jobs_of("T1", "U1") == []
-    assert await store.head(key) is None
-    assert await store.log(key) == []
+    assert await store.jobs.asked_by("T1", "U1") == []
+    assert await store.jobs.head(key) is None
+    assert await store.jobs.log(key) == []
     await store.close()
 
 
@@ -159,13 +159,13 @@ async def test_a_job_set_aside_fades_whatever_comes_in(served: Kit) -> None:
     store = served.store
     assert isinstance(store, RedisStore)
     claim = await served.claimed()
-    await store.commit(claim, "a", 0, ["x" * 20_000], taken=[1])
-    assert await store.set_aside(claim, "{}", schema=1)
-    assert await store.ingest(claim.key, "{}", dedupe=["2"])
+    await store.jobs.commit(claim, "a", 0, ["x" * 20_000], taken=[1])
+    assert await store.jobs.quarantine(claim, "{}", schema=1)
+    assert await store.jobs.ingest(claim.key, "{}", dedupe=["2"])
     names = await store._server.command("KEYS", f"{store._keys.prefix}:*")
     lives = await store._server.commands([("PTTL", name) for name in names])
     assert [name for name, life in zip(names, lives, strict=True) if life == -1 and b"partitions" not in name] == []
     head = await store._server.command("PTTL", store._keys.of_job(claim.key)[0])
-    assert head > (bounds.IDLE_RETENTION - 60) * 1000, "and not before its time"
-    assert await store.reinstate(claim.key, "{}")
+    assert head > (quotas.IDLE_RETENTION - 60) * 1000, "and not before its time"
+    assert await store.jobs.release_quarantined(claim.key, "{}")
     assert await store._server.command("PTTL", store._keys.of_job(claim.key)[0]) == -1

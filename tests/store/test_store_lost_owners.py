@@ -1,10 +1,10 @@
-"""Owners that were lost, jobs set aside for it, and jobs that are too new: the same for every store."""
+"""Owners that were lost, jobs quarantined for it, and jobs that are too new: the same for every store."""
 
 import secrets
 
 import pytest
 
-from bot.store import bounds
+from bot.store import quotas
 from bot.store.interface import Claim, Commit, Entry, JobKey
 from tests.store.kit import JOB, OTHER_JOB, Kit
 
@@ -12,13 +12,13 @@ from tests.store.kit import JOB, OTHER_JOB, Kit
 async def taken_over(kit: Kit, *, lease: float = 10) -> Claim:
     """The job, claimed by another instance after the lease of its owner ran out."""
     kit.advance(lease + 1)
-    claim = await kit.store.claim(f"next{secrets.token_hex(2)}", lease=lease, schema=1)
+    claim = await kit.store.jobs.claim(f"next{secrets.token_hex(2)}", lease=lease, schema=1)
     assert claim is not None
     return claim
 
 
 async def lost(kit: Kit, key: JobKey = JOB) -> int:
-    head = await kit.store.head(key)
+    head = await kit.store.jobs.head(key)
     assert head is not None
     return head.lost
 
@@ -30,9 +30,9 @@ async def test_owners_count_as_lost_whose_lease_ran_out_without_progress(kit: Ki
         claim = await taken_over(kit)
         assert (claim.lost, await lost(kit)) == (count, count)
         operation = f"taken over {count}"
-        assert kit.ok(await kit.store.commit(claim, operation, count - 1, ["{}"], progress=False))
+        assert kit.ok(await kit.store.jobs.commit(claim, operation, count - 1, ["{}"], progress=False))
         assert await lost(kit) == count, "to say that it was taken over is no progress"
-    assert kit.ok(await kit.store.commit(claim, "progress", 3, ["{}"]))
+    assert kit.ok(await kit.store.jobs.commit(claim, "progress", 3, ["{}"]))
     assert await lost(kit) == 0
     assert (await taken_over(kit)).lost == 1
 
@@ -40,9 +40,9 @@ async def test_owners_count_as_lost_whose_lease_ran_out_without_progress(kit: Ki
 async def test_a_job_that_was_let_go_of_lost_no_owner(kit: Kit) -> None:
     await kit.claimed()
     claim = await taken_over(kit)
-    assert await kit.store.release(claim, due=0)
+    assert await kit.store.jobs.release(claim, due=0)
     assert await lost(kit) == 0
-    again = await kit.store.claim("me", lease=10, schema=1)
+    again = await kit.store.jobs.claim("me", lease=10, schema=1)
     assert again is not None
     assert again.lost == 0
 
@@ -50,8 +50,8 @@ async def test_a_job_that_was_let_go_of_lost_no_owner(kit: Kit) -> None:
 async def test_a_job_let_go_of_in_the_middle_of_its_work_goes_on_counting(kit: Kit) -> None:
     await kit.claimed()
     claim = await taken_over(kit)
-    assert await kit.store.release(claim, due=0, lost=None)
-    again = await kit.store.claim("me", lease=10, schema=1)
+    assert await kit.store.jobs.release(claim, due=0, lost=None)
+    again = await kit.store.jobs.claim("me", lease=10, schema=1)
     assert again is not None
     assert again.lost == await lost(kit) == 1
     assert (await taken_over(kit)).lost == 2
@@ -60,7 +60,7 @@ async def test_a_job_let_go_of_in_the_middle_of_its_work_goes_on_counting(kit: K
 async def test_an_instance_that_takes_up_its_own_job_again_lost_nobody(kit: Kit) -> None:
     await kit.claimed()
     kit.advance(11)
-    again = await kit.store.claim("me", lease=10, schema=1)
+    again = await kit.store.jobs.claim("me", lease=10, schema=1)
     assert again is not None
     assert again.lost == await lost(kit) == 0
 
@@ -68,8 +68,8 @@ async def test_an_instance_that_takes_up_its_own_job_again_lost_nobody(kit: Kit)
 async def test_an_owner_whose_work_broke_counts_as_lost_at_once(kit: Kit) -> None:
     claim = await kit.claimed()
     for count in (1, 2):
-        assert await kit.store.release(claim, due=0, lost=True)
-        again = await kit.store.claim("me", lease=10, schema=1)
+        assert await kit.store.jobs.release(claim, due=0, lost=True)
+        again = await kit.store.jobs.claim("me", lease=10, schema=1)
         assert again is not None
         assert again.lost == await lost(kit) == count
         claim = again
@@ -77,57 +77,57 @@ async def test_an_owner_whose_work_broke_counts_as_lost_at_once(kit: Kit) -> Non
 
 async def test_to_see_to_a_young_message_is_progress(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert await kit.store.outbox_begin(claim, "card", "first")
+    assert await kit.store.outbox.begin(claim, "card", "first")
     claim = await taken_over(kit)
-    assert await kit.store.outbox_begin(claim, "card", "second")
+    assert await kit.store.outbox.begin(claim, "card", "second")
     assert await lost(kit) == 0, "it is not known yet whether it was sent"
-    claim = await taken_over(kit, lease=bounds.SETTLES_IN)
-    assert await kit.store.outbox_begin(claim, "card", "third")
+    claim = await taken_over(kit, lease=quotas.SETTLES_IN)
+    assert await kit.store.outbox.begin(claim, "card", "third")
     assert await lost(kit) == 1, "that should be known by now"
-    assert await kit.store.outbox_begin(claim, "answer", "third")
+    assert await kit.store.outbox.begin(claim, "answer", "third")
     assert await lost(kit) == 0
 
 
 async def test_an_owner_that_renews_late_is_not_lost(kit: Kit) -> None:
     claim = await kit.claimed()
     kit.advance(15)
-    assert await kit.store.beat(claim, lease=10)
+    assert await kit.store.jobs.beat(claim, lease=10)
     assert await lost(kit) == 0
 
 
 async def test_a_refused_commit_is_no_progress(kit: Kit) -> None:
     first = await kit.claimed()
-    assert kit.ok(await kit.store.commit(first, "a", 0, ["{}"]))
+    assert kit.ok(await kit.store.jobs.commit(first, "a", 0, ["{}"]))
     second = await taken_over(kit)
-    assert await kit.store.commit(first, "b", 1, ["{}"]) is Commit.FENCED
-    assert await kit.store.commit(second, "a", 1, ["{}"]) is Commit.DUP
-    assert await kit.store.commit(second, "c", 7, ["{}"]) is Commit.CONFLICT
+    assert await kit.store.jobs.commit(first, "b", 1, ["{}"]) is Commit.FENCED
+    assert await kit.store.jobs.commit(second, "a", 1, ["{}"]) is Commit.DUP
+    assert await kit.store.jobs.commit(second, "c", 7, ["{}"]) is Commit.CONFLICT
     assert await lost(kit) == 1
 
 
 async def test_a_job_set_aside_is_given_to_nobody(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert kit.ok(await kit.store.commit(claim, "a", 0, ["{}"], taken=[1], fields={"state": "working"}))
-    assert await kit.store.set_aside(claim, '{"why":1}', schema=2, fields={"state": "aside"})
-    head = await kit.store.head(JOB)
+    assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, ["{}"], taken=[1], fields={"state": "working"}))
+    assert await kit.store.jobs.quarantine(claim, '{"why":1}', schema=2, fields={"state": "quarantined"})
+    head = await kit.store.jobs.head(JOB)
     assert head is not None
-    assert (head.aside, head.owner, head.due, head.seq, head.schema) == (True, "", None, 2, 2)
-    assert head.fields == {"state": "aside"}
-    assert await kit.store.log(JOB) == [Entry(1, "{}"), Entry(2, '{"why":1}')]
-    assert await kit.store.ingest(JOB, '{"n":2}', dedupe=["2"])
-    assert await kit.store.signal(JOB, '{"n":3}', dedupe=["3"])
-    assert [entry.payload for entry in await kit.store.inbox(JOB)] == ['{"n":2}', '{"n":3}']
-    assert await kit.store.next_due() is None
+    assert (head.quarantined, head.owner, head.due, head.seq, head.schema) == (True, "", None, 2, 2)
+    assert head.fields == {"state": "quarantined"}
+    assert await kit.store.jobs.log(JOB) == [Entry(1, "{}"), Entry(2, '{"why":1}')]
+    assert await kit.store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
+    assert await kit.store.jobs.signal(JOB, '{"n":3}', dedupe=["3"])
+    assert [entry.payload for entry in await kit.store.jobs.inbox(JOB)] == ['{"n":2}', '{"n":3}']
+    assert await kit.store.jobs.next_due() is None
     kit.advance(100)
     for prefer in (None, JOB):
-        assert await kit.store.claim("me", lease=10, schema=9, prefer=prefer) is None
+        assert await kit.store.jobs.claim("me", lease=10, schema=9, prefer=prefer) is None
 
 
 async def test_the_schema_of_a_job_set_aside_never_falls(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert kit.ok(await kit.store.commit(claim, "a", 0, ["{}"], schema=3))
-    assert await kit.store.set_aside(claim, "{}", schema=2)
-    head = await kit.store.head(JOB)
+    assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, ["{}"], schema=3))
+    assert await kit.store.jobs.quarantine(claim, "{}", schema=2)
+    head = await kit.store.jobs.head(JOB)
     assert head is not None
     assert head.schema == 3
 
@@ -135,110 +135,110 @@ async def test_the_schema_of_a_job_set_aside_never_falls(kit: Kit) -> None:
 async def test_only_its_owner_sets_a_job_aside_and_that_ends_the_claim(kit: Kit) -> None:
     first = await kit.claimed()
     second = await taken_over(kit)
-    before = await kit.store.head(JOB)
-    assert not await kit.store.set_aside(first, "{}", schema=9)
-    assert await kit.store.head(JOB) == before
-    assert await kit.store.set_aside(second, "{}", schema=1)
-    assert not await kit.store.set_aside(second, "{}", schema=1), "another operation, not its repeat"
-    assert not await kit.store.beat(second, lease=10)
-    assert not await kit.store.release(second, due=0)
-    assert await kit.store.commit(second, "late", 1, ["{}"]) is Commit.FENCED
-    assert await kit.store.outbox_begin(second, "m", "o") is None
-    assert len(await kit.store.log(JOB)) == 1
+    before = await kit.store.jobs.head(JOB)
+    assert not await kit.store.jobs.quarantine(first, "{}", schema=9)
+    assert await kit.store.jobs.head(JOB) == before
+    assert await kit.store.jobs.quarantine(second, "{}", schema=1)
+    assert not await kit.store.jobs.quarantine(second, "{}", schema=1), "another operation, not its repeat"
+    assert not await kit.store.jobs.beat(second, lease=10)
+    assert not await kit.store.jobs.release(second, due=0)
+    assert await kit.store.jobs.commit(second, "late", 1, ["{}"]) is Commit.FENCED
+    assert await kit.store.outbox.begin(second, "m", "o") is None
+    assert len(await kit.store.jobs.log(JOB)) == 1
     with pytest.raises(ValueError, match="underscore"):
-        await kit.store.set_aside(second, "{}", schema=1, fields={"_aside": ""})
+        await kit.store.jobs.quarantine(second, "{}", schema=1, fields={"_aside": ""})
 
 
 async def test_a_job_set_aside_is_reinstated_once(kit: Kit) -> None:
     await kit.claimed()
-    assert not await kit.store.reinstate(JOB, "{}")
+    assert not await kit.store.jobs.release_quarantined(JOB, "{}")
     claim = await taken_over(kit)
-    assert await kit.store.set_aside(claim, "{}", schema=1)
+    assert await kit.store.jobs.quarantine(claim, "{}", schema=1)
     assert await lost(kit) == 1
-    assert await kit.store.reinstate(JOB, '{"released":1}')
-    assert not await kit.store.reinstate(JOB, '{"released":2}')
-    head = await kit.store.head(JOB)
+    assert await kit.store.jobs.release_quarantined(JOB, '{"released":1}')
+    assert not await kit.store.jobs.release_quarantined(JOB, '{"released":2}')
+    head = await kit.store.jobs.head(JOB)
     assert head is not None
-    assert (head.aside, head.lost) == (False, 0)
+    assert (head.quarantined, head.lost) == (False, 0)
     assert head.due is not None
-    again = await kit.store.claim("me", lease=10, schema=1)
+    again = await kit.store.jobs.claim("me", lease=10, schema=1)
     assert again is not None
     assert (again.key, again.lost) == (JOB, 0)
-    assert [entry.payload for entry in await kit.store.inbox(JOB)] == ['{"n":1}', '{"released":1}']
-    assert kit.ok(await kit.store.commit(again, "on", 1, ["{}", "{}"], taken=[1, 2]))
-    assert not await kit.store.reinstate(OTHER_JOB, "{}"), "there is no such job"
-    assert await kit.store.head(OTHER_JOB) is None
+    assert [entry.payload for entry in await kit.store.jobs.inbox(JOB)] == ['{"n":1}', '{"released":1}']
+    assert kit.ok(await kit.store.jobs.commit(again, "on", 1, ["{}", "{}"], taken=[1, 2]))
+    assert not await kit.store.jobs.release_quarantined(OTHER_JOB, "{}"), "there is no such job"
+    assert await kit.store.jobs.head(OTHER_JOB) is None
 
 
-async def test_a_job_with_a_full_inbox_can_be_reinstated(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "INBOX_LIMIT", 1)
+async def test_a_job_with_a_full_inbox_can_be_released(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quotas, "INBOX_LIMIT", 1)
     claim = await kit.claimed()
-    assert await kit.store.set_aside(claim, "{}", schema=1)
-    assert await kit.store.reinstate(JOB, "{}")
-    assert len(await kit.store.inbox(JOB)) == 2
+    assert await kit.store.jobs.quarantine(claim, "{}", schema=1)
+    assert await kit.store.jobs.release_quarantined(JOB, "{}")
+    assert len(await kit.store.jobs.inbox(JOB)) == 2
 
 
 async def newer(kit: Kit, count: int) -> list[JobKey]:
     """So many jobs, half with expired leases and half due, that only schema 2 can read."""
     keys = [JobKey("T1", f"N{n}") for n in range(count)]
     for n, key in enumerate(keys):
-        await kit.store.ingest(key, "{}", dedupe=[])
-        claim = await kit.store.claim("new", lease=10, schema=2, prefer=key)
+        await kit.store.jobs.ingest(key, "{}", dedupe=[])
+        claim = await kit.store.jobs.claim("new", lease=10, schema=2, prefer=key)
         assert claim is not None
-        assert kit.ok(await kit.store.commit(claim, "op", 0, ["{}"], taken=[1], schema=2))
+        assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken=[1], schema=2))
         if n % 2:
-            assert await kit.store.release(claim, due=0)
+            assert await kit.store.jobs.release(claim, due=0)
     kit.advance(11)
     return keys
 
 
 async def test_newer_jobs_hide_no_older_one_and_wake_nobody(kit: Kit) -> None:
     keys = await newer(kit, 6)
-    await kit.store.ingest(JOB, "{}", dedupe=[])
-    claim = await kit.store.claim("old", lease=10, schema=1)
+    await kit.store.jobs.ingest(JOB, "{}", dedupe=[])
+    claim = await kit.store.jobs.claim("old", lease=10, schema=1)
     assert claim is not None
     assert claim.key == JOB
-    assert kit.ok(await kit.store.commit(claim, "op", 0, ["{}"], taken=[1]))
-    assert await kit.store.release(claim, due=kit.store.clock() + 50)
-    assert await kit.store.claim("old", lease=10, schema=1) is None
-    due = await kit.store.next_due()
+    assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken=[1]))
+    assert await kit.store.jobs.release(claim, due=kit.store.clock() + 50)
+    assert await kit.store.jobs.claim("old", lease=10, schema=1) is None
+    due = await kit.store.jobs.next_due()
     assert due is not None
     assert due > await kit.store.now() + 40, "nothing is left for an older instance to look at"
     for key in keys:
-        head = await kit.store.head(key)
+        head = await kit.store.jobs.head(key)
         assert head is not None
         assert (head.owner, head.lost) == ("", 1 - int(key.job[1:]) % 2), "an owner counts as lost all the same"
 
 
 async def test_newer_jobs_are_there_at_once_for_who_knows_them(kit: Kit) -> None:
     keys = await newer(kit, 6)
-    assert await kit.store.claim("old", lease=10, schema=1, prefer=keys[5]) is None
-    preferred = await kit.store.claim("new", lease=10, schema=2, prefer=keys[4])
+    assert await kit.store.jobs.claim("old", lease=10, schema=1, prefer=keys[5]) is None
+    preferred = await kit.store.jobs.claim("new", lease=10, schema=2, prefer=keys[4])
     assert preferred is not None
     assert (preferred.key, preferred.lost) == (keys[4], 1)
-    claims = [await kit.store.claim("new", lease=10, schema=3) for _ in keys[1:]]
+    claims = [await kit.store.jobs.claim("new", lease=10, schema=3) for _ in keys[1:]]
     assert {claim.key for claim in claims if claim} == set(keys) - {keys[4]}
-    assert await kit.store.claim("new", lease=10, schema=2) is None
+    assert await kit.store.jobs.claim("new", lease=10, schema=2) is None
 
 
 async def test_what_comes_in_for_a_newer_job_waits_for_who_knows_it(kit: Kit) -> None:
     (key,) = await newer(kit, 1)
-    assert await kit.store.claim("old", lease=10, schema=1) is None
-    assert await kit.store.signal(key, "{}", dedupe=["click"])
-    assert await kit.store.next_due() is None
-    assert await kit.store.claim("old", lease=10, schema=1, prefer=key) is None
-    claim = await kit.store.claim("new", lease=10, schema=2)
+    assert await kit.store.jobs.claim("old", lease=10, schema=1) is None
+    assert await kit.store.jobs.signal(key, "{}", dedupe=["click"])
+    assert await kit.store.jobs.next_due() is None
+    assert await kit.store.jobs.claim("old", lease=10, schema=1, prefer=key) is None
+    claim = await kit.store.jobs.claim("new", lease=10, schema=2)
     assert claim is not None
-    assert len(await kit.store.inbox(key)) == 1
+    assert len(await kit.store.jobs.inbox(key)) == 1
 
 
 async def test_a_late_owner_of_a_newer_job_that_was_put_by_is_fenced(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert kit.ok(await kit.store.commit(claim, "op", 0, ["{}"], schema=2))
+    assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], schema=2))
     kit.advance(11)
-    assert await kit.store.claim("old", lease=10, schema=1) is None
-    assert not await kit.store.beat(claim, lease=10)
-    assert await kit.store.commit(claim, "late", 1, ["{}"], schema=2) is Commit.FENCED
+    assert await kit.store.jobs.claim("old", lease=10, schema=1) is None
+    assert not await kit.store.jobs.beat(claim, lease=10)
+    assert await kit.store.jobs.commit(claim, "late", 1, ["{}"], schema=2) is Commit.FENCED
 
 
 async def test_the_clock_is_the_stores_own(kit: Kit) -> None:

@@ -1,22 +1,12 @@
-"""One embedded server for all tests of the whole; a workspace and a prefix of its own for each."""
+"""A workspace of its own for each test of the whole, and an empty store."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.store.embedded import start_embedded, stop_embedded
 from tests.system.scene import Scene, scene_on
-
-
-@pytest.fixture(scope="session")
-def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The embedded store, as a newcomer's is."""
-    data = tmp_path_factory.mktemp("system")
-    yield asyncio.run(start_embedded(data))
-    asyncio.run(stop_embedded(data))
 
 
 @pytest.fixture

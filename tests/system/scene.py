@@ -150,7 +150,7 @@ class Talk:
 
     async def events(self) -> list[ev.Event]:
         """The job's log."""
-        return [ev.load(entry.payload) for entry in await self.scene.store.log(self.key)]
+        return [ev.load(entry.payload) for entry in await self.scene.store.jobs.log(self.key)]
 
     async def of(self, kind: type[E]) -> list[E]:
         """The events of one kind."""

@@ -387,7 +387,7 @@ async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_h
     (refined,) = await talk.of(ev.BriefRefined)
     assert refined.pack.left_out[0].startswith("the error: ")
     assert any(one.what == "pack" and "the result: " in one.why for one in job.latest.decisions)
-    timeline = trace_timeline(job, await scene.store.log(talk.key))
+    timeline = trace_timeline(job, await scene.store.jobs.log(talk.key))
     assert timeline.count("of 2,000 tokens)") >= len(roles)
 
 

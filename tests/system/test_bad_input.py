@@ -79,7 +79,7 @@ async def test_another_bot_that_mentions_us_is_told_why_that_does_nothing_and_th
     assert added.request.user == "B1"
     posted = [call.args["text"] for call in scene.workspace.calls("chat.postMessage")]
     assert posted.count(notices.PEOPLE_ONLY) == 1, "or two bots would talk on and on"
-    assert await scene.store.head(scene.thread("#general", "1700000000.000100").key) is None
+    assert await scene.store.jobs.head(scene.thread("#general", "1700000000.000100").key) is None
     assert len(server.requests) == calls
 
 

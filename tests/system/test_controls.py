@@ -226,7 +226,7 @@ async def test_trace_gives_a_timeline_and_the_whole_log_as_json(scene: Scene) ->
     assert message["files"][0]["name"] == f"{talk.key.job}.json"
     trace = json.loads(data)
     assert trace["job"] == talk.key.job
-    log = await scene.store.log(talk.key)
+    log = await scene.store.jobs.log(talk.key)
     assert trace["events"] == [{"seq": entry.seq, **json.loads(entry.payload)} for entry in log]
     assert len(talk.replies()) == 2, "the thread is left alone"
 

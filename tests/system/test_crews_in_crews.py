@@ -150,10 +150,10 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
         "terms": ["terms/read", "terms/find", "terms/check"],
         "terms/find": ["terms/find/search"],
     }
-    timeline = trace_timeline(job, await scene.store.log(talk.key))
+    timeline = trace_timeline(job, await scene.store.jobs.log(talk.key))
     assert "terms: plan of 3 subtasks" in timeline
     assert "terms/find: plan of 1 subtask" in timeline
-    events = events_json(await scene.store.log(talk.key))
+    events = events_json(await scene.store.jobs.log(talk.key))
     assert [one["within"] for one in events if one["type"] == "PlanProposed" and "within" in one] == [
         "terms",
         "terms/find",

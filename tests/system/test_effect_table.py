@@ -2,11 +2,46 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import get_args
 
-from bot.jobs.effect_runner import HANDLERS
-from handoff.effects import Effect
+import pytest
+
+import bot.supervisor
+from bot.jobs.effect_runner import HANDLERS, handler_of
+from bot.supervisor.roles import role
+from handoff.effects import ROLES, Effect
+
+EFFECTS: tuple[type, ...] = get_args(Effect)
+SUPERVISOR = Path(bot.supervisor.__path__[0])
+CALLED_BY_PLANNING = {"planner", "replanner"}
+"""The roles that `bot.supervisor.planning` calls, which knows the crew."""
 
 
-def test_each_effect_of_the_engine_has_a_handler() -> None:
-    assert set(HANDLERS) == set(get_args(Effect))
+@pytest.mark.parametrize("kind", EFFECTS)
+def test_each_effect_of_the_engine_is_handled(kind: type) -> None:
+    assert (kind in HANDLERS) or hasattr(kind, "role")
+    assert handler_of(object.__new__(kind))
+
+
+def test_what_is_no_effect_is_not_handled() -> None:
+    assert set(HANDLERS) <= set(EFFECTS)
+    with pytest.raises(KeyError):
+        handler_of(object())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_each_role_has_a_module_and_a_prompt(name: str) -> None:
+    assert (SUPERVISOR / f"{name}.md").read_text(encoding="utf-8").strip()
+    if name in CALLED_BY_PLANNING:
+        assert (SUPERVISOR / f"{name}.py").is_file()
+    else:
+        assert callable(role(name))
+
+
+def test_each_role_performs_one_effect() -> None:
+    assert set(ROLES) >= CALLED_BY_PLANNING
+    assert set(Counter(ROLES).values()) == {1}
+    performing = {path.stem for path in SUPERVISOR.glob("*.py") if "def perform(" in path.read_text(encoding="utf-8")}
+    assert performing == set(ROLES) - CALLED_BY_PLANNING

@@ -4,13 +4,17 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
+
 from bot.jobs.job_runner import JobRunner
 from bot.store.interface import Claim, Commit, JobKey
-from bot.store.memory import MemoryStore
+from bot.store.redis.redis_jobs import RedisJobs
+from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan
 from handoff.state import Job
+from tests.store.kit import MovedClock
 from tests.system.scene import eventually
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
@@ -19,12 +23,11 @@ FAULT = ev.PlanRejected(at=1.0, request="100.1", faults=("a",))
 END = ev.RequestFailed(at=1.0, request="100.1", step="planning", reason="r", advice="a")
 
 
-class Store(MemoryStore):
-    """Keeps what each commit held. `late` is how many seconds the clock is ahead."""
+class Jobs(RedisJobs):
+    """Keeps what each commit held."""
 
-    def __init__(self) -> None:
-        self.late = 0.0
-        super().__init__(clock=lambda: 1000.0 + self.late)
+    def __init__(self, store: RedisStore) -> None:
+        super().__init__(store._calls, 60.0)
         self.commits: list[list[str]] = []
         self.fields: list[dict[str, str]] = []
 
@@ -60,13 +63,13 @@ class Planning:
 class Noting(Planning):
     """Once the card is there, notes one thing after the other, and ends when both are kept."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: RedisStore, jobs: Jobs) -> None:
         super().__init__()
-        self._store = store
+        self._store, self._jobs = store, jobs
 
     async def plan(self, runner: JobRunner) -> ev.Event | None:
         async def kept(name: str, times: int) -> bool:
-            return sum(commit.count(name) for commit in self._store.commits) == times
+            return sum(commit.count(name) for commit in self._jobs.commits) == times
 
         await eventually(lambda: kept("Posted", 1))
         runner.report_soon(FAULT)
@@ -80,13 +83,13 @@ class Noting(Planning):
 class Surprised(Planning):
     """Something of a newer release comes in just as its own work is reported."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: RedisStore, jobs: Jobs) -> None:
         super().__init__()
-        self._store = store
+        self._store, self._jobs = store, jobs
 
     async def plan(self, runner: JobRunner) -> ev.Event | None:
         newer = json.dumps({"type": "TeaPoured", "at": 1.0, "v": ev.SCHEMA + 1})
-        await self._store.signal(KEY, newer, dedupe=())
+        await self._jobs.signal(KEY, newer, dedupe=())
         runner.report_soon(FAULT)
         runner.nudge()
         await asyncio.Event().wait()
@@ -96,14 +99,14 @@ class Surprised(Planning):
 class Robbed(Planning):
     """Another instance takes the job just before something is noted."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: RedisStore, jobs: Jobs) -> None:
         super().__init__()
-        self._store = store
+        self._store, self._jobs = store, jobs
         self.stopped = False
 
     async def plan(self, runner: JobRunner) -> ev.Event | None:
-        self._store.late = 60.0
-        assert await self._store.claim("other", lease=30, schema=ev.SCHEMA) is not None
+        MovedClock(self._store).advance(60)
+        assert await self._jobs.claim("other", lease=30, schema=ev.SCHEMA) is not None
         runner.report_soon(FAULT)
         try:
             await asyncio.Event().wait()
@@ -112,69 +115,74 @@ class Robbed(Planning):
         return None
 
 
-async def runner_of(store: Store, effects: Planning) -> JobRunner:
+@pytest.fixture
+def jobs(store: RedisStore) -> Jobs:
+    """The jobs of the store, whose commits are kept."""
+    made = store.jobs = Jobs(store)
+    return made
+
+
+async def runner_of(store: RedisStore, effects: Planning) -> JobRunner:
     event = ev.RequestAdded(at=0.0, place=PLACE, request=Request(id="100.1", user="U1", text="do", at=0.0))
-    await store.ingest(KEY, ev.dump(event), dedupe=("1",))
-    claim = await store.claim("me", lease=30, schema=1)
+    await store.jobs.ingest(KEY, ev.dump(event), dedupe=("1",))
+    claim = await store.jobs.claim("me", lease=30, schema=1)
     assert claim is not None
     return JobRunner(claim, store, effects, lease=30)
 
 
-async def test_a_noted_event_goes_with_the_next_report_and_before_it() -> None:
-    store, effects = Store(), Planning()
+async def test_a_noted_event_goes_with_the_next_report_and_before_it(store: RedisStore, jobs: Jobs) -> None:
+    effects = Planning()
     runner = await runner_of(store, effects)
     await asyncio.wait_for(runner.run(), 5)
-    together = next(commit for commit in store.commits if "PlanRejected" in commit)
+    together = next(commit for commit in jobs.commits if "PlanRejected" in commit)
     assert [name for name in together if name != "Posted"] == ["PlanRejected", "RequestFailed"]
 
 
-async def test_what_is_noted_within_a_moment_shares_a_write_and_is_kept_though_nothing_is_reported() -> None:
-    store = Store()
-    runner = await runner_of(store, Noting(store))
+async def test_what_is_noted_within_a_moment_shares_a_write_and_is_kept_though_nothing_is_reported(
+    store: RedisStore, jobs: Jobs
+) -> None:
+    runner = await runner_of(store, Noting(store, jobs))
     await asyncio.wait_for(runner.run(), 5)
-    assert ["PlanRejected", "PlanRejected"] in store.commits
+    assert ["PlanRejected", "PlanRejected"] in jobs.commits
 
 
-async def test_of_the_head_only_what_changed_is_written() -> None:
-    store = Store()
+async def test_of_the_head_only_what_changed_is_written(store: RedisStore, jobs: Jobs) -> None:
     runner = await runner_of(store, Planning())
     await asyncio.wait_for(runner.run(), 5)
-    first, *later = store.fields
+    first, *later = jobs.fields
     assert {"state", "channel", "thread_ts", "title", "user"} <= first.keys()
     assert later
     assert all(fields.keys() <= {"state", "step"} for fields in later)
-    head = await store.head(KEY)
+    head = await store.jobs.head(KEY)
     assert head is not None
     assert (head.fields["state"], head.fields["channel"]) == ("failed", "C1")
 
 
-async def test_people_are_shown_the_last_state() -> None:
-    store, effects = Store(), Planning()
+async def test_people_are_shown_the_last_state(store: RedisStore) -> None:
+    effects = Planning()
     runner = await runner_of(store, effects)
     await asyncio.wait_for(runner.run(), 5)
     assert effects.shown[-1] == runner.job
     assert effects.shown[-1].latest.state == "failed"
 
 
-async def test_all_work_stops_where_a_noted_event_cannot_be_kept() -> None:
-    store = Store()
-    effects = Robbed(store)
+async def test_all_work_stops_where_a_noted_event_cannot_be_kept(store: RedisStore, jobs: Jobs) -> None:
+    effects = Robbed(store, jobs)
     runner = await runner_of(store, effects)
     await asyncio.wait_for(runner.run(), 5)
     assert effects.stopped
     assert not runner.idle
-    assert "PlanRejected" not in [ev.load(entry.payload).type for entry in await store.log(KEY)]
+    assert "PlanRejected" not in [ev.load(entry.payload).type for entry in await store.jobs.log(KEY)]
 
 
-async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release() -> None:
-    store = Store()
-    runner = await runner_of(store, Surprised(store))
+async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release(store: RedisStore, jobs: Jobs) -> None:
+    runner = await runner_of(store, Surprised(store, jobs))
     await asyncio.wait_for(runner.run(), 5)
-    assert "PlanRejected" in [ev.load(entry.payload).type for entry in await store.log(KEY)]
-    head = await store.head(KEY)
+    assert "PlanRejected" in [ev.load(entry.payload).type for entry in await store.jobs.log(KEY)]
+    head = await store.jobs.head(KEY)
     assert head is not None
     assert (head.schema, head.owner, head.lost) == (ev.SCHEMA + 1, "", 0)
-    assert len(await store.inbox(KEY)) == 1, "what it cannot read it leaves there"
+    assert len(await store.jobs.inbox(KEY)) == 1, "what it cannot read it leaves there"
 
 
 class Waiting(Planning):
@@ -191,11 +199,13 @@ class Waiting(Planning):
         return None
 
 
-async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lost_owners() -> None:
-    store, effects = Store(), Waiting()
+async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lost_owners(
+    store: RedisStore,
+) -> None:
+    effects = Waiting()
     await runner_of(store, effects)
-    store.late = 60.0
-    claim = await store.claim("other", lease=30, schema=ev.SCHEMA)
+    MovedClock(store).advance(60)
+    claim = await store.jobs.claim("other", lease=30, schema=ev.SCHEMA)
     assert claim is not None
     assert claim.lost == 1
     runner = JobRunner(claim, store, effects, lease=30)
@@ -203,6 +213,6 @@ async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lo
     await effects.begun.wait()
     runner.stop()
     await asyncio.wait_for(work, 5)
-    head = await store.head(KEY)
+    head = await store.jobs.head(KEY)
     assert head is not None
     assert (head.owner, head.lost) == ("", 1)

@@ -18,7 +18,7 @@ from bot.jobs.tasks import Bounds
 from bot.models.choosing import ChosenModel
 from bot.settings import Settings
 from bot.store.interface import Claim, JobKey
-from bot.store.memory import MemoryStore
+from bot.store.redis.redis_jobs import RedisJobs
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.effects import Effect, Post
@@ -124,11 +124,12 @@ class Endless(Breaking):
         return None
 
 
+DAY = 86_400.0
 QUICK = Bounds(beyond=0.2, effect=0.2, post=0.2, step=5.0)
 
 
-async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCaptureFixture) -> None:
-    store, effects = MemoryStore(), Endless()
+async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCaptureFixture, store: RedisStore) -> None:
+    effects = Endless()
     await ingested(store)
     await until_quarantined(store, effects, lease=0.15, bounds=QUICK)
     assert effects.told_to_end == effects.tried, "all of it is cancelled"
@@ -139,28 +140,28 @@ async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCapt
     assert "is stuck" in caplog.text
 
 
-async def test_work_that_gets_on_is_renewed_again_and_again() -> None:
-    store, effects = MemoryStore(), Endless()
+async def test_work_that_gets_on_is_renewed_again_and_again(store: RedisStore) -> None:
+    effects = Endless()
     await ingested(store)
-    claim = await store.claim("me", lease=0.1, schema=ev.SCHEMA)
+    claim = await store.jobs.claim("me", lease=0.1, schema=ev.SCHEMA)
     assert claim is not None
     runner = JobRunner(claim, store, effects, lease=0.1)
     work = asyncio.create_task(runner.run())
     await effects.begun.wait()
     for _ in range(5):
         await asyncio.sleep(0.1)
-        assert await store.claim("other", lease=0.1, schema=ev.SCHEMA) is None
+        assert await store.jobs.claim("other", lease=0.1, schema=ev.SCHEMA) is None
     runner.stop()
     await asyncio.wait_for(work, 5)
-    left = await store.head(KEY)
+    left = await store.jobs.head(KEY)
     assert left is not None
     assert (left.owner, left.lost) == ("", 0)
     assert left.due is not None
     assert left.due <= store.clock()
 
 
-class Hanging(MemoryStore):
-    """A store that does not come back from reading an inbox."""
+class Hanging(RedisJobs):
+    """Jobs that do not come back from reading an inbox."""
 
     async def inbox(self, key: JobKey) -> list[Any]:
         del key
@@ -168,26 +169,27 @@ class Hanging(MemoryStore):
         return []
 
 
-async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptureFixture) -> None:
-    store = Hanging()
+async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptureFixture, store: RedisStore) -> None:
+    store.jobs = Hanging(store._calls, DAY)
     await ingested(store)
-    claim = await store.claim("me", lease=0.1, schema=ev.SCHEMA)
+    claim = await store.jobs.claim("me", lease=0.1, schema=ev.SCHEMA)
     assert claim is not None
     await asyncio.wait_for(JobRunner(claim, store, Endless(), lease=0.1, bounds=Bounds(step=0.2)).run(), 5)
     assert "its owner is stuck" in caplog.text
-    head = await store.head(KEY)
+    head = await store.jobs.head(KEY)
     assert head is not None
     assert (head.owner, head.lost) == ("", 1)
 
 
-async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    clock = MovedClock()
-    store, effects = MemoryStore(clock=clock), Endless()
+async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(
+    caplog: pytest.LogCaptureFixture, store: RedisStore
+) -> None:
+    clock, effects = MovedClock(store), Endless()
     await ingested(store)
-    claim = await store.claim("me", lease=30, schema=ev.SCHEMA)
+    claim = await store.jobs.claim("me", lease=30, schema=ev.SCHEMA)
     assert claim is not None
     clock.advance(31)
-    taken = await store.claim("other", lease=30, schema=ev.SCHEMA)
+    taken = await store.jobs.claim("other", lease=30, schema=ev.SCHEMA)
     assert taken is not None
     # Its lease is over by its own clock: it asks before it begins anything.
     runner = JobRunner(claim, store, effects, lease=30, since=boottime() - 31)
@@ -195,11 +197,11 @@ async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(caplog: pytest
         await runner.ensure_held()
     await asyncio.wait_for(runner.run(), 5)
     assert effects.tried == 0
-    assert await store.log(KEY) == []
+    assert await store.jobs.log(KEY) == []
     assert [record.event for record in caplog.records if getattr(record, "event", "")] == ["fenced"]
 
 
-class Full(MemoryStore):
+class Full(RedisStore):
     """A store whose server is nearly full, until it has room again."""
 
     line = "The server's memory is 84 % full. Raise its `maxmemory`."
@@ -218,9 +220,12 @@ class Full(MemoryStore):
         await eventually(look)
 
 
-async def test_a_store_that_is_nearly_full_gets_no_new_work(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_store_that_is_nearly_full_gets_no_new_work(
+    caplog: pytest.LogCaptureFixture, server_url: str, scene: Scene
+) -> None:
     caplog.set_level("INFO")
-    store, effects = Full(), Endless()
+    store, effects = await Full.connect(server_url, prefix=scene.prefix), Endless()
+    assert isinstance(store, Full)
     await ingested(store)
     instance = Instance(store, effects, slots=1, lease=1.0)
     work = asyncio.create_task(instance.run())
@@ -234,13 +239,14 @@ async def test_a_store_that_is_nearly_full_gets_no_new_work(caplog: pytest.LogCa
     await asyncio.wait_for(effects.begun.wait(), 5)
     await instance.stop()
     await work
+    await store.close()
     events = [record for record in caplog.records if getattr(record, "event", "") == "memory_full"]
     assert [record.getMessage() for record in events] == [f"no job is claimed: {Full.line}"]
     assert "room again" in caplog.text
 
 
-async def test_an_instance_does_not_spin_for_a_job_that_it_is_not_given() -> None:
-    class Elusive(MemoryStore):
+async def test_an_instance_does_not_spin_for_a_job_that_it_is_not_given(store: RedisStore) -> None:
+    class Elusive(RedisJobs):
         looks = 0
 
         async def claim(self, owner: str, **how: Any) -> Claim | None:
@@ -248,27 +254,26 @@ async def test_an_instance_does_not_spin_for_a_job_that_it_is_not_given() -> Non
             self.looks += 1
             return None
 
-    store = Elusive()
+    store.jobs = elusive = Elusive(store._calls, DAY)
     await ingested(store)
     instance = Instance(store, Endless(), slots=1, lease=1.0)
     work = asyncio.create_task(instance.run())
     await asyncio.sleep(0.6)
     await instance.stop()
     await work
-    assert 1 <= store.looks <= 4
+    assert 1 <= elusive.looks <= 4
 
 
-async def test_a_job_that_is_heard_of_several_times_is_claimed_once() -> None:
-    class Asked(MemoryStore):
-        def __init__(self) -> None:
-            super().__init__()
-            self.preferred: list[JobKey] = []
+async def test_a_job_that_is_heard_of_several_times_is_claimed_once(store: RedisStore) -> None:
+    class Asked(RedisJobs):
+        preferred: list[JobKey]
 
         async def claim(self, owner: str, *, prefer: JobKey | None = None, **how: Any) -> Claim | None:
             self.preferred += [prefer] if prefer is not None else []
             return await super().claim(owner, prefer=prefer, **how)
 
-    store, effects = Asked(), Endless()
+    store.jobs = asked = Asked(store._calls, DAY)
+    asked.preferred, effects = [], Endless()
     await ingested(store)
     instance = Instance(store, effects, slots=4, lease=30.0)
     for _ in range(3):  # Slack sends two events for a mention, and the store tells of it too
@@ -277,7 +282,7 @@ async def test_a_job_that_is_heard_of_several_times_is_claimed_once() -> None:
     await effects.begun.wait()
     await instance.stop()
     await work
-    assert store.preferred == [KEY]
+    assert asked.preferred == [KEY]
 
 
 class Posting(Endless):
@@ -291,24 +296,24 @@ class Posting(Endless):
         return ev.Posted(at=runner.now(), request=effect.request, key=effect.key, ts="5.5")
 
 
-async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over() -> None:
-    store, effects = MemoryStore(), Posting()
+async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over(store: RedisStore) -> None:
+    effects = Posting()
     await ingested(store)
     instance = Instance(store, effects, slots=1, lease=30.0)
     work = asyncio.create_task(instance.run())
     await effects.begun.wait()
     await instance.stop()
     await work
-    kinds = [ev.load(entry.payload).type for entry in await store.log(KEY)]
+    kinds = [ev.load(entry.payload).type for entry in await store.jobs.log(KEY)]
     assert kinds == ["RequestAdded", "Posted"], "its id is known, so that nobody has to look for it"
-    head = await store.head(KEY)
+    head = await store.jobs.head(KEY)
     assert head is not None
     assert (head.owner, head.lost) == ("", 0)
     assert effects.told_to_end == 1, "all else is cut off at once"
 
 
-async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over() -> None:
-    store, effects = MemoryStore(), Endless(stubborn=True)
+async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over(store: RedisStore) -> None:
+    effects = Endless(stubborn=True)
     await ingested(store)
     instance = Instance(store, effects, slots=1, lease=30.0)
     work = asyncio.create_task(instance.run())
@@ -317,8 +322,8 @@ async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over() -> Non
     await instance.stop()
     assert time.monotonic() - began < 4.0
     await work
-    head = await store.head(KEY)
+    head = await store.jobs.head(KEY)
     assert head is not None
     assert head.owner == ""
-    assert await store.claim("other", lease=5, schema=ev.SCHEMA) is not None
+    assert await store.jobs.claim("other", lease=5, schema=ev.SCHEMA) is not None
     effects.give_up.set()

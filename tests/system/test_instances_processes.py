@@ -88,13 +88,13 @@ async def test_told_to_end_it_hands_its_jobs_over(lone: Scene, tmp_path: Path) -
             code, took = await bot.end()
             assert code == 0, bot.log.read_text()[-2000:]
             assert took < 8.0, "a guard only: on an idle machine it is well below two seconds"
-            head = await lone.store.head(talk.key)
+            head = await lone.store.jobs.head(talk.key)
             now = await lone.store.now()
             assert head is not None
             assert (head.owner, head.lost) == ("", 0)
             assert head.due is not None
             assert head.due <= now
-            assert await lone.store.next_due() == head.due
+            assert await lone.store.jobs.next_due() == head.due
             assert "Traceback" not in bot.log.read_text()
             told, over = (bot.at(text) for text in ("stopping", "stopped"))
             assert over - told < 4.0, "twice what it may take: other tests run beside it"

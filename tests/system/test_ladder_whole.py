@@ -107,7 +107,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
     taken = {decision.what for decision in ask.decisions}
     assert set(RUNGS) <= taken
     assert {"revise", "brief rewritten"} <= taken
-    entries = await scene.store.log(talk.key)
+    entries = await scene.store.jobs.log(talk.key)
     told = [one for event in events_json(entries) for one in event.get("decided", ())]
     assert {(one["what"], bool(one["why"])) for one in told} >= {(rung, True) for rung in set(RUNGS)}
     text = trace_timeline(job, entries)

@@ -6,8 +6,7 @@ import json
 from dataclasses import replace
 
 from bot.limits.rules import Payer, RateLimit, Rules, SpendingBudget
-from bot.store.counter_rules import WINDOW
-from bot.store.counters import Counter
+from bot.store.counters import WINDOW, Counter
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.engine.answer import gaps

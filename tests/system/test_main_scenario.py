@@ -65,7 +65,7 @@ async def test_the_chart_is_the_picture_that_the_analyst_made(scene: Scene) -> N
     (message,) = [message for message in talk.replies() if message.get("files")]
     data = await scene.workspace.file(message["files"][0]["id"])
     assert data.startswith(b"\x89PNG")
-    assert data == await scene.store.get_blob(talk.key, artifact.id)
+    assert data == await scene.store.blobs.get(talk.key, artifact.id)
 
 
 async def test_one_skill_is_one_subtask_and_no_synthesis(scene: Scene) -> None:

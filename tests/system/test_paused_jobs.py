@@ -11,11 +11,10 @@ from bot.app import App, running
 from bot.command_line.serve import connected
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
-from bot.store.memory import MemoryStore
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from tests.bench.growth import pause
-from tests.store.kit import MovedClock
+from tests.store.kit import MovedClock, age
 from tests.system.scene import Scene, Talk, eventually, shown
 
 NORTH = ("north.csv", b"month,revenue\n2026-01,10\n2026-02,20\n")
@@ -59,7 +58,7 @@ async def test_paused_jobs_cost_no_task_and_no_connection(scene: Scene) -> None:
         without = await at_rest(app, scene)
     for number in range(PAUSED):
         await pause(scene.store, scene.workspace.team_id, number)
-    assert await scene.store.next_due() is None
+    assert await scene.store.jobs.next_due() is None
     async with scene.bot() as app:
         tasks, connections = await at_rest(app, scene, most=without)
     assert 0 < tasks <= without[0]
@@ -73,7 +72,7 @@ async def test_an_owner_ends_with_its_question(scene: Scene) -> None:
         await talk.question()
         await talk.seen(lambda: talk.status() == "suspended")
         await at_rest(app, scene, most=without)
-        head = await scene.store.head(talk.key)
+        head = await scene.store.jobs.head(talk.key)
         assert head is not None
         assert (head.owner, head.due) == ("", None)
 
@@ -90,21 +89,20 @@ async def test_after_five_days_a_click_goes_on(scene: Scene) -> None:
     assert decided.text == "south.csv"
 
 
-async def test_after_five_days_of_running_a_reply_goes_on(scene: Scene) -> None:
-    clock = MovedClock()
-    store = MemoryStore(clock=clock)
+async def test_after_five_days_of_running_a_reply_goes_on(scene: Scene, store: RedisStore) -> None:
     async with bot_on(scene, store):
         talk = await Scene(scene.workspace, "", store, "").ask(AMBIGUOUS, files=[NORTH, SOUTH])
         await talk.question()
         await talk.seen(lambda: talk.status() == "suspended")
-        clock.advance(5 * DAY)
+        await age(store, 5 * DAY)
+        MovedClock(store).advance(5 * DAY)
         await talk.say("south.csv")
         await answered(talk)
 
 
 @asynccontextmanager
-async def bot_on(scene: Scene, store: MemoryStore) -> AsyncIterator[None]:
-    """A bot on a store whose clock, expiry included, is moved."""
+async def bot_on(scene: Scene, store: RedisStore) -> AsyncIterator[None]:
+    """A bot on a store whose clock can be moved, expiry included."""
     place = scene.workspace
     settings = Settings(env={}, bot_token=place.bot_token, app_token=place.app_token, slack_api_url=place.api_url)
     async with running(settings, store, RehearsalModel()) as app, connected(app.bolt, settings):

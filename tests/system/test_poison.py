@@ -12,8 +12,7 @@ import pytest
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.tasks import Bounds
-from bot.store.interface import Claim, JobKey, PayloadTooLarge
-from bot.store.memory import MemoryStore
+from bot.store.interface import Claim, JobKey, PayloadTooLarge, Store
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.contracts import Place, Request
@@ -63,7 +62,7 @@ async def lose_owners(scene: Scene, talk: Talk, count: int = MAX_LOST_OWNERS) ->
     for _ in range(count):
 
         async def claimed() -> Claim | None:
-            return await scene.store.claim("breaks", lease=0.02, schema=ev.SCHEMA, prefer=talk.key)
+            return await scene.store.jobs.claim("breaks", lease=0.02, schema=ev.SCHEMA, prefer=talk.key)
 
         runner = JobRunner(await eventually(claimed), scene.store, breaking, lease=0.02)  # type: ignore[arg-type]
         with pytest.raises(RuntimeError):
@@ -83,14 +82,14 @@ async def poisoned(scene: Scene, **options: object) -> AsyncIterator[tuple[Talk,
         await lose_owners(scene, talk)
         async with scene.bot(connect("chat", server), **options):
             await talk.seen(lambda: "set this job aside" in talk.said())
-            await eventually(lambda: aside(scene, talk))
+            await eventually(lambda: quarantined(scene, talk))
             yield talk, gate
 
 
-async def aside(scene: Scene, talk: Talk) -> bool:
+async def quarantined(scene: Scene, talk: Talk) -> bool:
     """Whether the job is set aside."""
-    head = await scene.store.head(talk.key)
-    return head is not None and head.aside
+    head = await scene.store.jobs.head(talk.key)
+    return head is not None and head.quarantined
 
 
 async def test_the_thread_is_told_and_an_admin_releases_the_job(scene: Scene) -> None:
@@ -111,7 +110,7 @@ async def test_the_thread_is_told_and_an_admin_releases_the_job(scene: Scene) ->
         note = await talk.seen(lambda: [m for m in scene.person().ephemerals(talk.channel) if "I noted" in m["text"]])
         assert "set aside" in note[0]["text"]
         assert (await scene.command(f"release {talk.key.job}"))["text"] == f"Only an admin may do that: <@{cleo}>."
-        assert await aside(scene, talk)
+        assert await quarantined(scene, talk)
         gate.open()
         assert "goes on" in (await scene.command(f"release {talk.key.job}", who="cleo"))["text"]
         job = await talk.over(requests=2)
@@ -149,7 +148,7 @@ async def no_payload(store: RedisStore, key: JobKey) -> None:
 
 
 async def unknown_event(store: RedisStore, key: JobKey) -> None:
-    head = await store.head(key)
+    head = await store.jobs.head(key)
     assert head is not None
     odd = json.dumps({"type": "CoffeeMade", "at": 1.0, "v": ev.SCHEMA})
     await store._server.command("XADD", store._keys.of_job(key)[1], f"{head.seq + 1}-0", "p", odd)
@@ -165,7 +164,7 @@ async def test_a_log_that_cannot_be_read(scene: Scene, damage: object, caplog: p
         await damage(scene.store, talk.key)  # type: ignore[operator]
         await talk.say("@leadhand and about scones")
         (told,) = await talk.seen(lambda: [m for m in talk.words() if "set this job aside" in shown(m)])
-        await eventually(lambda: aside(scene, talk))
+        await eventually(lambda: quarantined(scene, talk))
         assert "*Step:* reading its log" in shown(told)
         assert "ask again in a new thread" in shown(told)
         records = [record for record in caplog.records if getattr(record, "event", "") == "set_aside"]
@@ -182,38 +181,38 @@ async def test_what_a_newer_release_sent_in_is_left_to_it(scene: Scene) -> None:
         talk = await scene.ask("Draft a short note about tea")
         await talk.over()
         newer = json.dumps({"type": "TeaPoured", "at": 1.0, "v": ev.SCHEMA + 1})
-        await scene.store.signal(talk.key, newer, dedupe=())
+        await scene.store.jobs.signal(talk.key, newer, dedupe=())
 
         async def left() -> bool:
-            head = await scene.store.head(talk.key)
+            head = await scene.store.jobs.head(talk.key)
             return head is not None and head.schema == ev.SCHEMA + 1 and not head.owner
 
         await eventually(left)
         await scene.barrier()
-    assert len(await scene.store.inbox(talk.key)) == 1, "nothing was taken"
-    assert not await aside(scene, talk)
+    assert len(await scene.store.jobs.inbox(talk.key)) == 1, "nothing was taken"
+    assert not await quarantined(scene, talk)
     assert len(talk.words()) == 1
-    claim = await scene.store.claim("newer", lease=5, schema=ev.SCHEMA + 1, prefer=talk.key)
+    claim = await scene.store.jobs.claim("newer", lease=5, schema=ev.SCHEMA + 1, prefer=talk.key)
     assert claim is not None
     assert (claim.key, claim.lost) == (talk.key, 0)
 
 
-async def ingested(store: MemoryStore) -> None:
+async def ingested(store: Store) -> None:
     request = Request(id="100.1", user="U1", text="do", at=0.0)
     fields = {"channel": "C1", "thread_ts": "100.1", "user": "U1", "title": "do"}
     event = ev.RequestAdded(at=0.0, place=PLACE, request=request)
-    await store.ingest(KEY, ev.dump(event), dedupe=("1",), user="U1", fields=fields)
+    await store.jobs.ingest(KEY, ev.dump(event), dedupe=("1",), user="U1", fields=fields)
 
 
-async def until_quarantined(store: MemoryStore, effects: Breaking, lease: float, bounds: Bounds | None = None) -> None:
+async def until_quarantined(store: Store, effects: Breaking, lease: float, bounds: Bounds | None = None) -> None:
     """Have an instance at work until the job is set aside."""
     instance = Instance(store, effects, slots=2, lease=lease, bounds=bounds)
     work = asyncio.create_task(instance.run())
     try:
 
         async def look() -> bool:
-            head = await store.head(KEY)
-            return head is not None and head.aside
+            head = await store.jobs.head(KEY)
+            return head is not None and head.quarantined
 
         await eventually(look)
     finally:
@@ -222,8 +221,8 @@ async def until_quarantined(store: MemoryStore, effects: Breaking, lease: float,
 
 
 @pytest.mark.parametrize("error", [PayloadTooLarge("too large"), RuntimeError("a bug")])
-async def test_work_that_breaks_its_owner_again_and_again(error: Exception) -> None:
-    store, effects = MemoryStore(), Breaking(error)
+async def test_work_that_breaks_its_owner_again_and_again(error: Exception, store: RedisStore) -> None:
+    effects = Breaking(error)
     await ingested(store)
     await until_quarantined(store, effects, lease=0.1)
     (told,) = effects.told
@@ -233,13 +232,15 @@ async def test_work_that_breaks_its_owner_again_and_again(error: Exception) -> N
     assert told.job is not None
     assert told.job.quarantine is not None
     assert told.job.quarantine.step == "planning"
-    head = await store.head(KEY)
+    head = await store.jobs.head(KEY)
     assert head is not None
     assert (head.lost, head.owner, head.due) == (MAX_LOST_OWNERS, "", None)
 
 
-async def test_where_even_telling_breaks_the_job_is_set_aside_in_silence(caplog: pytest.LogCaptureFixture) -> None:
-    store, effects = MemoryStore(), Breaking(RuntimeError("a bug"), mute=True)
+async def test_where_even_telling_breaks_the_job_is_set_aside_in_silence(
+    caplog: pytest.LogCaptureFixture, store: RedisStore
+) -> None:
+    effects = Breaking(RuntimeError("a bug"), mute=True)
     await ingested(store)
     await until_quarantined(store, effects, lease=0.1)
     assert len(effects.told) == MAX_LOST_OWNERS

@@ -97,7 +97,7 @@ async def test_a_plan_is_changed_and_everybody_sees_why(scene: Scene) -> None:
 
 async def test_a_planner_that_fails_leaves_the_plan_as_it_was(scene: Scene) -> None:
     replies: dict[str, Fault | Reply | None] = {
-        "could not be asked (OpenAI-compatible server refused": Fault("bad_request"),
+        "could not be asked (home-server refused the request (400)": Fault("bad_request"),
         "no usable reply": Reply("Bananas!"),
         "the rehearsal keeps to its plan": None,
     }

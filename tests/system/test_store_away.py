@@ -18,8 +18,19 @@ from bot.store.counters import Counter
 from handoff import events as ev
 from tests.command_line.command import environment, leadhand_inside
 from tests.store.kit import ask, free_port, tcp_server
-from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, result, subtask
-from tests.system.scene import Scene, Talk, buttons, card_title, eventually, scene_on
+from tests.system.brains import (
+    Gate,
+    connect,
+    escalation,
+    in_turn,
+    plan,
+    provider,
+    purposes,
+    result,
+    subtask,
+    tool_call,
+)
+from tests.system.scene import SAMPLE, Scene, Talk, buttons, card_title, eventually, scene_on
 
 ONE = plan(subtask("only", "writer"))
 WHICH = escalation("ambiguous_input", "Which one?", ["Tea", "Scones"])
@@ -167,6 +178,61 @@ async def test_work_under_way_goes_on_when_the_store_is_back(
     assert spent < taken * (len(server.requests) + 1), "and what it took is counted once"
     assert len(talk.cards()) == len(talk.words()) == 1
     assert not await talk.of(ev.TakenOver), "nobody waited for the lease to end, and no owner counts as lost"
+
+
+CHART = tool_call(
+    "draw_chart",
+    title="Sales",
+    kind="bar",
+    sql="SELECT region, sum(revenue_eur) AS total FROM sales GROUP BY region",
+    x="region",
+    y=["total"],
+)
+
+
+class Noticing(logging.Handler):
+    """Starts the server again at the moment when the bot says that it could not be reached: for one call alone."""
+
+    def __init__(self, redis: Redis) -> None:
+        super().__init__(logging.WARNING)
+        self._redis = redis
+        self.noticed = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self.noticed and ("broke" in record.getMessage() or "let go of for now" in record.getMessage()):
+            self.noticed = True
+            self._redis.start()
+
+
+@pytest.mark.parametrize("seconds", [0, 3])
+async def test_a_store_that_is_away_while_a_tool_keeps_a_file_is_no_fault_of_the_tool(
+    seconds: int, lone: Scene, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    back = Noticing(redis)
+    async with (
+        provider(planner=lambda _: plan(subtask("only", "analyst")), analyst=in_turn(CHART, result("Here."))) as server,
+        lone.bot(connect("chat", server), lease=60.0),
+    ):
+        talk = await lone.ask("Draw the sales by region", files=[SAMPLE])
+        await eventually(lambda: talk.of(ev.TurnTaken))
+        redis.kill()  # while the chart is drawn
+        if seconds:
+            await asyncio.sleep(seconds)
+            redis.start()
+        else:
+            logging.getLogger().addHandler(back)
+            await logged(lambda: back.noticed)
+            logging.getLogger().removeHandler(back)
+        job = await talk.over()
+        out = await lone.store.counters.breakers()
+    assert job.latest.state == "completed"
+    assert talk.files() == ["sales.png"]
+    assert len(await talk.of(ev.AttemptStarted)) == 1, "no attempt is consumed"
+    assert not await talk.of(ev.AttemptFailed)
+    assert not await talk.of(ev.TakenOver)
+    assert purposes(server).count("specialist:analyst") == 2, "it goes on after its last turn"
+    assert out == {}, "nobody is left alone for it"
+    assert "broke" not in caplog.text
 
 
 # ---------------------------------------------------------------- at the start

@@ -117,7 +117,7 @@ async def test_a_job_cannot_begin_where_the_bot_is_not(scene: Scene) -> None:
         (view,) = await scene.workspace.until(ana.views)
         assert not await ana.submit(view["id"], {"text": "Draft a short note about tea"})
         talk = scene.thread("#sales", ts)
-        assert await scene.store.head(talk.key) is None, "nothing is done that nobody could be shown"
+        assert await scene.store.jobs.head(talk.key) is None, "nothing is done that nobody could be shown"
         await ana.invite("#sales")
         assert await ana.submit(view["id"], {"text": "Draft a short note about tea"})
         await talk.over()
@@ -154,4 +154,4 @@ async def test_a_window_without_a_request_stays_open(scene: Scene) -> None:
         (view,) = await scene.workspace.until(ana.views)
         assert not await ana.submit(view["id"], {"text": "  "})
         assert ana.views()
-    assert await scene.store.head(scene.thread("#general", ts).key) is None
+    assert await scene.store.jobs.head(scene.thread("#general", ts).key) is None

@@ -122,7 +122,7 @@ class Recorder:
 
     async def keep(self, name: str, talk: Talk) -> None:
         """Write a job down. Nobody may be at work on it any more."""
-        job, head = await talk.job(), await self.scene.store.head(talk.key)
+        job, head = await talk.job(), await self.scene.store.jobs.head(talk.key)
         if job is None or head is None:
             raise AssertionError(name)
         about = {
@@ -131,10 +131,10 @@ class Recorder:
             "channel": talk.channel,
             "thread_ts": talk.ts,
             "fields": head.fields,
-            "inbox": [entry.payload for entry in await self.scene.store.inbox(talk.key)],
+            "inbox": [entry.payload for entry in await self.scene.store.jobs.inbox(talk.key)],
             "state": json.loads(json.dumps(summary(job))),
         }
-        lines = [entry.payload for entry in await self.scene.store.log(talk.key)]
+        lines = [entry.payload for entry in await self.scene.store.jobs.log(talk.key)]
         (self._folder / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines))
         (self._folder / f"{name}.json").write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
 
@@ -213,7 +213,7 @@ async def in_doubt(recorder: Recorder) -> None:
             async with recorder.bot(crew, **words):
                 talk = await recorder.scene.ask("Tell everybody that there is tea")
                 await side.taken.wait()
-            claim = await recorder.scene.store.claim("lost", lease=0.1, schema=SCHEMA, prefer=talk.key)
+            claim = await recorder.scene.store.jobs.claim("lost", lease=0.1, schema=SCHEMA, prefer=talk.key)
             if claim is None:
                 raise AssertionError("somebody else has it")
             async with recorder.bot(crew, **words):

@@ -116,16 +116,16 @@ async def moved_in(scene: Scene, schema: int, name: str) -> Talk:
     store, log = scene.store, [moved(line) for line in lines]
     for artifact in about["state"]["asks"][0]["files"]:
         assert artifact == SAMPLE.name
-        await store.put_blob(talk.key, SAMPLE.read_bytes())
-    assert await store.ingest(talk.key, log[0], dedupe=["then"], user=person.id)
-    claim = await store.claim("then", lease=10, schema=schema)
+        await store.blobs.put(talk.key, SAMPLE.read_bytes())
+    assert await store.jobs.ingest(talk.key, log[0], dedupe=["then"], user=person.id)
+    claim = await store.jobs.claim("then", lease=10, schema=schema)
     assert claim is not None
     fields = {field: moved(value) for field, value in about["fields"].items()}
-    (taken,) = await store.inbox(talk.key)
-    kept = await store.commit(claim, "then", 0, log, taken=[taken.seq], fields=fields, schema=about["schema"])
+    (taken,) = await store.jobs.inbox(talk.key)
+    kept = await store.jobs.commit(claim, "then", 0, log, taken=[taken.seq], fields=fields, schema=about["schema"])
     assert kept is Commit.OK
     asks = about["state"]["asks"][0]["state"] == "input_required"
-    assert await store.release(claim, due=None if asks else await store.now())
+    assert await store.jobs.release(claim, due=None if asks else await store.now())
     return talk
 
 
@@ -199,9 +199,9 @@ async def test_a_crew_in_the_crew_goes_on_where_it_was(scene: Scene, tmp_path: P
 
 async def both_schemas(talk: Talk, schema: int) -> None:
     """What was written then stands as it was; what came after it is of the present schema, and so is the head."""
-    versions = [json.loads(entry.payload)["v"] for entry in await talk.scene.store.log(talk.key)]
+    versions = [json.loads(entry.payload)["v"] for entry in await talk.scene.store.jobs.log(talk.key)]
     assert versions == sorted(versions)
     assert set(versions) == {schema, ev.SCHEMA}
-    head = await talk.scene.store.head(talk.key)
+    head = await talk.scene.store.jobs.head(talk.key)
     assert head is not None
     assert head.schema == ev.SCHEMA

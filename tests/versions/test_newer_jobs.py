@@ -37,7 +37,7 @@ async def left(talk: Talk) -> Head:
     """Wait until the job is for newer releases only, and nobody owns it."""
 
     async def so() -> Head | None:
-        head = await talk.scene.store.head(talk.key)
+        head = await talk.scene.store.jobs.head(talk.key)
         return head if head is not None and head.schema == NEWER and not head.owner else None
 
     head = await eventually(so)
@@ -52,7 +52,7 @@ async def asked_of_a_newer_one(scene: Scene) -> Talk:
     place = Place(team=talk.key.team, channel=talk.channel, thread_ts=talk.ts)
     fields = {"state": "submitted", "title": request.text, "user": request.user, "channel": talk.channel}
     event = ev.RequestAdded(at=request.at, place=place, request=request)
-    assert await scene.store.ingest(
+    assert await scene.store.jobs.ingest(
         talk.key, newer(event), dedupe=["x"], user=request.user, fields={**fields, "thread_ts": talk.ts}
     )
     return talk
@@ -65,7 +65,7 @@ async def test_a_request_that_a_newer_release_took_in_is_left_to_it(
         talk = await asked_of_a_newer_one(scene)
         head = await left(talk)
         assert (head.seq, head.lost) == (0, 0)
-        assert len(await scene.store.inbox(talk.key)) == 1
+        assert len(await scene.store.jobs.inbox(talk.key)) == 1
         assert f"`{talk.key.job}` Draft a short note about tea" in await told(scene, "status")
         assert "newer release" in await told(scene, f"status {talk.key.job}")
         assert "newer release" in await told(scene, f"trace {talk.key.job}")
@@ -74,8 +74,8 @@ async def test_a_request_that_a_newer_release_took_in_is_left_to_it(
         assert await told(scene, f"cancel {talk.key.job}")
     assert server.requests
     assert not talk.replies()
-    assert await scene.store.log(talk.key) == []
-    assert [json.loads(entry.payload)["v"] for entry in await scene.store.inbox(talk.key)] == [NEWER, ev.SCHEMA]
+    assert await scene.store.jobs.log(talk.key) == []
+    assert [json.loads(entry.payload)["v"] for entry in await scene.store.jobs.inbox(talk.key)] == [NEWER, ev.SCHEMA]
     assert not [record for record in caplog.records if record.exc_info]
 
 
@@ -90,7 +90,7 @@ async def test_what_a_newer_release_says_to_a_job_under_way_passes_the_job_on(sc
         await talk.until(lambda job: job.latest.work and job.latest.work["first"].state == "complete")
         await gate.reached.wait()
         line = newer(ev.CancelRequested(at=time.time(), user=scene.person().id))
-        assert await scene.store.signal(talk.key, line, dedupe=[])
+        assert await scene.store.jobs.signal(talk.key, line, dedupe=[])
         await left(talk)
         await eventually(lambda: _owns_nothing(app))
         gate.open()
@@ -102,7 +102,7 @@ async def test_what_a_newer_release_says_to_a_job_under_way_passes_the_job_on(sc
             "second": "in_progress",
         }
         assert job.latest.run.failure is None, "nothing was made of what could not be read"
-        (entry,) = await scene.store.inbox(talk.key)
+        (entry,) = await scene.store.jobs.inbox(talk.key)
         assert entry.payload == line
 
 
@@ -115,23 +115,23 @@ async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_all_the_s
         talk = await scene.ask("Draft a short note about tea")
         await talk.over()
         head = await eventually(lambda: _let_go(talk))
-    await scene.store.ingest(talk.key, "{}", dedupe=[])
-    claim = await scene.store.claim("else", lease=10, schema=ev.SCHEMA, prefer=talk.key)
+    await scene.store.jobs.ingest(talk.key, "{}", dedupe=[])
+    claim = await scene.store.jobs.claim("else", lease=10, schema=ev.SCHEMA, prefer=talk.key)
     assert claim is not None
     lines = ['{"type":"Unheard","at":1.0,"v":1}', "no JSON at all"]
-    done = await scene.store.commit(claim, "x", head.seq, lines, taken=[2], schema=ev.SCHEMA, ends=True)
+    done = await scene.store.jobs.commit(claim, "x", head.seq, lines, taken=[2], schema=ev.SCHEMA, ends=True)
     assert done is Commit.OK
-    assert await scene.store.release(claim, due=None)
+    assert await scene.store.jobs.release(claim, due=None)
     async with scene.bot():
         assert "record of that job is damaged" in await told(scene, f"status {talk.key.job}")
         assert "record of that job is damaged" in await told(scene, f"trace {talk.key.job}")
         direct = scene.person().dm
         await scene.workspace.until(lambda: [m for m in scene.workspace.messages(direct) if m.get("files")])
-    trace = trace_json(await scene.store.log(talk.key), head)
+    trace = trace_json(await scene.store.jobs.log(talk.key), head)
     assert trace["events"][0]["type"] == "RequestAdded"
     assert trace["events"][-1] == {"seq": head.seq + 2, "unreadable": "no JSON at all"}
 
 
 async def _let_go(talk: Talk) -> Head | None:
-    head = await talk.scene.store.head(talk.key)
+    head = await talk.scene.store.jobs.head(talk.key)
     return head if head is not None and not head.owner else None

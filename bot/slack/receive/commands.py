@@ -111,7 +111,7 @@ class Commands:
         admins = ", ".join(mention(admin) for admin in sorted(self._service.admins))
         words: dict[ReleaseVerdict, str] = {
             "released": f"{job} goes on.",
-            "not_aside": notices.NOT_ASIDE,
+            "not_quarantined": notices.NOT_QUARANTINED,
             "not_admin": f"Only an admin may do that: {admins}." if admins else notices.NO_ADMINS,
             "unknown": notices.UNKNOWN,
         }

@@ -117,7 +117,7 @@ class Listeners:
             if not incoming.twin:  # its app_mention is on its way
                 await self._command(incoming, subcommand, client)
             return
-        aside = False
+        quarantined = False
         if incoming.in_thread and (incoming.text or incoming.attachments):
             verdict = await self._service.reply(
                 incoming.place, user=incoming.user, text=incoming.text, dedupe=incoming.dedupe
@@ -128,10 +128,10 @@ class Listeners:
                     words_only = tell(client, incoming.place, incoming.user, note(notices.WORDS_ONLY))
                     self._background.start(words_only, "tell that a file was not taken")
                 return
-            aside = verdict == "aside"
-        if addressed and await self._request(incoming, client) and aside:
+            quarantined = verdict == "quarantined"
+        if addressed and await self._request(incoming, client) and quarantined:
             self._background.start(
-                tell(client, incoming.place, incoming.user, note(notices.SET_ASIDE)), "tell of a job aside"
+                tell(client, incoming.place, incoming.user, note(notices.QUARANTINED)), "tell of a job aside"
             )
 
     async def _turn_away(self, incoming: Incoming) -> None:

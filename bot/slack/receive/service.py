@@ -11,11 +11,11 @@ from handoff.state import Job
 
 AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown"]
 """`stale`: the question is answered or its request over. `not_yours`: only who asked may answer."""
-ReplyVerdict = Literal["taken", "ignored", "aside"]
-"""`aside`: ignored, and the thread's job is set aside."""
+ReplyVerdict = Literal["taken", "ignored", "quarantined"]
+"""`quarantined`: ignored, as the thread's job is in quarantine."""
 CancelVerdict = Literal["cancelling", "nothing", "not_yours", "unknown"]
 """`nothing`: the job is over. `unknown`: there is no such job, or none in that thread."""
-ReleaseVerdict = Literal["released", "not_aside", "not_admin", "unknown"]
+ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown"]
 Denied = Literal["unknown", "not_yours", "newer", "unreadable"]
 """`newer`: a newer release works on the job, and only that can tell. `unreadable`: its log is damaged."""
 

@@ -102,19 +102,19 @@ class Outbox:
 
     async def begin(self, claim: Claim, key: str) -> Intent:
         """Record that a message is about to be sent. Raises Gone."""
-        intent = await self.store.outbox_begin(claim, key, f"{claim.owner}:{claim.epoch}:{key}")
+        intent = await self.store.outbox.begin(claim, key, f"{claim.owner}:{claim.epoch}:{key}")
         if intent is None:
             raise Gone(key)
         return intent
 
     async def draft(self, claim: Claim, key: str, draft: str) -> None:
         """Record the id of what was begun and is not finished. Raises Gone."""
-        if not await self.store.outbox_draft(claim, key, draft):
+        if not await self.store.outbox.draft(claim, key, draft):
             raise Gone(key)
 
     async def done(self, claim: Claim, key: str, ts: str) -> Sent:
         """Record where the message is. Raises Gone."""
-        if not await self.store.outbox_done(claim, key, ts):
+        if not await self.store.outbox.done(claim, key, ts):
             raise Gone(key)
         return Sent(ts)
 
@@ -122,7 +122,7 @@ class Outbox:
         """Asks the store, each time, whether this claim still has its job. For what is rare, or comes late."""
 
         async def holds() -> bool:
-            head = await self.store.head(claim.key)
+            head = await self.store.jobs.head(claim.key)
             return head is not None and head.owner == claim.owner
 
         return holds

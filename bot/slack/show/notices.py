@@ -40,12 +40,12 @@ OLD_BUTTON = "That button no longer does anything. Mention me again if you need 
 NOTHING_TO_STOP = "There is nothing to stop: no request of this thread is under way."
 STOPPING = "Stopping. A report of what was done follows in the thread."
 
-SET_ASIDE = (
+QUARANTINED = (
     "I noted that, but the job of this thread is set aside: nothing goes on here until an admin releases it, or it is "
     "stopped (`/leadhand cancel`). To have it done now, ask in a new thread."
 )
 NO_ADMINS = "Only an admin may do that, and none is named. Whoever runs me names them in LEADHAND_ADMINS."
-NOT_ASIDE = "That job is not set aside: there is nothing to release."
+NOT_QUARANTINED = "That job is not set aside: there is nothing to release."
 AWAY = (
     "My store cannot be reached, so I could not record that. Slack delivers it to me again within the next minutes, "
     "and I go on then: once I react with :eyes:, I have it."

@@ -13,8 +13,9 @@ from bot.slack.client import close_client
 from bot.slack.receive.attachments import download
 from bot.slack.receive.background import Background
 from bot.slack.send.outbox import Outbox, Sent
-from bot.slack.send.web_calls import Allowed, Gone, NoReply, Refused
+from bot.slack.send.web_calls import Allowed, Gone
 from bot.slack.show.card_painter import CardPainter
+from bot.slack.show.direct_message import send_direct
 from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.session import STATUS, Sessions, set_status
@@ -67,7 +68,7 @@ class Thread:
                 faults.append(found)
                 continue
             file, data = found
-            digest = await self._store.put_blob(claim.key, data)
+            digest = await self._store.blobs.put(claim.key, data)
             kept = Artifact(id=digest, name=file.name, media_type=file.media_type, size=len(data), about="attached")
             artifacts.append(kept)
         return AttachmentsFetched(
@@ -102,7 +103,7 @@ class Thread:
 
     async def _post_file(self, claim: Claim, job: Job, key: str, artifact: Artifact) -> Sent:
         try:
-            data = await self._store.get_blob(claim.key, artifact.id)
+            data = await self._store.blobs.get(claim.key, artifact.id)
         except KeyError:
             return Sent("", f"{artifact.name} is no longer kept")
         if artifact.publish_as == "canvas":
@@ -131,33 +132,10 @@ class Thread:
         return sent
 
     async def _tell_alone(self, claim: Claim, job: Job, ask: Ask, fault: str, allowed: Allowed) -> None:
-        """Tell the requester in a direct message, once at most: the thread is out of reach."""
-        key = f"{post_keys.answer(ask.id)}:alone"
+        """Tell the requester alone how the request ended: the thread is out of reach."""
         end = self._ending(job, ask) if ask.run.answer is None else answer_view.answer(job, ask, self._model_label)[0]
-        calls, message = self._outbox.calls, ending.unreachable(job, fault, end)
-        if not (await self._outbox.begin(claim, key)).first:
-            return
-        try:
-            direct = await calls.make(
-                "conversations.open", lambda: self._client.conversations_open(users=ask.request.user), again=True
-            )
-            channel = direct["channel"]["id"]
-            told = await calls.make(
-                "chat.postMessage",
-                lambda: self._client.chat_postMessage(
-                    channel=channel,
-                    text=message.text,
-                    blocks=list(message.blocks),
-                    unfurl_links=False,
-                    unfurl_media=False,
-                ),
-                channel=channel,
-                allowed=allowed,
-            )
-        except (Refused, NoReply) as error:
-            log.warning("job %s: its requester could not be told: %s", job.id, error)
-        else:
-            await self._outbox.done(claim, key, str(told["ts"]))
+        message, key = ending.unreachable(job, fault, end), f"{post_keys.answer(ask.id)}:alone"
+        await send_direct(self._outbox, claim, ask.request.user, key, message, allowed=allowed)
 
     def _ending(self, job: Job, ask: Ask) -> Outgoing:
         if ask.refusal:
@@ -181,7 +159,7 @@ class Thread:
         self._streams[claim.key, ask.id] = stream
         return stream
 
-    def changed(self, key: JobKey, before: Job, after: Job, *, allowed: Allowed) -> None:
+    def job_changed(self, key: JobKey, before: Job, after: Job, *, allowed: Allowed) -> None:
         """Bring the card up to date, close answered questions, tell Slack the session's status.
 
         After a takeover nobody knows what the last owner still told the thread: all of it is told again. Nor does
@@ -212,12 +190,12 @@ class Thread:
         if ts and ask.run.answer is None and ask.run.failure is None:  # after that, only the card's last edit is drawn
             self._painter(key, allowed).show(after, ask, ts)
 
-    async def set_aside(self, claim: Claim, notice: QuarantineNotice) -> None:
+    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the thread that its job is set aside; put the card and the session right as far as can be.
 
         Raises Gone if the job is no longer ours.
         """
-        message = ending.set_aside(
+        message = ending.quarantined(
             notice.place.job_id, notice.step, notice.reason, user=notice.user, readable=notice.readable
         )
         sent = await self._outbox.post(claim, notice.place, notice.key, message)
@@ -271,20 +249,20 @@ class Thread:
         if painter := self._painters.get(key):
             painter.look_again()
 
-    async def left(self, key: JobKey, *, rests: bool = False) -> None:
+    async def job_released(self, key: JobKey, *, idle: bool = False) -> None:
         """Let go of a job: stop drawing, and drop unfinished streams.
 
-        `rests`: it waits for people or for a time to come, so the thread must say so first.
+        `idle`: it waits for people or for a time to come, so the thread must say so first.
         """
         self._met.discard(key)
         self._sessions.forget(key)
         painter = self._painters.pop(key, None)
         if painter is not None:
-            await painter.stop(up_to_date=rests)
+            await painter.stop(up_to_date=idle)
         for name in [name for name in self._streams if name[0] == key]:
             self._streams.pop(name).drop()
         edits = self._edits.pop(key, set())
-        if rests and edits:
+        if idle and edits:
             await asyncio.wait(edits, timeout=LAST_EDITS)
 
     async def close(self, seconds: float) -> None:

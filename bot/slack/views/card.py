@@ -42,7 +42,7 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
 
     `stop`: give it a Stop button. It needs none while Slack's own stands in the thread.
     """
-    title = card_title(ask, now, aside=job.quarantine is not None)
+    title = card_title(ask, now, quarantined=job.quarantine is not None)
     rows = [_row(ask, work, now) for work in summary.rows(ask)] if ask.run.plan else _rows_before_a_plan(ask)
     blocks: list[Block] = []
     for shown in (MAX_ROWS, 30, 20, 12, 6):
@@ -53,8 +53,8 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
     return Outgoing(text=clean(title), blocks=tuple(blocks), priority="card")
 
 
-def card_title(ask: Ask, now: float, *, aside: bool = False) -> str:
-    """Say what the request is at, in one line of plain text. `aside`: its job is set aside."""
+def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
+    """Say what the request is at, in one line of plain text. `quarantined`: its job is."""
     goal = ask.run.plan.goal if ask.run.plan else ask.request.text
     took = seconds((ask.run.written or ask.ended or now) - ask.request.at)
     phase = "Planning again…" if ask.run.rejections else "Planning…"
@@ -64,7 +64,7 @@ def card_title(ask: Ask, now: float, *, aside: bool = False) -> str:
         phase = f"Failed after {took}"
     elif ask.run.answer is not None:
         phase = f"Done in part in {took}" if gaps(ask, ask.run) else f"Done in {took}"
-    elif aside:
+    elif quarantined:
         phase = "Set aside"
     elif ask.state == "synthesizing":
         phase = "Writing the answer"

@@ -60,7 +60,7 @@ def unreachable(job: Job, fault: str, end: Outgoing) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text), {"type": "divider"}, *blocks))
 
 
-def set_aside(job: str, step: str, reason: str, *, user: str, readable: bool) -> Outgoing:
+def quarantined(job: str, step: str, reason: str, *, user: str, readable: bool) -> Outgoing:
     """Say that the job rests until somebody decides. `user` asked for it; `readable`: stopping it gives a report."""
     step, reason = clean(step, limit=200), clean(reason, limit=1200)
     release = f"An admin can let it go on with `/leadhand release {job}`"

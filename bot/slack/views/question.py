@@ -107,7 +107,7 @@ def choice_of(value: str) -> Choice | None:
         fields = json.loads(value)
         texts = [fields[name] for name in ("job", "request", "subtask", "text")]
         number, asked = fields["number"], str(fields.get("asked", ""))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError):
         return None
     if not all(isinstance(text, str) for text in texts) or not isinstance(number, int):
         return None

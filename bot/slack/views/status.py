@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -48,7 +49,7 @@ _SUBTASK_WORDS: dict[SubtaskState, str] = {
 class JobLine:
     """A job in a list. `updated` is seconds since the epoch; `title` is people's or a model's words.
 
-    `aside`, if it is set aside, is the step that it was at. `waits_for` is the Slack id of the person that it waits
+    `quarantined`, if it is set aside, is the step that it was at. `waits_for` is the Slack id of the person it waits
     for. `in_part`: its answer has gaps.
     """
 
@@ -57,7 +58,7 @@ class JobLine:
     title: str
     channel: str
     updated: float
-    aside: str = ""
+    quarantined: str = ""
     waits_for: str = ""
     in_part: bool = False
 
@@ -66,8 +67,8 @@ def job_line(line: JobLine, reader: str) -> str:
     """Tell of one job in one line of mrkdwn. `reader` is the Slack id of who reads it."""
     mark, words = _STATES.get("in part" if line.in_part else line.state, (":grey_question:", line.state))
     words = clean(plain(words, 160))
-    if line.aside:
-        mark, words = ":warning:", clean(plain(f"set aside: {line.aside}", 160))
+    if line.quarantined:
+        mark, words = ":warning:", clean(plain(f"set aside: {line.quarantined}", 160))
     elif line.state == "input_required" and line.waits_for:
         words = _waiting(line.waits_for, reader)
     return f"{mark} `{plain(line.job, 20)}` {clean(plain(line.title, 100))} · {words} · {moment(line.updated)}"
@@ -295,5 +296,7 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
             return f"{event.subtask}: a tool {'failed' if event.reply.failed else 'returned'}"
         case ev.FeedbackGiven():
             return f"{event.user} found the answer {'good' if event.good else 'bad'}"
+        case ev.TurnTaken():
+            return ""  # there are many, and their tools tell more
         case _:
-            return ""
+            return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", event.type).lower()

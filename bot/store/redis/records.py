@@ -1,4 +1,4 @@
-"""What the server keeps, read back into the values of `bot.store.interface`."""
+"""Readers of what the server keeps: they make the values of `bot.store.interface` of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REPAIR = "Something deleted it on the server: restore that from a backup, or ask
 
 
 def entry(key: JobKey, row: Any, kept: Mapping[bytes, bytes | None]) -> Entry:
-    """An entry of a stream; a payload kept beside it is looked up in `kept`. Raises LogBroken if it is gone."""
+    """Read an entry of a stream; a payload kept beside it is looked up in `kept`. Raises LogBroken if it is gone."""
     name, fields = row
     seq = int(name.partition(b"-")[0])
     payload = fields.get(b"p")
@@ -26,13 +26,13 @@ def entry(key: JobKey, row: Any, kept: Mapping[bytes, bytes | None]) -> Entry:
 
 
 def joined(strings: Iterable[bytes], first: int) -> list[Entry]:
-    """The entries of `scripts/log.lua`, without a gap from `first` on."""
+    """Read the entries of `scripts/log.lua`, which have no gap from `first` on."""
     payloads = [payload for some in strings for payload in some.decode().split("\0")]
     return list(map(Entry, itertools.count(first), payloads))
 
 
 def check_order(key: JobKey, entries: Sequence[Entry], after: int, last: int) -> None:
-    """Raises LogBroken unless a log goes on after event `after` without a gap to event `last` at least."""
+    """Raise LogBroken unless a log goes on after event `after` without a gap to event `last` at least."""
     for found in entries:
         if found.seq != after + 1:
             where = f"jumps from event {after} to {found.seq}" if after else f"begins with event {found.seq}"
@@ -45,7 +45,7 @@ def check_order(key: JobKey, entries: Sequence[Entry], after: int, last: int) ->
 
 
 def head(key: JobKey, state: Mapping[bytes, bytes]) -> Head | None:
-    """A head from its hash; None where that is empty."""
+    """Read a head from its hash; None if that is empty."""
     if not state:
         return None
     texts = {name.decode(): value.decode() for name, value in state.items()}
@@ -58,18 +58,12 @@ def head(key: JobKey, state: Mapping[bytes, bytes]) -> Head | None:
         owner=texts["_owner"],
         updated=float(texts["_updated"]),
         lost=int(texts.get("_lost", 0)),
-        aside=texts.get("_aside") == "1",
+        quarantined=texts.get("_aside") == "1",
         fields={name: value for name, value in texts.items() if not name.startswith("_")},
     )
 
 
 def intent(record: bytes, *, first: bool) -> Intent:
-    """An outbox record."""
+    """Read an outbox record."""
     known = json.loads(record)
     return Intent(first=first, began=float(known["began"]), ts=known["ts"], draft_ts=known["draft"])
-
-
-def names(member: bytes) -> tuple[str, str]:
-    """The team and the name within it."""
-    team, _, name = member.decode().partition("/")
-    return team, name

@@ -8,14 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.store.counter_rules import CLOSED, Breaker, BreakerRule
-from bot.store.counters import FORGOTTEN, LIFE, MOST_BREAKERS, Admission, Counter, Settlement
+from bot.store.counters import (
+    CLOSED,
+    DAY,
+    FORGOTTEN,
+    LIFE,
+    MOST_BREAKERS,
+    Admission,
+    Breaker,
+    BreakerRule,
+    Counter,
+    Settlement,
+)
 from bot.store.redis.script_calls import Calls, nonce
-from bot.store.server import Arg
+from bot.store.redis_server import Arg
 
 NOTICE = b"!"
-"""What a notice about a breaker starts with, and no other does."""
-_KEPT_MS = 86_400 * 1000
+"""The first letter of a notice about a breaker, and of no other."""
+_KEPT_MS = DAY * 1000
 _FORGOTTEN_MS = round(FORGOTTEN * 1000)
 _LIFE_MS = round(LIFE * 1000)
 
@@ -120,7 +130,7 @@ class RedisCounters:
         return self._heard.get(name, CLOSED)
 
     def noticed(self, notice: bytes) -> None:
-        """A notice came in: the name of a breaker and what it is like now."""
+        """Take in a notice: the name of a breaker and what it is like now."""
         name, _, kept = notice.removeprefix(NOTICE).partition(b" ")
         self._hear(name.decode(), kept)
 

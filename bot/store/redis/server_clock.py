@@ -16,11 +16,11 @@ class ServerClock:
         self._ahead = 0.0
 
     def __call__(self) -> float:
-        """Any clock of this machine's may be wrong or be set: only the seconds since are its own."""
+        """Tell the time. Any clock of this machine's may be wrong or be set: only the seconds since are its own."""
         return time.monotonic() + self._ahead + self.offset_ms / 1000
 
     def heard(self, told: bytes, asked: float) -> float:
-        """The time that the server told, noted unless the answer took too long to be news.
+        """Note the time that the server told, unless the answer took too long to be news, and give it.
 
         Args:
             told: As scripts answer it, the offset included.

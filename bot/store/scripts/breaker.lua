@@ -1,4 +1,4 @@
--- One breaker, told of a failure or a success, or asked by a probe. See bot/store/counter_rules.py, which says the same.
+-- One breaker, told of a failure or a success, or asked by a probe. See bot/store/counters.py for what is promised.
 -- KEYS: the hash of all breakers, the operation's mark.
 -- ARGV: offset, what (failed, succeeded, tried), name, probe, channel, most breakers, ms they are kept,
 --       ms an operation is remembered, threshold, rest, longest, forget, rest asked for, hold.

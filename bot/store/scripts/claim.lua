@@ -38,12 +38,12 @@ end
 local function take(member, place)
   local head = prefix .. member .. ':head'
   local state = redis.call('HMGET', head, '_schema', '_aside', '_owner')
-  local gone, aside = not state[1], state[2] == '1'
-  if gone or aside then -- it expired; or an older instance, which knows nothing of aside, made it due
+  local gone, quarantined = not state[1], state[2] == '1'
+  if gone or quarantined then -- it expired; or an older instance, which knows nothing of quarantine, made it due
     for _, key in ipairs({ LEASE, DUE, NEWER }) do
       redis.call('ZREM', key, member)
     end
-    if aside then
+    if quarantined then
       redis.call('HSET', head, '_due', '')
     end
     return false

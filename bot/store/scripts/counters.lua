@@ -1,4 +1,4 @@
--- In front of the scripts about shared counters, after clock.lua. See bot/store/counter_rules.py, which says the same.
+-- In front of the scripts about shared counters, after clock.lua. See bot/store/counters.py for what is promised.
 -- ARGV[2] is what all their keys start with: one slot.
 local BASE, WINDOW, DAY = ARGV[2], 60, 86400
 local argument = 2

@@ -1,8 +1,8 @@
--- Put an event in a job's inbox, make the job due, tell everybody. For a job that is set aside it only waits there.
+-- Put an event in a job's inbox, make the job due, tell everybody. For a job in quarantine it only waits there.
 -- KEYS: the job's nine, the requester's index, then a key per dedupe id.
 -- ARGV: offset, member, operation, where (see below), digest, payload, inbox limit, bytes limit, seen ms, user,
 --       index length, index ms, channel, 1 where numbers must differ by chance, then pairs of fields.
--- Where: 'any' job, one that 'exists', or one that is 'aside', which is given out again.
+-- Where: 'any' job, one that 'exists', or one that is 'quarantined', which is given out again.
 -- Answers 1, 0 (seen before, or no such job) or 'full'.
 local member, operation, digest, payload = ARGV[2], ARGV[3], ARGV[5], ARGV[6]
 local INDEX, FIRST_SEEN = KEYS[10], 11
@@ -14,22 +14,22 @@ for i = FIRST_SEEN, #KEYS do
   end
 end
 local exists = redis.call('EXISTS', HEAD) == 1
-local aside = redis.call('HGET', HEAD, '_aside') == '1'
-if (ARGV[4] == 'exists' and not exists) or (ARGV[4] == 'aside' and not aside) then
+local quarantined = redis.call('HGET', HEAD, '_aside') == '1'
+if (ARGV[4] == 'exists' and not exists) or (ARGV[4] == 'quarantined' and not quarantined) then
   return 0
 end
 local bytes = digest == '' and 0 or #payload
-local crowded = redis.call('XLEN', INBOX) >= tonumber(ARGV[7]) and ARGV[4] ~= 'aside'
+local crowded = redis.call('XLEN', INBOX) >= tonumber(ARGV[7]) and ARGV[4] ~= 'quarantined'
 if crowded or not fits(bytes, ARGV[8]) then
   return 'full'
 end
 
 local time = stamp(now())
-if ARGV[4] == 'aside' then
+if ARGV[4] == 'quarantined' then
   redis.call('HSET', HEAD, '_aside', '', '_lost', 0)
-  aside = false
+  quarantined = false
 end
-if exists and not aside then
+if exists and not quarantined then
   revive()
 elseif not exists then
   redis.call('HSET', HEAD, '_seq', 0, '_schema', 0, '_epoch', 0, '_owner', '', '_due', '', '_in', 0,
@@ -56,7 +56,7 @@ if ARGV[10] ~= '' then
   redis.call('PEXPIRE', INDEX, ARGV[12])
 end
 
-if aside then
+if quarantined then
   fade_on()
   return 1
 end

@@ -14,9 +14,9 @@ from redis.exceptions import TimeoutError as Silence
 from bot.store import replicas
 from bot.store.address import CONNECTIONS, RETRIES, client, parse
 from bot.store.interface import StoreError
-from bot.store.script import Script
+from bot.store.lua_scripts import Script
 from bot.store.sentinels import Primary, Sentinels
-from bot.store.server_faults import Fault, describe, examine, explain, full
+from bot.store.server_diagnosis import ServerFault, describe, examine, explain, full
 
 T = TypeVar("T")
 Arg = str | bytes | int | float
@@ -41,12 +41,12 @@ class Server:
 
     @property
     def is_cluster(self) -> bool:
-        """Whether a script may touch one slot only."""
+        """True for a cluster, where a script may touch one slot only."""
         return self._address.mode == "cluster"
 
     @property
     def replicas(self) -> int:
-        """How many replicas must have a durable write: what the URL says, else one if there ever was any.
+        """Number of replicas that must have a durable write: what the URL says, else one if there ever was any.
 
         Replicas that are down count as there: a primary that lost sight of all of them may be the one that a
         partition has shut off.
@@ -63,7 +63,7 @@ class Server:
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Arg], *, durable: bool = False) -> Any:
         """Run a script by its sha1, sending its text only to a server that does not know it.
 
-        A `durable` one counts only when as many replicas as `replicas` says have what it wrote. Where there are
+        A `durable` one counts only when as many replicas as `replicas` says have what it wrote. If there are
         none to wait for, it is a plain one.
 
         Raises:
@@ -95,7 +95,7 @@ class Server:
         return reply
 
     async def _look_again(self) -> None:
-        """Whoever took a write that no replica has may be the primary no longer: ask who is."""
+        """Ask who the primary is: whoever took a write that no replica has may be it no longer."""
         if isinstance(self._client, Redis) and isinstance(self._client.connection_pool, Primary):
             with contextlib.suppress(*BROKEN):
                 await self._client.connection_pool.look_again()
@@ -129,7 +129,7 @@ class Server:
             raise explain(error, self._address.shown) from error
 
     async def _in_time(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        """Make a call to a cluster, whose client has its own way of trying again, without an end where nodes hang."""
+        """Make a call to a cluster, whose client has its own way of trying again, but not for ever if nodes hang."""
         try:
             async with asyncio.timeout((1 + RETRIES) * self._timeout):
                 return await call()
@@ -137,7 +137,7 @@ class Server:
             raise Silence(f"no answer within {(1 + RETRIES) * self._timeout:g} s") from None
 
     async def _answered(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        """Make a call, and again where the server stays silent, as the client does where a connection breaks."""
+        """Make a call, and again if the server stays silent, as the client does if a connection breaks."""
         for _ in range(1 + RETRIES):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._timeout):
@@ -146,12 +146,12 @@ class Server:
         raise Silence(f"no answer within {self._timeout:g} s")
 
     async def _leave_idle_lines(self) -> None:
-        """Where one line fell silent the others lead to the same silence, and each would cost as long to find out."""
+        """Close idle connections: if one fell silent so do the others, and each costs as long to find out."""
         if isinstance(self._client, Redis):
             await self._client.connection_pool.disconnect(inuse_connections=False)
 
     async def listen(self, *channels: str) -> AsyncIterator[bytes]:
-        """Messages of some channels. Connects again by itself; what is sent meanwhile is missed."""
+        """Listen to channels. Connects again by itself; what is sent meanwhile is missed."""
         pause = 0.05
         while True:
             listener = self._client.pubsub(ignore_subscribe_messages=True)
@@ -174,8 +174,8 @@ class Server:
         pool = self._client.connection_pool if isinstance(self._client, Redis) else None
         return isinstance(pool, Primary) and pool.is_former(connection)
 
-    async def faults(self) -> list[Fault]:
-        """What is wrong with the server, or with any primary of a cluster."""
+    async def faults(self) -> list[ServerFault]:
+        """List the faults of the server, or of all primaries of a cluster."""
         save = await self._save()
         if isinstance(self._client, RedisCluster):
             found = await self._guard(lambda: self._client.execute_command("INFO", target_nodes="primaries"))
@@ -184,16 +184,16 @@ class Server:
             infos = [await self.command("INFO")]
         faults = [fault for info in infos for fault in examine(info, save)]
         if not self.is_cluster and int(infos[0].get("cluster_enabled", 0)):
-            faults.insert(0, Fault("The server is part of a cluster. Use redis+cluster:// in REDIS_URL."))
+            faults.insert(0, ServerFault("The server is part of a cluster. Use redis+cluster:// in REDIS_URL."))
         faults += replicas.examine(infos, self.replicas, alone=self._address.mode == "single")
         return list(dict.fromkeys(faults))
 
     async def fullness(self) -> str:
-        """What to say about the memory of the server, or of any primary of a cluster; empty while there is enough."""
+        """Say that the memory of the server, or of any primary of a cluster, is nearly full; else empty."""
         return next((text for text in map(full, await self._memories()) if text), "")
 
     async def memory(self) -> tuple[int, int]:
-        """Bytes used, and `maxmemory` (0: none is set), of the server or of the fullest primary of a cluster."""
+        """Tell the bytes used and `maxmemory` (0: none), of the server or of the fullest primary of a cluster."""
         sizes = ((int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))) for info in await self._memories())
         return max(sizes, key=lambda size: (size[0] / size[1] if size[1] else 0.0, size[0]))
 
@@ -203,14 +203,14 @@ class Server:
         return [found] if "used_memory" in found else list(found.values())
 
     async def about(self) -> str:
-        """The program, its version, how it keeps data, and its replicas, in a few words; of a cluster's first node."""
+        """Describe program, version, persistence and replicas in a few words; of a cluster's first node."""
         where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
         info = await self._guard(lambda: self._client.execute_command("INFO", **where))
         words = replicas.describe(int(info.get("connected_slaves", 0)), self.replicas)
         return ", ".join(filter(None, (describe(info, await self._save()), words)))
 
     async def _save(self) -> str | None:
-        """The setting `save`, or None where the server does not tell (hosted ones forbid CONFIG)."""
+        """Read the setting `save`; None if the server does not tell (hosted ones forbid CONFIG)."""
         where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
         try:
             reply = await self._guard(lambda: self._client.execute_command("CONFIG GET", "save", **where))

@@ -1,4 +1,4 @@
--- Let go of a job for good: it is given to nobody until it is reinstated.
+-- Let go of a job for good: it is given to nobody until it is released.
 -- ARGV: offset, member, owner, epoch, operation, schema, digest, payload, bytes limit, idle ms, operations ms, operations
 --       left, then pairs of fields.
 -- Answers 1, 0 if the job is not ours, or 'full'. A repeat by the same operation answers 1 as long as nobody took the job.

@@ -1,11 +1,11 @@
-"""What both stores refuse, and how long they keep things. Times are seconds, sizes are bytes."""
+"""How much the store takes of each thing, and how long it keeps it. Times are seconds, sizes are bytes."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from bot.store.interface import BLOB_LIMIT, EVENT_LIMIT, INLINE_LIMIT, LOG_LIMIT, JobKey, PayloadTooLarge
+from bot.store.interface import BLOB_LIMIT, EVENT_LIMIT, INLINE_LIMIT, LOG_LIMIT, PayloadTooLarge
 
 DAY = 86_400.0
 RETENTION = 30 * DAY
@@ -22,39 +22,20 @@ OPERATIONS_KEPT = 100
 OPERATIONS_LEFT = 2
 """Of them, once nobody owns the job: whoever owned it made one after the other."""
 SETTLES_IN = 30.0
-"""How long after its intent a message may take until it is known whether it was sent: so long, to see to it is
-progress, and an owner that is lost over it tells nothing of the job."""
+"""How long after its intent it may take until it is known if a message was sent. For so long, to look into that is
+progress, and an owner that is lost over it says nothing against the job."""
 INBOX_LIMIT = 1000
 OUTBOX_LIMIT = LOG_LIMIT
 SCHEDULE_LIMIT = 10_000
 JOB_BYTES_LIMIT = 512 * 1024 * 1024
-"""All that one job may keep outside its log: blobs, and payloads over `INLINE_LIMIT`."""
-JOBS_OF_LIMIT = 100
+"""Bytes that one job may keep outside its log: blobs, and payloads over `INLINE_LIMIT`."""
+ASKED_BY_LIMIT = 100
 
 JOB_FULL = "this job holds as much as the store keeps for one job; start a new thread"
 
 
-def member(key: JobKey) -> str:
-    """How a job is written in indexes and notices. Raises ValueError for parts that could not be told apart."""
-    return pair(key.team, key.job)
-
-
-def pair(team: str, name: str) -> str:
-    """A team and a name within it as one string. Raises ValueError for parts that could not be told apart."""
-    if not team or not name or "/" in team:
-        message = f"not usable in a key of the store: {team!r}, {name!r}"
-        raise ValueError(message)
-    return f"{team}/{name}"
-
-
-def job_key(text: str) -> JobKey:
-    """The job of a `member`."""
-    team, _, job = text.partition("/")
-    return JobKey(team, job)
-
-
 def digest_if_large(payload: str) -> str:
-    """Empty if an event's JSON may stay in the log, else its sha256 (hex). Raises PayloadTooLarge."""
+    """Give the sha256 (hex) of an event's JSON that is too large for the log, else nothing. Raises PayloadTooLarge."""
     # A character takes four bytes at most, so that most payloads need not be encoded to be measured.
     if len(payload) * 4 <= INLINE_LIMIT:
         return ""
@@ -66,7 +47,7 @@ def digest_if_large(payload: str) -> str:
 
 
 def blob_digest(data: bytes) -> str:
-    """The sha256 (hex) of a blob. Raises PayloadTooLarge."""
+    """Give the sha256 (hex) of a blob. Raises PayloadTooLarge."""
     if len(data) > BLOB_LIMIT:
         message = f"a file of {len(data)} bytes is over the limit of {BLOB_LIMIT}"
         raise PayloadTooLarge(message)
@@ -74,14 +55,14 @@ def blob_digest(data: bytes) -> str:
 
 
 def check_log(expected: int, payloads: Sequence[str]) -> None:
-    """Raises PayloadTooLarge where the log would get longer than `LOG_LIMIT`."""
+    """Raise PayloadTooLarge if the log would get longer than `LOG_LIMIT`."""
     if expected + len(payloads) > LOG_LIMIT:
         message = f"the log would be over the limit of {LOG_LIMIT} events"
         raise PayloadTooLarge(message)
 
 
 def check_fields(fields: Iterable[str]) -> None:
-    """Raises ValueError for a field name that the store keeps for itself."""
+    """Raise ValueError for a field name that the store keeps for itself."""
     for name in fields:
         if name.startswith("_"):
             message = f"a head field must not start with an underscore: {name!r}"

@@ -1,29 +1,29 @@
-"""Bytes that are kept beside a job, under their sha256."""
+"""Bytes beside jobs, on a server: see `bot.store.interface.Blobs`."""
 
 from __future__ import annotations
 
-from bot.store import bounds
+from bot.store import quotas
 from bot.store.interface import JobKey
 from bot.store.redis.keys import BLOBS
 from bot.store.redis.script_calls import Calls, unless_full
 
 
-class Blobs:
-    """Keeps bytes. `retention` is that of finished jobs, in seconds; bytes that no job comes for go after it too."""
+class RedisBlobs:
+    """`Blobs` on a server. `retention` is that of finished jobs, in seconds, and of bytes that no job comes for."""
 
     def __init__(self, calls: Calls, retention: float) -> None:
         self._calls = calls
         self._retention_ms = round(retention * 1000)
 
     async def put(self, key: JobKey, data: bytes) -> str:
-        """See `Store.put_blob`."""
-        digest = bounds.blob_digest(data)
-        args = (digest, data, bounds.JOB_BYTES_LIMIT, self._retention_ms)
+        """See `Blobs.put`."""
+        digest = quotas.blob_digest(data)
+        args = (digest, data, quotas.JOB_BYTES_LIMIT, self._retention_ms)
         unless_full(await self._calls.run("keep", self._calls.keys.of_job(key), *args))
         return digest
 
     async def get(self, key: JobKey, digest: str) -> bytes:
-        """See `Store.get_blob`."""
+        """See `Blobs.get`."""
         name = self._calls.keys.of_job(key)[BLOBS]
         # Beside the blobs the hash holds the sum of their sizes.
         data = await self._calls.server.command("HGET", name, digest) if digest != "size" else None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "scripts"
 OF_A_JOB = frozenset(
-    {"ingest", "beat", "release", "set_aside", "commit", "outbox_begin", "outbox_note", "keep"},
+    {"ingest", "beat", "release", "quarantine", "commit", "outbox_begin", "outbox_note", "keep"},
 )
 """The scripts about one job: they get its keys first, which `job.lua` gives names to."""
 OF_COUNTERS = frozenset({"admit", "settle", "spent"})

@@ -1,4 +1,4 @@
-"""What a server's errors and settings mean for people: one line each, with what to do."""
+"""Tells people what a server's errors and settings mean: one line each, with what to do."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from bot.store.interface import StoreError
 OLDEST = (7, 0)
 NO_OTHER = "is down and no other is chosen yet"
 FULL_FROM = 0.8
-"""The part of `maxmemory` from which on no new work should be taken."""
+"""Share of `maxmemory` from which on no new work should be taken."""
 FULL = "The Redis server's memory is"
-"""How the fault begins that says so: no fault of the settings."""
+"""The first words of the fault that says so, which is no fault of the settings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ServerFault:
     """Something wrong with a server. A `fatal` one must stop the start."""
 
     text: str
@@ -28,7 +28,7 @@ class Fault:
 
 
 def explain(error: Exception, shown: str) -> StoreError:
-    """The error in words for people. `shown` names the server, without a password."""
+    """Put the error in words for people. `shown` names the server, without a password."""
     where = f"The Redis server at {shown}"
     text = str(error).split("\n", 1)[0]
     if isinstance(error, MasterNotFoundError):
@@ -89,12 +89,12 @@ def _explain_way_there(error: Exception, text: str, where: str) -> StoreError:
 
 
 def _reason(text: str) -> str:
-    """What a failed check of a certificate says about it, without the places that it names."""
+    """Give the reason of a failed certificate check, without the places in OpenSSL's source that it names."""
     return text.partition("certificate verify failed: ")[2].partition(" (_ssl")[0] or text
 
 
 def describe(info: Mapping[str, Any], save: str | None) -> str:
-    """A server in a few words: the program, its version, and how it keeps data."""
+    """Describe a server in a few words: the program, its version, and how it keeps data."""
     name = "Valkey" if info.get("valkey_version") else "Redis"
     version = info.get("valkey_version") or info.get("redis_version", "of an unknown version")
     if int(info.get("aof_enabled", 0)):
@@ -105,7 +105,7 @@ def describe(info: Mapping[str, Any], save: str | None) -> str:
 
 
 def full(info: Mapping[str, Any]) -> str:
-    """What to say about a server's memory, from its INFO; empty while there is enough."""
+    """Say, from a server's INFO, that its memory is nearly full and what to do; empty while there is enough."""
     limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
     if not limit or used < FULL_FROM * limit:
         return ""
@@ -115,22 +115,26 @@ def full(info: Mapping[str, Any]) -> str:
     )
 
 
-def examine(info: Mapping[str, Any], save: str | None) -> list[Fault]:
-    """What is wrong with one server, from its INFO and its `save` setting (None: it would not tell)."""
+def examine(info: Mapping[str, Any], save: str | None) -> list[ServerFault]:
+    """List the faults of one server, from its INFO and its `save` setting (None: it would not tell)."""
     faults = []
     version = str(info.get("redis_version", "0"))
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
-        faults.append(Fault(f"The server is Redis {version}, which is too old. Use Redis 7.0 or Valkey 7.2 at least."))
+        faults.append(
+            ServerFault(f"The server is Redis {version}, which is too old. Use Redis 7.0 or Valkey 7.2 at least.")
+        )
     policy = info.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
         faults.append(
-            Fault(f"The server may throw jobs away ({policy}). Set `maxmemory-policy noeviction` in its configuration.")
+            ServerFault(
+                f"The server may throw jobs away ({policy}). Set `maxmemory-policy noeviction` in its configuration."
+            )
         )
     if info.get("role") == "slave":
-        faults.append(Fault("The server is a read-only replica. Point REDIS_URL at the primary."))
+        faults.append(ServerFault("The server is a read-only replica. Point REDIS_URL at the primary."))
     if text := full(info):
-        faults.append(Fault(text, fatal=False))
+        faults.append(ServerFault(text, fatal=False))
     if not int(info.get("aof_enabled", 0)) and save == "":
         text = "The server keeps nothing on disk: a restart loses all jobs. Set `appendonly yes`."
-        faults.append(Fault(f"Warning: {text}", fatal=False))
+        faults.append(ServerFault(f"Warning: {text}", fatal=False))
     return faults

@@ -1,0 +1,279 @@
+"""Jobs on a server: see `bot.store.interface.Jobs`. Every script about an owned job checks the claim's token first."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from bot.store import quotas
+from bot.store.interface import Claim, Commit, Entry, Head, JobKey, LogBroken, StoreError
+from bot.store.redis import records
+from bot.store.redis.keys import BLOBS, HEAD, INBOX, LOG, job_key, member
+from bot.store.redis.ready_jobs import ReadyJobs
+from bot.store.redis.script_calls import Calls, flat, nonce, unless_full
+from bot.store.replicas import Unconfirmed
+
+Where = Literal["any", "exists", "quarantined"]
+"""The jobs that an event may come in for: any, one that exists, or one in quarantine, which is given out again."""
+COMMITS = {commit.value.encode(): commit for commit in Commit}
+AGAIN = 2.0
+"""Seconds until a job is due again whose claim no replica has confirmed."""
+LOG_PAGE = 250
+LOG_STRING = 125
+"""Entries of a log to a string: see `scripts/log.lua`."""
+
+
+class RedisJobs:
+    """`Jobs` on a server. `retention` is that of finished jobs, in seconds."""
+
+    def __init__(self, calls: Calls, retention: float) -> None:
+        self._calls = calls
+        self._ready = ReadyJobs(calls)
+        self._retention_ms = round(retention * 1000)
+
+    # Events that come in --------------------------------------------------------------------------------
+
+    async def ingest(
+        self,
+        key: JobKey,
+        payload: str,
+        *,
+        dedupe: Sequence[str],
+        user: str = "",
+        fields: dict[str, str] | None = None,
+    ) -> bool:
+        """See `Jobs.ingest`."""
+        return await self._receive(key, payload, dedupe, "any", user=user, fields=fields)
+
+    async def signal(self, key: JobKey, payload: str, *, dedupe: Sequence[str]) -> bool:
+        """See `Jobs.signal`."""
+        return await self._receive(key, payload, dedupe, "exists")
+
+    async def release_quarantined(self, key: JobKey, payload: str) -> bool:
+        """See `Jobs.release_quarantined`."""
+        return await self._receive(key, payload, (), "quarantined")
+
+    async def _receive(
+        self,
+        key: JobKey,
+        payload: str,
+        dedupe: Sequence[str],
+        where: Where,
+        *,
+        user: str = "",
+        fields: dict[str, str] | None = None,
+    ) -> bool:
+        """Put an event in the inbox. False, with nothing changed, if it was seen before or there is no such job."""
+        fields = fields or {}
+        quotas.check_fields(fields)
+        operation = nonce()
+        keys = self._calls.keys
+        # Without an id of its own the event is told from its repeat by the operation alone.
+        seen = [keys.seen(key, name) for name in dedupe or (operation,)]
+        reply = await self._calls.run(
+            "ingest",
+            [*keys.of_job(key), keys.asked_by(keys.part_of(key), key.team, user), *seen],
+            member(key),
+            operation,
+            where,
+            quotas.digest_if_large(payload),
+            payload,
+            quotas.INBOX_LIMIT,
+            quotas.JOB_BYTES_LIMIT,
+            round(quotas.SEEN_FOR * 1000),
+            user,
+            quotas.ASKED_BY_LIMIT,
+            self._retention_ms,
+            keys.channel,
+            int(self._calls.server.replicas > 0),
+            *flat(fields),
+        )
+        return bool(unless_full(reply))
+
+    # Owners ---------------------------------------------------------------------------------------------
+
+    async def claim(self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None) -> Claim | None:
+        """See `Jobs.claim`. A job named by `prefer` that is ready takes one round trip."""
+        token = f"{owner}.{nonce()}"
+        if prefer is not None:
+            part = self._calls.keys.part_of(prefer)
+            claim = await self._claim_in(part, token, lease, schema, member(prefer))
+            if claim is not None:
+                return claim
+        for part in await self._ready.partitions(schema):
+            claim = await self._claim_in(part, token, lease, schema, "")
+            if claim is not None:
+                return claim
+        return None
+
+    async def _claim_in(self, part: str, token: str, lease: float, schema: int, prefer: str) -> Claim | None:
+        keys = (f"{part}:lease", f"{part}:due", f"{part}:newer", f"{part}:claim:{token}")
+        args = (f"{part}:", token, lease, schema, prefer, self._calls.keys.channel)
+        reply: Any = b"more"
+        try:
+            while reply == b"more":
+                reply = await self._calls.run("claim", keys, *args)
+        except Unconfirmed as error:
+            if isinstance(error.reply, list):
+                # Not ours. To let the lease run out would count as one more owner that was lost.
+                claim = _claim(error.reply, token)
+                with contextlib.suppress(StoreError):
+                    await self._let_go(claim, claim.expires - lease + AGAIN, lost=claim.lost)
+            raise
+        if reply is None:
+            return None
+        return _claim(reply, token)
+
+    async def next_due(self) -> float | None:
+        """See `Jobs.next_due`."""
+        return await self._ready.next_due()
+
+    async def beat(self, claim: Claim, *, lease: float) -> bool:
+        """See `Jobs.beat`."""
+        args = (member(claim.key), claim.owner, claim.epoch, lease)
+        return bool(await self._calls.run("beat", self._calls.keys.of_job(claim.key), *args))
+
+    async def release(self, claim: Claim, *, due: float | None, lost: bool | None = False) -> bool:
+        """See `Jobs.release`."""
+        return await self._let_go(claim, due, lost="" if lost is None else "+" if lost else 0)
+
+    async def _let_go(self, claim: Claim, due: float | None, *, lost: int | str) -> bool:
+        """Let go. `lost` is what the count of lost owners becomes; "+" for one more than before, "" for as many."""
+        reply = await self._calls.run(
+            "release",
+            self._calls.keys.of_job(claim.key),
+            member(claim.key),
+            claim.owner,
+            claim.epoch,
+            nonce(),
+            "" if due is None else repr(due),
+            round(quotas.IDLE_RETENTION * 1000),
+            round(quotas.OPERATIONS_FOR * 1000),
+            self._calls.keys.channel,
+            quotas.OPERATIONS_LEFT,
+            lost,
+        )
+        return bool(reply)
+
+    async def quarantine(
+        self, claim: Claim, payload: str, *, schema: int, fields: dict[str, str] | None = None
+    ) -> bool:
+        """See `Jobs.quarantine`. Raises PayloadTooLarge only for a payload that cannot stay in the log."""
+        fields = fields or {}
+        quotas.check_fields(fields)
+        reply = await self._calls.run(
+            "quarantine",
+            self._calls.keys.of_job(claim.key),
+            member(claim.key),
+            claim.owner,
+            claim.epoch,
+            nonce(),
+            schema,
+            quotas.digest_if_large(payload),
+            payload,
+            quotas.JOB_BYTES_LIMIT,
+            round(quotas.IDLE_RETENTION * 1000),
+            round(quotas.OPERATIONS_FOR * 1000),
+            quotas.OPERATIONS_LEFT,
+            *flat(fields),
+        )
+        return bool(unless_full(reply))
+
+    async def commit(  # noqa: PLR0913 - all that one script checks and writes
+        self,
+        claim: Claim,
+        operation: str,
+        expected: int,
+        payloads: Sequence[str],
+        *,
+        taken: Sequence[int] = (),
+        fields: dict[str, str] | None = None,
+        schema: int = 1,
+        ends: bool = False,
+        progress: bool = True,
+    ) -> Commit:
+        """See `Jobs.commit`."""
+        fields = fields or {}
+        quotas.check_log(expected, payloads)
+        quotas.check_fields(fields)
+        reply = await self._calls.run(
+            "commit",
+            self._calls.keys.of_job(claim.key),
+            operation,
+            claim.owner,
+            claim.epoch,
+            expected,
+            schema,
+            self._retention_ms if ends else "",
+            quotas.OPERATIONS_KEPT,
+            quotas.JOB_BYTES_LIMIT,
+            int(progress),
+            len(taken),
+            *taken,
+            len(payloads),
+            *(part for payload in payloads for part in (quotas.digest_if_large(payload), payload)),
+            *flat(fields),
+        )
+        return COMMITS[unless_full(reply)]
+
+    # Reading, which changes nothing and asks for no token -----------------------------------------------
+
+    async def log(self, key: JobKey, *, after: int = 0) -> list[Entry]:
+        """See `Jobs.log`."""
+        entries, last = await self._page(key, after + 1)
+        # Side by side: the server reads a page while the one before it is taken in here.
+        starts = range(after + 1 + LOG_PAGE, last + 1, LOG_PAGE)
+        for page, _ in await asyncio.gather(*(self._page(key, start) for start in starts)):
+            entries += page
+        try:
+            # The head was read with the first page: what others append meanwhile is more than it says, never less.
+            records.check_order(key, entries, after, last)
+        except LogBroken:
+            if await self.head(key) is None:
+                return []  # it expired while it was read
+            raise
+        return entries
+
+    async def _page(self, key: JobKey, start: int) -> tuple[list[Entry], int]:
+        """Read the entries of one page, from that sequence on, and the last sequence that the head tells."""
+        keys = self._calls.keys.of_job(key)
+        seq, number, *strings = await self._calls.run("log", (keys[LOG], keys[HEAD]), start, LOG_PAGE, LOG_STRING)
+        if strings or not number:
+            return records.joined(strings, start), int(seq)
+        rows = await self._calls.server.command("XRANGE", keys[LOG], f"{start}-0", "+", "COUNT", LOG_PAGE)
+        return await self._entries(key, rows), int(seq)
+
+    async def inbox(self, key: JobKey) -> list[Entry]:
+        """See `Jobs.inbox`."""
+        name = self._calls.keys.of_job(key)[INBOX]
+        return await self._entries(key, await self._calls.server.command("XRANGE", name, "-", "+"))
+
+    async def _entries(self, key: JobKey, rows: list[Any]) -> list[Entry]:
+        wanted = list(dict.fromkeys(row[1][b"b"] for row in rows if b"b" in row[1]))
+        name = self._calls.keys.of_job(key)[BLOBS]
+        found = await self._calls.server.command("HMGET", name, *wanted) if wanted else []
+        kept = dict(zip(wanted, found, strict=True))
+        return [records.entry(key, row, kept) for row in rows]
+
+    async def head(self, key: JobKey) -> Head | None:
+        """See `Jobs.head`."""
+        return records.head(key, await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[HEAD]))
+
+    async def asked_by(self, team: str, user: str, *, limit: int = 20) -> list[Head]:
+        """See `Jobs.asked_by`."""
+        server, names = self._calls.server, self._calls.keys
+        indexes = [names.asked_by(part, team, user) for part in names.parts()]
+        found = await server.commands([("ZRANGE", index, 0, limit - 1, "REV", "WITHSCORES") for index in indexes])
+        scored = [(float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2)]
+        newest = sorted(scored, reverse=True)
+        keys = [job_key(name) for _, name in newest[:limit]]
+        states = await server.commands([("HGETALL", names.of_job(key)[HEAD]) for key in keys]) if keys else []
+        heads = (records.head(key, state) for key, state in zip(keys, states, strict=True))
+        return [head for head in heads if head is not None]
+
+
+def _claim(reply: list[bytes], token: str) -> Claim:
+    name, epoch, expires, lost = reply
+    return Claim(job_key(name), int(epoch), token, float(expires), int(lost))

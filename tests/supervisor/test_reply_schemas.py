@@ -1,0 +1,64 @@
+"""The schemas that models are given: worked out from the models that read the replies, and held letter for letter."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from pydantic import BaseModel, Field
+
+from bot.supervisor.json_replies import reply_schema
+from bot.supervisor.planner import plan_schema
+from bot.supervisor.replanner import schema as revision_schema
+from handoff.planning.adhoc import Allowance
+
+CREW = ("analyst", "writer")
+LENDING = Allowance(tools=("calculate", "web_search"), tiers=("fast", "balanced"), at_most=3)
+GIVEN = {
+    "plan": plan_schema(CREW),
+    "plan_with_made": plan_schema(CREW, LENDING),
+    "plan_with_made_without_tools": plan_schema(CREW, Allowance(tiers=("fast",))),
+    "revision": revision_schema(["find", "write"], list(CREW)),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_a_schema_is_the_one_that_is_kept_with_its_properties_in_order(name: str) -> None:
+    kept = Path(__file__).parent / "schemas" / f"{name}.json"
+    assert json.dumps(GIVEN[name], indent=2) + "\n" == kept.read_text(encoding="utf-8")
+    jsonschema.Draft202012Validator.check_schema(GIVEN[name])
+
+
+class Leaf(BaseModel):
+    """A part that two fields have."""
+
+    kind: str = Field(default="x", min_length=1, max_length=9, description="What it is.")
+    size: int | None = None
+
+
+class Tree(BaseModel):
+    """A reply with parts."""
+
+    first: Leaf
+    rest: list[Leaf] = Field(default=[], max_length=4)
+    words: tuple[str, ...] = ()
+
+
+def closed(**properties: Any) -> dict[str, Any]:
+    names = list(properties)
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+
+def test_a_part_stands_where_it_is_used_with_what_was_asked_for_there() -> None:
+    made = reply_schema(
+        Tree, enums={"rest.kind": ["oak"], "words": ["a", "b"]}, most={"words": 2}, without={"rest.size"}
+    )
+    size = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+    assert made == closed(
+        first=closed(kind={"type": "string"}, size=size),
+        rest={"type": "array", "items": closed(kind={"type": "string", "enum": ["oak"]})},
+        words={"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "maxItems": 2},
+    )
