@@ -19,6 +19,7 @@ from handoff.contracts import (
     Estimate,
     Member,
     Note,
+    Packed,
     Place,
     Plan,
     Request,
@@ -403,6 +404,17 @@ class Ask:
     def with_work(self, work: Work) -> Ask:
         """Return the request with `work` in place of the earlier version of that subtask."""
         return replace(self, work=MappingProxyType({**self.work, work.subtask.id: work}))
+
+    def with_decision(self, at: float, subtask: str, what: str, why: str) -> Ask:
+        """Return the request with one more decision, for its trace. `subtask` is empty if it is about all of it."""
+        return replace(self, decisions=(*self.decisions, Decision(at, subtask, what, why)))
+
+    def with_pack(self, at: float, subtask: str, pack: Packed) -> Ask:
+        """Return the request with one more decision if something was left out of a call to fit its budget."""
+        if not pack.left_out:
+            return self
+        why = f"{pack.tokens:,} of {pack.budget:,} tokens; left out: " + "; ".join(pack.left_out)
+        return self.with_decision(at, subtask, "pack", why)
 
     def inside(self, within: str) -> tuple[Work, ...]:
         """Return the subtasks of one run: of the crew at `within`, or of the request itself for an empty id."""

@@ -18,7 +18,6 @@ from handoff.checking.conflicts import JUDGED, candidates
 from handoff.checking.duplicates import without_duplicates
 from handoff.contracts import Conflict, Note, Result
 from handoff.effects import Effect, JudgeConflicts, ReduceMaterial, ReviewAnswer, SelectAnswer, WriteAnswer
-from handoff.engine.decisions import with_decision, with_pack
 from handoff.state import PLEASE_CHECK, Ask, Run, Work, replace
 
 LATE = 60.0
@@ -214,12 +213,12 @@ def conflicts_judged(ask: Ask, run: Run, event: ev.ConflictsJudged) -> Ask:
     why = f"{len(event.conflicts)} claims may contradict each other: " + "; ".join(one.claim for one in event.conflicts)
     if event.unjudged:
         why += f"; {len(event.unjudged)} more are too many to be judged: " + "; ".join(event.unjudged)
-    ask = with_decision(ask, event.at, run.within, "ask the arbiter", why)
+    ask = ask.with_decision(event.at, run.within, "ask the arbiter", why)
     kept = tuple(one for one in event.conflicts if one.verdict != "same")
     ask = ask.with_run(replace(run, conflicts=kept, unjudged=event.unjudged))
-    ask = with_pack(ask, event.at, run.within, event.pack)
+    ask = ask.with_pack(event.at, run.within, event.pack)
     for one in event.conflicts:
-        ask = with_decision(ask, event.at, run.within, f"contradiction: {one.verdict}", f"{one.claim}: {one.reason}")
+        ask = ask.with_decision(event.at, run.within, f"contradiction: {one.verdict}", f"{one.claim}: {one.reason}")
     return ask
 
 
@@ -230,11 +229,11 @@ def material_reduced(ask: Ask, run: Run, event: ev.MaterialReduced) -> Ask:
         return ask
     reduced = MappingProxyType({**run.reduced, key: event.notes})
     ask = ask.with_run(replace(run, reduced=reduced, left_out=(*run.left_out, *event.left_out)))
-    ask = with_pack(ask, event.at, run.within, event.pack)
+    ask = ask.with_pack(event.at, run.within, event.pack)
     why = f"the material exceeds {room(run):,} tokens"
     if event.left_out:
         why += "; left out: " + "; ".join(event.left_out)
-    return with_decision(ask, event.at, run.within, f"condense, round {event.round}, part {event.part}", why)
+    return ask.with_decision(event.at, run.within, f"condense, round {event.round}, part {event.part}", why)
 
 
 def answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
@@ -243,9 +242,9 @@ def answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
         return ask
     run = replace(run, unjudged=run.unjudged or event.unjudged)
     if event.chosen:
-        ask = with_decision(ask, event.at, event.chosen, "select", event.why)
+        ask = ask.with_decision(event.at, event.chosen, "select", event.why)
         run = replace(run, chosen=event.chosen)
-    ask = with_pack(ask, event.at, run.within, event.pack)
+    ask = ask.with_pack(event.at, run.within, event.pack)
     if event.draft and run.draft is None:
         return ask.with_run(replace(run, draft=event.text))
     return ask.with_run(replace(run, answer=event.text, written=event.at))
@@ -256,11 +255,11 @@ def answer_reviewed(ask: Ask, run: Run, event: ev.AnswerReviewed) -> Ask:
     if run.draft is None or run.review is not None or run.concluded:
         return ask
     run = replace(run, review=event.faults)
-    ask = with_pack(ask, event.at, run.within, event.pack)
+    ask = ask.with_pack(event.at, run.within, event.pack)
     if event.faults:
-        ask = with_decision(ask, event.at, run.within, "write the answer again", "; ".join(event.faults))
+        ask = ask.with_decision(event.at, run.within, "write the answer again", "; ".join(event.faults))
         return ask.with_run(run)
-    ask = with_decision(ask, event.at, run.within, "let the answer out", event.doubt or "the critic found no fault")
+    ask = ask.with_decision(event.at, run.within, "let the answer out", event.doubt or "the critic found no fault")
     return ask.with_run(replace(run, answer=run.draft, written=event.at))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from handoff import events as ev
-from handoff.engine.decisions import with_decision
 from handoff.engine.nested import seconds_for
 from handoff.engine.subtask import charged_so_far, cut, settle
 from handoff.state import SETTLED, Ask, Failure, replace
@@ -24,7 +23,7 @@ def reached(ask: Ask, event: ev.DeadlineReached) -> Ask:
         work, late = None, [one for one in ask.inside("") if one.state not in SETTLED]
     text = f"the time {words} ({limit:g} s) ran out"
     if late:
-        ask = with_decision(ask, event.at, event.subtask, "deadline", text)
+        ask = ask.with_decision(event.at, event.subtask, "deadline", text)
     names = [one.subtask.id for one in late]
     ended = [one for name in names for one in (ask.work[name], *ask.all_inside(name))]
     ask = charged_so_far(ask, (one for one in ended if one.state not in SETTLED))

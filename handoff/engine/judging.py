@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from handoff import events as ev
 from handoff.engine import ladder
-from handoff.engine.decisions import with_decision, with_pack
 from handoff.engine.ladder import LEAST_SECONDS
 from handoff.engine.subtask import attempt_over, charged, complete, seconds_left, with_gaps
 from handoff.events import Verdict
@@ -46,7 +45,7 @@ def judged(ask: Ask, event: ev.ResultJudged) -> Ask:
     look = work.look if work is not None else None
     if ask.run.failure is not None or work is None or look is None or work.attempt != event.attempt:
         return ask
-    ask, work = charged(with_pack(ask, event.at, event.subtask, event.pack), work, event.usage)
+    ask, work = charged(ask.with_pack(event.at, event.subtask, event.pack), work, event.usage)
     rounds = work.rounds + (event.verdict == "revise")
     verdict = after_look(event.verdict, rounds=rounds, left=seconds_left(ask, work))
     nobody = event.verdict == "best_effort"  # there was no judge to be had: its doubts stand
@@ -55,7 +54,7 @@ def judged(ask: Ask, event: ev.ResultJudged) -> Ask:
     why = f"{who}: {' '.join(event.faults) or 'nothing is wrong with it'}"
     if verdict == "best_effort" and event.verdict == "revise":
         why += f" (after {rounds} rounds; the best of them is taken)"
-    ask = with_decision(ask, event.at, event.subtask, verdict.replace("_", " "), why)
+    ask = ask.with_decision(event.at, event.subtask, verdict.replace("_", " "), why)
     if verdict == "accepted":
         return complete(ask, work, found.result, event.at)
     best = _better(work.best, found)
@@ -77,11 +76,11 @@ def refined(ask: Ask, event: ev.BriefRefined) -> Ask:
     work = ask.work.get(event.subtask)
     if ask.run.failure is not None or work is None or not work.refining or work.attempt != event.attempt:
         return ask
-    ask, work = charged(with_pack(ask, event.at, event.subtask, event.pack), work, event.usage)
+    ask, work = charged(ask.with_pack(event.at, event.subtask, event.pack), work, event.usage)
     message, trouble = work.refining, work.trouble
     work = replace(work, refining="", trouble=None)
     if event.intent.strip():
-        ask = with_decision(ask, event.at, event.subtask, "brief rewritten", event.intent)
+        ask = ask.with_decision(event.at, event.subtask, "brief rewritten", event.intent)
         return ask.with_work(replace(work, brief=event.intent))
-    ask = with_decision(ask, event.at, event.subtask, "brief kept", event.fault or "the refiner gave no other")
+    ask = ask.with_decision(event.at, event.subtask, "brief kept", event.fault or "the refiner gave no other")
     return ladder.step(ask, work, trouble or "bad_reply", message, event.at)

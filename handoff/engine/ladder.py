@@ -12,7 +12,6 @@ from types import MappingProxyType
 
 from handoff.contracts import Member, Result, Tier, Usage
 from handoff.engine import replan
-from handoff.engine.decisions import with_decision
 from handoff.engine.nested import member_of, members_around
 from handoff.engine.subtask import cut, ended, seconds_left, unsettled_inside
 from handoff.state import Ask, Candidate, Question, ReplanTrigger, Rung, Trouble, Work, replace
@@ -203,7 +202,7 @@ def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pau
             fallback_tier=_tier_of_the_fallback(ask, work, member),
         ),
     )
-    ask = with_decision(ask, at, work.subtask.id, following.rung, f"{RUNGS[following.rung].what}: {message}")
+    ask = ask.with_decision(at, work.subtask.id, following.rung, f"{RUNGS[following.rung].what}: {message}")
     if following.rung == "without":
         return ended(ask, work, message, at)
     work = replace(work, rungs=(*work.rungs, following.rung))

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Plan, PlanChange, Subtask
 from handoff.engine import ladder, replan
-from handoff.engine.decisions import with_decision, with_pack
 from handoff.engine.nested import room_left
 from handoff.engine.subtask import charged_around, settle
 from handoff.state import Ask, Failure, ReplanTrigger, Run, Work, replace
@@ -33,13 +32,13 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
     if run.plan is not None:
         return ask
     if run.within and (fault := _misfit(ask, event.plan)):
-        ask = with_decision(ask, event.at, run.within, "plan rejected", fault)
+        ask = ask.with_decision(event.at, run.within, "plan rejected", fault)
         return _with_rejection(ask, run, (fault,), event.at)
     members = {member.name: member for member in event.members}
     work = work_of(event.plan, members, {estimate.subtask: estimate for estimate in event.estimates}, run.within)
-    ask = with_pack(ask, event.at, run.within, event.pack)
+    ask = ask.with_pack(event.at, run.within, event.pack)
     for reason in event.reasons:
-        ask = with_decision(ask, event.at, run.within, "planned", reason)
+        ask = ask.with_decision(event.at, run.within, "planned", reason)
     run = replace(run, plan=event.plan, members=MappingProxyType(members))
     if not run.within:  # a crew's run got its terms and its start time when its attempt began
         run = replace(run, since=event.at, terms=event.terms)
@@ -77,7 +76,7 @@ def rejected(ask: Ask, run: Run, event: ev.PlanRejected) -> Ask:
     """Let the planner try once more, or end the run if it has no try left."""
     if run.within and run.plan is not None:
         return ask
-    ask = with_pack(ask, event.at, run.within, event.pack)
+    ask = ask.with_pack(event.at, run.within, event.pack)
     return _with_rejection(ask, run, event.faults, event.at)
 
 
@@ -106,17 +105,17 @@ def revised(ask: Ask, event: ev.PlanRevised) -> Ask:
         return ask
     free, matters = replan.touchable(ask, trigger), replan.matters(ask, trigger)
     ask = charged_around(replan.without(ask, trigger), event.within, event.usage)
-    ask = with_pack(ask, event.at, event.subtask, event.pack)
+    ask = ask.with_pack(event.at, event.subtask, event.pack)
     if not matters:
         why = "all that it was about had started or ended by then"
-        return with_decision(ask, event.at, event.subtask, "plan kept", why)
+        return ask.with_decision(event.at, event.subtask, "plan kept", why)
     run = ask.run_of(event.within)
     faults = event.faults
     if event.plan is not None and run.plan is not None:
         faults = _refused(ask, run, event, run.plan, event.plan, free)
     if faults or event.plan is None:
         why = " ".join(faults) or "the planner gave no other"
-        ask = with_decision(ask, event.at, event.subtask, "plan kept", why)
+        ask = ask.with_decision(event.at, event.subtask, "plan kept", why)
     else:
         ask = _changed(ask, run, event, event.plan)
     return settle(_next_rung(ask, trigger, event), event.at, event.within)
@@ -160,7 +159,7 @@ def _changed(ask: Ask, run: Run, event: ev.PlanRevised, plan: Plan) -> Ask:
         work.update({other: fresh[other] for other, replaced in instead.items() if replaced == name and other in fresh})
     work.update({name: one for name, one in fresh.items() if name not in work})
     for change in event.changes:
-        ask = with_decision(ask, event.at, change.subtask, f"plan changed: {change.kind}", change.why)
+        ask = ask.with_decision(event.at, change.subtask, f"plan changed: {change.kind}", change.why)
     return replace(ask, work=MappingProxyType(work)).with_run(replace(run, plan=plan))
 
 

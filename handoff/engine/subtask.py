@@ -8,7 +8,6 @@ from handoff.answering.material import whole
 from handoff.checking.checks import quoted, without_unsure
 from handoff.contracts import Result, Usage
 from handoff.engine import replan
-from handoff.engine.decisions import with_decision
 from handoff.engine.nested import around, gathered, is_open, seconds_for
 from handoff.events import TurnTaken
 from handoff.state import SETTLED, Ask, Candidate, Failure, ReplanTrigger, Run, Work, replace, written
@@ -89,7 +88,7 @@ def only_sure(ask: Ask, work: Work, result: Result, at: float) -> tuple[Ask, Res
     kept, unsure = without_unsure(result, least)
     for finding in unsure:
         why = f"{quoted(finding.message)} is {finding.confidence} sure, below {least}"
-        ask = with_decision(ask, at, work.subtask.id, "left out", why)
+        ask = ask.with_decision(at, work.subtask.id, "left out", why)
     return ask, kept
 
 
@@ -99,8 +98,8 @@ def _with_trigger(ask: Ask, work: Work, at: float) -> Ask:
     if not words:
         return ask
     if why_not := replan.why_not(ask, work.within):
-        return with_decision(ask, at, work.subtask.id, "plan kept", f"{quoted(words)}: {why_not}")
-    ask = with_decision(ask, at, work.subtask.id, "ask the planner again", words)
+        return ask.with_decision(at, work.subtask.id, "plan kept", f"{quoted(words)}: {why_not}")
+    ask = ask.with_decision(at, work.subtask.id, "ask the planner again", words)
     return replan.with_trigger(ask, ReplanTrigger(work.subtask.id, words, "finding", work.within))
 
 
@@ -187,7 +186,7 @@ def _skip_the_stranded(ask: Ask, at: float, within: str) -> Ask:
             titles = ", ".join(repr(ask.work[name].subtask.title) for name in work.subtask.after)
             reason = f"it needed {titles}"
             ask = ask.with_work(replace(work, state="skipped", reason=reason, ended=at))
-            ask = with_decision(ask, at, work.subtask.id, "skipped", reason)
+            ask = ask.with_decision(at, work.subtask.id, "skipped", reason)
     return ask
 
 

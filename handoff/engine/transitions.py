@@ -14,7 +14,6 @@ from handoff import events as ev
 from handoff import post_keys
 from handoff.contracts import Note
 from handoff.engine import answer, deadline, judging, ladder, plan, writes
-from handoff.engine.decisions import with_pack
 from handoff.engine.nested import is_open, opened
 from handoff.engine.subtask import attempt_over, charged, charged_around, charged_so_far, ended
 from handoff.state import SETTLED, Answered, Ask, Failure, Question, Run, Trouble, Work, replace
@@ -38,7 +37,7 @@ def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
     work = ask.work.get(event.subtask)
     if work is None or work.state != "pending" or event.attempt != work.attempt + 1:
         return ask
-    ask = with_pack(ask, event.at, event.subtask, event.pack)
+    ask = ask.with_pack(event.at, event.subtask, event.pack)
     ask, work = opened(ask, work, event.specialist, event.at)
     return ask.with_work(
         replace(
