@@ -130,6 +130,11 @@ Checkpoint = TurnTaken | ToolReturned | ToolStarted | Checked
 """One step of an attempt, kept so that the next owner can go on after it."""
 
 
+def may_answer(whom: tuple[str, ...], user: str) -> bool:
+    """Return True if a person may answer a question that is for `whom`; anybody may if it names nobody."""
+    return not whom or user in whom
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A subtask's question to people. `number` counts its questions from 1; `asked` is seconds since the epoch.
@@ -147,7 +152,7 @@ class Question:
 
     def may_answer(self, user: str) -> bool:
         """Return True if an answer by this person counts."""
-        return not self.whom or user in self.whom
+        return may_answer(self.whom, user)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from handoff.contracts import Place, Request
 from handoff.engine import answer
 from handoff.engine.nested import SLASH, is_open
 from handoff.engine.replan import current_trigger
-from handoff.state import SETTLED, Ask, Job, Work
+from handoff.state import SETTLED, Ask, Job, Work, may_answer
 
 TITLE = 200
 """Characters of a job's title."""
@@ -80,8 +80,8 @@ class OpenQuestion:
     whom: tuple[str, ...]
 
     def may_answer(self, user: str) -> bool:
-        """Return True if an answer by this person counts: the same rule as `state.Question.may_answer`."""
-        return not self.whom or user in self.whom
+        """Return True if an answer by this person counts."""
+        return may_answer(self.whom, user)
 
 
 def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:

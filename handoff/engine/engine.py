@@ -20,6 +20,7 @@ nothing: it stays in the log as a fact.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from handoff import events as ev
 from handoff import post_keys
@@ -62,7 +63,9 @@ def apply(job: Job | None, event: ev.Event) -> Job:
         return replace(_resumed(job, event.at, event.away), seq=seq)
     if isinstance(event, ev.SetAside):
         return replace(job, quarantine=Failure(event.step, event.reason), seq=seq)
-    return replace(job, quarantine=None, seq=seq)  # released
+    if isinstance(event, ev.Released):
+        return replace(job, quarantine=None, seq=seq)
+    assert_never(event)
 
 
 def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
