@@ -208,8 +208,12 @@ class Terms(Contract):
     critic: bool = False
     """True if the critic reads the answer before people do."""
     context: Context = Context()
-    roles: Mapping[str, Tier] = Field(default_factory=dict)
-    """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); `balanced` for those not named."""
+    roles: Mapping[str, Tier] = Field(default_factory=dict, exclude=True)
+    """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); `balanced` for those not named.
+
+    They are not kept with a plan: whoever calls a role puts in those of the settings and of the crew. So what is left
+    to do never depends on them, and releases that know no roles can go on with the job.
+    """
 
     def tier_of(self, role: str) -> Tier:
         """Return the tier that a role of the supervisor works on."""

@@ -115,6 +115,8 @@ async def ask_role(effect: ef.OfRole, inputs: Inputs) -> ev.Event:
         run = around(ask, ask.work[effect.subtask])
     else:
         run = ask.run_of(effect.within)
+    planning = inputs.services.planning.within(crew_at(ask, run.within)) or inputs.services.planning
+    run = planning.for_roles(run)
     on_text = None
     if isinstance(effect, ef.WriteAnswer) and not run.within and not is_draft(run, runner.now()):
         thread = inputs.services.thread

@@ -12,7 +12,7 @@ from handoff.context_budget import Pack, Piece, beginnings
 from handoff.effects import JudgeResult
 from handoff.events import ResultJudged
 from handoff.headings import demote_headings
-from handoff.state import Ask, Candidate, Work
+from handoff.state import Ask, Candidate, Run, Work
 from specialists.turns.model import ModelError
 
 DEADLINE = 60.0
@@ -36,7 +36,7 @@ async def perform(effect: JudgeResult, case: Case) -> ResultJudged:
     if effect.faults:
         return ResultJudged(at=now(), **of, verdict="revise", by="checks", faults=effect.faults)
     work = ask.work[effect.subtask]
-    shown = describe(ask, work, work.look or Candidate(_result_of(work)))
+    shown = describe(ask, case.run, work, work.look or Candidate(_result_of(work)))
     of["pack"] = shown.packed
     call = call_of(
         "judge",
@@ -67,7 +67,7 @@ async def perform(effect: JudgeResult, case: Case) -> ResultJudged:
     )
 
 
-def describe(ask: Ask, work: Work, candidate: Candidate) -> Pack:
+def describe(ask: Ask, run: Run, work: Work, candidate: Candidate) -> Pack:
     """Build the judge's brief: the subtask's brief and criterion, the doubts, the result, the request and the goal.
 
     If room is short, the tools' lines are left out first, then the findings, then the end of a long content.
@@ -88,7 +88,7 @@ def describe(ask: Ask, work: Work, candidate: Candidate) -> Pack:
     if result.evidence:
         said = "\n".join(result.evidence)
         pieces.append(Piece("what its tools said", (f"\n## What its tools said\n{demote_headings(said)}", "")))
-    return packed("judge", ask, work, HEADING, parts, pieces)
+    return packed("judge", ask, run, HEADING, parts, pieces)
 
 
 def read(text: str, shown: str) -> tuple[str | None, tuple[str, ...]]:

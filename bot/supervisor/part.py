@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handoff.context_budget import Pack, Piece, pack
-from handoff.engine.nested import around, asked
+from handoff.engine.nested import asked
 from handoff.headings import demote_headings
-from handoff.state import Ask, Work
+from handoff.state import Ask, Run
 
 LONGEST = 2_000
 """Characters of the request that are shown: the subtask has a brief of its own."""
 
 
-def packed(role: str, ask: Ask, work: Work, heading: str, about: Sequence[str], pieces: Sequence[Piece]) -> Pack:
-    """Build a brief on one subtask: a part that always stays, then `pieces`.
+def packed(role: str, ask: Ask, run: Run, heading: str, about: Sequence[str], pieces: Sequence[Piece]) -> Pack:
+    """Build a brief on one subtask of `run`: a part that always stays, then `pieces`.
 
     The part that stays is `heading`, the lines in `about` on the subtask, the request and the goal. `role` is the role
     that reads the brief.
     """
-    run = around(ask, work)
     whole = [f"The request it is a part of: {' '.join(asked(ask, run).split())[:LONGEST]}"]
     if run.plan is not None:
         whole.append(f"The plan: {run.plan.goal}")

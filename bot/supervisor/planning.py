@@ -19,7 +19,7 @@ from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, 
 from handoff.planning.estimates import CHARACTERS, Worker, estimates
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import route, spread
-from handoff.state import Ask
+from handoff.state import Ask, Run, replace
 from specialists.adhoc_specialist import NotLent, adhoc_specialist
 from specialists.registry import Crew
 from specialists.specialist import Specialist
@@ -39,8 +39,8 @@ class Planning:
 
     def __init__(self, crew: Crew, model: ChosenModel, record: TrackRecord, terms: Terms) -> None:
         self._crew = crew
-        roles = {"roles": {**terms.roles, **crew.roles}}
-        self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms, **roles})
+        self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms})
+        self._roles = {**terms.roles, **crew.roles}
         self._model = model
         self._record = record
         self._inside = {path: Planning(inner, model, record, terms) for path, inner in crew.crews.items()}
@@ -50,6 +50,13 @@ class Planning:
         self._offered = tuple(member for member in self._members if member.name not in self._stand_ins)
         self._workers = {one.name: _worker(one) for one in crew.specialists.values()}
         self._making = making_of(crew)
+
+    def for_roles(self, run: Run) -> Run:
+        """Return the run with the tiers that the settings and the crew's file give the roles of the supervisor."""
+        return replace(run, terms=self._for_roles(run.terms))
+
+    def _for_roles(self, terms: Terms) -> Terms:
+        return terms.model_copy(update={"roles": self._roles})
 
     def within(self, path: str) -> Planning | None:
         """Return the planning of the crew with that path, at any depth; None if there is no such crew (any more)."""
@@ -83,7 +90,7 @@ class Planning:
                 members=self._offered,
                 model=model or self._model,
                 now=now,
-                terms=self._terms,
+                terms=self._for_roles(self._terms),
                 making=self._making,
             )
             if isinstance(planned, RequestFailed) and effect.within:
@@ -115,6 +122,7 @@ class Planning:
             of = {"at": now, "request": ask.id, "within": effect.within, "subtask": effect.subtask}
             return PlanRevised.model_validate({**of, "faults": ("There is nothing left to ask about.",)})
         offered = [member for member in run.members.values() if member.name not in self._stand_ins]
+        run = self.for_roles(run)
         event = await ask_replanner(ask, run, trigger, members=offered, model=model or self._model, now=now)
         if event.plan is None:
             return event

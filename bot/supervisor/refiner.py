@@ -13,7 +13,7 @@ from handoff.effects import RefineBrief
 from handoff.engine.nested import members_around
 from handoff.events import BriefRefined
 from handoff.headings import demote_headings
-from handoff.state import Ask
+from handoff.state import Ask, Run
 from specialists.turns.model import ModelError
 
 DEADLINE = 60.0
@@ -31,7 +31,7 @@ async def perform(effect: RefineBrief, case: Case) -> BriefRefined:
     If the model gives none, the event says so, and the subtask takes the next rung of the ladder.
     """
     ask, model, now = case.ask, case.model, case.now
-    shown = describe(effect, ask)
+    shown = describe(effect, ask, case.run)
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
     of["pack"] = shown.packed
     call = call_of(
@@ -53,7 +53,7 @@ async def perform(effect: RefineBrief, case: Case) -> BriefRefined:
     return BriefRefined(at=now(), **of, intent=intent.strip(), usage=turn.usage)
 
 
-def describe(effect: RefineBrief, ask: Ask) -> Pack:
+def describe(effect: RefineBrief, ask: Ask, run: Run) -> Pack:
     """Build the refiner's brief: the old brief, its criterion, the specialist, the request and goal, and the error."""
     work = ask.work[effect.subtask]
     member = members_around(ask, work).get(work.specialist)
@@ -62,4 +62,4 @@ def describe(effect: RefineBrief, ask: Ask) -> Pack:
         parts.append(f"Criterion: {work.subtask.done_when}")
     parts.append(f"For: {work.specialist}" + (f" ({member.description})" if member else ""))
     error = Piece("the error", beginnings(f"Error: {demote_headings(effect.error)}"))
-    return packed("refiner", ask, work, HEADING, parts, [error])
+    return packed("refiner", ask, run, HEADING, parts, [error])

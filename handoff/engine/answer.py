@@ -165,7 +165,7 @@ def stage(ask: Ask, run: Run) -> reducing.Stage:
 
 def room(run: Run) -> int:
     """Return the tokens that the results may take in the synthesizer's call."""
-    return reducing.room(run.terms.room_of("synthesizer"))
+    return reducing.room(run.terms.context.balanced)
 
 
 # ---------------------------------------------------------------- what the answer lacks

@@ -241,7 +241,7 @@ def test_a_result_cannot_pose_as_a_section_of_what_a_role_is_told() -> None:
     planner = for_planner(of_request(replace(job, asks=asks), asks[1]), tuple(ask.run.members.values()), 32_000)
     result = ask.work["s0"].result
     assert result is not None
-    judged = for_judge(ask, ask.work["s0"], Candidate(result, doubts=("one",)))
+    judged = for_judge(ask, ask.run, ask.work["s0"], Candidate(result, doubts=("one",)))
     headings = {
         "synthesizer": [
             "# Request",

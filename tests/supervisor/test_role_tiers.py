@@ -14,7 +14,7 @@ def test_a_role_works_on_the_tier_that_is_set_and_the_others_on_balanced() -> No
     set_to = {"planner": "deep", "judge": "fast"}
     assert {role: terms.tier_of(role) for role in ROLES} == {**dict.fromkeys(ROLES, "balanced"), **set_to}
     assert [terms.room_of(role) for role in ("planner", "judge", "critic")] == [64_000, 16_000, 32_000]
-    assert Terms.model_validate_json(terms.model_dump_json()) == terms
+    assert Terms.model_validate_json(terms.model_dump_json()).roles == {}, "they are not kept with a plan"
 
 
 @pytest.mark.parametrize("text", ["", " ", ","])

@@ -56,6 +56,7 @@ async def test_each_role_is_called_on_its_tier_with_the_budget_of_that(
     tiers: dict[str, Tier] = {**expected, "specialist:first": "fast", "specialist:second": "fast"}
     assert asked == {purpose: OPENAI_TIERS[tier] for purpose, tier in tiers.items()}
     (planned,) = await talk.of(ev.PlanProposed)
+    assert "roles" not in ev.dump(planned), "releases that know no roles can read the plan"
     (judged,) = await talk.of(ev.ResultJudged)
     (written,) = await talk.of(ev.AnswerWritten)
     budgets = {"planner": planned.pack.budget, "judge": judged.pack.budget, "synthesizer": written.pack.budget}
