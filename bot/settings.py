@@ -115,7 +115,7 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_LOG": "text, or json for one object a line; default text",
     "LEADHAND_BREAKERS": "off: call a specialist or a model again and again although it fails; default on",
     "LEADHAND_RATES": "requests and tokens a minute for each model, or for the model or provider named: "
-    "`50 requests, 40k tokens; claude-opus-5-5: 10 requests`",
+    "`50 requests, 40k tokens; claude-opus-5-5: 10 requests; ollama: 20 requests`",
     "LEADHAND_AT_ONCE": "model calls that a workspace makes at once, in all instances together",
     "LEADHAND_BUDGET_JOB": "what a job may spend: `$2.50, 400k tokens`, or one of the two",
     "LEADHAND_BUDGET_PERSON": "what the jobs of one person may spend a day (UTC)",
