@@ -8,9 +8,8 @@ from handoff.answering.material import whole
 from handoff.checking.claims import words
 from handoff.context_budget import Piece, beginnings, pack
 from handoff.contracts import Artifact, Constraints, Handoff, Note, Packed
-from handoff.engine.ladder import LEAST_SECONDS, MAX_FAILURES
+from handoff.engine.ladder import MAX_FAILURES, attempt_seconds
 from handoff.engine.nested import around, writes_before
-from handoff.engine.subtask import seconds_left
 from handoff.state import Ask, Job, Work
 
 BRIEF = 0.5
@@ -117,7 +116,7 @@ def _limits(ask: Ask, work: Work) -> Constraints:
     """Return what is left to the subtask: seconds, and calls that may bring nothing."""
     return Constraints(
         tier=work.tier or "balanced",
-        timeout=max(LEAST_SECONDS, seconds_left(ask, work)),
+        timeout=attempt_seconds(ask, work),
         failed_calls=max(1, MAX_FAILURES - work.failed_calls),
     )
 

@@ -96,8 +96,8 @@ def _verdict(ask: Ask) -> tuple[int, str]:
         return FAILED, "; ".join(
             [f"{failure.step}: {failure.reason}" if failure else ask.state, *out_of_reach(ask, ask.run)]
         )
-    if gaps(ask, ask.run):
-        return IN_PART, "answered in part; missing: " + "; ".join(gaps(ask, ask.run))
+    if lacks := gaps(ask, ask.run):
+        return IN_PART, "answered in part; missing: " + "; ".join(lacks)
     return ANSWERED, ""
 
 

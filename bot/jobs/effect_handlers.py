@@ -76,9 +76,15 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
     return await crew.plan(effect, plan_brief.of_subtask(handoff), ask, model=inputs.model, now=runner.now())
 
 
+def _planning_of(inputs: Inputs, within: str) -> Planning:
+    """Return the planning of the crew whose run it is; that of the whole crew if it is there no more."""
+    outermost = inputs.services.planning
+    return outermost.within(crew_at(inputs.ask, within)) or outermost
+
+
 async def revise_plan(effect: ef.RevisePlan, inputs: Inputs) -> ev.Event:
     """Look again at a plan that may be wrong."""
-    planning = inputs.services.planning.within(crew_at(inputs.ask, effect.within)) or inputs.services.planning
+    planning = _planning_of(inputs, effect.within)
     return await planning.revise(effect, inputs.ask, model=inputs.model, now=inputs.runner.now())
 
 
@@ -115,8 +121,7 @@ async def ask_role(effect: ef.OfRole, inputs: Inputs) -> ev.Event:
         run = around(ask, ask.work[effect.subtask])
     else:
         run = ask.run_of(effect.within)
-    planning = inputs.services.planning.within(crew_at(ask, run.within)) or inputs.services.planning
-    run = planning.for_roles(run)
+    run = _planning_of(inputs, run.within).for_roles(run)
     on_text = None
     if isinstance(effect, ef.WriteAnswer) and not run.within and not is_draft(run, runner.now()):
         thread = inputs.services.thread

@@ -10,7 +10,6 @@ from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
 from handoff.context_budget import Pack, Piece, beginnings
 from handoff.effects import RefineBrief
-from handoff.engine.nested import members_around
 from handoff.events import BriefRefined
 from handoff.headings import demote_headings
 from handoff.state import Ask, Run
@@ -56,7 +55,7 @@ async def perform(effect: RefineBrief, case: Case) -> BriefRefined:
 def describe(effect: RefineBrief, ask: Ask, run: Run) -> Pack:
     """Build the refiner's brief: the old brief, its criterion, the specialist, the request and goal, and the error."""
     work = ask.work[effect.subtask]
-    member = members_around(ask, work).get(work.specialist)
+    member = run.members.get(work.specialist)
     parts = [f"Brief: {work.brief_text}"]
     if work.subtask.done_when:
         parts.append(f"Criterion: {work.subtask.done_when}")

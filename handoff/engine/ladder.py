@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from handoff.contracts import Member, Result, Tier, Usage
 from handoff.engine import replan
-from handoff.engine.nested import member_of, members_around
+from handoff.engine.nested import around, member_of
 from handoff.engine.subtask import cut, ended, seconds_left, unsettled_inside
 from handoff.state import Ask, Candidate, Question, ReplanTrigger, Rung, Trouble, Work, replace
 
@@ -158,6 +158,11 @@ def _spent(now: Standing) -> bool:
 # ---------------------------------------------------------------- the climb
 
 
+def attempt_seconds(ask: Ask, work: Work) -> float:
+    """Return the seconds that an attempt gets: what is left of the deadline, no less than makes sense."""
+    return max(LEAST_SECONDS, seconds_left(ask, work))
+
+
 def climb(
     ask: Ask,
     work: Work,
@@ -218,7 +223,7 @@ def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pau
 
 def _tier_of_the_fallback(ask: Ask, work: Work, member: Member | None) -> Tier | None:
     """Return the fallback's own tier, as the present model may be down; None if the plan names a tier."""
-    stand_in = members_around(ask, work).get(member.fallback) if member else None
+    stand_in = around(ask, work).members.get(member.fallback) if member else None
     return stand_in.tier if stand_in and work.subtask.tier is None else None
 
 

@@ -7,7 +7,6 @@ outcome up to the run around it (`handed_up`), where it counts like a specialist
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import MappingProxyType
 
 from handoff import events as ev
@@ -51,14 +50,9 @@ def plan_around(ask: Ask, work: Work) -> Plan | None:
     return ask.run.plan if not work.within else outer.run.plan if outer is not None and outer.run is not None else None
 
 
-def members_around(ask: Ask, work: Work) -> Mapping[str, Member]:
-    """Return the members of the crew that a subtask belongs to, by name, as they were when the plan was made."""
-    return around(ask, work).members
-
-
 def member_of(ask: Ask, work: Work) -> Member | None:
     """Return the member that a subtask is given to; None if the plan does not list it."""
-    return members_around(ask, work).get(work.specialist)
+    return around(ask, work).members.get(work.specialist)
 
 
 def seconds_for(ask: Ask, work: Work) -> float:
@@ -120,7 +114,7 @@ def opened(ask: Ask, work: Work, specialist: str, at: float) -> tuple[Ask, Work]
         kept = {name: each for name, each in ask.work.items() if name not in names}
         ask = replace(ask, work=MappingProxyType(kept))
         work = replace(work, run=None, writes=(*work.writes, *wrote))
-    member = members_around(ask, work).get(specialist)
+    member = around(ask, work).members.get(specialist)
     if member is None or member.crew is None:
         return ask, work
     left = max(0.0, min(member.crew.job_seconds - work.spent, around(ask, work).terms.job_seconds))

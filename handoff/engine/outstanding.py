@@ -16,7 +16,7 @@ from handoff.effects import (
     RunSubtask,
 )
 from handoff.engine import answer, replan
-from handoff.engine.ladder import LEAST_SECONDS
+from handoff.engine.ladder import attempt_seconds
 from handoff.engine.nested import is_open, member_of
 from handoff.engine.subtask import ready, seconds_left
 from handoff.state import SETTLED, Ask, Job, Run, Work
@@ -110,7 +110,7 @@ def _attempt(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | N
         ends = max(work.attempt_started, work.resumed) + seconds_left(ask, work) + BEYOND
         if ends <= now:
             return ReachDeadline(ask.id, name), None
-    tier, timeout = work.tier or "balanced", max(LEAST_SECONDS, seconds_left(ask, work))
+    tier, timeout = work.tier or "balanced", attempt_seconds(ask, work)
     return RunSubtask(ask.id, name, number, work.specialist, tier, timeout, work.subtask.done_when), ends
 
 

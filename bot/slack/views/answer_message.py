@@ -56,9 +56,9 @@ def markdown_parts(text: str) -> list[str]:
 def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
     """Make what stands below an answer: its gaps, its sources, what it took, and the thumbs."""
     blocks: list[Block] = []
-    if gaps(ask, ask.run):
-        lines = "\n".join(f"• {clean(gap, limit=400)}" for gap in gaps(ask, ask.run)[:6])
-        more = f"\n• and {len(gaps(ask, ask.run)) - 6} more" if len(gaps(ask, ask.run)) > 6 else ""
+    if lacks := gaps(ask, ask.run):
+        lines = "\n".join(f"• {clean(gap, limit=400)}" for gap in lacks[:6])
+        more = f"\n• and {len(lacks) - 6} more" if len(lacks) > 6 else ""
         blocks.append(section(f":warning: *Answered in part.* Missing:\n{lines}{more}"))
     if sources := cited(ask):
         blocks.append(context("Sources: " + " · ".join(clean(source, limit=200) for source in sources)))
