@@ -1,4 +1,4 @@
-"""The command line: `leadhand try`, `leadhand run`, `leadhand check`.
+"""The command line: `leadhand try`, `leadhand run`, `leadhand check`, `leadhand route`, `leadhand eval`.
 
 Nothing heavy is imported before the command is known, so that `--help` answers at once.
 """
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from bot.settings import Settings
 
 ENDS = "Exit code with --ask: 0 answered, 3 answered in part, 1 not. `leadhand run --help` lists the settings."
+EVAL_ENDS = "Exit code: 0 all cases were played, 3 calls failed in some. docs/evaluation.md says how to read the table."
+ROUTED = "Exit code: 0 somebody gets it or it is answered or asked about, 3 only a part of it, 1 nobody or no model."
 DESCRIPTION = "A self-hosted Slack bot: a thread becomes a job that a supervisor plans and specialists do side by side."
 
 
@@ -89,6 +91,14 @@ def _command(
         from bot.command_line.check import check  # noqa: PLC0415 - imports Slack's client
 
         return check
+    if options.command == "eval":
+        from bot.command_line.evaluate import evaluate  # noqa: PLC0415 - imports the supervisor and the specialists
+
+        return evaluate
+    if options.command == "route":
+        from bot.command_line.route import route  # noqa: PLC0415 - imports the supervisor
+
+        return route
     from bot.settings import require_slack  # noqa: PLC0415 - not needed for --help
 
     require_slack(settings)
@@ -103,12 +113,16 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Command)
     text = "a Slack on your own machine with the bot in it; no account, no key"
     _add_try(commands.add_parser("try", help=text, description=text, epilog=ENDS))
+    text = "who would get a request, and why, without running it"
+    _add_route(commands.add_parser("route", help=text, description=text, epilog=ROUTED))
     for name, text in (
         ("run", "the bot on real Slack; settings come from the environment"),
         ("check", "prove tokens, scopes, Redis and models before anything runs"),
     ):
         command = commands.add_parser(name, help=text, description=text, formatter_class=_Raw)
         command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
+    text = "how well the configured models do on labelled sets, beside a plain prompt for each role"
+    _add_eval(commands.add_parser("eval", help=text, description=text, epilog=EVAL_ENDS))
     return parser
 
 
@@ -158,6 +172,41 @@ def _add_try(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--port", type=_port, help="the page's port, 0 for any; default 3900, or any if that is taken")
     command.add_argument("--no-browser", action="store_true", help="do not open the page")
+    command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
+
+
+def _add_eval(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--sets", metavar="NAMES", type=_names, default=[], help="the sets, with commas; default all")
+    command.add_argument("--tags", metavar="TAGS", type=_names, default=[], help="only cases with one of these tags")
+    command.add_argument("--limit", metavar="N", type=_count, help="draw N cases of each set")
+    command.add_argument("--seed", metavar="N", type=int, help="by which they are drawn; default 0")
+    command.add_argument("--crew", metavar="DIR", type=Path, help="the crew, instead of LEADHAND_CREW")
+    command.add_argument("--parallel", metavar="N", type=_count, default=4, help="cases at once; default 4")
+    command.add_argument("--no-naive", action="store_true", help="leave the plain prompts out")
+    command.add_argument("--json", metavar="FILE", type=Path, help="keep the run in a file")
+    command.add_argument("--resume", metavar="FILE", type=Path, help="go on with the run in a file, and keep it there")
+    command.add_argument(
+        "--compare", metavar=("A", "B"), type=Path, nargs=2, help="say what changed between two runs beyond chance"
+    )
+    command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
+
+
+def _names(text: str) -> list[str]:
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def _count(text: str) -> int:
+    if text.isascii() and text.isdigit() and 0 < int(text) < 1_000_000:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+
+
+def _add_route(command: argparse.ArgumentParser) -> None:
+    command.add_argument("text", metavar="TEXT", help="the request, as somebody would write it")
+    command.add_argument(
+        "--file", metavar="NAME", action="append", default=[], help="a file that is attached; only its name counts"
+    )
+    command.add_argument("--json", action="store_true", help="print the decision as JSON")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 

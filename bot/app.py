@@ -21,31 +21,32 @@ from bot.jobs.effect_runner import EffectRunner
 from bot.jobs.instance import Instance, cancel
 from bot.jobs.job_runner import Effects
 from bot.jobs.job_service import JobService
+from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
 from bot.models.choosing import ChosenModel
-from bot.operation.metered import MeteredEffects
-from bot.operation.metrics import Metrics
-from bot.operation.periodic import every
-from bot.operation.store_check import CHECK_SECONDS, StoreCheck
+from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import Bolt, make_bolt, proven_client
-from bot.slack.proof import NotConnected
-from bot.slack.receive.background import Background
+from bot.slack.connection import Bolt, NotConnected, make_bolt, proven_client
 from bot.slack.receive.listeners import register
 from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS
 from bot.slack.send.outbox import Outbox
+from bot.slack.send.web_calls import Background
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
 from specialists.registry import CREWS, Crew, CrewError, load_crew
 from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.search import SearchSettings
 
 if TYPE_CHECKING:
+    from bot.operation.instrumentation import Instrumentation
     from bot.store.redis.redis_store import RedisStore
+    from specialists.toolkits.search import SearchSettings
 
 log = logging.getLogger(__name__)
+
+STUCK = 1.5
+"""Work counts as stuck after so many times the seconds that one call of a role may take, if that is long."""
 
 
 def manifest_path() -> Path:
@@ -75,24 +76,28 @@ async def open_store(settings: Settings) -> AsyncIterator[RedisStore]:
         await store.close()
 
 
+def crew_folder(settings: Settings) -> Path:
+    """Return the folder of the crew of the settings, which may not be there."""
+    folder, path = CREWS / settings.crew, Path(settings.crew).expanduser()
+    return path if not folder.is_dir() and (path.is_dir() or len(path.parts) > 1) else folder
+
+
 def open_crew(settings: Settings) -> Crew:
     """Load the crew of the settings, with its tools. Raises SettingsError naming every fault, by file and line."""
-    folder, path = CREWS / settings.crew, Path(settings.crew).expanduser()
-    if not folder.is_dir() and (path.is_dir() or len(path.parts) > 1):
-        folder = path
     try:
-        return load_crew(folder, all_tools(search_settings(settings)))
+        return load_crew(crew_folder(settings), all_tools(search_settings(settings)))
     except CrewError as error:
         raise SettingsError(str(error)) from None
 
 
-def search_settings(settings: Settings) -> SearchSettings:
-    """Choose the service that searches the web: the one whose key is set, else the keyless one."""
-    if key := settings.env.get("BRAVE_API_KEY", ""):
-        return SearchSettings(provider="brave", key=key)
-    if key := settings.env.get("TAVILY_API_KEY", ""):
-        return SearchSettings(provider="tavily", key=key)
-    return SearchSettings()
+def search_settings(settings: Settings) -> SearchSettings | None:
+    """Choose the service that searches the web: the one whose key is set; None for the keyless one."""
+    brave, tavily = settings.env.get("BRAVE_API_KEY", ""), settings.env.get("TAVILY_API_KEY", "")
+    if not (brave or tavily):
+        return None
+    from specialists.toolkits.search import SearchSettings  # noqa: PLC0415 - only where a key is set
+
+    return SearchSettings(provider="brave" if brave else "tavily", key=brave or tavily)
 
 
 @dataclass(slots=True)
@@ -116,11 +121,11 @@ async def running(
     crew: Crew | None = None,
     *,
     looks: Sequence[float] = LOOKS,
-    metrics: Metrics | None = None,
+    instruments: Instrumentation | None = None,
 ) -> AsyncIterator[App]:
     """Run a bot on `store` inside the `with` block. At its end all jobs are released, for other instances to go on.
 
-    `crew` is the one of the settings unless given; `looks` are those of `Outbox`; `metrics` count what happens.
+    `crew` is the one of the settings unless given; `looks` are those of `Outbox`; `instruments` count what happens.
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
     crew = crew or open_crew(settings)
@@ -131,11 +136,13 @@ async def running(
     # From the model and Slack up to the instance, which claims jobs from the store and runs them.
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=me, looks=looks)
     thread = Thread(client, outbox, store, model_label=model.label)
+    metrics = instruments.metrics if instruments is not None else None
     limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
     effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms)
-    if metrics is not None:
-        effects, outbox.calls.seen = MeteredEffects(effects, metrics), metrics.slack_called
-    instance = Instance(store, effects, slots=settings.slots, lease=settings.lease)
+    if instruments is not None:
+        effects, outbox.calls.seen = instruments.effects(effects), instruments.metrics.slack_called
+    bounds = Bounds(effect=max(Bounds().effect, STUCK * settings.terms.call_seconds))
+    instance = Instance(store, effects, slots=settings.slots, lease=settings.lease, bounds=bounds)
     # From what people do in Slack down to the store.
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
     background = register(bolt, JobService(store, instance, limits, admins=settings.admins))

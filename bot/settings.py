@@ -97,13 +97,19 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_MODEL_FAST": "the model of the tier `fast`",
     "LEADHAND_MODEL_BALANCED": "the model of the tier `balanced`",
     "LEADHAND_MODEL_DEEP": "the model of the tier `deep`",
+    "LEADHAND_TOOL_CALLS": "how a compatible server's models call tools: native, schema (each step held by a JSON "
+    "schema), or auto, which goes over to steps where the server does not recognise a call; default auto",
+    "LEADHAND_SILENCE": "seconds that a model's server may say nothing before a call is given up; default 120. A "
+    "server at home gets a second more for every 20 tokens of the prompts it has to read, until its first word",
     "LEADHAND_DATA": "the folder of the embedded server and the local workspace; default ~/.local/share/leadhand",
     "LEADHAND_CREW": "the crew: a folder of specialists/crews, or a path; default general",
     "LEADHAND_DEADLINE": "minutes of work after which a request is answered with what is there; default 30",
     "LEADHAND_SUBTASK_DEADLINE": "seconds for all attempts at one subtask; default 300",
-    "LEADHAND_CONFIDENCE": "findings less sure than this, 0 to 100, stay out of the answer; default 80",
-    "LEADHAND_CONTEXT": "tokens of material that a model call is given at most, by tier; for models with a small "
-    "context. Default `fast 16k, balanced 32k, deep 64k`",
+    "LEADHAND_CALL_DEADLINE": "seconds that one model call of the supervisor may take in all; default 600. A call of a "
+    "specialist may take what is left of its subtask's",
+    "LEADHAND_CONFIDENCE": "findings less sure than this, 0 to 100, are marked as less sure; default 80",
+    "LEADHAND_CONTEXT": "tokens of material that a model call is given at most, and a specialist's conversation takes, "
+    "by tier; for models with a small context. Default `fast 16k, balanced 32k, deep 64k`",
     "LEADHAND_ROLES": "the tiers that the supervisor's roles work on: `planner deep, judge fast`; `balanced` for all "
     "others",
     "LEADHAND_PORT": "the port of HTTP mode; default 3000",
@@ -170,6 +176,7 @@ def _terms(env: Mapping[str, str]) -> Terms:
     return Terms(
         job_seconds=60 * _number(env, "LEADHAND_DEADLINE", TERMS.job_seconds / 60, low=0.01, high=100_000),
         subtask_seconds=_number(env, "LEADHAND_SUBTASK_DEADLINE", TERMS.subtask_seconds, low=1, high=86_400),
+        call_seconds=_number(env, "LEADHAND_CALL_DEADLINE", TERMS.call_seconds, low=1, high=86_400),
         confidence=_whole(env, "LEADHAND_CONFIDENCE", TERMS.confidence, low=0, high=100),
         context=_context(env.get("LEADHAND_CONTEXT", "")),
         roles=_roles(env.get("LEADHAND_ROLES", "")),

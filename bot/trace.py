@@ -9,7 +9,8 @@ from typing import Any
 from bot.store.interface import Entry, Head
 from handoff import events as ev
 from handoff.engine.engine import apply
-from handoff.state import Decision, Job
+from handoff.state import Job
+from handoff.state_values import Decision
 
 
 def trace_json(entries: Sequence[Entry], head: Head | None) -> dict[str, Any]:

@@ -22,6 +22,11 @@ EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_lo
 
 SUPERVISOR = "supervisor"
 """The name the supervisor goes by in `Handoff.from_agent` and `Handoff.return_to`."""
+SEVERAL, ANSWER, ASK, NOBODY = "several", "answer", "ask", "nobody"
+"""The planner's words for what becomes of a request that no single specialist gets: a plan, an answer of its own, a
+question to the requester, or nothing, as nobody can do it."""
+RESERVED = frozenset({SUPERVISOR, SEVERAL, ANSWER, ASK, NOBODY})
+"""Names that no specialist may have."""
 
 
 class Contract(BaseModel):
@@ -108,6 +113,10 @@ class Result(Contract):
     """Parts that are missing from the result, in words: a limit cut the work short, a file could not be read."""
     evidence: tuple[str, ...] = ()
     """Lines from its tools' replies about the figures in it; no other specialist sees them."""
+    doubts: tuple[str, ...] = ()
+    """Reasons to look at it that lie in how it came about, for the judge: it was given in words, and not handed in."""
+    unsupported: tuple[str, ...] = ()
+    """Figures of it, as they are written, that no tool, material or person said and that follow from none of theirs."""
 
 
 class Escalation(Contract):
@@ -198,13 +207,16 @@ class Context(Contract):
 class Terms(Contract):
     """Settings of the work on a request, fixed with its plan. Seconds of work do not include waits for people.
 
-    `job_seconds` is for the whole plan, `subtask_seconds` for all attempts at one subtask. Findings less sure than
-    `confidence` stay out of the answer; 0: none is too unsure.
+    `job_seconds` is for the whole plan, `subtask_seconds` for all attempts at one subtask, `call_seconds` for one call
+    of a role. Findings less sure than `confidence` are shown as less sure (0: none is), or only counted if `unsure`
+    keeps them apart.
     """
 
     job_seconds: float = 1800.0
     subtask_seconds: float = 300.0
+    call_seconds: float = 600.0
     confidence: int = Field(default=0, ge=0, le=100)
+    unsure: Literal["mark", "apart"] = "mark"
     critic: bool = False
     """True if the critic reads the answer before people do."""
     context: Context = Context()
@@ -214,6 +226,8 @@ class Terms(Contract):
     They are not kept with a plan: whoever calls a role puts in those of the settings and of the crew. So what is left
     to do never depends on them, and releases that know no roles can go on with the job.
     """
+    circumstances: str = Field(default="", exclude=True)
+    """The date, the time zone, who asks and where, on one line; put in by whoever calls a role, like `roles`."""
 
     def tier_of(self, role: str) -> Tier:
         """Return the tier that a role of the supervisor works on."""
@@ -240,6 +254,8 @@ class Member(Contract):
     """True if the specialist was made for one plan alone."""
     tiers: tuple[Tier, ...] = ()
     """The tiers that it may work on; empty: all."""
+    examples: tuple[tuple[str, str], ...] = Field(default=(), exclude=True)
+    """Requests that it alone does, each with the kind of work in a few words. They are not kept with a plan."""
     crew: Terms | None = None
 
     @property
@@ -263,13 +279,15 @@ class Estimate(Contract):
 class Constraints(Contract):
     """The limits of a handoff: `max_tokens` is for one model turn, `timeout` is the seconds for the whole attempt.
 
-    `failed_calls` is the number of model calls that may bring nothing before the attempt fails.
+    `failed_calls` is the number of model calls that may bring nothing before the attempt fails. `context` is the most
+    tokens that one model call is sent, the tools' replies of earlier turns included.
     """
 
     max_tokens: int = 4096
     timeout: float = 300.0
     tier: Tier = "balanced"
     failed_calls: int = 3
+    context: int = 32_000
 
 
 class Note(Contract):
@@ -285,6 +303,10 @@ class Handoff(Contract):
     from_agent: str = SUPERVISOR
     to_agent: str
     intent: str
+    part_of: str = ""
+    """The request that the intent is a part of, on one line; empty: the intent is the whole request."""
+    circumstances: str = ""
+    """The date, the time zone, who asks and where, on one line."""
     context: tuple[Note, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
     constraints: Constraints = Constraints()
@@ -317,6 +339,12 @@ class Turn(Contract):
     calls: tuple[ToolCall, ...] = ()
     stop: StopReason
     usage: Usage
+    thoughts: tuple[dict[str, Any], ...] = ()
+    """The provider's reasoning items or thinking blocks of this turn, in order and as they came.
+
+    The provider wants them back unchanged with the next turn. Nobody else reads them. The first is ours: it names the
+    provider and the model, as another model's items are of no use.
+    """
 
 
 class Packed(Contract):
@@ -364,6 +392,18 @@ class Request(Contract):
     text: str
     at: float
     attachments: tuple[Attachment, ...] = ()
+
+
+class Setting(Contract):
+    """Who asks and where, as Slack knew it when the request was planned; empty: it did not say.
+
+    `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC.
+    """
+
+    requester: str = ""
+    channel: str = ""
+    zone: str = "UTC"
+    offset: int = 0
 
 
 class Place(Contract):

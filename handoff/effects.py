@@ -97,7 +97,7 @@ class ReachDeadline:
 
 @dataclass(frozen=True, slots=True)
 class JudgeConflicts:
-    """Ask the arbiter about claims that may contradict each other.
+    """Ask the arbiter about the contradictions that the synthesizer reported.
 
     `within`, here and below, is the subtask that an inner crew works on; empty: the request itself.
     """
@@ -122,18 +122,22 @@ class ReduceMaterial:
 
 @dataclass(frozen=True, slots=True)
 class WriteAnswer:
-    """Ask the synthesizer for the answer. `faults` are the critic's faults in the draft; empty the first time."""
+    """Ask the synthesizer for the answer. `faults` are what was found wrong with the draft; empty the first time.
+
+    `compare`: have it look first if results contradict each other; if so, it reports them and writes later.
+    """
 
     role: ClassVar[str] = "synthesizer"
     doing: ClassVar[str] = "writing the answer"
     request: str
     faults: tuple[str, ...] = ()
     within: str = ""
+    compare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SelectAnswer:
-    """Ask the selector for the best of rival results. `faults` are the critic's faults in the draft."""
+    """Ask the selector for the best of rival results. `faults` are what was found wrong with the draft."""
 
     role: ClassVar[str] = "selector"
     doing: ClassVar[str] = "choosing between the results"
@@ -164,7 +168,7 @@ class HandUp:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Post a message in the thread, once. `key` names it within the job, see `handoff.post_keys`."""
+    """Post a message in the thread, once. `key` names it within the job for good, and is one of the keys below."""
 
     request: str
     key: str
@@ -178,3 +182,31 @@ Effect = FetchAttachments | MakePlan | RevisePlan | RunSubtask | OfRole | ReachD
 
 ROLES: tuple[str, ...] = tuple(one.role for one in get_args(Effect) if hasattr(one, "role"))
 """The supervisor's roles. Each performs one effect, by the module and the prompt of its name in `bot/supervisor/`."""
+
+
+# ---------------------------------------------------------------- keys of messages
+
+
+def card_key(request: str) -> str:
+    """Return the key of the plan card."""
+    return f"{request}:card"
+
+
+def card_end_key(request: str) -> str:
+    """Return the key of the last edit of the plan card, which shows how the request ended."""
+    return f"{request}:card_end"
+
+
+def answer_key(request: str) -> str:
+    """Return the key of the request's visible end: its answer, failure or report."""
+    return f"{request}:answer"
+
+
+def question_key(request: str, subtask: str, number: int) -> str:
+    """Return the key of a subtask's question to people."""
+    return f"{request}:question:{subtask}:{number}"
+
+
+def file_key(request: str, artifact: str) -> str:
+    """Return the key of a file that a specialist made."""
+    return f"{request}:file:{artifact[:16]}"

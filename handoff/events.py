@@ -27,6 +27,7 @@ from handoff.contracts import (
     PlanChange,
     Request,
     Result,
+    Setting,
     Terms,
     Tier,
     ToolReply,
@@ -35,7 +36,7 @@ from handoff.contracts import (
 )
 from handoff.upcasters import UPCASTERS, Json, lifted
 
-SCHEMA = 3
+SCHEMA = 4
 
 FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavailable", "crew"]
 """The kind of an attempt's failure.
@@ -86,6 +87,24 @@ class AttachmentsFetched(OfRequest):
     type: Literal["AttachmentsFetched"] = "AttachmentsFetched"
     artifacts: tuple[Artifact, ...] = ()
     faults: tuple[str, ...] = ()
+
+
+class SettingKnown(OfRequest):
+    """Slack was asked who made the request and where. It happens once, before the request is planned."""
+
+    type: Literal["SettingKnown"] = "SettingKnown"
+    setting: Setting
+
+
+class PlannerAsked(OfRequest):
+    """The planner asks the requester one question before it plans. `options` are likely answers."""
+
+    type: Literal["PlannerAsked"] = "PlannerAsked"
+    question: str
+    options: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    pack: Packed = Packed()
+    usage: Usage = Usage()
 
 
 class PlanProposed(OfRequest):
@@ -268,7 +287,7 @@ class Escalated(OfAttempt):
 
 
 class QuestionAnswered(OfRequest):
-    """A person answered the open question of a subtask, by a click or a reply.
+    """A person answered the open question of a subtask, by a click or a reply; empty `subtask`: the planner's question.
 
     `number` is the number of that question, so that a late second click does not answer a newer question; 0: the open
     one.
@@ -321,11 +340,21 @@ class Released(Fact):
     user: str
 
 
-class ConflictsJudged(OfRequest):
-    """The arbiter judged the claims that may contradict each other. `unjudged` are claims that were too many for it.
+class ContradictionsFound(OfRequest):
+    """The synthesizer found that results contradict each other, before it wrote. None: its report held no such pair.
 
     `within`, here and below, is the subtask that an inner crew works on; empty: the request itself.
     """
+
+    type: Literal["ContradictionsFound"] = "ContradictionsFound"
+    within: str = ""
+    conflicts: tuple[Conflict, ...] = ()
+    pack: Packed = Packed()
+    usage: Usage = Usage()
+
+
+class ConflictsJudged(OfRequest):
+    """The arbiter judged the contradictions. `unjudged` stands in the logs of earlier releases only."""
 
     type: Literal["ConflictsJudged"] = "ConflictsJudged"
     within: str = ""
@@ -368,9 +397,11 @@ class AnswerReviewed(OfRequest):
 class AnswerWritten(OfRequest):
     """The text of the answer is fixed; what remains is to post it. A `draft` is read by the critic first.
 
-    `chosen` is the subtask whose result was picked among rivals, and `why` is the reason; the other results stay in
-    the log. `unjudged` are claims that may contradict each other and that the answer does not discuss one by one,
-    because there was no time to judge any.
+    Without a plan it is the planner's own answer: there was nothing to plan.
+    `chosen` is the subtask whose result was picked among rivals; the other results stay in the log. `why` is the reason
+    for that, or for an answer without a plan. `unsupported` are figures of the text that no source has; they are
+    marked. `invented` are those of them that no result has either: for these it is written once more first. `unjudged`
+    stands in the logs of earlier releases only.
     """
 
     type: Literal["AnswerWritten"] = "AnswerWritten"
@@ -379,6 +410,8 @@ class AnswerWritten(OfRequest):
     draft: bool = False
     chosen: str = ""
     why: str = ""
+    unsupported: tuple[str, ...] = ()
+    invented: tuple[str, ...] = ()
     unjudged: tuple[str, ...] = ()
     pack: Packed = Packed()
     usage: Usage = Usage()
@@ -417,6 +450,8 @@ class FeedbackGiven(OfRequest):
 Event = Annotated[
     RequestAdded
     | AttachmentsFetched
+    | SettingKnown
+    | PlannerAsked
     | PlanProposed
     | PlanRejected
     | PlanRevised
@@ -437,6 +472,7 @@ Event = Annotated[
     | WorkResumed
     | SetAside
     | Released
+    | ContradictionsFound
     | ConflictsJudged
     | MaterialReduced
     | AnswerReviewed

@@ -18,3 +18,11 @@ def replace_surrogates(value: Any) -> Any:
     if isinstance(value, dict):
         return {replace_surrogates(key): replace_surrogates(each) for key, each in value.items()}
     return [replace_surrogates(each) for each in value] if isinstance(value, list) else value
+
+
+def is_shallow(value: Any, levels: int) -> bool:
+    """Return True if no list or object of `value` lies more than so many levels deep."""
+    if not isinstance(value, dict | list):
+        return True
+    inside = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(is_shallow(each, levels - 1) for each in inside)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from handoff.contracts import (
     Artifact,
     Conflict,
-    EscalationReason,
     Estimate,
     Member,
     Note,
@@ -24,12 +23,26 @@ from handoff.contracts import (
     Plan,
     Request,
     Result,
+    Setting,
     Subtask,
     Terms,
     Tier,
     Usage,
 )
-from handoff.events import FailureKind, ToolReturned, ToolStarted, TurnTaken
+from handoff.events import ToolReturned, ToolStarted
+from handoff.state_values import (
+    Answered,
+    Candidate,
+    Checked,
+    Checkpoint,
+    Decision,
+    Failure,
+    Question,
+    ReplanTrigger,
+    Rung,
+    Trouble,
+    Written,
+)
 
 T = TypeVar("T")
 RequestState = Literal["submitted", "working", "input_required", "synthesizing", "completed", "failed", "cancelled"]
@@ -75,145 +88,6 @@ else:
         return copy
 
 
-Trouble = FailureKind | EscalationReason | Literal["passing"]
-"""The reason why an attempt brought no result. `passing`: a fault of the provider that is likely to go away."""
-Rung = Literal["retry", "refine", "stronger", "fallback", "replan", "ask", "without"]
-
-PLEASE_CHECK = "unknown, please check"
-"""The words that tell people of a call that may or may not have been carried out."""
-
-DoubtVerdict = Literal["happened", "not_happened", "stop", "words"]
-"""The meaning of a person's answer about a call in doubt. `words`: the answer is free text and settles nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownWrite:
-    """A call of a writing tool of which nobody knows whether it was carried out: people are asked.
-
-    `call` is its id in the turn, `what` says in a few words for people what it does, `reason` says why nobody knows,
-    and `usage` is the usage of its attempt by then.
-    """
-
-    call: str
-    tool: str
-    what: str
-    reason: str
-    usage: Usage = Usage()
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A person's answer on a call that was in doubt. As a checkpoint it takes the place of the call's outcome."""
-
-    at: float
-    call: str
-    verdict: DoubtVerdict
-    user: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A call of an earlier attempt that must not be made again.
-
-    `known` is True if it was certainly carried out; otherwise it may have been. `came_of_it` is its reply, or the
-    words of the person who was asked.
-    """
-
-    what: str
-    digest: str
-    known: bool
-    came_of_it: str
-
-
-Checkpoint = TurnTaken | ToolReturned | ToolStarted | Checked
-"""One step of an attempt, kept so that the next owner can go on after it."""
-
-
-def may_answer(whom: tuple[str, ...], user: str) -> bool:
-    """Return True if a person may answer a question that is for `whom`; anybody may if it names nobody."""
-    return not whom or user in whom
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A subtask's question to people. `number` counts its questions from 1; `asked` is seconds since the epoch.
-
-    `whom` are the ids of the people who may answer it; empty: anybody in the thread. `doubt`, if there is one, is the
-    tool call that people are asked about: was it carried out?
-    """
-
-    number: int
-    message: str
-    options: tuple[str, ...]
-    asked: float
-    whom: tuple[str, ...] = ()
-    doubt: UnknownWrite | None = None
-
-    def may_answer(self, user: str) -> bool:
-        """Return True if an answer by this person counts."""
-        return may_answer(self.whom, user)
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """An answer to a question: who gave it, its text, and when (seconds since the epoch)."""
-
-    question: Question
-    user: str
-    text: str
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """A decision of the engine and its reason, in words for people.
-
-    `at` is seconds since the epoch. `subtask` is empty if the decision is about the whole request.
-    """
-
-    at: float
-    subtask: str
-    what: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReplanTrigger:
-    """A reason to ask the planner again: a finding or a failure of a subtask, in the subtask's own `words`.
-
-    `within` is the subtask whose inner plan is in question; empty: the request's own plan.
-    """
-
-    subtask: str
-    words: str
-    cause: Literal["finding", "failure"]
-    within: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """The reason why an attempt or a request failed. `step` is the title of a subtask or a stage of the job."""
-
-    step: str
-    reason: str
-    advice: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A result that is not accepted yet.
-
-    `faults` are certain, `doubts` need a look; each quotes the text that it is about. `partial` is True if the attempt
-    failed and this is what it had by then.
-    """
-
-    result: Result
-    faults: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
-    partial: bool = False
-
-
 @dataclass(frozen=True)
 class Run:
     """One plan under way: the plan of a request, or the plan of a crew that works on a subtask.
@@ -222,10 +96,11 @@ class Run:
     request when its plan was made, for a crew when the attempt began. `paused` is the seconds in which nobody could
     work on it, and `waits_since` is when it began to wait for people. All times are seconds since the epoch.
 
-    On the way from the results to the answer: `conflicts` are the contradictions that the arbiter confirmed or left
-    open (None: it has not looked), and `unjudged` are claims that were too many for it. `reduced` holds the condensed
-    notes by round and part, and `left_out` names what they lack. `draft` is an answer that the critic reads first, and
-    `review` its faults (None: the critic has not read it). `chosen` is the subtask whose result was picked among
+    On the way from the results to the answer: `disputed` are contradictions that wait for the arbiter, `conflicts`
+    those that it confirmed or left open (None: nobody has looked). `reduced` holds the condensed notes by round and
+    part, and `left_out` names what they lack. `draft` is an answer that is read or written once more, and `review` its
+    faults (None: the critic has not read it). `unsupported` are figures of the draft or answer that no source has, and
+    `invented` those of the draft that no result has either. `chosen` is the subtask whose result was picked among
     rivals. The run ends with an `answer` or a `failure`, at `written`.
     """
 
@@ -238,12 +113,14 @@ class Run:
     since: float | None = None
     paused: float = 0.0
     waits_since: float | None = None
-    unjudged: tuple[str, ...] = ()
+    disputed: tuple[Conflict, ...] = ()
     conflicts: tuple[Conflict, ...] | None = None
     reduced: Mapping[tuple[int, int], tuple[Note, ...]] = field(default_factory=lambda: NOTHING)
     left_out: tuple[str, ...] = ()
     draft: str | None = None
     review: tuple[str, ...] | None = None
+    unsupported: tuple[str, ...] = ()
+    invented: tuple[str, ...] = ()
     chosen: str = ""
     answer: str | None = None
     failure: Failure | None = None
@@ -336,6 +213,11 @@ class Work:
         """Seconds from the first start to the end, waits for people included; 0 while the subtask runs."""
         return self.ended - self.started if self.started is not None and self.ended is not None else 0.0
 
+    def attempt_over(self, took: float = 0.0) -> Work:
+        """Drop the attempt's checkpoints, but keep its tool writes (carried out or in doubt) and add its seconds."""
+        writes = (*self.writes, *written(self.checkpoints))
+        return replace(self, checkpoints=(), writes=writes, spent=self.spent + took, resumed=0.0)
+
     @property
     def intents(self) -> tuple[ToolStarted, ...]:
         """Calls of writing tools that were begun and have no outcome yet."""
@@ -357,7 +239,8 @@ class Ask:
     `run` is the request's own run. `work` holds the subtasks of all its runs by id, those of the crews inside
     included. `posted` maps the keys of its messages to their Slack ids (an empty id: it can never be posted).
     `replans` are triggers that the planner is still to be asked about, one after the other, and `revisions` counts how
-    often it was asked.
+    often it was asked. `question` is the planner's open question, and `answered` the one that it had answered.
+    `setting` says who asks and where; None: nobody has looked yet.
     """
 
     request: Request
@@ -367,6 +250,9 @@ class Ask:
     fetched: bool = False
     artifacts: tuple[Artifact, ...] = ()
     file_faults: tuple[str, ...] = ()
+    setting: Setting | None = None
+    question: Question | None = None
+    answered: tuple[Answered, ...] = ()
     decisions: tuple[Decision, ...] = ()
     replans: tuple[ReplanTrigger, ...] = ()
     revisions: int = 0
@@ -386,6 +272,20 @@ class Ask:
         return self.run.state
 
     @property
+    def answers(self) -> tuple[Note, ...]:
+        """The requester's answers to the planner."""
+        return tuple(one.note for one in self.answered)
+
+    @property
+    def open_questions(self) -> Mapping[str, Question]:
+        """The questions that wait for people, by subtask; that of the planner has an empty id."""
+        if self.run.concluded:
+            return NOTHING
+        own = {"": self.question} if self.question is not None else {}
+        waiting = (work for work in self.work.values() if work.state == "input_required")
+        return own | {work.subtask.id: work.question for work in waiting if work.question is not None}
+
+    @property
     def over(self) -> bool:
         """True once people have seen how the request ended."""
         return self.run.state in ENDED
@@ -399,6 +299,15 @@ class Ask:
         if run is None:
             raise ValueError(f"no crew works on subtask {within}")
         return run
+
+    def run_around(self, work: Work) -> Run:
+        """Return the run that a subtask belongs to; the request's own if the crew around it no longer works on it."""
+        outer = self.work.get(work.within)
+        return self.run if outer is None or outer.run is None else outer.run
+
+    def member_of(self, work: Work) -> Member | None:
+        """Return the member that a subtask is given to; None if the plan does not list it."""
+        return self.run_around(work).members.get(work.specialist)
 
     def with_run(self, run: Run) -> Ask:
         """Return the request with `run` in place of the earlier version of that run."""
@@ -420,6 +329,20 @@ class Ask:
             return self
         why = f"{pack.tokens:,} of {pack.budget:,} tokens; left out: " + "; ".join(pack.left_out)
         return self.with_decision(at, subtask, "pack", why)
+
+    def charged(self, work: Work, usage: Usage) -> tuple[Ask, Work]:
+        """Add `usage` to a subtask, which is returned, and to the request and the subtasks around it."""
+        if not usage.model_fields_set:  # nothing was used
+            return self, work
+        return self.charged_around(work.within, usage), replace(work, usage=work.usage + usage)
+
+    def charged_around(self, name: str, usage: Usage) -> Ask:
+        """Return the request with `usage` added to it, to the subtask of that id, and to its enclosing subtasks."""
+        ask = self
+        while work := ask.work.get(name):
+            ask = ask.with_work(replace(work, usage=work.usage + usage))
+            name = work.within
+        return replace(ask, usage=ask.usage + usage)
 
     def inside(self, within: str) -> tuple[Work, ...]:
         """Return the subtasks of one run: of the crew at `within`, or of the request itself for an empty id."""

@@ -13,7 +13,8 @@ from handoff.contracts import Place, Request
 from handoff.engine import answer
 from handoff.engine.nested import SLASH, is_open
 from handoff.engine.replan import current_trigger
-from handoff.state import SETTLED, Ask, Job, Work, may_answer
+from handoff.state import SETTLED, Ask, Job, Work
+from handoff.state_values import may_answer
 
 TITLE = 200
 """Characters of a job's title."""
@@ -57,8 +58,7 @@ def projection(job: Job) -> dict[str, str]:
     questions = [
         # earlier releases read `user`: they know one person per question
         {"request": ask.id, "subtask": name, "number": one.number, "user": ask.request.user, "whom": one.whom}
-        for name, work in ask.work.items()
-        if work.state == "input_required" and (one := work.question) is not None and not ask.run.concluded
+        for name, one in ask.open_questions.items()
     ]
     return {
         **begun(job.place, ask.request),
@@ -72,7 +72,10 @@ def projection(job: Job) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """An open question as it stands in the summary of a job. `whom` are the ids who may answer; empty: anybody."""
+    """An open question as it stands in the summary of a job. An empty `subtask`: the planner's.
+
+    `whom` are the ids who may answer; empty: anybody.
+    """
 
     request: str
     subtask: str
@@ -103,6 +106,8 @@ def step(ask: Ask) -> str:
         return "saying how it ended"
     if not ask.fetched:
         return "reading the attached files"
+    if ask.question is not None:
+        return "asking what is meant"
     if ask.run.plan is None:
         return "planning"
     works = at_hand(ask)

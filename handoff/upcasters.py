@@ -26,7 +26,12 @@ def _from_2(event: Json) -> Json:
     return event
 
 
-UPCASTERS: Mapping[int, Upcaster] = MappingProxyType({1: _from_1, 2: _from_2})
+def _from_3(event: Json) -> Json:
+    """Schema 4 added events and fields with defaults (thoughts, circumstances, figures, answers) and changed none."""
+    return event
+
+
+UPCASTERS: Mapping[int, Upcaster] = MappingProxyType({1: _from_1, 2: _from_2, 3: _from_3})
 """The step for each schema before the present one, by the schema that it starts from. It leads to the next schema."""
 
 FIRST = 1

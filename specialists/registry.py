@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from handoff.contracts import SUPERVISOR, Tier
+from handoff.contracts import RESERVED, Tier
 from handoff.engine.nested import SLASH
 from handoff.planning.adhoc import NAME, Allowance
 from handoff.planning.routing import Rule
 from specialists import specialist
-from specialists.loading import capabilities, crew_checks, crew_file, frontmatter, nested_crews
+from specialists.loading import crew_checks, crew_file, frontmatter
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.frontmatter import CrewFault, Page
 from specialists.specialist import Specialist
@@ -19,7 +19,8 @@ from specialists.toolkits.tool import Tool
 
 CREWS = Path(__file__).parent / "crews"
 DEPTH_LIMIT = 3
-
+LEVELS = 3
+"""Crews that lie in each other, the outermost counted."""
 
 _EXAMPLE = """\
 A specialist is one Markdown file in the crew's folder, named after it. For example translator.md:
@@ -63,7 +64,8 @@ class Crew:
 
     `rules` say which requests go to whom without a planner, `equals` which specialists do the same work, and
     `terms` what its requests are worked on under, where its file says so: fields of `handoff.contracts.Terms`.
-    `roles` the tiers of its supervisor's roles that its file names.
+    `roles` the tiers of its supervisor's roles that its file names. `default` is who gets a request for which no plan
+    could be made; empty: the member that comes first.
     `make` is what a plan may have made (None: nothing), and `lent` are the tools for that.
     """
 
@@ -71,8 +73,9 @@ class Crew:
     specialists: Mapping[str, Specialist]
     rules: tuple[Rule, ...] = ()
     equals: tuple[tuple[str, ...], ...] = ()
-    terms: Mapping[str, int | bool] = field(default_factory=dict)
+    terms: Mapping[str, int | bool | str] = field(default_factory=dict)
     roles: Mapping[str, Tier] = field(default_factory=dict)
+    default: str = ""
     make: Allowance | None = None
     lent: Mapping[str, Tool] = field(default_factory=dict)
     path: str = ""
@@ -127,10 +130,9 @@ def _read_crew(
     `names` are those of the folders that lead to it from the outermost crew's. What is wrong is added to `faults`.
     """
     path = SLASH.join(names)
-    folders = nested_crews.crew_folders(folder)
-    if len(names) == nested_crews.LEVELS - 1:
-        most = nested_crews.LEVELS
-        text = f"more than {most} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
+    folders = _crew_folders(folder)
+    if len(names) == LEVELS - 1:
+        text = f"more than {LEVELS} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
         faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
         read = []
     else:
@@ -158,12 +160,12 @@ def _crew(
     folder: Path, path: str, found: list[Specialist], inside: list[Crew], own: CrewFile, tools: Mapping[str, Tool]
 ) -> Crew:
     """Build the crew of what was read, all names as they are outside of it."""
-    own = nested_crews.renamed(own, path)
+    own = _renamed(own, path)
     named = [
         replace(
             one,
-            name=nested_crews.outside(path, one.name),
-            fallback=nested_crews.outside(path, one.fallback or "") or None,
+            name=_outside(path, one.name),
+            fallback=_outside(path, one.fallback or "") or None,
         )
         for one in sorted(found, key=lambda one: one.name)
     ]
@@ -175,12 +177,13 @@ def _crew(
         equals=own.equals,
         terms=own.terms,
         roles=own.roles,
+        default=own.default,
         make=own.make,
         lent={name: tools[name] for name in own.make.tools if name in tools} if own.make else {},
         crews={crew.path: crew for crew in inside},
         about=About(
-            *capabilities.read(own.about, specialist.read_description(own.about)),
-            nested_crews.outside(path.rpartition(SLASH)[0], str(own.about.values.get("fallback") or "")),
+            *crew_checks.read(own.about, specialist.read_description(own.about)),
+            _outside(path.rpartition(SLASH)[0], str(own.about.values.get("fallback") or "")),
         ),
     )
 
@@ -192,7 +195,7 @@ def _about(own: CrewFile, names: tuple[str, ...]) -> Page:
         return page
     if not {"description", "can"} & set(page.values):
         page.fault("the key description is missing; say in a line what the crew can do, for the crew around it")
-    if not NAME.fullmatch(names[-1]) or names[-1] == SUPERVISOR:
+    if not NAME.fullmatch(names[-1]) or names[-1] in RESERVED:
         page.fault(f"the folder's name {names[-1]!r} must be small letters, digits, - and _, a letter first")
     fallback = page.values.get("fallback")
     if fallback is not None and not isinstance(fallback, str):
@@ -206,3 +209,41 @@ def _lies_in(path: Path, folders: list[Path]) -> bool:
 
 def _depth(folder: Path, path: Path) -> int:
     return len(path.relative_to(folder).parts)
+
+
+# ---------------------------------------------------------------- crews inside the crew
+
+
+def _crew_folders(folder: Path) -> list[Path]:
+    """List the folders inside a crew's that are crews of their own, those with a `crew.yml`, in order.
+
+    Their files are their own. Other folders inside a crew are only there for order.
+    """
+    found: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        if not path.is_dir() or path.name.startswith("."):
+            continue
+        found += [path] if (path / crew_file.NAME).exists() else _crew_folders(path)
+    return found
+
+
+def _outside(path: str, name: str) -> str:
+    """Name a member as the crews around its crew do; `path` is its crew's own, empty for the outermost."""
+    return f"{path}{SLASH}{name}" if path and name else name
+
+
+def _renamed(own: CrewFile, path: str) -> CrewFile:
+    """Put the names that specialists have outside of their crew into what the crew's file says."""
+    if not path:
+        return own
+    rules = tuple(_rule_renamed(rule, path) for rule in own.rules)
+    equals = tuple(tuple(_outside(path, name) for name in group) for group in own.equals)
+    make = own.make
+    if make is not None:
+        taken = frozenset(_outside(path, name) for name in make.taken)
+        make = replace(make, fallback=_outside(path, make.fallback), taken=make.taken | taken)
+    return replace(own, rules=rules, equals=equals, default=_outside(path, own.default), make=make)
+
+
+def _rule_renamed(rule: Rule, path: str) -> Rule:
+    return replace(rule, to=tuple(_outside(path, name) for name in rule.to))

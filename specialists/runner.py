@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from handoff.contracts import Escalation, EscalationReason, Handoff, Result, Turn
-from handoff.state import UnknownWrite
+from handoff.contracts import Escalation, Handoff, Result, Turn
+from handoff.state_values import UnknownWrite
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import ToolOutcome, ToolSpec, Workbench
-from specialists.turns import briefing, finish_tools, write_calls
-from specialists.turns.attempt_log import AttemptLog
+from specialists.turns import briefing, finish_tools
+from specialists.turns.context_room import ContextRoom
 from specialists.turns.conversation import Conversation
 from specialists.turns.egress import EgressGuard
+from specialists.turns.endings import Endings
 from specialists.turns.model import Model, ModelCall, ModelError, Withheld
 from specialists.turns.one_call import ToolBroke
 from specialists.turns.tool_calls import ToolCalls
+from specialists.turns.written_calls import as_turn_with_call, is_call
+
+if TYPE_CHECKING:
+    from specialists.turns.attempt_log import AttemptLog
 
 End = Result | Escalation | UnknownWrite
 """The end of an attempt.
@@ -28,9 +34,6 @@ which then is part of its history.
 
 LAST_CALL_SHARE = 0.85
 """The share of the timeout after which no tool runs and the model is asked to finish."""
-
-CALL_DEADLINE = 120.0
-"""Seconds that one model call may take at most, however much time the attempt still has."""
 
 TOKEN_LIMIT = 200_000
 """Tokens, in and out, after which an attempt is asked to finish."""
@@ -76,9 +79,11 @@ async def run(
     provenance = workbench.provenance
     derived = provenance.has_derived_content or bool(handoff.context)
     egress = EgressGuard(provenance.words, url_tools, derived=derived)
-    conversation = Conversation(briefing.render(handoff, done_when), egress)
+    room = ContextRoom(handoff.constraints.context, specialist.overhead)
+    conversation = Conversation(briefing.render(handoff, done_when), egress, room, specialist.toolbox)
     tools = ToolCalls(specialist.toolbox, workbench, log, conversation, limits.last_call_at, barred=dict(log.written))
-    return await _Attempt(specialist, handoff, model, log, conversation, tools, limits).run()
+    endings = Endings(conversation, handoff.constraints.max_tokens)
+    return await _Attempt(specialist, handoff, model, log, conversation, tools, endings, limits).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,7 @@ class _Attempt:
     log: AttemptLog
     conversation: Conversation
     tools: ToolCalls
+    endings: Endings
     limits: _Limits
     limit: str = ""
 
@@ -120,7 +126,8 @@ class _Attempt:
 
     async def _work(self) -> End:
         """Take turns until one of them is the end, or the time is up."""
-        if self.conversation.turns > self.specialist.max_turns:
+        turns = self.conversation.turns
+        if turns > self.specialist.max_turns or 0 < self.conversation.loop < turns:
             self.limit = self._reached()  # the last turn of the history was the last call
         clock = asyncio.timeout_at(self.limits.ends)
         try:
@@ -138,6 +145,8 @@ class _Attempt:
         """End an attempt that the deadline cut short."""
         what = f"time for this task ({self.handoff.constraints.timeout:g} s) ran out before it was done"
         if self.tools.intents:
+            from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
+
             return write_calls.in_doubt(self.tools.intents[0], f"the {what}")
         text = f"The {what}."
         return Escalation(reason="timeout", message=text, partial_result=self.conversation.partial(gap=text))
@@ -151,11 +160,13 @@ class _Attempt:
             if self.limit and not noted:
                 self.conversation.add_note("limit", limit=self.limit)
                 noted = True
+            self.conversation.room.make()
             try:
-                # Not without any tool: some providers refuse that once calls are part of the conversation.
-                turn = await self._call_model(finish_tools.SPECS if self.limit else self.specialist.specs)
+                turn = await self._call_model()
             except Withheld as error:
                 withheld = await self._wait_or_end(error)
+        writing = [name for name, tool in self.specialist.toolbox.items() if tool.access == "write"]
+        turn = as_turn_with_call(turn, self.specialist.specs, writing, self.conversation.turns + 1)
         await self.log.turn(turn)
         self.conversation.add_turn(turn)
         return turn
@@ -175,7 +186,16 @@ class _Attempt:
         await asyncio.sleep(error.pause)
         return ""
 
-    async def _call_model(self, tools: tuple[ToolSpec, ...]) -> Turn:
+    def _offered(self) -> tuple[ToolSpec, ...]:
+        """Return the tools of the next call: the two that end the work if it is the last one."""
+        if self.limit:  # Not without any tool: some providers refuse that once calls are part of the conversation.
+            return finish_tools.SPECS
+        more = self.conversation.room.tool
+        if more is None or more.name in self.specialist.toolbox:
+            return self.specialist.specs
+        return (*self.specialist.specs, more.spec)
+
+    async def _call_model(self) -> Turn:
         # A second more than is left, so that our deadline cuts first and its word is "timeout".
         left = self.limits.ends - asyncio.get_running_loop().time() + 1
         # More than one try only if turns would be lost: else the attempt itself can be made again, later or by another.
@@ -185,10 +205,11 @@ class _Attempt:
                 purpose=self.specialist.purpose,
                 system=self.specialist.system,
                 messages=tuple(self.conversation.messages),
-                tools=tools,
+                tools=self._offered(),
+                tool_choice="required" if self.limit or self.conversation.silent else "auto",
                 tier=self.handoff.constraints.tier,
                 max_tokens=self.handoff.constraints.max_tokens,
-                deadline=min(CALL_DEADLINE, left),
+                deadline=left,
                 tries=tries,
                 last=bool(self.limit),
             )
@@ -200,6 +221,8 @@ class _Attempt:
             return f"the limit of {self.specialist.max_turns} turns"
         if self.conversation.usage.tokens_in + self.conversation.usage.tokens_out >= self.limits.tokens:
             return f"the limit of {self.limits.tokens:,} tokens"
+        if self.conversation.loop:
+            return "the third turn with the very same calls"
         if asyncio.get_running_loop().time() >= self.limits.last_call_at:
             return f"the end of the time for this task ({self.handoff.constraints.timeout:g} s)"
         return ""
@@ -208,73 +231,37 @@ class _Attempt:
         """Do what a turn asks for. Gives the end, or None once the next turn can be taken."""
         if turn.stop == "refused":
             said = f": {turn.text.strip()}" if turn.text.strip() else "."
-            return self._give_up("out_of_scope", f"The model refused this task{said}")
+            return self.endings.give_up("out_of_scope", f"The model refused this task{said}")
         if turn.stop == "max_tokens":
-            return self._cut_off(turn)
+            return self.endings.cut_off(turn, self.limit)
         if turn.stop == "end" or not turn.calls:
-            return self._end_with_text(turn)
+            return self.endings.with_text(turn, self.limit)
         if all(call.name in finish_tools.NAMES for call in turn.calls):
             return await self._finish()
         if self.limit:
-            return self._end_without_finish(turn)
+            return self.endings.without_finish(turn, self.limit)
         return await self.tools.run()
-
-    def _cut_off(self, turn: Turn) -> Result | Escalation | None:
-        if self.conversation.cuts == 1 and not self.limit:
-            return None
-        gap = f"The answer was cut off at its limit of {self.handoff.constraints.max_tokens:,} tokens."
-        if turn.text.strip():
-            return self.conversation.complete(finish_tools.from_text(turn.text), gap=gap)
-        return self._give_up("confidence_too_low", gap)
-
-    def _end_with_text(self, turn: Turn) -> Result | Escalation | None:
-        if turn.text.strip():
-            return self.conversation.complete(finish_tools.from_text(turn.text), gap=self._limit_gap())
-        if self.conversation.blanks == 1 and not self.limit:
-            return None
-        return self._give_up("confidence_too_low", "The model gave no answer.")
-
-    def _end_without_finish(self, turn: Turn) -> Result | Escalation:
-        """Hand over what the last call said though it brought no end, or give up."""
-        ends = [call for call in turn.calls if call.name in finish_tools.NAMES]
-        outcome = finish_tools.read_leniently(ends[0]) if ends else None
-        if isinstance(outcome, Escalation):
-            return self._escalated(outcome)
-        if outcome is None and turn.text.strip():
-            outcome = finish_tools.from_text(turn.text)
-        if outcome is not None:
-            return self.conversation.complete(outcome, gap=self._limit_gap())
-        return self._give_up("confidence_too_low", f"Reached {self.limit} without a result.")
 
     async def _finish(self) -> Result | Escalation | None:
         """Take the first call to end the work, or have it mended once."""
         calls = [call for call, _ in self.conversation.open_calls]
         if not calls:
             return None  # they were answered before the attempt changed hands
+        outcome: Result | Escalation | None
+        fault = ""
         try:
-            outcome: Result | Escalation | None = finish_tools.read(calls[0])
+            outcome = finish_tools.read(calls[0])
         except ValidationError as error:
-            if not self.conversation.finishes and not self.limit:
-                text = f"{calls[0].name} was not accepted. Mend its arguments: {finish_tools.faults_of(error)}"
-                for call in calls:
-                    await self.tools.reply(call, ToolOutcome(text, failed=True))
-                return None
-            outcome = finish_tools.read_leniently(calls[0])
+            outcome, fault = finish_tools.read_leniently(calls[0]), finish_tools.faults_of(error)
+        if isinstance(outcome, Result) and is_call(outcome.content, self.specialist.specs):
+            outcome, fault = None, "content: a tool call written as text is no result; make the call itself"
+        if fault and not self.conversation.finishes and not self.limit:
+            text = f"{calls[0].name} was not accepted. Mend its arguments: {fault}"
+            for call in calls:
+                await self.tools.reply(call, ToolOutcome(text, failed=True))
+            return None
         if outcome is None:
-            return self._give_up("confidence_too_low", "The specialist handed back nothing that can be used.")
+            return self.endings.give_up("confidence_too_low", "The specialist handed back nothing that can be used.")
         if isinstance(outcome, Escalation):
-            return self._escalated(outcome)
-        return self.conversation.complete(outcome, gap=self._limit_gap())
-
-    def _escalated(self, escalation: Escalation) -> Escalation:
-        partial = escalation.partial_result
-        whole = self.conversation.complete(partial) if partial else None
-        if whole is None and self.conversation.artifacts:
-            whole = self.conversation.partial()
-        return escalation.model_copy(update={"partial_result": whole})
-
-    def _give_up(self, reason: EscalationReason, message: str) -> Escalation:
-        return Escalation(reason=reason, message=message, partial_result=self.conversation.partial(gap=message))
-
-    def _limit_gap(self) -> str:
-        return f"Stopped at {self.limit}; the work may be incomplete." if self.limit else ""
+            return self.endings.escalated(outcome)
+        return self.endings.complete(outcome, self.limit)

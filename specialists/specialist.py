@@ -1,28 +1,40 @@
-"""A specialist, read from its Markdown file and checked so that each fault can name its line."""
+"""A specialist: read from its Markdown file, or made ad hoc for one plan. Whatever is wrong is named by file and line.
+
+An ad-hoc specialist is built from what the plan says and what the crew lends, and from nothing else: any instance
+builds the same one from the job's log. What it may use is asked of the crew again each time: a crew that lends less by
+now is not overruled by an old plan.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
-from handoff.contracts import SUPERVISOR, Tier
-from handoff.planning.adhoc import NAME
-from specialists.loading import capabilities
+from handoff.context_budget import tokens
+from handoff.contracts import RESERVED, Made, Plan, Tier
+from handoff.planning.adhoc import NAME, made_as
+from specialists.loading import crew_checks
 from specialists.loading.crew_checks import tool_names
 from specialists.loading.frontmatter import Page, did_you_mean
 from specialists.toolkits.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish_tools
 
+if TYPE_CHECKING:
+    from specialists.registry import Crew
+
 DESCRIPTION_LIMIT = 200
 TURNS_LIMIT = 50
 DEFAULT_TURNS = 10
+ADHOC_TURNS = 8
+"""Model turns that an ad-hoc specialist may take before its last call."""
 
 _TIERS: tuple[str, ...] = get_args(Tier)
 _REQUIRED = ("name", "description", "tools", "model")
-_KEYS = (*_REQUIRED, "can", "cannot", "fallback", "max_turns")
+_KEYS = (*_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns")
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,7 @@ class Specialist:
         path: Its file.
         cannot: What that line says it cannot do, a few words each.
         adhoc: True if it exists for one plan alone.
+        examples: Requests that it alone does, each with the kind of work in a few words.
     """
 
     name: str
@@ -52,6 +65,7 @@ class Specialist:
     path: Path
     cannot: tuple[str, ...] = ()
     adhoc: bool = False
+    examples: tuple[tuple[str, str], ...] = ()
 
     @property
     def purpose(self) -> str:
@@ -67,6 +81,12 @@ class Specialist:
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools that its model is offered: its own and the two ways to finish. Built once."""
         return (*(tool.spec for tool in self.tools), *finish_tools.SPECS)
+
+    @cached_property
+    def overhead(self) -> int:
+        """About how many tokens its prompt and its tools take in each call."""
+        told = (f"{spec.name} {spec.description} {json.dumps(spec.parameters)}" for spec in self.specs)
+        return tokens(self.system) + sum(map(tokens, told))
 
     @cached_property
     def system(self) -> str:
@@ -87,7 +107,7 @@ def read(page: Page, tools: Mapping[str, Tool]) -> Specialist:
     fallback = page.values.get("fallback")
     if fallback is not None and not isinstance(fallback, str):
         page.fault("fallback must be the name of another specialist", key="fallback")
-    description, cannot = capabilities.read(page, read_description(page))
+    description, cannot = crew_checks.read(page, read_description(page))
     return Specialist(
         name=_read_name(page),
         description=description,
@@ -98,6 +118,7 @@ def read(page: Page, tools: Mapping[str, Tool]) -> Specialist:
         max_turns=_read_turns(page),
         prompt=page.body,
         path=page.path,
+        examples=crew_checks.read_examples(page),
     )
 
 
@@ -107,8 +128,8 @@ def _read_name(page: Page) -> str:
         return page.path.stem
     if not isinstance(name, str) or not NAME.fullmatch(name):
         page.fault("name must be small letters, digits, - and _, a letter first, at most 40", key="name")
-    elif name == SUPERVISOR:
-        page.fault(f"the name {SUPERVISOR} is taken by the bot itself; choose another", key="name")
+    elif name in RESERVED:
+        page.fault(f"the name {name} is taken by the bot itself; choose another", key="name")
     elif name != page.path.stem:
         page.fault(f"the name {name} is not that of the file; call the file {name}.md", key="name")
     return str(name)
@@ -164,3 +185,44 @@ def _read_turns(page: Page) -> int:
         page.fault(f"max_turns must be a whole number from 1 to {TURNS_LIMIT}", key="max_turns")
         return DEFAULT_TURNS
     return value
+
+
+# ---------------------------------------------------------------- ad hoc, for one plan
+
+
+class NotLent(Exception):
+    """An ad-hoc specialist needs what the crew does not lend. The text says what, for people."""
+
+
+def specialist_for(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Specialist | None:
+    """Find who works under a name, on a tier: the plan's ad-hoc specialist, else the crew's member; None for nobody.
+
+    Raises NotLent if the plan has an ad-hoc specialist that the crew does not allow, or not any more.
+    """
+    made = made_as(plan, name)
+    if made is None:
+        return crew.specialists.get(name)
+    one = adhoc_specialist(crew, made)
+    if crew.make is not None and tier not in crew.make.tiers:
+        raise NotLent(f"the crew does not lend the tier {tier}, on which {name} is to work")
+    return one
+
+
+def adhoc_specialist(crew: Crew, made: Made) -> Specialist:
+    """Build the ad-hoc specialist that a plan asks for. Raises NotLent."""
+    if crew.make is None:
+        raise NotLent(f"the crew has no specialists made, and {made.name} is one")
+    for name in made.tools:
+        if name not in crew.lent or crew.lent[name].access != "read":
+            raise NotLent(f"the crew does not lend {name}, with which {made.name} was made")
+    return Specialist(
+        name=made.name,
+        description=made.description,
+        tools=tuple(crew.lent[name] for name in made.tools),
+        tier=made.tier,
+        fallback=crew.make.fallback or None,
+        max_turns=ADHOC_TURNS,
+        prompt=briefing.adhoc_prompt(made.name, made.brief),
+        path=Path(),
+        adhoc=True,
+    )

@@ -13,11 +13,12 @@ import yaml
 
 from bot.app import manifest_path, open_crew
 from bot.command_line.console import say
-from bot.models.choosing import ModelSettingsError, choose_model, probe
+from bot.command_line.model_proof import prove
+from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings, SettingsError
-from bot.slack.client import close_client, make_client
-from bot.slack.proof import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
+from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
+from bot.slack.send.web_calls import close_client, make_client
 from bot.store.interface import StoreError
 
 WARNING = "Warning: "
@@ -165,6 +166,13 @@ async def _server(settings: Settings) -> AsyncIterator[str]:
             await stop_embedded(settings.data)
 
 
+def _specialists(settings: Settings) -> tuple[str, ...]:
+    try:
+        return tuple(open_crew(settings).everyone)
+    except SettingsError:  # said already
+        return ("anyone",)
+
+
 async def _models(settings: Settings) -> AsyncIterator[Verdict]:
     try:
         model = await choose_model(settings.env)
@@ -174,9 +182,10 @@ async def _models(settings: Settings) -> AsyncIterator[Verdict]:
     try:
         found = isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL")
         yield Verdict("model", model.label, risk=NO_MODEL if found else "")
-        for tier, fault in (await probe(model)).items():
+        for tier, proof in (await prove(model, _specialists(settings), settings.terms.context)).items():
             name = model.tiers[tier]
-            yield Verdict(f"model, tier {tier}", f"{name} answers", f"{name}: {fault}" if fault else "")
+            fault = f"{name}: {proof.fault}" if proof.fault else ""
+            yield Verdict(f"model, tier {tier}", f"{name}: {proof.note}" if proof.note else name, fault, proof.risk)
         if rates := settings.rules.rates:
             named = ", ".join(name or "each model" for name in rates)
             yield Verdict("rates", named, risk=settings.rules.stray_rates(model.provider, model.tiers.values()))

@@ -20,11 +20,12 @@ from bot.store.interface import JobKey
 from bot.trace import trace_json
 from bot.workspace.terminal import plan_rows, render
 from bot.workspace.workspace_server import Workspace
-from handoff import post_keys
 from handoff.contracts import Place
+from handoff.effects import question_key
 from handoff.engine.answer import gaps, out_of_reach
 from handoff.engine.replay import open_log
-from handoff.state import Ask, Job, Question
+from handoff.state import Ask, Job
+from handoff.state_values import Question
 
 CHANNEL = "#general"
 PEOPLE = ("ana", "ben", "cleo")
@@ -103,11 +104,10 @@ def _verdict(ask: Ask) -> tuple[int, str]:
 
 def _open_question(ask: Ask, answered: Container[str]) -> tuple[str, Question] | None:
     """The first question that the thread shows by now and that is not answered yet, with its key."""
-    for work in ask.work.values():
-        if ask.state == "input_required" and work.question is not None:
-            key = post_keys.question(ask.id, work.subtask.id, work.question.number)
-            if key in ask.posted and key not in answered:
-                return key, work.question
+    for name, question in ask.open_questions.items() if ask.state == "input_required" else ():
+        key = question_key(ask.id, name, question.number)
+        if key in ask.posted and key not in answered:
+            return key, question
     return None
 
 
@@ -148,6 +148,7 @@ class _Screen:
         self._ts = ts
         self._quiet = quiet
         self._rows: dict[str, str] = {}
+        self._cards: set[str] = set()
         self._shown: set[str] = set()
         self.answered: set[str] = set()
         self.told = False
@@ -166,7 +167,10 @@ class _Screen:
                 self._print(message)
         for message in self._workspace.thread(self.channel, self._ts):
             if rows := plan_rows(message):
+                self._cards.add(message["ts"])
                 self._plan(message, rows, final=final)
+            elif message["ts"] in self._cards:  # there was nothing to plan: the answer says all
+                continue
             elif message["ts"] not in self._shown and not message.get("streaming"):
                 self._shown.add(message["ts"])
                 self._print(message)

@@ -13,10 +13,8 @@ from bot.command_line.console import say
 from bot.jobs.shutdown import StopSignal, run_until_stopped
 from bot.logs import about
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
-from bot.operation.instrumentation import Instrumentation
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import Bolt, Connection, http, socket_mode
-from bot.slack.proof import NotConnected
+from bot.slack.connection import Bolt, Connection, NotConnected, http, socket_mode
 
 log = logging.getLogger(__name__)
 
@@ -44,11 +42,13 @@ async def serve(options: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _serve(settings: Settings, stop: StopSignal) -> None:
+    from bot.operation.instrumentation import Instrumentation  # noqa: PLC0415 - metrics are of a bot that stays
+
     instruments = Instrumentation()
     crew = instruments.crew(open_crew(settings))
     async with instruments.server(settings.operation) as url, open_store(settings) as plain:
         store, model = instruments.store(plain), instruments.model(await chosen_model(settings))
-        async with running(settings, store, model, crew, metrics=instruments.metrics) as app:
+        async with running(settings, store, model, crew, instruments=instruments) as app:
             with about(instance=app.instance.name), instruments.watching(app.instance, app.work, slots=settings.slots):
                 async with connected(app.bolt, settings) as connection:
                     stop.ready = True

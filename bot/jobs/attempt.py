@@ -16,20 +16,19 @@ from bot.jobs.job_runner import JobRunner
 from bot.limits.breakers import Breakers
 from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
+from handoff.answering.figure_marks import named
 from handoff.checking import checks
-from handoff.checking.evidence import behind
-from handoff.context import handoff_for
+from handoff.checking.figures import behind, unsupported
+from handoff.context import handoff_for, provenance_of, said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
 from handoff.engine.nested import plan_around, writes_before
-from handoff.provenance import provenance_of
-from handoff.state import UnknownWrite, Work, Written
-from specialists.adhoc_specialist import NotLent, specialist_for
+from handoff.state import Work
+from handoff.state_values import UnknownWrite, Written
 from specialists.registry import Crew
 from specialists.runner import End, run
-from specialists.specialist import Specialist
-from specialists.toolkits.tool import ToolOutcome, WorkbenchLost
-from specialists.toolkits.workbench import FolderWorkbench
+from specialists.specialist import NotLent, Specialist, specialist_for
+from specialists.toolkits.tool import FolderWorkbench, ToolOutcome, WorkbenchLost
 from specialists.turns import briefing
 from specialists.turns.model import Model, ModelError, Withheld
 from specialists.turns.one_call import ToolBroke
@@ -52,7 +51,7 @@ async def run_attempt(
     """
     job, ask = runner.find(effect.request)
     work = ask.work[effect.subtask]
-    handoff, pack = handoff_for(job, ask, work)
+    handoff, pack = handoff_for(job, ask, work, runner.now())
     if work.state == "pending":  # first of all: only an attempt that has started can fail
         runner.report_soon(
             ev.AttemptStarted(**_of(effect, runner), specialist=effect.specialist, tier=effect.tier, pack=pack)
@@ -64,7 +63,7 @@ async def run_attempt(
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
         return _failed(effect, runner, "lost", text)
-    log = _Log(effect, runner, handoff, work, resumed=work.state == "in_progress")
+    log = _Log(effect, runner, work, resumed=work.state == "in_progress")
     try:
         async with _workbench(effect, runner, handoff, log, store) as workbench:
             outcome = await run(
@@ -127,8 +126,18 @@ def _ended(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev
     seen = log.seen(outcome, effect)
     found = checks.look(seen)
     remarks = {"faults": found.faults, "doubts": found.doubts}
-    result = outcome.model_copy(update={"evidence": behind(outcome, seen.evidence)})
+    kept = {
+        "evidence": behind(outcome, seen.evidence),
+        "unsupported": _of_no_source(outcome, seen),
+    }
+    result = outcome.model_copy(update=kept)
     return ev.ResultReturned(**_of(effect, runner), result=result, **remarks, took=log.took())
+
+
+def _of_no_source(result: Result, seen: checks.Seen) -> tuple[str, ...]:
+    """Return the figures of a result that its tools, what it was given and people do not say. They are shown marked."""
+    text = "\n".join([result.content, *(one.message for one in result.findings)])
+    return named(text, unsupported(text, (seen.intent, *seen.evidence)))
 
 
 def _work(effect: RunSubtask, runner: JobRunner) -> Work:
@@ -159,9 +168,8 @@ def _of(effect: RunSubtask, runner: JobRunner) -> dict[str, Any]:
 class _Log:
     """The log of an attempt: its checkpoints, read from the job and written as the job's events."""
 
-    def __init__(self, effect: RunSubtask, runner: JobRunner, handoff: Handoff, work: Work, *, resumed: bool) -> None:
+    def __init__(self, effect: RunSubtask, runner: JobRunner, work: Work, *, resumed: bool) -> None:
         self._effect = effect
-        self._handoff = handoff
         self._runner = runner
         self.history = work.checkpoints if resumed else ()
         self.written = {one.digest: _note_of(one) for one in writes_before(runner.find(effect.request)[1], work)}
@@ -177,9 +185,12 @@ class _Log:
         return self.before + time.monotonic() - self._began
 
     def seen(self, result: Result, effect: RunSubtask) -> checks.Seen:
-        """Put the result beside what its tools said, for the free checks."""
-        given = "\n".join([self._handoff.intent, *(note.text for note in self._handoff.context)])
-        return checks.Seen(result, given, effect.done_when, tuple(self._evidence), tuple(self._sources))
+        """Put the result beside what its tools said, in earlier attempts too, for the free checks."""
+        job, ask = self._runner.find(effect.request)
+        work = ask.work[effect.subtask]
+        before = [one.result.evidence for one in (work.wanting, work.best) if one is not None]
+        evidence = [*self._evidence, *("\n".join(lines) for lines in before if lines)]
+        return checks.Seen(result, said_to(job, ask, work), effect.done_when, tuple(evidence), tuple(self._sources))
 
     async def turn(self, turn: Turn) -> None:
         """Commit a model turn soon: the tools that it asks for start meanwhile.

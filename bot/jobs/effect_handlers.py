@@ -11,13 +11,12 @@ from bot.limits.breakers import Breakers
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
 from bot.supervisor.planning import Planning
-from bot.supervisor.roles import Case, role
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
-from handoff.context import handoff_for
+from handoff.context import circumstances, handoff_for
 from handoff.engine.answer import is_draft
-from handoff.engine.nested import around, crew_at, handed_up, plan_around
+from handoff.engine.nested import crew_at, handed_up, plan_around
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import made_as
 from handoff.state import Ask, Job
@@ -60,10 +59,15 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
     """Plan a request, or a subtask that is given to a crew."""
     runner, planning = inputs.runner, inputs.services.planning
     if not effect.within:
-        brief = plan_brief.of_request(inputs.job, inputs.ask)
-        return await planning.plan(effect, brief, inputs.ask, model=inputs.model, now=runner.now())
+        if inputs.ask.setting is None:
+            await runner.report(await inputs.services.thread.look_around(inputs.job, inputs.ask))
+        job, ask = runner.find(effect.request)  # as it is committed by now
+        brief = plan_brief.of_request(job, ask)
+        event = await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now())
+        answered = isinstance(event, ev.AnswerWritten)  # people are told how long that took
+        return event.model_copy(update={"at": runner.now()}) if answered else event
     work = inputs.ask.work[effect.within]
-    handoff, pack = handoff_for(inputs.job, inputs.ask, work)
+    handoff, pack = handoff_for(inputs.job, inputs.ask, work, runner.now())
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.within, "attempt": effect.attempt}
     if work.state == "pending":  # committed before planning: only an attempt that has started can fail
         of_start = {"specialist": work.specialist, "tier": work.tier or "balanced", "pack": pack}
@@ -116,17 +120,25 @@ async def hand_up(effect: ef.HandUp, inputs: Inputs) -> ev.Event:
 
 async def ask_role(effect: ef.OfRole, inputs: Inputs) -> ev.Event:
     """Have the supervisor's role perform its effect. An answer that people are to see now is streamed."""
+    from bot.supervisor.roles import Case, role  # noqa: PLC0415 - only where a role is called
+
     ask, runner = inputs.ask, inputs.runner
     if isinstance(effect, ef.JudgeResult | ef.RefineBrief):
-        run = around(ask, ask.work[effect.subtask])
+        run = ask.run_around(ask.work[effect.subtask])
     else:
         run = ask.run_of(effect.within)
-    run = _planning_of(inputs, run.within).for_roles(run)
+    run = _planning_of(inputs, run.within).for_roles(run, circumstances(runner.now(), ask.setting))
     on_text = None
-    if isinstance(effect, ef.WriteAnswer) and not run.within and not is_draft(run, runner.now()):
+    if isinstance(effect, ef.WriteAnswer) and not run.within and not effect.faults and not is_draft(run, runner.now()):
         thread = inputs.services.thread
         on_text = (await thread.begin_answer(runner.claim, inputs.job, ask, allowed=runner.may_show)).write
-    return await role(effect.role)(effect, Case(ask, run, inputs.model, runner.now, on_text))
+    return await role(effect.role)(effect, Case(ask, run, inputs.model, runner.now, on_text, _earlier(inputs)))
+
+
+def _earlier(inputs: Inputs) -> tuple[str, ...]:
+    """Return the requests and answers before this one in the thread."""
+    before = [one for one in inputs.job.asks if one.request.at < inputs.ask.request.at]
+    return tuple(text for one in before for text in (one.request.text, one.run.answer or ""))
 
 
 async def post(effect: ef.Post, inputs: Inputs) -> ev.Event:

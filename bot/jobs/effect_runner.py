@@ -1,7 +1,7 @@
 """Runs the engine's effects. `HANDLERS` is the table: for each effect, what runs it and what a bug in it leads to.
 
 An effect that names a role of the supervisor and has no entry is a step on the way to an answer: that role performs it,
-and a bug in it ends the run.
+and a bug in it ends the run. A bug never leads to a retry for ever.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from bot.jobs import effect_bugs as bugs
 from bot.jobs import effect_handlers as handlers
-from bot.jobs.effect_bugs import Bug
 from bot.jobs.effect_handlers import Inputs, Services
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced
@@ -28,11 +26,101 @@ from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
 from handoff.contracts import Terms
-from handoff.state import Job
+from handoff.state import Ask, Job
 from handoff.summary import QuarantineNotice
 from specialists.registry import Crew
 
 log = logging.getLogger(__name__)
+
+# ---------------------------------------------------------------- the event that a bug in an effect leads to
+
+OfRun = ef.MakePlan | ef.Step
+"""The effects that belong to the run of a request, or of a crew inside it (`within`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """An exception that nobody expected, in words for people. `ask` is the request as it stands."""
+
+    reason: str
+    at: float
+    ask: Ask
+
+
+def bug_of(error: Exception, *, at: float, ask: Ask) -> Bug:
+    """Describe an exception without its text, which may quote contents."""
+    return Bug(f"an internal error ({type(error).__name__}); whoever runs me finds it in the log", at, ask)
+
+
+def attachments_unread(effect: ef.FetchAttachments, bug: Bug) -> ev.Event:
+    """Go on without the attached files, and name them as missing."""
+    faults = (f"The attached files: {bug.reason}",)
+    return ev.AttachmentsFetched(at=bug.at, request=effect.request, faults=faults)
+
+
+def run_failed(step: str) -> Callable[[OfRun, Bug], ev.Event]:
+    """Fail the request at `step`; for a crew inside the crew, fail the attempt at its subtask."""
+
+    def failed(effect: OfRun, bug: Bug) -> ev.Event:
+        if effect.within:
+            return _subtask_failed(effect.within, bug)
+        return _request_failed(effect.request, step, bug)
+
+    return failed
+
+
+def crew_failed(effect: ef.HandUp, bug: Bug) -> ev.Event:
+    """Fail the attempt at the subtask that was given to a crew."""
+    return _subtask_failed(effect.subtask, bug)
+
+
+def request_failed(effect: ef.ReachDeadline, bug: Bug) -> ev.Event:
+    """Fail the request."""
+    return _request_failed(effect.request, "writing the answer", bug)
+
+
+def plan_kept(effect: ef.RevisePlan, bug: Bug) -> ev.Event:
+    """Leave the plan as it was, and go on."""
+    of: dict[str, Any] = {"request": effect.request, "within": effect.within, "subtask": effect.subtask}
+    return ev.PlanRevised(at=bug.at, **of, faults=(f"The planner broke ({bug.reason}).",))
+
+
+def attempt_failed(effect: ef.RunSubtask, bug: Bug) -> ev.Event:
+    """Fail the attempt."""
+    return ev.AttemptFailed(at=bug.at, **_attempt(effect), kind="tool", message=bug.reason)
+
+
+def result_unchecked(effect: ef.JudgeResult, bug: Bug) -> ev.Event:
+    """Take the result as it is, and say that it was not checked."""
+    faults = (*effect.faults, *effect.doubts, f"it could not be checked ({bug.reason})")
+    return ev.ResultJudged(at=bug.at, **_attempt(effect), verdict="best_effort", faults=faults)
+
+
+def brief_kept(effect: ef.RefineBrief, bug: Bug) -> ev.Event:
+    """Try again with the brief as it was."""
+    return ev.BriefRefined(at=bug.at, **_attempt(effect), fault=bug.reason)
+
+
+def post_failed(effect: ef.Post, bug: Bug) -> ev.Event:
+    """Go on without the message."""
+    return ev.Posted(at=bug.at, request=effect.request, key=effect.key, ts="", fault=bug.reason)
+
+
+def _attempt(effect: ef.RunSubtask | ef.JudgeResult | ef.RefineBrief) -> dict[str, Any]:
+    return {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
+
+
+def _subtask_failed(subtask: str, bug: Bug) -> ev.Event:
+    of: dict[str, Any] = {"request": bug.ask.id, "subtask": subtask, "attempt": bug.ask.work[subtask].attempt}
+    return ev.AttemptFailed(at=bug.at, **of, kind="crew", message=bug.reason)
+
+
+def _request_failed(request: str, step: str, bug: Bug) -> ev.Event:
+    advice = "Mention me again to try once more."
+    return ev.RequestFailed(at=bug.at, request=request, step=step, reason=bug.reason, advice=advice)
+
+
+# ---------------------------------------------------------------- the table
 
 E = TypeVar("E")
 
@@ -46,22 +134,22 @@ class Handler(Generic[E]):
 
 
 HANDLERS: Mapping[type, Handler[Any]] = {
-    ef.FetchAttachments: Handler(handlers.fetch_attachments, bugs.attachments_unread),
-    ef.MakePlan: Handler(handlers.make_plan, bugs.run_failed("planning")),
-    ef.RevisePlan: Handler(handlers.revise_plan, bugs.plan_kept),
-    ef.RunSubtask: Handler(handlers.run_subtask, bugs.attempt_failed),
-    ef.JudgeResult: Handler(handlers.ask_role, bugs.result_unchecked),
-    ef.RefineBrief: Handler(handlers.ask_role, bugs.brief_kept),
-    ef.ReachDeadline: Handler(handlers.reach_deadline, bugs.request_failed),
-    ef.HandUp: Handler(handlers.hand_up, bugs.crew_failed),
-    ef.Post: Handler(handlers.post, bugs.post_failed),
+    ef.FetchAttachments: Handler(handlers.fetch_attachments, attachments_unread),
+    ef.MakePlan: Handler(handlers.make_plan, run_failed("planning")),
+    ef.RevisePlan: Handler(handlers.revise_plan, plan_kept),
+    ef.RunSubtask: Handler(handlers.run_subtask, attempt_failed),
+    ef.JudgeResult: Handler(handlers.ask_role, result_unchecked),
+    ef.RefineBrief: Handler(handlers.ask_role, brief_kept),
+    ef.ReachDeadline: Handler(handlers.reach_deadline, request_failed),
+    ef.HandUp: Handler(handlers.hand_up, crew_failed),
+    ef.Post: Handler(handlers.post, post_failed),
 }
 
 
 def handler_of(effect: ef.Effect) -> Handler[Any]:
     """The handling of an effect. Raises KeyError if it has no entry in the table and names no role."""
     if type(effect) not in HANDLERS and hasattr(effect, "role"):
-        return Handler(handlers.ask_role, bugs.run_failed("writing the answer"))
+        return Handler(handlers.ask_role, run_failed("writing the answer"))
     return HANDLERS[type(effect)]
 
 
@@ -91,7 +179,7 @@ class EffectRunner:
         except Exception as error:
             log.exception("job %s: %s broke", runner.claim.key.job, type(effect).__name__)
             _, ask = runner.find(effect.request)  # as it stands now
-            return handler.on_bug(effect, bugs.bug_of(error, at=runner.now(), ask=ask))
+            return handler.on_bug(effect, bug_of(error, at=runner.now(), ask=ask))
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Keep the card and the session's status up to date."""

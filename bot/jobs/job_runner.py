@@ -8,19 +8,21 @@ import logging
 from typing import Protocol
 
 from bot.jobs.event_writer import EventWriter
-from bot.jobs.lease import Fenced, Lease, boottime
-from bot.jobs.quarantine import UnreadableLog, quarantine, unreadable_reason
-from bot.jobs.tasks import Bounds, EffectTasks
-from bot.jobs.teardown import (
+from bot.jobs.lease import (
     CANCEL_SECONDS,
     LAST_EDIT_SECONDS,
     RELEASE_SECONDS,
+    Fenced,
+    Lease,
     Stalled,
     TeardownLimits,
+    boottime,
     finish,
     log_ending,
     log_failure,
 )
+from bot.jobs.quarantine import UnreadableLog, quarantine, unreadable_reason
+from bot.jobs.tasks import Bounds, EffectTasks
 from bot.logs import about
 from bot.store.interface import Claim, LogBroken, Store, StoreError
 from handoff import events as ev

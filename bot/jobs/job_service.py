@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+from typing import TYPE_CHECKING
 
 from bot.jobs.instance import Instance
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
-from bot.slack.receive.service import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
-from bot.slack.views.status import JobLine
 from bot.store.interface import Entry, Head, JobKey, LogBroken, Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
@@ -17,6 +16,10 @@ from handoff.engine.replay import open_log
 from handoff.state import ENDED, Job
 from handoff.summary import OpenQuestion, begun, open_questions
 from handoff.upcasters import NewerEvent
+
+if TYPE_CHECKING:
+    from bot.slack.receive.service import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
+    from bot.slack.views.status import JobLine
 
 log = logging.getLogger(__name__)
 
@@ -210,6 +213,8 @@ def _key(place: Place) -> JobKey:
 
 
 def _line(head: Head) -> JobLine:
+    from bot.slack.views.status import JobLine  # noqa: PLC0415 - only for those who list their jobs
+
     return JobLine(
         job=head.key.job,
         title=head.fields.get("title", ""),

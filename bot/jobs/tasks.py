@@ -14,8 +14,9 @@ from handoff.effects import Effect, Post, RunSubtask
 class Bounds:
     """Seconds after which work counts as stuck: far more than the deadlines that the work itself keeps.
 
-    `beyond` is added to an attempt's own timeout. `post` covers all the waiting that Slack may ask for.
-    `step` is for one step of the job runner itself, such as reading a log or a commit.
+    `beyond` is added to an attempt's own timeout. `effect` is for the calls of roles and all else. `post` covers all
+    the waiting that Slack may ask for. `step` is for one step of the job runner itself, such as reading a log or a
+    commit.
     """
 
     beyond: float = 120.0

@@ -23,7 +23,6 @@ from bot.models.choosing import ChosenModel
 from bot.store.counters import Admission, Counters, Settlement
 from bot.store.interface import StoreError
 from handoff.contracts import Turn, Usage
-from handoff.planning.estimates import CHARACTERS
 from specialists.turns.model import Model, ModelCall, ModelError, Withheld, WithheldFor
 
 log = logging.getLogger(__name__)
@@ -34,6 +33,8 @@ MOST_OWED = 1_000
 """Settlements kept while the store is away; for older ones the estimate stands."""
 WAITS = 0.75
 """The share of a call's deadline that it may wait: one that has no time left to be answered fails for no reason."""
+LONGEST_WAIT = 120.0
+"""Seconds that a call waits at most, however long it may take to be answered."""
 OUT = 500
 """Tokens that a reply is estimated to have, before it is there."""
 NOT_MADE = Usage()
@@ -87,7 +88,7 @@ class CallLimits:
 
     async def reply(self, payer: Payer, call: ModelCall) -> Turn:
         """Make one turn. Raises `ModelError`; `Withheld` if the call was not made."""
-        patience = WAITS * call.deadline
+        patience = min(WAITS * call.deadline, LONGEST_WAIT)
         ends = time.monotonic() + patience
         waits = self.breakers.through(self._breakers_of(call), patience=patience, hold=HOLD, last=call.last)
         try:
@@ -174,6 +175,8 @@ class CallLimits:
             raise
 
     def _limits(self, payer: Payer, call: ModelCall) -> list[Limit]:
+        from bot.models.prompt_size import prompt_tokens  # noqa: PLC0415 - only where calls are counted
+
         tokens = prompt_tokens(call)
         dollars = self._model.price(call.tier, tokens, OUT)
         return limits_of(
@@ -291,16 +294,6 @@ class _BoundModel:
 
     async def close(self) -> None:
         """Do nothing: the model is shared."""
-
-
-def prompt_tokens(call: ModelCall) -> int:
-    """Estimate how many tokens a call sends."""
-    letters = len(call.system)
-    for message in call.messages:
-        letters += len(message.text) + sum(len(reply.text) for reply in message.replies)
-        letters += sum(len(str(one.arguments)) for one in message.calls)
-    letters += sum(len(tool.description) + len(str(tool.parameters)) for tool in call.tools)
-    return letters // CHARACTERS + 1
 
 
 def _taken(limit: Limit, usage: Usage | None) -> int:

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
+from bot.models.event_stream import SILENCE, Event, Kind, quiet_of, read_events
+from bot.models.refused_fields import RefusedFields
+from bot.models.server_facts import PATIENCE
 from bot.models.strict_schema import strict_schema
-from bot.models.wire import BadReplyError, Connection, Emitter, Reading, Tokens, json_object, tool_call, whole_count
-from handoff.contracts import StopReason
+from bot.models.wire import (
+    EFFORT,
+    BadReplyError,
+    Connection,
+    Emitter,
+    Reading,
+    Tokens,
+    WireError,
+    tool_call,
+    whole_count,
+)
+from handoff.contracts import StopReason, ToolCall
 from specialists.turns.model import ModelCall, ModelMessage
 
 _STOPS: dict[str, StopReason] = {
@@ -17,9 +34,17 @@ _STOPS: dict[str, StopReason] = {
     "model_context_window_exceeded": "max_tokens",
     "refusal": "refused",
 }
-_LONGEST_UNSTREAMED = 21_000
-"""The SDK refuses to wait for more tokens than about this in one piece."""
 _CACHED = {"type": "ephemeral"}
+
+
+_HOST = "api.anthropic.com"
+_REFUSALS = {
+    "tool_choice": re.compile(r"tool.?choice", re.IGNORECASE),
+    "temperature": re.compile("temperature", re.IGNORECASE),
+    "effort": re.compile(r"\beffort\b", re.IGNORECASE),
+    "thoughts": re.compile(r"thinking.{0,40}block|signature", re.IGNORECASE | re.DOTALL),
+}
+"""Fields that not every model takes, and the words by which one refuses them."""
 
 
 class AnthropicMessages:
@@ -28,11 +53,18 @@ class AnthropicMessages:
     Args:
         api_key: Anthropic's key.
         base_url: Another server that speaks the Messages API, or None for Anthropic's own.
+        silence: Seconds that the server may say nothing.
+        own: True if the server is Anthropic's own, whatever its address.
     """
 
-    def __init__(self, api_key: str, base_url: str | None = None) -> None:
+    def __init__(
+        self, api_key: str, base_url: str | None = None, *, silence: float = SILENCE, own: bool | None = None
+    ) -> None:
         self.base_url = base_url
+        self._silence = silence
         self._api_key = api_key
+        self._own = (base_url is None or urlsplit(base_url).hostname == _HOST) if own is None else own
+        self._refused = RefusedFields(_REFUSALS)
 
     def connect(self) -> Connection:
         """See `Wire.connect`."""
@@ -43,28 +75,59 @@ class AnthropicMessages:
             api_key=self._api_key,
             base_url=self.base_url,
             max_retries=0,
+            timeout=anthropic.Timeout(None, connect=5.0),  # silence is timed by us, as pings would defeat this
             http_client=anthropic.DefaultAioHttpClient(),
         )
-        _ = client.messages.with_raw_response  # brings the types of messages in
+        _ = client.messages.with_streaming_response  # brings the types of messages in
         return Connection(anthropic, client)
 
-    async def send(self, connection: Connection, call: ModelCall, model: str, emitter: Emitter) -> Reading:
-        """See `Wire.send`."""
-        messages = connection.client.messages
-        request = _request(call, model)
-        if call.on_text is None and call.max_tokens <= _LONGEST_UNSTREAMED:
-            raw = await messages.with_raw_response.create(**request)
-            return _read(json_object(await raw.read()))
-        async with await messages.create(stream=True, **request) as stream:
-            return _read(await _collect(stream, emitter))
+    def takes_steps(self, model: str) -> bool:
+        """See `Wire.takes_steps`: never."""
+        del model
+        return False
+
+    async def context(self, connection: Connection, model: str) -> int | None:
+        """See `Wire.context`."""
+        try:
+            about = await connection.client.models.retrieve(model, timeout=PATIENCE)
+        except connection.sdk.APIError:
+            return None
+        most = getattr(about, "max_input_tokens", None)
+        return most if isinstance(most, int) else None
+
+    async def send(
+        self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
+    ) -> Reading:
+        """See `Wire.send`. A field that the model refuses is left out from then on."""
+        quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
+
+        async def post(request: dict[str, Any]) -> Reading:
+            async with aclosing(read_events(_opened(connection.client, request), quiet, _kind_of)) as events:
+                return _read(await _collect(events, emitter))
+
+        def request_of(without: frozenset[str]) -> dict[str, Any]:
+            return _request(call, model, without, own=self._own)
+
+        return await self._refused.send(model, connection.sdk, request_of, post)
 
 
-def _request(call: ModelCall, model: str) -> dict[str, Any]:
+@asynccontextmanager
+async def _opened(client: Any, request: dict[str, Any]) -> AsyncIterator[Any]:
+    async with client.messages.with_streaming_response.create(**request) as response:
+        yield response.http_response
+
+
+def _request(call: ModelCall, model: str, without: frozenset[str], *, own: bool) -> dict[str, Any]:
+    thoughts = "thoughts" not in without
     request: dict[str, Any] = {
         "model": model,
         "max_tokens": call.max_tokens,
-        "messages": [message for each in call.messages for message in _message(each)],
+        "messages": [part for message in call.messages for part in _message(message, thoughts=thoughts)],
+        "stream": True,
     }
+    output: dict[str, Any] = {"effort": EFFORT[call.tier]} if own and "effort" not in without else {}
+    if not own and "temperature" not in without:
+        request["extra_body"] = {"temperature": 0}  # no parameter of the SDK any more
     if call.system:
         # Tools come before the system prompt in Anthropic's cache: this one mark keeps both.
         request["system"] = [{"type": "text", "text": call.system, "cache_control": _CACHED}]
@@ -74,14 +137,20 @@ def _request(call: ModelCall, model: str) -> dict[str, Any]:
         ]
         if request["messages"]:
             # With tools the conversation so far comes again in the next turn.
-            request["messages"][-1]["content"][-1]["cache_control"] = _CACHED
+            last = request["messages"][-1]["content"]
+            last[-1] = last[-1] | {"cache_control": _CACHED}
+        thinks = thoughts and any(message.thoughts for message in call.messages)
+        if call.tool_choice == "required" and not thinks and "tool_choice" not in without:
+            request["tool_choice"] = {"type": "any"}  # an error while a model thinks
     if call.answer_schema is not None:
-        request["output_config"] = {"format": {"type": "json_schema", "schema": strict_schema(call.answer_schema)}}
-    return request
+        output |= {"format": {"type": "json_schema", "schema": strict_schema(call.answer_schema)}}
+    return request | ({"output_config": output} if output else {})
 
 
-def _message(message: ModelMessage) -> list[dict[str, Any]]:
+def _message(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
     """Write a message in the wire format; nothing for an empty one, which Anthropic refuses."""
+    if message.thoughts and thoughts:
+        return [{"role": "assistant", "content": list(message.thoughts)}]
     blocks: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text.strip() else []
     blocks += [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in message.calls
@@ -115,7 +184,18 @@ def _read(message: dict[str, Any]) -> Reading:
     )
     if not calls:
         raise BadReplyError("it announced a tool call and made none", tokens)
-    return Reading(text, calls, stop, tokens)
+    return Reading(text, calls, stop, tokens, _thoughts(blocks, calls))
+
+
+def _thoughts(blocks: list[dict[str, Any]], calls: tuple[ToolCall, ...]) -> tuple[dict[str, Any], ...]:
+    """Return the whole message if the model thought: it has to come back as it was, empty thoughts included."""
+    if not any("thinking" in str(block.get("type")) for block in blocks):
+        return ()
+    inputs = {call.id: call.arguments for call in calls}  # a stream gave them as text
+    kept = [block for block in blocks if block.get("type") != "text" or (block.get("text") or "").strip()]
+    return tuple(
+        block | {"input": inputs[str(block["id"])]} if block.get("type") == "tool_use" else block for block in kept
+    )
 
 
 def _tokens(usage: Any) -> Tokens:
@@ -125,26 +205,48 @@ def _tokens(usage: Any) -> Tokens:
     return Tokens(plain + read + written, whole_count(usage, "output_tokens"), read, written)
 
 
-async def _collect(stream: Any, emitter: Emitter) -> dict[str, Any]:
+def _kind_of(event: Event) -> Kind:
+    name = event.get("type")
+    return "last" if name in {"message_stop", "error"} else "opening" if name == "message_start" else "words"
+
+
+async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
     """Collect a stream into the message that a call without one returns. `input` of a tool call stays JSON text."""
     blocks: dict[int, dict[str, Any]] = {}
     usage: dict[str, Any] = {}
     stop = None
-    async for event in stream:
-        if event.type == "message_start":
-            usage |= event.message.usage.model_dump(exclude_none=True)
-        elif event.type == "content_block_start":
-            block = event.content_block.model_dump()
-            blocks[event.index] = block | {"input": ""} if block.get("type") == "tool_use" else block
+    async for event in events:
+        name = event.get("type")
+        if name == "message":
+            return event  # the server does not stream
+        if name == "error":
+            raise WireError(str(event["error"].get("type") or ""), str(event["error"].get("message") or ""))
+        if name == "message_start":
+            usage |= _known(event["message"].get("usage"))
+        elif name == "content_block_start":
+            block = event["content_block"]
+            blocks[event["index"]] = block | {"input": ""} if block.get("type") == "tool_use" else dict(block)
             await emitter.emit(block.get("text") or "")
-        elif event.type == "content_block_delta":
-            block = blocks.setdefault(event.index, {})
-            if event.delta.type == "text_delta":
-                block["text"] = (block.get("text") or "") + event.delta.text
-                await emitter.emit(event.delta.text)
-            elif event.delta.type == "input_json_delta":
-                block["input"] += event.delta.partial_json
-        elif event.type == "message_delta":
-            stop = event.delta.stop_reason or stop
-            usage |= event.usage.model_dump(exclude_none=True)
-    return {"content": list(blocks.values()), "stop_reason": stop, "usage": usage}
+        elif name == "content_block_delta":
+            await _add(blocks.setdefault(event["index"], {}), event["delta"], emitter)
+        elif name == "message_delta":
+            stop = event["delta"].get("stop_reason") or stop
+            usage |= _known(event.get("usage"))
+    return {"content": [blocks[index] for index in sorted(blocks)], "stop_reason": stop, "usage": usage}
+
+
+_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+
+
+async def _add(block: dict[str, Any], delta: dict[str, Any], emitter: Emitter) -> None:
+    """Add a delta to the block that it continues."""
+    kind = delta.get("type")
+    if kind == "input_json_delta":
+        block["input"] += delta["partial_json"]
+    elif (key := _DELTAS.get(str(kind))) is not None:
+        block[key] = (block.get(key) or "") + delta[key]
+        await emitter.emit(delta[key] if key == "text" else "")
+
+
+def _known(usage: dict[str, Any] | None) -> dict[str, Any]:
+    return {key: value for key, value in (usage or {}).items() if value is not None}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
-from typing import Any, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 from urllib.parse import urlsplit
 
-from bot.models.anthropic_messages import AnthropicMessages
-from bot.models.openai_chat import OpenAIChat
-from bot.models.openai_responses import OpenAIResponses
-from bot.models.provider_model import ProviderModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.models.server_facts import get_json
 from handoff.contracts import Tier
-from specialists.turns.model import Model, ModelCall, ModelError, ModelMessage
+from specialists.turns.model import Model
+
+if TYPE_CHECKING:
+    from bot.models.openai_chat import OpenAIChat
+    from bot.models.provider_model import ProviderModel
 
 ANTHROPIC_TIERS: dict[Tier, str] = {
     "fast": "claude-haiku-5-5",
@@ -27,9 +27,6 @@ OLLAMA = "http://127.0.0.1:11434"
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _CHOICES = ("anthropic", "openai", "ollama", "rehearsal")
 _FOUND_BY = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
-_PATIENCE = 3.0
-"""Seconds that a server may take to say which models it has."""
-_PROBE_SECONDS = 30.0
 _NOT_FOR_CHAT = ("embed", "bge-", "minilm", "rerank", "whisper", "ocr")
 
 
@@ -87,49 +84,39 @@ async def choose_model(env: Mapping[str, str]) -> ChosenModel:
     return RehearsalModel(pace=_pace(env))
 
 
-async def probe(model: Model) -> dict[Tier, str | None]:
-    """Make one tiny call per distinct model. Gives None for each tier that answered, else its fault, for people."""
-    tiers: Mapping[Tier, str] = getattr(model, "tiers", None) or dict.fromkeys(_TIERS, model.label)
-    first: dict[str, Tier] = {}
-    for tier, name in tiers.items():
-        first.setdefault(name, tier)
-    faults = await asyncio.gather(*(_fault(model, tier) for tier in first.values()))
-    by_name = dict(zip(first, faults, strict=True))
-    return {tier: by_name[name] for tier, name in tiers.items()}
-
-
-async def _fault(model: Model, tier: Tier) -> str | None:
-    call = ModelCall(
-        purpose="check",
-        system="",
-        messages=(ModelMessage(role="user", text="Reply with the single word: ready"),),
-        tier=tier,
-        max_tokens=64,
-        deadline=_PROBE_SECONDS,
-    )
-    try:
-        turn = await model.reply(call)
-    except ModelError as error:
-        return str(error)
-    return "The model declined to answer." if turn.stop == "refused" else None
-
-
 def _anthropic(env: Mapping[str, str]) -> ProviderModel:
+    from bot.models.anthropic_messages import AnthropicMessages  # noqa: PLC0415 - only where it is chosen
+    from bot.models.provider_model import ProviderModel  # noqa: PLC0415 - only where it is chosen
+
     key = _key(env, "ANTHROPIC_API_KEY", "anthropic")
-    wire = AnthropicMessages(key, env.get("ANTHROPIC_BASE_URL") or None)
+    wire = AnthropicMessages(key, env.get("ANTHROPIC_BASE_URL") or None, silence=_silence(env))
     return ProviderModel(wire, _named(env, ANTHROPIC_TIERS), provider="anthropic")
 
 
 async def _openai(env: Mapping[str, str]) -> ProviderModel:
+    from bot.models.openai_responses import OpenAIResponses  # noqa: PLC0415 - only where it is chosen
+    from bot.models.provider_model import ProviderModel  # noqa: PLC0415 - only where it is chosen
+
     base_url = env.get("OPENAI_BASE_URL", "").strip() or None
     if base_url is None or urlsplit(base_url).hostname == "api.openai.com":
         key = _key(env, "OPENAI_API_KEY", "openai")
-        return ProviderModel(OpenAIResponses(key, base_url), _named(env, OPENAI_TIERS), provider="openai")
+        wire = OpenAIResponses(key, base_url, silence=_silence(env))
+        return ProviderModel(wire, _named(env, OPENAI_TIERS), provider="openai")
     key = env.get("OPENAI_API_KEY", "").strip() or "none"  # most servers at home ask for none
     served = [] if all(_given(env).values()) else await _served(base_url, key)
     strange = served and not set(OPENAI_TIERS.values()) & set(served)
     defaults = dict.fromkeys(_TIERS, served[0]) if strange else OPENAI_TIERS
-    return ProviderModel(OpenAIChat(key, base_url), _named(env, defaults), provider=_host(base_url))
+    return ProviderModel(_chat(env, key, base_url), _named(env, defaults), provider=_host(base_url))
+
+
+def _chat(env: Mapping[str, str], key: str, base_url: str) -> OpenAIChat:
+    from bot.models.openai_chat import OpenAIChat, ToolMode  # noqa: PLC0415 - only where it is chosen
+
+    wish = env.get("LEADHAND_TOOL_CALLS", "").strip().lower() or "auto"
+    mode = next((mode for mode in get_args(ToolMode) if mode == wish), None)
+    if mode is None:
+        raise ModelSettingsError(f"LEADHAND_TOOL_CALLS is {wish!r}; it takes one of: {', '.join(get_args(ToolMode))}.")
+    return OpenAIChat(key, base_url, silence=_silence(env), tool_mode=mode)
 
 
 def _host(url: str) -> str:
@@ -139,7 +126,7 @@ def _host(url: str) -> str:
 
 async def _served(base_url: str, key: str) -> list[str]:
     """Ask a compatible server which chat models it has; none if it cannot be asked."""
-    found = await _get_json(f"{base_url.rstrip('/')}/models", _PATIENCE, {"Authorization": f"Bearer {key}"})
+    found = await get_json(f"{base_url.rstrip('/')}/models", {"Authorization": f"Bearer {key}"})
     models = found.get("data") if isinstance(found, dict) else None
     names = [model.get("id") for model in models if isinstance(model, dict)] if isinstance(models, list) else []
     return [name for name in names if isinstance(name, str) and _is_for_chat(name)]
@@ -164,14 +151,24 @@ def _named(env: Mapping[str, str], defaults: Mapping[Tier, str]) -> dict[Tier, s
 
 
 def _pace(env: Mapping[str, str]) -> float:
-    text = env.get("LEADHAND_REHEARSAL_PACE", "").strip() or "0"
+    return _seconds(env, "LEADHAND_REHEARSAL_PACE", 0.0, low=0, high=60)
+
+
+def _silence(env: Mapping[str, str]) -> float:
+    from bot.models.event_stream import SILENCE  # noqa: PLC0415 - only where a provider is chosen
+
+    return _seconds(env, "LEADHAND_SILENCE", SILENCE, low=1, high=3_600)
+
+
+def _seconds(env: Mapping[str, str], name: str, default: float, *, low: int, high: int) -> float:
+    text = env.get(name, "").strip() or f"{default:g}"
     try:
-        pace = float(text)
+        seconds = float(text)
     except ValueError:
-        pace = -1.0
-    if not 0 <= pace <= 60:
-        raise ModelSettingsError(f"LEADHAND_REHEARSAL_PACE is {text!r}; it takes seconds, from 0 to 60.")
-    return pace
+        seconds = -1.0
+    if not low <= seconds <= high:
+        raise ModelSettingsError(f"{name} is {text!r}; it takes seconds, from {low} to {high}.")
+    return seconds
 
 
 def _ollama_url(env: Mapping[str, str]) -> str | None:
@@ -194,6 +191,8 @@ def _ollama_url(env: Mapping[str, str]) -> str | None:
 
 
 async def _ollama(env: Mapping[str, str]) -> ProviderModel | None:
+    from bot.models.provider_model import ProviderModel  # noqa: PLC0415 - only where it is chosen
+
     url = _ollama_url(env)
     if url is None:
         return None
@@ -202,29 +201,14 @@ async def _ollama(env: Mapping[str, str]) -> ProviderModel | None:
     if best is None:
         return None
     names = _named(env, dict.fromkeys(_TIERS, best))
-    return ProviderModel(OpenAIChat("ollama", f"{url}/v1"), names, provider="ollama")
+    return ProviderModel(_chat(env, key="ollama", base_url=f"{url}/v1"), names, provider="ollama")
 
 
 async def _ollama_models(url: str) -> list[dict[str, Any]]:
     """Ask the Ollama at this address which models it has; none if nothing there answers like one."""
-    found = await _get_json(f"{url}/api/tags", _PATIENCE, {})
+    found = await get_json(f"{url}/api/tags", {})
     models = found.get("models") if isinstance(found, dict) else None
     return [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
-
-
-async def _get_json(url: str, patience: float, headers: Mapping[str, str]) -> Any:
-    """Fetch the JSON at an address; None if there is none within that many seconds."""
-    import aiohttp  # noqa: PLC0415 - only for servers that are asked for their models
-
-    timeout = aiohttp.ClientTimeout(total=patience)
-    try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout) as session,
-            session.get(url, allow_redirects=False, headers=headers) as response,
-        ):
-            return await response.json(content_type=None)
-    except (aiohttp.ClientError, TimeoutError, ValueError, OSError):
-        return None
 
 
 def _largest_for_chat(models: Iterable[Mapping[str, Any]]) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.models.wire import BadReplyError, WireError
+from bot.models.wire import BadReplyError, SilentError, WireError
 from specialists.turns.model import ModelErrorKind
 
 _QUOTA = ("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active")
@@ -61,6 +61,10 @@ def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
     """
     if isinstance(error, BadReplyError):
         return Fault("bad_reply", f"{who} gave an unusable reply: {error}.", transient=True, retries=1)
+    if isinstance(error, SilentError):
+        when = "fell silent in the middle of its reply" if error.spoken else "said nothing"
+        text = f"{who} {when} for {error.seconds:.0f} seconds. If it is only slow, raise LEADHAND_SILENCE."
+        return Fault("timeout", text, transient=True)
     if isinstance(error, WireError):
         return _of_status(_status_of(error.code), error.code, str(error), None, who)
     if isinstance(error, sdk.APIStatusError):

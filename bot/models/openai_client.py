@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from bot.models.wire import Connection
 
 if TYPE_CHECKING:
+    import httpx2
     import openai
+
+HOST = "api.openai.com"
 
 
 def connect(api_key: str, base_url: str | None) -> Connection:
@@ -16,14 +22,24 @@ def connect(api_key: str, base_url: str | None) -> Connection:
 
     # The SDK's transport over aiohttp takes half the CPU time of its default one, and aiohttp is here anyway.
     client = openai.AsyncOpenAI(
-        api_key=api_key, base_url=base_url, max_retries=0, http_client=openai.DefaultAioHttpClient()
+        api_key=api_key,
+        base_url=base_url,
+        max_retries=0,
+        timeout=openai.Timeout(None, connect=5.0),  # silence is timed by us, as pings would defeat this
+        http_client=openai.DefaultAioHttpClient(),
     )
     _ = (client.responses, client.chat.completions)  # brings their types in
     return Connection(openai, client)
 
 
-async def post(client: openai.AsyncOpenAI, path: str, request: dict[str, Any]) -> bytes:
-    """Post a request to a path below the client's address, and return the body of the reply as it came.
+def is_openai(base_url: str | None) -> bool:
+    """Return True if an address is OpenAI's own."""
+    return base_url is None or urlsplit(base_url).hostname == HOST
+
+
+@asynccontextmanager
+async def posted(client: openai.AsyncOpenAI, path: str, request: dict[str, Any]) -> AsyncIterator[httpx2.Response]:
+    """Post a request to a path below the client's address, and give the response before its body is read.
 
     The SDK's typed methods walk through every field of request and reply, which doubles the CPU time of a
     call, and the reply is checked by us anyway.
@@ -31,5 +47,8 @@ async def post(client: openai.AsyncOpenAI, path: str, request: dict[str, Any]) -
     import httpx2  # noqa: PLC0415 - the SDK brought it
 
     # Given a path alone the SDK puts the address together from its pieces each time, which takes a third of its work.
-    response = await client.post(f"{client.base_url}{path}", body=request, cast_to=httpx2.Response)
-    return response.content
+    response = await client.post(f"{client.base_url}{path}", body=request, cast_to=httpx2.Response, stream=True)
+    try:
+        yield response
+    finally:
+        await response.aclose()

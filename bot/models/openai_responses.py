@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
-from bot.models.openai_client import connect, post
+from bot.models.event_stream import SILENCE, Event, Kind, quiet_of, read_events
+from bot.models.openai_client import connect, is_openai, posted
+from bot.models.refused_fields import RefusedFields
 from bot.models.strict_schema import strict_schema
 from bot.models.wire import (
+    EFFORT,
     BadReplyError,
     Connection,
     Emitter,
     Reading,
     Tokens,
     WireError,
-    json_object,
+    tokens_of,
     tool_call,
-    whole_count,
 )
 from specialists.turns.model import ModelCall, ModelMessage
+
+_REFUSALS = {
+    "tool_choice": re.compile(r"tool.?choice", re.IGNORECASE),
+    "temperature": re.compile("temperature", re.IGNORECASE),
+    "include": re.compile(r"encrypted|\binclude\b", re.IGNORECASE),
+    "effort": re.compile(r"reasoning.?effort|\beffort\b", re.IGNORECASE),
+    "thoughts": re.compile(r"reasoning.?item|\brs_|type 'reasoning'", re.IGNORECASE),
+}
+"""Fields that not every model takes, and the words by which one refuses them."""
+_LAST = ("response.completed", "response.incomplete", "response.failed", "error")
+_OPENING = ("response.created", "response.queued", "response.in_progress")
 
 
 class OpenAIResponses:
@@ -27,33 +43,66 @@ class OpenAIResponses:
     Args:
         api_key: OpenAI's key.
         base_url: Another server that speaks the Responses API, or None for OpenAI's own.
+        silence: Seconds that the server may say nothing.
+        own: True if the server is OpenAI's own, whatever its address.
     """
 
-    def __init__(self, api_key: str, base_url: str | None = None) -> None:
+    def __init__(
+        self, api_key: str, base_url: str | None = None, *, silence: float = SILENCE, own: bool | None = None
+    ) -> None:
         self.base_url = base_url
+        self._silence = silence
         self._api_key = api_key
+        self._own = is_openai(base_url) if own is None else own
+        self._refused = RefusedFields(_REFUSALS)
 
     def connect(self) -> Connection:
         """See `Wire.connect`."""
         return connect(self._api_key, self.base_url)
 
-    async def send(self, connection: Connection, call: ModelCall, model: str, emitter: Emitter) -> Reading:
-        """See `Wire.send`."""
-        request = _request(call, model)
-        if call.on_text is None:
-            return _read(json_object(await post(connection.client, "responses", request)))
-        async with await connection.client.responses.create(stream=True, **request) as stream:
-            return _read(await _collect(stream, emitter))
+    def takes_steps(self, model: str) -> bool:
+        """See `Wire.takes_steps`: never."""
+        del model
+        return False
+
+    async def context(self, connection: Connection, model: str) -> int | None:
+        """See `Wire.context`: OpenAI does not say."""
+        del connection, model
+        return None
+
+    async def send(
+        self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
+    ) -> Reading:
+        """See `Wire.send`. A field that the model refuses is left out from then on."""
+        quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
+
+        async def post(request: dict[str, Any]) -> Reading:
+            async with aclosing(
+                read_events(posted(connection.client, "responses", request), quiet, _kind_of)
+            ) as events:
+                return _read(await _collect(events, emitter))
+
+        def request_of(without: frozenset[str]) -> dict[str, Any]:
+            return _request(call, model, without, own=self._own)
+
+        return await self._refused.send(model, connection.sdk, request_of, post)
 
 
-def _request(call: ModelCall, model: str) -> dict[str, Any]:
+def _request(call: ModelCall, model: str, without: frozenset[str], *, own: bool) -> dict[str, Any]:
     request: dict[str, Any] = {
         "model": model,
         "max_output_tokens": call.max_tokens,
-        "input": [item for message in call.messages for item in _items(message)],
+        "input": [item for message in call.messages for item in _items(message, thoughts="thoughts" not in without)],
         "store": False,
+        "stream": True,
         "prompt_cache_key": f"leadhand:{call.purpose}",
     }
+    if own and "effort" not in without:
+        request["reasoning"] = {"effort": EFFORT[call.tier]}
+    if own and "include" not in without:
+        request["include"] = ["reasoning.encrypted_content"]  # else nothing is handed back that could be read again
+    if not own and "temperature" not in without:
+        request["temperature"] = 0
     if call.system:
         request["instructions"] = call.system
     if call.tools:
@@ -67,13 +116,17 @@ def _request(call: ModelCall, model: str) -> dict[str, Any]:
             }
             for tool in call.tools
         ]
+        if call.tool_choice == "required" and "tool_choice" not in without:
+            request["tool_choice"] = "required"
     if call.answer_schema is not None:
         schema = strict_schema(call.answer_schema)
         request["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": True}}
     return request
 
 
-def _items(message: ModelMessage) -> list[dict[str, Any]]:
+def _items(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
+    if message.thoughts and thoughts:
+        return list(message.thoughts)
     items: list[dict[str, Any]] = [
         {
             "type": "function_call_output",
@@ -97,7 +150,7 @@ def _items(message: ModelMessage) -> list[dict[str, Any]]:
 
 
 def _read(response: dict[str, Any]) -> Reading:
-    tokens = _tokens(response.get("usage"))
+    tokens = tokens_of(response.get("usage"), "input_tokens", "output_tokens")
     status = response.get("status")
     output = [item for item in response.get("output") or () if isinstance(item, dict)]
     parts = [
@@ -123,7 +176,13 @@ def _read(response: dict[str, Any]) -> Reading:
         for item in output
         if item.get("type") == "function_call"
     )
-    return Reading(text, calls, "tool_use" if calls else "end", tokens)
+    return Reading(text, calls, "tool_use" if calls else "end", tokens, _thoughts(output) if calls else ())
+
+
+def _thoughts(output: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Return the whole output, if there is more in it than calls and words say: it has to come back as it was."""
+    more = any(item.get("type") not in {"message", "function_call"} or "phase" in item for item in output)
+    return tuple(output) if more else ()
 
 
 def _read_incomplete(response: dict[str, Any], text: str, tokens: Tokens) -> Reading:
@@ -135,24 +194,23 @@ def _read_incomplete(response: dict[str, Any], text: str, tokens: Tokens) -> Rea
     raise BadReplyError(f"it was cut short ({reason!r})", tokens)
 
 
-def _tokens(usage: Any) -> Tokens:
-    details = usage.get("input_tokens_details") if isinstance(usage, dict) else None
-    return Tokens(
-        whole_count(usage, "input_tokens"),
-        whole_count(usage, "output_tokens"),
-        whole_count(details, "cached_tokens"),
-        whole_count(details, "cache_write_tokens"),
-    )
+def _kind_of(event: Event) -> Kind:
+    name = event.get("type")
+    return "last" if name in _LAST else "opening" if name in _OPENING else "words"
 
 
-async def _collect(stream: Any, emitter: Emitter) -> dict[str, Any]:
+async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
     """Return the response that the last event of a stream holds; one without a status if the stream was cut short."""
-    async for event in stream:
-        if event.type == "response.output_text.delta":
-            await emitter.emit(event.delta)
-        elif event.type in {"response.completed", "response.incomplete", "response.failed"}:
-            whole: dict[str, Any] = event.response.model_dump()
+    async for event in events:
+        name = event.get("type")
+        if name == "response.output_text.delta":
+            await emitter.emit(event["delta"])
+        elif name == "error" or (event.get("error") and not name and "status" not in event):
+            about = event["error"] if isinstance(event.get("error"), dict) else event
+            raise WireError(str(about.get("code") or about.get("type") or ""), str(about.get("message") or ""))
+        elif name in _LAST:
+            whole: dict[str, Any] = event["response"]
             return whole
-        elif event.type == "error":
-            raise WireError(event.code or "", event.message or "")
+        elif event.get("object") == "response":
+            return event  # the server does not stream
     return {"status": None}

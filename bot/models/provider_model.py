@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from bot.models.prices import Prices
+from bot.models.prompt_size import PromptSizes
 from bot.models.retrying import Retrying, RetryPolicy
 from bot.models.wire import Connection, Emitter, Reading, Tokens, Wire
 from handoff.contracts import Tier, Turn
-from specialists.turns.model import ModelCall
+from specialists.turns.model import ModelCall, ModelMessage
 
 DISPLAY_NAMES: Mapping[str, str] = {"anthropic": "Anthropic", "openai": "OpenAI", "ollama": "Ollama"}
 """Names for people, by the provider's name. A provider that is not listed is shown by its own name."""
 LISTED = frozenset({"anthropic", "openai"})
 """Providers that the price list knows by the same name. Any other is looked up by its address."""
+
+_CALLS = ("tool_use", "function_call")
 
 
 class ProviderModel:
@@ -37,6 +42,8 @@ class ProviderModel:
         self._display_name = DISPLAY_NAMES.get(provider, provider)
         self._prices = _prices(provider, wire.base_url, self.tiers.values())
         self._retrying = Retrying(self._display_name, retries or RetryPolicy(), self._prices)
+        self._sizes = PromptSizes()
+        self._under_way = 0
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
 
@@ -59,11 +66,30 @@ class ProviderModel:
         self._prices.start()
         connection = await self._connect()
         model = self.tiers[call.tier]
+        mark = {"provider": self.provider, "model": model}
+        call = _with_own_thoughts(call, mark)
+        size = self._sizes.of(call, model)
 
         async def attempt(emitter: Emitter) -> Reading:
-            return await self.wire.send(connection, call, model, emitter)
+            self._under_way += size
+            try:
+                # A small machine reads one prompt after the other, so those before this one count too.
+                reading = await self.wire.send(connection, call, model, emitter, self._under_way)
+            finally:
+                self._under_way -= size
+            self._sizes.learn(call, model, reading.tokens.input)
+            return reading
 
-        return await self._retrying.run(call, model, connection.sdk, attempt)
+        turn = await self._retrying.run(call, model, connection.sdk, attempt)
+        return turn.model_copy(update={"thoughts": (mark, *turn.thoughts)}) if turn.thoughts else turn
+
+    def takes_steps(self, tier: Tier) -> bool:
+        """Return True if the model of a tier calls tools by steps in a schema, see `schema_steps`."""
+        return self.wire.takes_steps(self.tiers[tier])
+
+    async def context(self, tier: Tier) -> int | None:
+        """Return the tokens that the context of a tier's model takes; None if its server does not say."""
+        return await self.wire.context(await self._connect(), self.tiers[tier])
 
     async def close(self) -> None:
         """Release connections, inside the running loop."""
@@ -78,6 +104,20 @@ class ProviderModel:
                 if self._connection is None:
                     self._connection = await asyncio.to_thread(self.wire.connect)
         return self._connection
+
+
+def _with_own_thoughts(call: ModelCall, mark: dict[str, Any]) -> ModelCall:
+    """Leave out the thoughts of other models, and those that do not fit the calls of their message any more."""
+    if not any(message.thoughts for message in call.messages):
+        return call
+    return replace(call, messages=tuple(_own(message, mark) for message in call.messages))
+
+
+def _own(message: ModelMessage, mark: dict[str, Any]) -> ModelMessage:
+    first, *thoughts = message.thoughts or ({},)
+    made = {item.get("call_id") or item.get("id") for item in thoughts if item.get("type") in _CALLS}
+    fit = first == mark and made == {call.id for call in message.calls}
+    return message.model_copy(update={"thoughts": tuple(thoughts) if fit else ()})
 
 
 def _prices(provider: str, base_url: str | None, models: Iterable[str]) -> Prices:

@@ -22,18 +22,23 @@ _log = logging.getLogger(__name__)
 MOST_BYTES = 64 * 1024
 """Bytes of a reply that are kept: every turn goes into the job's log. No reply of 8,192 tokens is longer."""
 
+MOST_THOUGHTS = 256 * 1024
+"""Bytes of thoughts that are kept, beside the reply."""
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """How hard a call is tried: `attempts` in all, and pauses in seconds that double from the first on.
 
-    Pauses have full jitter: anything between nothing and the pause. `chance` gives numbers from 0 to 1.
+    Pauses have full jitter: anything between nothing and the pause. `chance` gives numbers from 0 to 1. A provider
+    that asks for a pause longer than `patience` is not waited for.
     """
 
     attempts: int = 3
     first_pause: float = 0.5
     longest_pause: float = 8.0
     chance: Callable[[], float] = random.random
+    patience: float = 120.0
 
 
 Attempt = Callable[[Emitter], Awaitable[Reading]]
@@ -63,14 +68,24 @@ class Retrying:
         except TimeoutError:
             if not timer.expired():
                 raise
-            message = f"{self.provider} did not answer within {call.deadline:g} seconds."
+            message = (
+                f"{self.provider} did not answer within {call.deadline:g} seconds. If it is only slow, raise "
+                "LEADHAND_CALL_DEADLINE and LEADHAND_SUBTASK_DEADLINE."
+            )
             raise ModelError(
                 "timeout", message, transient=True, usage=await tally.usage(), tries=max(1, tally.attempts)
             ) from None
         reading = replace(reading, text=replace_surrogates(reading.text))
         if call.answer_schema is None:  # an answer in a schema is read and not kept, and its reader names its faults
             reading = _bounded(reading)
-        return Turn(text=reading.text, calls=reading.calls, stop=reading.stop, usage=await tally.usage())
+        thoughts = replace_surrogates(list(reading.thoughts))
+        return Turn(
+            text=reading.text,
+            calls=reading.calls,
+            stop=reading.stop,
+            usage=await tally.usage(),
+            thoughts=() if _size(thoughts) > MOST_THOUGHTS else tuple(thoughts),
+        )
 
     async def _attempts(self, call: ModelCall, emitter: Emitter, tally: _Tally, sdk: Any, attempt: Attempt) -> Reading:
         for number in range(1, self.policy.attempts + 1):
@@ -109,7 +124,7 @@ class Retrying:
         if fault.pause is not None:
             # The provider's word is the least; a little more keeps callers apart that were told the same.
             pause = fault.pause + min(pause, fault.pause * 0.1)
-        return pause if pause < seconds_left else None
+        return pause if pause < min(seconds_left, self.policy.patience) else None
 
 
 def _bounded(reading: Reading) -> Reading:
@@ -117,7 +132,7 @@ def _bounded(reading: Reading) -> Reading:
     calls = sum(_size(call.arguments) for call in reading.calls)
     if _size(reading.text) + calls <= MOST_BYTES or reading.stop == "refused":
         return replace(reading, text=_cut(reading.text))
-    return replace(reading, text=_cut(reading.text), calls=(), stop="max_tokens")
+    return replace(reading, text=_cut(reading.text), calls=(), stop="max_tokens", thoughts=())
 
 
 def _cut(text: str) -> str:

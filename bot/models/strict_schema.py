@@ -1,11 +1,12 @@
-"""JSON Schemas in the strict form that providers ask for: one form for all three wires.
+"""Schemas as servers take them: in the strict form of the providers' own, or as compatible servers enforce them.
 
-`anthropic.transform_schema` gives the same for every schema in use, but for the `type` beside an `enum`, which it
-drops. It would be a second form beside this one, so it is not used.
+`anthropic.transform_schema` gives the same strict form for every schema in use, but for the `type` beside an `enum`,
+which it drops. It would be a second form beside this one, so it is not used.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 _LIMITS = (
@@ -27,36 +28,91 @@ _LIMITS = (
 """Keywords that not every provider enforces: they move into the description, where the model can read them."""
 
 _DROPPED = ("title", "default", "examples", "discriminator", "additionalProperties", "required")
+_LONGEST = 1_000
+"""The most repetitions that the grammar of a server at home is asked to count; some refuse, all become slow."""
+_FORMATS = ("date", "time", "date-time", "uuid")
+_ANCHORED = re.compile(r"\^[^\\(]*\$")
+"""Patterns of characters and classes alone: not every server knows more."""
 
 
-def strict_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def strict_schema(schema: dict[str, Any], *, limits: bool = False) -> dict[str, Any]:
     """Return the schema in strict form; the one given is left as it was.
 
-    Every property becomes required and no others are allowed, limits on numbers and lengths become
-    part of the description, titles and defaults go. Whoever reads the reply validates it again.
+    Every property becomes required and no others are allowed, titles and defaults go. Limits on numbers and lengths
+    become part of the description; with `limits` those stay that compatible servers enforce. Whoever reads the reply
+    validates it again. A free map (`dict[str, str]`) stays one, which the providers refuse: ask for a list of names
+    with values instead.
     """
-    strict = {key: _convert(key, value) for key, value in schema.items() if key not in _LIMITS and key not in _DROPPED}
+    kept = _enforced(schema) if limits else frozenset()
+    strict = {
+        key: _convert(key, value, limits=limits)
+        for key, value in schema.items()
+        if (key not in _LIMITS or key in kept) and key not in _DROPPED
+    }
     if "$ref" in strict:
         return {key: strict[key] for key in ("$ref", "$defs") if key in strict}
     if "oneOf" in strict:
         strict["anyOf"] = strict.pop("oneOf")
+    if not all(strict.get("anyOf", (True,))):
+        del strict["anyOf"]  # a choice between keywords such as `required` is none any more
     if "const" in strict:
         strict["enum"] = [strict.pop("const")]
-    if strict.get("type") == "object" or "properties" in strict:
-        strict.setdefault("properties", {})
+    if "properties" in strict:
         strict["required"] = list(strict["properties"])
         strict["additionalProperties"] = False
-    limits = ", ".join(f"{key}: {schema[key]}" for key in _LIMITS if key in schema)
-    if limits:
-        strict["description"] = f"{strict.get('description', '')} {{{limits}}}".strip()
+    elif strict.get("type") == "object":
+        strict |= _map_of(schema, limits=limits)
+    moved = ", ".join(f"{key}: {schema[key]}" for key in _LIMITS if key in schema and key not in kept)
+    if moved:
+        strict["description"] = f"{strict.get('description', '')} {{{moved}}}".strip()
     return strict
 
 
-def _convert(key: str, value: Any) -> Any:
+def enforced_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool's schema without the limits that compatible servers ignore or choke on.
+
+    Whoever runs the tool checks its arguments again.
+    """
+    kept = _enforced(schema)
+    return {
+        key: _each(key, value, enforced_schema) for key, value in schema.items() if key not in _LIMITS or key in kept
+    }
+
+
+def _map_of(schema: dict[str, Any], *, limits: bool) -> dict[str, Any]:
+    """Write an object without properties: an empty one, or a map whose values have a schema."""
+    values = schema.get("additionalProperties")
+    if isinstance(values, dict):
+        return {"additionalProperties": strict_schema(values, limits=limits)}
+    if values is True:
+        return {"additionalProperties": True}
+    return {"properties": {}, "required": [], "additionalProperties": False}
+
+
+def _enforced(schema: dict[str, Any]) -> frozenset[str]:
+    """Return the limits of a schema that llama.cpp, and with it Ollama and LM Studio, holds a model to."""
+    kept = {
+        key for key in ("minItems", "maxItems", "minLength", "maxLength") if schema.get(key, _LONGEST + 1) <= _LONGEST
+    }
+    if schema.get("type") == "integer":
+        kept |= {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"} & set(schema)
+    if schema.get("format") in _FORMATS:
+        kept.add("format")
+    if _ANCHORED.fullmatch(str(schema.get("pattern", ""))):
+        kept.add("pattern")
+    return frozenset(kept)
+
+
+def _convert(key: str, value: Any, *, limits: bool) -> Any:
+    return _each(key, value, lambda part: strict_schema(part, limits=limits))
+
+
+def _each(key: str, value: Any, convert: Any) -> Any:
+    """Convert the schemas that lie inside a keyword's value."""
     if key in {"properties", "$defs"}:
-        return {name: strict_schema(part) for name, part in value.items()}
+        return {name: convert(part) for name, part in value.items()}
     if key in {"anyOf", "allOf", "oneOf", "prefixItems"}:
-        return [strict_schema(part) for part in value]
-    if key == "items" and isinstance(value, dict):
-        return strict_schema(value)
+        return [convert(part) for part in value]
+    if key in {"items", "additionalProperties"} and isinstance(value, dict):
+        return convert(value)
     return value

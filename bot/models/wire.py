@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from handoff.contracts import StopReason, ToolCall
-from handoff.reply_text import replace_surrogates
+from handoff.contracts import StopReason, Tier, ToolCall
+from handoff.reply_text import is_shallow, replace_surrogates
 from specialists.turns.model import ModelCall
 
 DEEPEST = 40
 """Levels that a tool call's arguments may have. No tool takes more than three; the log could hold a few hundred."""
 MOST_TOKENS = 100_000_000
 """Most tokens that one call is believed to take, whatever a server counts."""
+
+EFFORT: Mapping[Tier, str] = {"fast": "low", "balanced": "medium", "deep": "high"}
+"""How hard the providers' own models think, by tier. No other server is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +29,22 @@ class Tokens:
     read: int = 0
     written: int = 0
 
+    def __add__(self, other: Tokens) -> Tokens:
+        """Sum up two replies."""
+        return Tokens(
+            self.input + other.input, self.output + other.output, self.read + other.read, self.written + other.written
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A reply with a known stop reason."""
+    """A reply with a known stop reason. `thoughts` are what the provider wants back with the next turn, see `Turn`."""
 
     text: str
     calls: tuple[ToolCall, ...]
     stop: StopReason
     tokens: Tokens
+    thoughts: tuple[dict[str, Any], ...] = ()
 
 
 class Emitter:
@@ -77,8 +87,19 @@ class Wire(Protocol):
     def connect(self) -> Connection:
         """Import the SDK and make a client. Blocks, for seconds when first called."""
 
-    async def send(self, connection: Connection, call: ModelCall, model: str, emitter: Emitter) -> Reading:
-        """Send a call once and read the reply. Raises BadReplyError, WireError, or an exception of the SDK."""
+    def takes_steps(self, model: str) -> bool:
+        """Return True if this model calls tools by steps in a schema, see `schema_steps`."""
+
+    async def context(self, connection: Connection, model: str) -> int | None:
+        """Return the tokens of a model's context; None if the server does not say."""
+
+    async def send(
+        self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
+    ) -> Reading:
+        """Send a call once and read the reply. The server has about so many tokens of prompts to read until then.
+
+        Raises BadReplyError, WireError, SilentError, or an exception of the SDK.
+        """
 
 
 class BadReplyError(Exception):
@@ -87,6 +108,15 @@ class BadReplyError(Exception):
     def __init__(self, message: str, tokens: Tokens | None = None) -> None:
         super().__init__(message)
         self.tokens = tokens or Tokens()
+
+
+class SilentError(Exception):
+    """The server said nothing for so many seconds, before its first words or, if it has `spoken`, after them."""
+
+    def __init__(self, seconds: float, *, spoken: bool) -> None:
+        super().__init__(f"nothing came for {seconds:.0f} seconds")
+        self.seconds = seconds
+        self.spoken = spoken
 
 
 class WireError(Exception):
@@ -127,7 +157,7 @@ def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCa
         arguments = {}
     if not isinstance(arguments, dict):
         raise BadReplyError(f"it called {name} with arguments that are not an object", tokens)
-    if not _is_shallow(arguments, DEEPEST):
+    if not is_shallow(arguments, DEEPEST):
         raise BadReplyError(f"it called {name} with arguments that are nested too deep", tokens)
     return ToolCall(id=call_id, name=name, arguments=replace_surrogates(arguments))
 
@@ -140,14 +170,18 @@ def _first_value(text: str) -> Any:
     return value
 
 
-def _is_shallow(value: Any, levels: int) -> bool:
-    if not isinstance(value, dict | list):
-        return True
-    inside = value.values() if isinstance(value, dict) else value
-    return levels > 0 and all(_is_shallow(each, levels - 1) for each in inside)
-
-
 def whole_count(usage: Any, key: str) -> int:
     """Read a token count of a usage object, 0 if it is absent, null or no count: nobody is paid back by a server."""
     value = usage.get(key) if isinstance(usage, dict) else None
     return max(0, min(value, MOST_TOKENS)) if isinstance(value, int) else 0
+
+
+def tokens_of(usage: Any, taken: str, given: str) -> Tokens:
+    """Read the counts of a usage object of OpenAI's wires, which call those in `taken` and those out `given`."""
+    details = usage.get(f"{taken}_details") if isinstance(usage, dict) else None
+    return Tokens(
+        whole_count(usage, taken),
+        whole_count(usage, given),
+        whole_count(details, "cached_tokens"),
+        whole_count(details, "cache_write_tokens"),
+    )

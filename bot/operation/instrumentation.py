@@ -9,9 +9,10 @@ import math
 from collections.abc import Iterator
 
 from bot.jobs.instance import Instance
+from bot.jobs.job_runner import Effects
 from bot.models.choosing import ChosenModel
 from bot.operation.health import ANSWER_SECONDS, HealthState, health_server
-from bot.operation.metered import MeteredModel, metered_crew
+from bot.operation.metered import MeteredEffects, MeteredModel, metered_crew
 from bot.operation.metered_store import metered_store
 from bot.operation.metrics import Metrics
 from bot.settings import Address
@@ -41,6 +42,10 @@ class Instrumentation:
     def crew(self, crew: Crew) -> Crew:
         """Return the crew with the calls of its tools counted."""
         return metered_crew(crew, self.metrics)
+
+    def effects(self, effects: Effects) -> Effects:
+        """Return the effects with the ends of requests counted."""
+        return MeteredEffects(effects, self.metrics)
 
     def server(self, address: Address | None) -> contextlib.AbstractAsyncContextManager[str]:
         """Serve health and metrics, see `health_server`."""

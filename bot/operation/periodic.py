@@ -1,14 +1,18 @@
-"""Periodic work of one instance alone. APScheduler keeps the time.
+"""Periodic work of one instance alone: how it is run, and the check of a running store's settings.
 
-It goes by the machine's clock, which people can set: so only work that may come late belongs here, never a lease or a
-slot. Work that must happen once in all instances together is a schedule in the store, see `Store.put_schedule`.
+APScheduler keeps the time. It goes by the machine's clock, which people can set: so only work that may come late
+belongs here, never a lease or a slot. Work that must happen once in all instances together is a schedule in the store,
+see `Schedules` in `bot.store.interface`.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC
+
+from bot.store.interface import Store
 
 
 @contextlib.contextmanager
@@ -26,3 +30,28 @@ def every(seconds: float, work: Callable[[], Awaitable[None]]) -> Iterator[None]
         yield
     finally:
         scheduler.shutdown(wait=False)
+
+
+log = logging.getLogger(__name__)
+
+CHECK_SECONDS = 600.0
+"""Seconds between two checks."""
+
+
+class StoreCheck:
+    """The faults of a store's settings, each logged once when it appears and once when it is mended."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: Sequence[str] = ()
+
+    async def run(self) -> None:
+        """Ask the store, and log what has changed."""
+        found = await self._store.check()
+        for fault in found:
+            if fault not in self._known:
+                log.warning("the store: %s", fault)
+        for fault in self._known:
+            if fault not in found:
+                log.info("the store, mended: %s", fault)
+        self._known = found

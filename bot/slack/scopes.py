@@ -16,6 +16,7 @@ METHOD_SCOPES: dict[str, tuple[str, ...]] = {
     "chat_startStream": ("chat:write",),
     "chat_stopStream": ("chat:write",),
     "chat_update": ("chat:write",),
+    "conversations_info": ("channels:read", "groups:read"),
     "conversations_open": ("im:write",),
     "conversations_replies": ("channels:history", "groups:history", "im:history", "mpim:history"),
     "files_completeUploadExternal": ("files:write",),
@@ -23,6 +24,7 @@ METHOD_SCOPES: dict[str, tuple[str, ...]] = {
     "files_info": ("files:read",),
     "files_upload_v2": ("files:write",),
     "reactions_add": ("reactions:write",),
+    "users_info": ("users:read",),
     "views_open": (),
     "views_publish": (),
 }

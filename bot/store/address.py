@@ -14,7 +14,6 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 
 from bot.store.interface import StoreError
-from bot.store.sentinels import Primary, Sentinels
 
 RETRIES = 2
 SCHEMES = "redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, redis+cluster://, rediss+cluster://"
@@ -129,6 +128,12 @@ def client(address: ServerAddress, timeout: float) -> Redis | RedisCluster:
         options.pop("db", None)
         nodes = [ClusterNode(host, port) for host, port in address.hosts]
         return RedisCluster(startup_nodes=nodes, max_connections=2 * CONNECTIONS, **options)
+    return _primary_client(address, options)
+
+
+def _primary_client(address: ServerAddress, options: dict[str, Any]) -> Redis:
+    from bot.store.sentinels import Primary, Sentinels  # noqa: PLC0415 - only where the URL names Sentinels
+
     asking: dict[str, Any] = {"protocol": 2, "ssl": options["ssl"]}
     for name in ("username", "password"):
         if value := options.pop(f"sentinel_{name}", None):

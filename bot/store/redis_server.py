@@ -5,22 +5,54 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from redis.asyncio import Redis, RedisCluster
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 from redis.exceptions import TimeoutError as Silence
 
-from bot.store import replicas
 from bot.store.address import CONNECTIONS, RETRIES, client, parse
 from bot.store.interface import StoreError
-from bot.store.lua_scripts import Script
-from bot.store.sentinels import Primary, Sentinels
-from bot.store.server_diagnosis import ServerFault, describe, examine, explain, full
+from bot.store.server_diagnosis import (
+    ServerFault,
+    describe,
+    describe_replicas,
+    examine,
+    examine_replicas,
+    explain,
+    full,
+)
+
+if TYPE_CHECKING:
+    from bot.store.sentinels import Primary
 
 T = TypeVar("T")
 Arg = str | bytes | int | float
 BROKEN = (RedisError, RedisClusterException, OSError)
+REPLICA_PATIENCE = 1.5
+"""Seconds that a write may take to reach the replicas; less if calls are given up sooner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script's text and the sha1 (hex) that the server knows it by."""
+
+    name: str
+    text: str
+    sha: str
+
+
+class Unconfirmed(StoreError):
+    """A write that no replica is known to have. It was done on the primary, which answered `reply`."""
+
+    def __init__(self, shown: str, wanted: int, reply: Any) -> None:
+        replica = "no replica has" if wanted == 1 else f"fewer than {wanted} replicas have"
+        super().__init__(
+            f"The Redis server at {shown} took a write that {replica} confirmed, so it does not count: it may be cut "
+            f"off from them. Bring them back, or, to go on without any, put ?replicas=0 behind REDIS_URL."
+        )
+        self.reply = reply
 
 
 class Server:
@@ -35,7 +67,7 @@ class Server:
         self._address = parse(url)
         self._client = client(self._address, timeout)
         self._timeout = timeout
-        self._patience = min(replicas.PATIENCE, timeout / 2)
+        self._patience = min(REPLICA_PATIENCE, timeout / 2)
         self._room = asyncio.Semaphore(CONNECTIONS)
         self._replicas_seen = False
 
@@ -56,8 +88,8 @@ class Server:
         if not self._replicas_seen:
             if isinstance(self._client, RedisCluster):
                 self._replicas_seen = bool(self._client.get_replicas())
-            elif (sentinels := self._sentinels) is not None:
-                self._replicas_seen = sentinels.replicas > 0
+            elif self._primary is not None:
+                self._replicas_seen = self._primary.sentinel_manager.replicas > 0
         return int(self._replicas_seen)
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Arg], *, durable: bool = False) -> Any:
@@ -79,32 +111,34 @@ class Server:
 
         try:
             return await self._guard(call)
-        except replicas.Unconfirmed:
+        except Unconfirmed:
             await self._look_again()
             raise
 
     async def _send(self, command: tuple[Arg, ...], keys: Sequence[str], wanted: int) -> Any:
         if not wanted:
             return await self._client.execute_command(*command)
+        from bot.store import replicas  # noqa: PLC0415 - only where a write waits for replicas
+
         commands = [command, *replicas.after(keys[0], wanted, self._patience)]
         reply, *proof = await replicas.on_one_connection(self._client, commands, keys[0])
         if isinstance(reply, Exception):
             raise reply
         if not replicas.confirmed(proof, wanted):
-            raise replicas.Unconfirmed(self._address.shown, wanted, reply)
+            raise Unconfirmed(self._address.shown, wanted, reply)
         return reply
 
     async def _look_again(self) -> None:
         """Ask who the primary is: whoever took a write that no replica has may be it no longer."""
-        if isinstance(self._client, Redis) and isinstance(self._client.connection_pool, Primary):
+        if self._primary is not None:
             with contextlib.suppress(*BROKEN):
-                await self._client.connection_pool.look_again()
+                await self._primary.look_again()
 
     @property
-    def _sentinels(self) -> Sentinels | None:
+    def _primary(self) -> Primary | None:
+        """The connections to the primary that Sentinels name; None for a URL without Sentinels."""
         pool = self._client.connection_pool if isinstance(self._client, Redis) else None
-        found: Sentinels | None = pool.sentinel_manager if isinstance(pool, Primary) else None
-        return found
+        return cast("Primary", pool) if self._address.mode == "sentinel" else None
 
     async def command(self, *args: Arg) -> Any:
         """Run one command."""
@@ -171,8 +205,7 @@ class Server:
                 await listener.aclose()  # type: ignore[no-untyped-call]
 
     def _is_former(self, connection: Any) -> bool:
-        pool = self._client.connection_pool if isinstance(self._client, Redis) else None
-        return isinstance(pool, Primary) and pool.is_former(connection)
+        return self._primary is not None and self._primary.is_former(connection)
 
     async def faults(self) -> list[ServerFault]:
         """List the faults of the server, or of all primaries of a cluster."""
@@ -185,7 +218,7 @@ class Server:
         faults = [fault for info in infos for fault in examine(info, save)]
         if not self.is_cluster and int(infos[0].get("cluster_enabled", 0)):
             faults.insert(0, ServerFault("The server is part of a cluster. Use redis+cluster:// in REDIS_URL."))
-        faults += replicas.examine(infos, self.replicas, alone=self._address.mode == "single")
+        faults += examine_replicas(infos, self.replicas, alone=self._address.mode == "single")
         return list(dict.fromkeys(faults))
 
     async def fullness(self) -> str:
@@ -206,7 +239,7 @@ class Server:
         """Describe program, version, persistence and replicas in a few words; of a cluster's first node."""
         where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
         info = await self._guard(lambda: self._client.execute_command("INFO", **where))
-        words = replicas.describe(int(info.get("connected_slaves", 0)), self.replicas)
+        words = describe_replicas(int(info.get("connected_slaves", 0)), self.replicas)
         return ", ".join(filter(None, (describe(info, await self._save()), words)))
 
     async def _save(self) -> str | None:
@@ -224,8 +257,8 @@ class Server:
     async def close(self) -> None:
         """Close all connections."""
         await self._client.aclose()
-        if self._sentinels is not None:
-            await self._sentinels.aclose()
+        if self._primary is not None:
+            await self._primary.sentinel_manager.aclose()
 
 
 async def cancellable(call: Awaitable[T]) -> T:

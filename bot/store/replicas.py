@@ -13,7 +13,7 @@ that is told so: hence the mark, a tiny write in the same slot before each WAIT.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from redis.asyncio import Redis, RedisCluster
@@ -31,11 +31,7 @@ from redis.exceptions import ConnectionError as Unreachable
 from redis.exceptions import TimeoutError as Silence
 
 from bot.store.address import RETRIES
-from bot.store.interface import StoreError
-from bot.store.server_diagnosis import ServerFault
 
-PATIENCE = 1.5
-"""Seconds that a write may take to reach the replicas; less if calls are given up sooner."""
 MARK_MS = 60_000
 HOPS = 5
 """How often a cluster may send a call on to another node."""
@@ -44,18 +40,6 @@ PASSING = (Unreachable, Silence, ClusterDownError, SlotNotCoveredError, RedisClu
 """Errors of a cluster that pass: it is changing."""
 
 Command = tuple[Any, ...]
-
-
-class Unconfirmed(StoreError):
-    """A write that no replica is known to have. It was done on the primary, which answered `reply`."""
-
-    def __init__(self, shown: str, wanted: int, reply: Any) -> None:
-        replica = "no replica has" if wanted == 1 else f"fewer than {wanted} replicas have"
-        super().__init__(
-            f"The Redis server at {shown} took a write that {replica} confirmed, so it does not count: it may be cut "
-            f"off from them. Bring them back, or, to go on without any, put ?replicas=0 behind REDIS_URL."
-        )
-        self.reply = reply
 
 
 def after(key: str, wanted: int, within: float) -> list[Command]:
@@ -68,27 +52,6 @@ def confirmed(replies: Sequence[Any], wanted: int) -> bool:
     """True if the replies to `after` prove that enough replicas have the write."""
     mark, count = replies
     return not isinstance(mark, Exception) and isinstance(count, int) and count >= wanted
-
-
-def describe(connected: int, wanted: int) -> str:
-    """Describe a primary's replicas in a few words; empty if there are none and nothing waits for one."""
-    count = f"{connected} replica{'' if connected == 1 else 's'}"
-    if wanted:
-        return f"{count}, each write waits for {wanted}"
-    return f"{count}, no write waits for {'it' if connected == 1 else 'them'}" if connected else ""
-
-
-def examine(infos: Sequence[Mapping[str, Any]], wanted: int, *, alone: bool) -> list[ServerFault]:
-    """List the faults of the replicas, from the INFO of each primary. `alone`: the URL is of one server."""
-    least = min((int(info.get("connected_slaves", 0)) for info in infos), default=0)
-    if wanted > least:
-        missing = "has no replica" if not least else f"has {least} of the {wanted} replicas that were asked for"
-        text = f"A primary {missing}, so no write to it counts. Bring them back, or put ?replicas=0 behind REDIS_URL."
-        return [ServerFault(text, fatal=False)]
-    if not alone and not least:
-        text = "A primary has no replica: if it is lost, so are its jobs. Give it one; writes then wait for it."
-        return [ServerFault(f"Warning: {text}", fatal=False)]
-    return []
 
 
 async def on_one_connection(client: Redis | RedisCluster, commands: Sequence[Command], key: str) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,3 +138,24 @@ def examine(info: Mapping[str, Any], save: str | None) -> list[ServerFault]:
         text = "The server keeps nothing on disk: a restart loses all jobs. Set `appendonly yes`."
         faults.append(ServerFault(f"Warning: {text}", fatal=False))
     return faults
+
+
+def describe_replicas(connected: int, wanted: int) -> str:
+    """Describe a primary's replicas in a few words; empty if there are none and nothing waits for one."""
+    count = f"{connected} replica{'' if connected == 1 else 's'}"
+    if wanted:
+        return f"{count}, each write waits for {wanted}"
+    return f"{count}, no write waits for {'it' if connected == 1 else 'them'}" if connected else ""
+
+
+def examine_replicas(infos: Sequence[Mapping[str, Any]], wanted: int, *, alone: bool) -> list[ServerFault]:
+    """List the faults of the replicas, from the INFO of each primary. `alone`: the URL is of one server."""
+    least = min((int(info.get("connected_slaves", 0)) for info in infos), default=0)
+    if wanted > least:
+        missing = "has no replica" if not least else f"has {least} of the {wanted} replicas that were asked for"
+        text = f"A primary {missing}, so no write to it counts. Bring them back, or put ?replicas=0 behind REDIS_URL."
+        return [ServerFault(text, fatal=False)]
+    if not alone and not least:
+        text = "A primary has no replica: if it is lost, so are its jobs. Give it one; writes then wait for it."
+        return [ServerFault(f"Warning: {text}", fatal=False)]
+    return []

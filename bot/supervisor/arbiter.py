@@ -9,15 +9,12 @@ from typing import Any
 from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
-from handoff.checking.conflicts import JUDGED
 from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Conflict, Side
 from handoff.effects import JudgeConflicts
-from handoff.engine import answer
 from handoff.events import ConflictsJudged
 from specialists.turns.model import ModelError
 
-DEADLINE = 90.0
 MAX_TOKENS = 4096
 REASON = 300
 """Characters of a reason that are kept."""
@@ -35,10 +32,10 @@ SCHEMA = closed(
             "items": closed(
                 {
                     "pair": {"type": "integer"},
+                    "reason": {"type": "string"},
                     "verdict": {"type": "string", "enum": list(_VERDICTS)},
                     "supported": {"type": "string", "enum": ["A", "B", "none"]},
                     "confidence": {"type": "integer"},
-                    "reason": {"type": "string"},
                 }
             ),
         }
@@ -47,16 +44,15 @@ SCHEMA = closed(
 
 
 async def perform(effect: JudgeConflicts, case: Case) -> ConflictsJudged:
-    """Ask the arbiter about the disputed claims. A claim that it cannot judge stays open, and is shown as open."""
+    """Ask the arbiter about reported contradictions. One that it cannot judge stays open, and is shown as open."""
     ask, run, model, now = case.ask, case.run, case.model, case.now
-    disputed, unjudged = answer.disputed(ask, run)[:JUDGED], answer.beyond(ask, run)
+    disputed = run.disputed
     shown = describe(disputed, run.terms.room_of("arbiter"))
     call = call_of(
         "arbiter",
         shown.text,
         terms=run.terms,
         max_tokens=MAX_TOKENS,
-        deadline=DEADLINE,
         answer_schema=SCHEMA,
     )
     try:
@@ -70,7 +66,6 @@ async def perform(effect: JudgeConflicts, case: Case) -> ConflictsJudged:
         request=ask.id,
         within=effect.within,
         conflicts=judged,
-        unjudged=unjudged,
         pack=shown.packed,
         usage=usage,
     )

@@ -16,7 +16,6 @@ from handoff.headings import demote_headings
 from handoff.state import Ask, Run
 from specialists.turns.model import ModelError
 
-DEADLINE = 90.0
 MAX_TOKENS = 4096
 MOST = 5
 FAULT = 300
@@ -24,7 +23,7 @@ FAULT = 300
 
 _QUOTED = re.compile('["\u201c\u201e]([^"\u201c\u201d\u201e]+)["\u201c\u201d]')
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
-SCHEMA = closed({"faults": {"type": "array", "items": {"type": "string"}}})
+SCHEMA = closed({"reason": {"type": "string"}, "faults": {"type": "array", "items": {"type": "string"}}})
 
 
 async def perform(effect: ReviewAnswer, case: Case) -> AnswerReviewed:
@@ -40,7 +39,6 @@ async def perform(effect: ReviewAnswer, case: Case) -> AnswerReviewed:
         shown.text,
         terms=run.terms,
         max_tokens=MAX_TOKENS,
-        deadline=DEADLINE,
         answer_schema=SCHEMA,
     )
     of: dict[str, Any] = {"request": ask.id, "within": effect.within, "pack": shown.packed}

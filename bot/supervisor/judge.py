@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.part import packed
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
+from handoff.checking.checks import is_of_figure
 from handoff.context_budget import Pack, Piece, beginnings
 from handoff.effects import JudgeResult
 from handoff.events import ResultJudged
 from handoff.headings import demote_headings
-from handoff.state import Ask, Candidate, Run, Work
+from handoff.state import Ask, Run, Work
+from handoff.state_values import Candidate
 from specialists.turns.model import ModelError
 
-DEADLINE = 60.0
 MAX_TOKENS = 4096
 MAX_FAULTS = 5
 HEADING = "# Result to judge"
@@ -23,10 +25,15 @@ HEADING = "# Result to judge"
 _TEXT = {"type": "string"}
 SCHEMA = closed(
     {
+        "doubts": {
+            "type": "array",
+            "items": closed({"number": {"type": "integer"}, "reason": _TEXT, "harmless": {"type": "boolean"}}),
+        },
+        "faults": {"type": "array", "items": closed({"problem": _TEXT, "quote": _TEXT})},
         "verdict": {"type": "string", "enum": ["accept", "revise"]},
-        "faults": {"type": "array", "items": closed({"quote": _TEXT, "problem": _TEXT})},
     }
 )
+"""What the judge returns, each reason before what follows from it: models write in this order."""
 
 
 async def perform(effect: JudgeResult, case: Case) -> ResultJudged:
@@ -43,7 +50,7 @@ async def perform(effect: JudgeResult, case: Case) -> ResultJudged:
         shown.text,
         terms=case.run.terms,
         max_tokens=MAX_TOKENS,
-        deadline=min(DEADLINE, case.run.terms.subtask_seconds),
+        deadline=case.run.terms.subtask_seconds,
         answer_schema=SCHEMA,
     )
     try:
@@ -55,9 +62,11 @@ async def perform(effect: JudgeResult, case: Case) -> ResultJudged:
     if verdict is None:
         faults = (*effect.doubts, "it could not be checked (the judge gave no usable reply)")
         return ResultJudged(at=now(), **of, verdict="best_effort", faults=faults, usage=turn.usage)
+    standing = unsettled(turn.text, effect.doubts)
     if verdict == "revise" and not faults:
-        faults = effect.doubts
-    accepted = verdict == "accept" or not faults
+        standing = effect.doubts
+    faults = tuple(dict.fromkeys((*(faults if verdict == "revise" else ()), *standing)))
+    accepted = not faults
     return ResultJudged(
         at=now(),
         **of,
@@ -76,7 +85,7 @@ def describe(ask: Ask, run: Run, work: Work, candidate: Candidate) -> Pack:
     parts = [f"Brief: {work.brief_text}"]
     if work.subtask.done_when:
         parts.append(f"Criterion: {work.subtask.done_when}")
-    parts += [f"Doubt: {doubt}" for doubt in candidate.doubts]
+    parts += [f"Doubt {number}: {doubt}" for number, doubt in enumerate(candidate.doubts, start=1)]
     parts += [f"It says it lacks: {gap}" for gap in result.gaps]
     text = f"\n## Summary\n{demote_headings(result.summary)}\n\n## Content\n{demote_headings(result.content)}"
     pieces = [Piece("the result", beginnings(text), weight=2)]
@@ -100,6 +109,19 @@ def read(text: str, shown: str) -> tuple[str | None, tuple[str, ...]]:
     listed = given.get("faults")
     faults = [_fault(one, _flat(shown)) for one in (listed if isinstance(listed, list) else [])]
     return ("accept" if verdict.startswith("accept") else "revise"), tuple(filter(None, faults))[:MAX_FAULTS]
+
+
+def unsettled(text: str, doubts: Sequence[str]) -> tuple[str, ...]:
+    """Return the doubts about figures that a reply does not call harmless with a reason: no verdict overrules them."""
+    listed = json_object(text).get("doubts")
+    harmless = {
+        int(one["number"])
+        for one in (listed if isinstance(listed, list) else [])
+        if isinstance(one, dict) and one.get("harmless") is True and str(one.get("reason") or "").strip()
+        if str(one.get("number", "")).isdigit()
+    }
+    numbered = enumerate(doubts, start=1)
+    return tuple(doubt for number, doubt in numbered if is_of_figure(doubt) and number not in harmless)
 
 
 def _fault(given: Any, shown: str) -> str:

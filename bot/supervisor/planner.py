@@ -1,36 +1,39 @@
-"""The planner: one model call that turns a request into a plan, checked before anything runs."""
+"""The planner: one model call that decides what happens with a request. A plan is checked before anything runs."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from bot.supervisor.adhoc_offer import Making
-from bot.supervisor.json_replies import reply_schema
-from bot.supervisor.prompts import call_of
+from bot.supervisor.json_replies import closed, reply_schema
+from bot.supervisor.prompts import call_of, prompt
 from handoff.context_budget import Pack, Piece, pack
-from handoff.contracts import Member, Note, Plan, Terms, Usage
+from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Member, Note, Plan, Terms, Usage
 from handoff.effects import MakePlan
-from handoff.events import PlanProposed, PlanRejected, RequestFailed
+from handoff.events import AnswerWritten, PlannerAsked, PlanProposed, PlanRejected, RequestFailed
 from handoff.headings import demote_headings
 from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_brief import PlanBrief
-from handoff.planning.plan_check import MAX_SUBTASKS, check, read_plan
+from handoff.planning.plan_check import MAX_SUBTASKS
+from handoff.planning.planner_reply import read_reply
+from handoff.planning.routing import alone
 from handoff.state import Ask
 from specialists.turns.model import Model, ModelError, Withheld
 
-DEADLINE = 120.0
 MAX_TOKENS = 8192
 EARLIER = 1_200
 """Characters of each earlier answer in the thread that the planner is shown."""
 SHORT = 200
 """The same where the thread is too long."""
 
+CUT_OFF = "The reply was cut off at the length limit; make it shorter."
 ADVICE = "Mention me again in a while; if it stays, ask whoever runs me to look at `leadhand check`."
 
-Planned = PlanProposed | PlanRejected | RequestFailed
+Planned = PlanProposed | PlanRejected | AnswerWritten | PlannerAsked | RequestFailed
 
 
 async def ask_planner(
@@ -38,53 +41,52 @@ async def ask_planner(
     brief: PlanBrief,
     *,
     members: Sequence[Member],
+    default: str,
     model: Model,
     now: float,
     terms: Terms,
     making: Making | None = None,
 ) -> Planned:
-    """Ask once for a plan. A second try is told the exact faults of the first.
+    """Ask once what to do. A second try is told the exact faults of the first.
 
-    `terms` are those of the crew. `making` is what the crew allows to have made: without
-    it, prompt and schema say nothing of that.
+    If the second reply is not usable either, the specialist `default` gets the text as it stands. `terms` are those of
+    the crew. `making` is what the crew allows to have made: without it, prompt and schema say nothing of that.
     """
     by_name = {member.name: member for member in members}
-    packed = describe(brief, members, terms.room_of("planner"))
-    text = packed.text
-    if effect.faults:
-        text += "\n\n" + repair(effect.faults)
+    packed = describe(brief, terms.room_of("planner"))
+    allowed = making.allowed if making else None
     call = call_of(
         "planner",
-        text,
+        packed.text + (f"\n\n{repair(effect.faults)}" if effect.faults else ""),
         terms=terms,
         max_tokens=MAX_TOKENS,
-        deadline=DEADLINE,
-        answer_schema=plan_schema(tuple(by_name), making.allowed if making else None),
+        answer_schema=decision_schema(
+            tuple(by_name), allowed, may_answer=brief.may_answer, may_ask=brief.may_ask and not effect.faults
+        ),
     )
-    if making is not None:
-        call = replace(call, system=call.system + making.words)
+    made = making.words if making else ""
+    call = replace(call, system=f"{call.system}{made}\n\n{roster(members)}\n\n{examples(members)}")
+    of: dict[str, Any] = {"at": now, "request": effect.request}
     try:
         turn = await model.reply(call)
     except ModelError as error:
-        return RequestFailed(
-            at=now,
-            request=effect.request,
-            step="planning",
-            reason=str(error),
-            advice=(isinstance(error, Withheld) and error.advice) or ADVICE,
-            usage=error.usage,
-        )
+        advice = (isinstance(error, Withheld) and error.advice) or ADVICE
+        return RequestFailed(**of, step="planning", reason=str(error), advice=advice, usage=error.usage)
     if turn.stop == "refused":
         return _refused(effect, turn.text, turn.usage, now)
-    allowed = making.allowed if making else None
-    plan, faults = read_plan(turn.text, by_name, allowed, mended=bool(effect.faults))
-    if turn.stop == "max_tokens" and plan is None:
-        faults = ("The plan was cut off at the length limit; make it shorter.",)
-    of: dict[str, Any] = {"at": now, "request": effect.request, "within": effect.within}
-    if plan is None:
-        return PlanRejected(**of, faults=faults, pack=packed.packed, usage=turn.usage)
-    reasons = tuple(f"taken as it is: {fault}" for fault in check(plan, by_name, allowed)) if effect.faults else ()
-    return PlanProposed(**of, plan=plan, reasons=reasons, pack=packed.packed, usage=turn.usage)
+    reply = read_reply(turn.text, brief, by_name, allowed, mended=bool(effect.faults))
+    spent: dict[str, Any] = {"pack": packed.packed, "usage": turn.usage}
+    if reply.answer:
+        return AnswerWritten(**of, text=reply.answer, why="; ".join(reply.reasons), **spent)
+    if reply.question:
+        return PlannerAsked(**of, question=reply.question, options=reply.options, reasons=reply.reasons, **spent)
+    if reply.plan is not None:
+        return PlanProposed(**of, within=effect.within, plan=reply.plan, reasons=reply.reasons, **spent)
+    faults = (CUT_OFF,) if turn.stop == "max_tokens" else reply.faults
+    if not effect.faults:
+        return PlanRejected(**of, within=effect.within, faults=faults, **spent)
+    why = f"no usable plan in two tries, so {default} gets it as it stands: {' '.join(faults[:3])}"
+    return PlanProposed(**of, within=effect.within, plan=alone(brief.text, default), reasons=(why,), **spent)
 
 
 def _refused(effect: MakePlan, text: str, usage: Usage, now: float) -> RequestFailed:
@@ -93,13 +95,31 @@ def _refused(effect: MakePlan, text: str, usage: Usage, now: float) -> RequestFa
     return RequestFailed(at=now, request=effect.request, step="planning", reason=reason, advice=advice, usage=usage)
 
 
-def describe(brief: PlanBrief, members: Sequence[Member], context: int) -> Pack:
-    """What the planner sees: the request, one line a specialist, the files, and the thread so far or the notes.
+def roster(members: Sequence[Member]) -> str:
+    """List the specialists, one line each: the same in every call of a crew, so that providers can keep it."""
+    return "\n".join(("# Specialists", *(f"- {member.name}: {member.line}" for member in members)))
 
-    Of a long thread what is oldest goes first; the request, the specialists and the files always stay.
+
+def examples(members: Sequence[Member]) -> str:
+    """List requests and what becomes of them: those that the specialists' files name, then those of every crew."""
+    lines = [
+        f"{_json(asked)}: {_json({'why': kind, 'next': {'who': member.name}})}"
+        for member in members
+        for asked, kind in member.examples
+    ]
+    return "\n".join(("# Examples", *lines, prompt("planner_examples")))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def describe(brief: PlanBrief, context: int) -> Pack:
+    """Describe what the planner sees: the request, the files, and the thread so far or the notes.
+
+    Of a long thread what is oldest goes first; the request and the files always stay.
     """
-    parts = ["# Request", demote_headings(brief.text), "", "# Specialists"]
-    parts += [f"- {member.name}: {member.line}" for member in members]
+    parts = ["# Request", demote_headings(brief.text)]
     if brief.files:
         parts += ["", "# Files", *(f"- {file.name} ({file.media_type}, {file.size} bytes)" for file in brief.files)]
     if brief.file_faults:
@@ -129,8 +149,27 @@ def _earlier(ask: Ask, weight: int) -> Piece:
 
 def repair(faults: Sequence[str]) -> str:
     """What the planner is told about a plan that did not pass."""
-    heading = "# Your last plan was not accepted\nAnswer with the whole plan again, with these mended:"
+    heading = "# Your last plan was not accepted\nReply again in whole, with these mended:"
     return "\n".join([heading, *(f"- {fault}" for fault in faults)])
+
+
+@cache
+def decision_schema(
+    specialists: tuple[str, ...], allowed: Allowance | None = None, *, may_answer: bool = True, may_ask: bool = True
+) -> dict[str, Any]:
+    """Give the JSON Schema of a reply: the reason, then one of the decisions that are open to the planner."""
+    text = {"type": "string"}
+    plan = plan_schema(specialists, allowed)["properties"]
+    several = {"type": "array", "items": text}
+    ways = [_way(*specialists), _way(SEVERAL, **plan), _way(NOBODY, missing=several)]
+    words = [who for who, may in ((ANSWER, may_answer), (ASK, may_ask)) if may]
+    if words:
+        ways.append(_way(*words, text=text, options=several))
+    return closed({"why": text, "next": {"anyOf": ways}})
+
+
+def _way(*who: str, **properties: Any) -> dict[str, Any]:
+    return closed({"who": {"type": "string", "enum": list(who)}, **properties})
 
 
 @cache

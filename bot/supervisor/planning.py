@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.models.choosing import ChosenModel
-from bot.supervisor.adhoc_offer import made_of, making_of
-from bot.supervisor.planner import Planned, ask_planner
-from bot.supervisor.replanner import ask_replanner
 from bot.supervisor.track_record import TrackRecord
+from handoff.context import circumstances
 from handoff.contracts import Escalation, Estimate, Made, Member, Plan, Terms
 from handoff.effects import MakePlan, RevisePlan
 from handoff.engine import replan
@@ -20,10 +18,12 @@ from handoff.planning.estimates import CHARACTERS, Worker, estimates
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import route, spread
 from handoff.state import Ask, Run, replace
-from specialists.adhoc_specialist import NotLent, adhoc_specialist
 from specialists.registry import Crew
-from specialists.specialist import Specialist
+from specialists.specialist import NotLent, Specialist, adhoc_specialist
 from specialists.turns.model import Model
+
+if TYPE_CHECKING:
+    from bot.supervisor.planner import Planned
 
 MEMBERS = 2
 """The number of an inner crew's members that a subtask takes, as a rule of thumb."""
@@ -48,15 +48,15 @@ class Planning:
         self._members = (*specialists, *(inner.as_member() for inner in self._inside.values()))
         self._stand_ins = {name for group in crew.equals for name in group[1:]}
         self._offered = tuple(member for member in self._members if member.name not in self._stand_ins)
+        self._default = crew.default or self._offered[0].name
         self._workers = {one.name: _worker(one) for one in crew.specialists.values()}
-        self._making = making_of(crew)
 
-    def for_roles(self, run: Run) -> Run:
-        """Return the run with the tiers that the settings and the crew's file give the roles of the supervisor."""
-        return replace(run, terms=self._for_roles(run.terms))
+    def for_roles(self, run: Run, told: str) -> Run:
+        """Return the run as roles are called for it: with their tiers, and the circumstances as they are `told`."""
+        return replace(run, terms=self._for_roles(run.terms, told))
 
-    def _for_roles(self, terms: Terms) -> Terms:
-        return terms.model_copy(update={"roles": self._roles})
+    def _for_roles(self, terms: Terms, told: str) -> Terms:
+        return terms.model_copy(update={"roles": self._roles, "circumstances": told})
 
     def within(self, path: str) -> Planning | None:
         """Return the planning of the crew with that path, at any depth; None if there is no such crew (any more)."""
@@ -78,20 +78,28 @@ class Planning:
     async def plan(
         self, effect: MakePlan, brief: PlanBrief, ask: Ask, *, now: float, model: Model | None = None
     ) -> Planned | AttemptFailed | Escalated:
-        """Try once to plan `brief`. No model is asked if a rule of the crew fits. `model` is on the job's account."""
+        """Try once to plan `brief`, or to do without a plan. No model is asked if a rule of the crew fits.
+
+        `model` is on the job's account.
+        """
         routed = None if effect.faults else route(brief, self._crew.rules, self._record.load)
         if routed is not None:
             of: dict[str, Any] = {"at": now, "request": ask.id, "within": effect.within}
             event = PlanProposed(**of, plan=routed.plan, rule=routed.rule, reasons=routed.reasons)
         else:
+            from bot.supervisor.adhoc_offer import made_of, making_of  # noqa: PLC0415 - only where a model plans
+            from bot.supervisor.planner import ask_planner  # noqa: PLC0415 - the same
+
+            making = making_of(self._crew)
             planned = await ask_planner(
                 effect,
                 brief,
                 members=self._offered,
+                default=self._default,
                 model=model or self._model,
                 now=now,
-                terms=self._for_roles(self._terms),
-                making=self._making,
+                terms=self._for_roles(self._terms, circumstances(now, ask.setting)),
+                making=making,
             )
             if isinstance(planned, RequestFailed) and effect.within:
                 return _not_planned(effect, planned)
@@ -101,7 +109,7 @@ class Planning:
             if not event.plan.subtasks:
                 return _out_of_scope(effect, event) if effect.within else self._nobody_can(event, ask)
             plan, reasons = spread(event.plan, self._crew.equals, self._record.load)
-            made, why = made_of(plan, self._making)
+            made, why = made_of(plan, making)
             reasons = (*event.reasons, *why, *reasons)
             event = event.model_copy(update={"plan": plan, "members": made, "reasons": reasons})
         members = (*self._members, *event.members)
@@ -116,13 +124,15 @@ class Planning:
 
         Subtasks that it adds go to the equal with the least load, as in a first plan.
         """
+        from bot.supervisor.replanner import ask_replanner  # noqa: PLC0415 - only where a plan is looked at again
+
         run = ask.run_of(effect.within)
         trigger = replan.current_trigger(ask)
         if trigger is None or (trigger.within, trigger.subtask) != (effect.within, effect.subtask):
             of = {"at": now, "request": ask.id, "within": effect.within, "subtask": effect.subtask}
             return PlanRevised.model_validate({**of, "faults": ("There is nothing left to ask about.",)})
         offered = [member for member in run.members.values() if member.name not in self._stand_ins]
-        run = self.for_roles(run)
+        run = self.for_roles(run, circumstances(now, ask.setting))
         event = await ask_replanner(ask, run, trigger, members=offered, model=model or self._model, now=now)
         if event.plan is None:
             return event
@@ -199,6 +209,7 @@ def _member(one: Specialist) -> Member:
         cannot=one.cannot,
         tier=one.tier,
         fallback=one.fallback or "",
+        examples=one.examples,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +24,25 @@ def call_of(
     *,
     terms: Terms,
     max_tokens: int,
-    deadline: float,
+    deadline: float = inf,
     answer_schema: dict[str, Any] | None = None,
     on_text: Callable[[str], Awaitable[None]] | None = None,
     last: bool = False,
 ) -> ModelCall:
-    """Build the model call of a role: `text` is its brief, and `terms` name its tier.
+    """Build the model call of a role: `text` is its brief; `terms` name its tier, seconds and the circumstances.
 
+    `deadline` is the seconds of this one, if there are fewer.
     `max_tokens` covers more than the reply: if a model thinks first, all providers count that too.
     """
+    if terms.circumstances:
+        text = f"{terms.circumstances}\n\n{text}"
     return ModelCall(
         purpose=role,
         system=prompt(role),
         messages=(ModelMessage(role="user", text=text),),
         tier=terms.tier_of(role),
         max_tokens=max_tokens,
-        deadline=deadline,
+        deadline=min(deadline, terms.call_seconds),
         answer_schema=answer_schema,
         on_text=on_text,
         last=last,

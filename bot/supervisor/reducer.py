@@ -13,7 +13,6 @@ from handoff.events import MaterialReduced
 from handoff.state import Ask, Run
 from specialists.turns.model import ModelError
 
-DEADLINE = 120.0
 LEAST_TOKENS = 4096
 WORDS_PER_TOKEN = 0.6
 
@@ -32,7 +31,6 @@ async def perform(effect: ReduceMaterial, case: Case) -> MaterialReduced:
         shown.text,
         terms=run.terms,
         max_tokens=max(LEAST_TOKENS, part.limit * 2),
-        deadline=DEADLINE,
     )
     try:
         turn = await model.reply(call)

@@ -15,7 +15,6 @@ from handoff.headings import demote_headings
 from handoff.state import Ask, Run
 from specialists.turns.model import ModelError
 
-DEADLINE = 60.0
 MAX_TOKENS = 4096
 LONGEST = 6_000
 """Characters of a new brief; a longer one is refused."""
@@ -38,7 +37,7 @@ async def perform(effect: RefineBrief, case: Case) -> BriefRefined:
         shown.text,
         terms=case.run.terms,
         max_tokens=MAX_TOKENS,
-        deadline=min(DEADLINE, case.run.terms.subtask_seconds),
+        deadline=case.run.terms.subtask_seconds,
         answer_schema=SCHEMA,
     )
     try:

@@ -14,10 +14,10 @@ from handoff.engine.replan import touchable
 from handoff.events import PlanRevised
 from handoff.headings import demote_headings
 from handoff.planning.revision import MAX_ADDED, RevisionReply, read_revision
-from handoff.state import SETTLED, Ask, ReplanTrigger, Run, Work
+from handoff.state import SETTLED, Ask, Run, Work
+from handoff.state_values import ReplanTrigger
 from specialists.turns.model import Model, ModelError
 
-DEADLINE = 60.0
 MAX_TOKENS = 6144
 HEADING = "# Plan under way"
 SUMMARY = 600
@@ -41,7 +41,7 @@ async def ask_replanner(
         packed.text,
         terms=run.terms,
         max_tokens=MAX_TOKENS,
-        deadline=min(DEADLINE, run.terms.subtask_seconds),
+        deadline=run.terms.subtask_seconds,
         answer_schema=schema(sorted(free), [member.name for member in members]),
     )
     try:

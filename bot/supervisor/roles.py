@@ -24,7 +24,8 @@ class Case:
     """The case that a role works on: one run of a request, and the model on the job's account.
 
     `now` returns seconds since the epoch on the job's clock. `on_text` is called with an answer while it is written;
-    None if nobody is to see the text yet: a draft, or an answer that an inner crew makes.
+    None if nobody is to see the text yet: a draft, or an answer that an inner crew makes. `earlier` are the requests
+    and answers before this one in the thread.
     """
 
     ask: Ask
@@ -32,6 +33,7 @@ class Case:
     model: Model
     now: Callable[[], float]
     on_text: OnText | None = None
+    earlier: tuple[str, ...] = ()
 
 
 Perform = Callable[[Any, Case], Awaitable[Event]]

@@ -12,15 +12,14 @@ from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
 from bot.supervisor.synthesizer import describe, repair
 from handoff.answering import disputes
-from handoff.answering.material import whole
+from handoff.answering.fixed_words import phrase
 from handoff.contracts import Packed, Usage
 from handoff.effects import SelectAnswer
-from handoff.engine.answer import beyond, is_draft, rivals, seconds_for_call, told
+from handoff.engine.answer import is_draft, rivals, seconds_for_call, text_of, told
 from handoff.events import AnswerWritten
-from handoff.state import Work
+from handoff.state import Ask, Run, Work
 from specialists.turns.model import ModelError
 
-DEADLINE = 90.0
 MAX_TOKENS = 4096
 REASON = 400
 
@@ -33,15 +32,15 @@ async def perform(effect: SelectAnswer, case: Case) -> AnswerWritten:
     if len(there) == 1:
         chosen, why = next(iter(there)), "the only result on the question that came back"
     else:
-        described = describe(ask, run, role="selector", ids=True, below=repair(run, effect.faults))
+        described = describe(ask, run, role="selector", below=repair(run, effect.faults))
         size = described.packed
         call = call_of(
             "selector",
             described.text,
             terms=run.terms,
             max_tokens=MAX_TOKENS,
-            deadline=seconds_for_call(run, now(), DEADLINE),
-            answer_schema=closed({"chosen": {"type": "string", "enum": list(there)}, "reason": {"type": "string"}}),
+            deadline=seconds_for_call(run, now()),
+            answer_schema=closed({"reason": {"type": "string"}, "chosen": {"type": "string", "enum": list(there)}}),
             last=True,
         )
         try:
@@ -52,7 +51,7 @@ async def perform(effect: SelectAnswer, case: Case) -> AnswerWritten:
         else:
             chosen, why = read(turn.text, there)
             usage = turn.usage
-    text = disputes.with_contradictions(shown(there, chosen, why), told(ask, run))
+    text = disputes.with_contradictions(shown(ask, run, chosen, why), told(ask, run), ask.request.text)
     return AnswerWritten(
         at=now(),
         request=ask.id,
@@ -61,7 +60,6 @@ async def perform(effect: SelectAnswer, case: Case) -> AnswerWritten:
         draft=is_draft(run, now()),
         chosen=chosen,
         why=why,
-        unjudged=beyond(ask, run),
         pack=size,
         usage=usage,
     )
@@ -77,15 +75,16 @@ def read(text: str, there: Mapping[str, Work]) -> tuple[str, str]:
     return _surest(there), "the surest of the results; the choice could not be read"
 
 
-def shown(there: Mapping[str, Work], chosen: str, why: str) -> str:
+def shown(ask: Ask, run: Run, chosen: str, why: str) -> str:
     """Return the chosen result word for word, and below it the results that it was chosen over."""
-    result = there[chosen].result
-    text = whole(result) if result else ""
+    there = rivals(ask, run)
+    text = text_of(ask, run, there[chosen])
     others = ", ".join(f"“{work.subtask.title}” ({work.specialist})" for name, work in there.items() if name != chosen)
     if not others:
         return text
     picked = f"“{there[chosen].subtask.title}” ({there[chosen].specialist})"
-    return f"{text}\n\n_Chosen: {picked} over {others}: {why.rstrip('.')}._"
+    said = phrase("chosen", ask.request.text, picked=picked, others=others, why=why.rstrip("."))
+    return f"{text}\n\n_{said}._"
 
 
 def _surest(there: Mapping[str, Work]) -> str:

@@ -1,29 +1,43 @@
 """The synthesizer: one model call that writes the answer from the specialists' results.
 
-The answer is streamed unless the critic reads it first: what people have seen cannot be taken back.
+If results contradict each other, it reports that in place of an answer, and writes once the arbiter has judged. The
+answer is streamed unless the critic reads it first, but for figures that no source has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
+from typing import Any, get_args
 
-from bot.supervisor.prompts import call_of
+from bot.supervisor.prompts import call_of, prompt
 from bot.supervisor.roles import Case
+from bot.supervisor.streaming import Streaming
 from handoff.answering import disputes
-from handoff.answering.material import line, whole
+from handoff.answering.copied import tag, without_form
+from handoff.answering.fixed_words import phrase
+from handoff.answering.material import line
 from handoff.answering.reducing import Stage
 from handoff.context_budget import Pack, Piece, pack
-from handoff.contracts import Severity, Usage
+from handoff.contracts import Severity
 from handoff.effects import WriteAnswer
-from handoff.engine.answer import beyond, contents, gaps, is_draft, seconds_for_call, stage, told
+from handoff.engine.answer import (
+    contents,
+    gaps,
+    is_draft,
+    results,
+    seconds_for_call,
+    stage,
+    strategy,
+    text_of,
+    told,
+)
+from handoff.engine.answer_sources import figures_of_no_result, figures_of_no_source
 from handoff.engine.nested import asked
-from handoff.events import AnswerWritten
+from handoff.events import AnswerWritten, ContradictionsFound
 from handoff.headings import demote_headings
 from handoff.state import Ask, Run, Work
 from specialists.turns.model import ModelError
 
-DEADLINE = 180.0
 MAX_TOKENS = 8192
 LEFT_OUT = 12
 """Lines on what was left out that the model is told; the trace has all of them."""
@@ -31,49 +45,60 @@ GRAVEST = 8
 """Findings of a result that stay if there is no room for all."""
 LINE = 300
 """Characters of each of those findings."""
+CONDENSE = "(strategy: reduce; keep every figure that the conclusion needs)"
 _GRAVITY: tuple[Severity, ...] = get_args(Severity)
 
 
-async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten:
+async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten | ContradictionsFound:
     """Write the answer. If the model cannot, the results themselves are the answer, and it says so."""
-    ask, run, model, now, on_text = case.ask, case.run, case.model, case.now, case.on_text
-    described = describe(ask, run, below=repair(run, effect.faults))
+    ask, run, now = case.ask, case.run, case.now
+    below = repair(run, effect.faults)
+    described = describe(ask, run, below=f"{below}\n\n{prompt('contradictions')}" if effect.compare else below)
+    stream = None
+    if case.on_text is not None:
+        stream = Streaming(case.on_text, lambda text: not figures_of_no_source(ask, run, text, case.earlier))
     call = call_of(
         "synthesizer",
         described.text,
         terms=run.terms,
         max_tokens=MAX_TOKENS,
-        deadline=seconds_for_call(run, now(), DEADLINE),
-        on_text=on_text,
+        deadline=seconds_for_call(run, now()),
+        on_text=stream.write if stream is not None else None,
         last=True,
     )
-    streamed, usage = "", Usage()
+    of: dict[str, Any] = {"request": ask.id, "within": effect.within, "pack": described.packed}
     try:
-        turn = await model.reply(call)
+        turn = await case.model.reply(call)
     except ModelError as error:
-        text = instead(ask, run, f"The parts could not be put together ({error}); here they are as they came.")
-        usage = error.usage
-    else:
-        text, usage = turn.text.strip(), turn.usage
-        if turn.stop == "refused" or not text:
-            text = instead(ask, run, "The model declined to put the parts together; here they are as they came.")
-        elif turn.stop == "max_tokens":
-            text, streamed = text + "\n\n_(cut off at the length limit)_", turn.text.strip()
-        else:
-            streamed = text
-    text = disputes.with_contradictions(text, told(ask, run))
-    if streamed and on_text is not None and text != streamed:
-        await on_text(text.removeprefix(streamed))
-    return AnswerWritten(
-        at=now(),
-        request=ask.id,
-        within=effect.within,
-        text=text,
-        draft=is_draft(run, now()),
-        unjudged=beyond(ask, run),
-        pack=described.packed,
-        usage=usage,
-    )
+        text = instead(ask, run, f"{phrase('apart', ask.request.text)} ({error})")
+        return AnswerWritten(at=now(), **of, text=text, draft=is_draft(run, now()), usage=error.usage)
+    of["usage"] = turn.usage
+    text, found = disputes.reported(turn.text.strip(), results(ask, run), _titles(ask, run))
+    if effect.compare and found is not None and (found or not text):
+        return ContradictionsFound(at=now(), **of, conflicts=found)
+    if turn.stop == "refused" or not text:
+        text = instead(ask, run, phrase("apart", ask.request.text))
+        return AnswerWritten(at=now(), **of, text=text, draft=is_draft(run, now()))
+    text = without_form(text, titles=_titles(ask, run).values(), sections=_sections(ask, run))
+    if turn.stop == "max_tokens":
+        text += f"\n\n_({phrase('cut_off', ask.request.text)})_"
+    text = disputes.with_contradictions(text, told(ask, run), ask.request.text)
+    unsupported = figures_of_no_source(ask, run, text, case.earlier)
+    if stream is not None and not unsupported:
+        await stream.finish(text)
+    of["invented"] = figures_of_no_result(ask, run, text, case.earlier) if unsupported else ()
+    return AnswerWritten(at=now(), **of, text=text, draft=is_draft(run, now()), unsupported=unsupported)
+
+
+def _titles(ask: Ask, run: Run) -> dict[str, str]:
+    return {name: ask.work[name].subtask.title for name in results(ask, run)}
+
+
+def _sections(ask: Ask, run: Run) -> dict[str, str]:
+    """Return what stands under those headings of the brief that have no place in an answer."""
+    plan = run.plan
+    goal, instruction = (plan.goal, plan.instruction) if plan is not None else ("", "")
+    return {"Request": demote_headings(asked(ask, run)), "Plan": goal, "Instruction": instruction}
 
 
 def instead(ask: Ask, run: Run, preface: str) -> str:
@@ -81,19 +106,20 @@ def instead(ask: Ask, run: Run, preface: str) -> str:
     return run.draft if run.draft is not None else plainly(ask, run, preface)
 
 
-def describe(ask: Ask, run: Run, *, role: str = "synthesizer", ids: bool = False, below: str = "") -> Pack:
+def describe(ask: Ask, run: Run, *, role: str = "synthesizer", below: str = "") -> Pack:
     """Build the synthesizer's brief: the request, the plan's goal and strategy, results, contradictions and gaps.
 
-    `ids`: show the id of each result, so that one can be picked. `below` is more text for the role; it always stays,
-    as do the request, the plan, the contradictions and the gaps. `role` is the role that reads the brief.
+    `below` is more text for the role; it always stays, as do the request, the plan, the contradictions and the gaps.
+    `role` is the role that reads the brief.
     """
     plan = run.plan
     if plan is None:
         raise ValueError("an answer cannot be written before there is a plan")
-    head = ["# Request", demote_headings(asked(ask, run)), "", "# Plan", f"{plan.goal} (strategy: {plan.strategy})"]
+    head = ["# Request", demote_headings(asked(ask, run)), "", "# Plan", plan.goal]
+    head += [CONDENSE] if strategy(ask, run) == "reduce" else []
     head += ["", "# Results"]
     at, lost = stage(ask, run), contents(ask, run)[1]
-    results = _condensed(ask, run, at) if at.rounds else _whole(ask, run, ids=ids)
+    results = _condensed(ask, run, at) if at.rounds else _whole(ask, run)
     rest = _rest(ask, run, at)
     always = [Piece("the request", ("\n".join(head),)), Piece("the rest", ("\n".join(rest),)), Piece("below", (below,))]
     packed = pack([*always, *results], run.terms.room_of(role))
@@ -107,7 +133,7 @@ def _rest(ask: Ask, run: Run, at: Stage) -> list[str]:
     """Return what the answer must tell besides the results."""
     rest: list[str] = []
     if conflicts := told(ask, run):
-        rest += ["# Contradictions", "Show each with both sides, their sources and how sure the judgement is."]
+        rest += ["# Contradictions", "Show both sides of each, with their sources; never pick one in silence."]
         rest += [*(f"- {demote_headings(disputes.line(conflict))}" for conflict in conflicts), ""]
     if lacks := gaps(ask, run):
         rest += ["# Gaps", *(f"- {demote_headings(gap)}" for gap in lacks), ""]
@@ -127,16 +153,16 @@ def repair(run: Run, faults: Sequence[str]) -> str:
     return "\n\n" + "\n".join(["# Your last answer", demote_headings(run.draft or ""), "", heading, *lines])
 
 
-def _whole(ask: Ask, run: Run, *, ids: bool) -> list[Piece]:
+def _whole(ask: Ask, run: Run) -> list[Piece]:
     texts, _ = contents(ask, run)
     pieces = []
     for name, content in texts.items():
         work = ask.work[name]
         if work.result is None:
             continue
-        forms = ["\n".join(_result(work, content, ids=ids))]
+        forms = ["\n".join(_result(work, content))]
         if len(work.result.summary) < len(content):
-            forms.append("\n".join(_result(work, f"{work.result.summary}\n(shortened: only its summary)", ids=ids)))
+            forms.append("\n".join(_result(work, f"{work.result.summary}\n(shortened: only its summary)")))
         pieces.append(Piece(work.subtask.title, tuple(forms), weight=work.result.confidence))
     return pieces
 
@@ -170,11 +196,9 @@ def _findings(work: Work) -> Piece | None:
     return Piece(f"the findings of {work.subtask.title}", forms, weight=-1)
 
 
-def _result(work: Work, content: str, *, ids: bool) -> list[str]:
-    result = work.result
-    confidence = result.confidence if result else 0
-    named = f"[{work.subtask.id}] " if ids else ""
-    lines = [f"## {named}{work.subtask.title} ({work.specialist}, confidence {confidence})", demote_headings(content)]
+def _result(work: Work, content: str) -> list[str]:
+    confidence = work.result.confidence if work.result is not None else 0
+    lines = [f"## {work.subtask.title}", tag(work.subtask.id, confidence), demote_headings(content)]
     for small in _small_print(work):
         lines += ["", small]
     return lines
@@ -188,11 +212,11 @@ def _small_print(work: Work) -> list[str]:
     if sources := list(dict.fromkeys(finding.source for finding in result.findings if finding.source)):
         lines.append(demote_headings("Sources: " + "; ".join(sources)))
     if result.artifacts:
-        lines.append("Files: " + ", ".join(artifact.name for artifact in result.artifacts))
+        lines.append("Files, in the thread already: " + ", ".join(artifact.name for artifact in result.artifacts))
     return lines
 
 
 def plainly(ask: Ask, run: Run, preface: str) -> str:
     """Return the results one after the other, without a model."""
-    results = [(work.subtask.title, work.result) for work in ask.inside(run.within) if work.result is not None]
-    return "\n\n".join([preface, *(f"## {title}\n{whole(result)}" for title, result in results)])
+    works = [work for work in ask.inside(run.within) if work.result is not None]
+    return "\n\n".join([preface, *(f"## {work.subtask.title}\n{text_of(ask, run, work)}" for work in works)])

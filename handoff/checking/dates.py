@@ -26,16 +26,6 @@ Date = tuple[int, str, int]
 """Year, month (`03`) or part of a year (`Q3`), and day; 0 and empty if they are not named."""
 
 
-def dates(text: str) -> tuple[Date, ...]:
-    """Return the dates in a text, in order."""
-    return tuple(date for date, _, _ in dated(text))
-
-
-def same_date(one: Date, other: Date) -> bool:
-    """Return True if both may be the same date: a part that one leaves out cannot differ."""
-    return all(not a or not b or a == b for a, b in zip(one, other, strict=True))
-
-
 @lru_cache(maxsize=512)
 def dated(text: str) -> tuple[tuple[Date, int, int], ...]:
     """Return the dates in a text in order, each with its start and end."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from handoff.checking.dates import dated, without
@@ -97,7 +97,6 @@ _SHARE = re.compile(
     r"(?= of (?!(?:19|20)\d\d\b))",
     re.IGNORECASE,
 )
-_SHORT_MONTH, _LONG_MONTH = 28 * 86_400.0, 31 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,28 +119,6 @@ class Quantity:
         if self.low == other.low == -math.inf:
             return abs(self.high - other.high) <= 2 * _ROUND * max(abs(self.high), abs(other.high))
         return self.low <= other.high and other.low <= self.high
-
-
-def comparable(one: Quantity, other: Quantity) -> tuple[Quantity, Quantity] | None:
-    """Return both in one unit, if they share one: the same kind, a share as 0.05 or 5 %, months or days.
-
-    Otherwise None.
-    """
-    if one.kind == other.kind:
-        return one, other
-    ours, theirs = _converted(one, other.kind), _converted(other, one.kind)
-    if ours is not None:
-        return ours, other
-    return (one, theirs) if theirs is not None else None
-
-
-def _converted(one: Quantity, kind: str) -> Quantity | None:
-    """Return a quantity in another unit; None if it has none there."""
-    if one.kind == "" and kind == "%" and one.low < one.high and one.low >= 0 and one.high <= 1:
-        return replace(one, low=one.low * 100, high=one.high * 100, kind=kind)
-    if one.kind == "months" and kind == "s":
-        return replace(one, low=one.low * _SHORT_MONTH, high=one.high * _LONG_MONTH, kind=kind)
-    return None
 
 
 @lru_cache(maxsize=512)
@@ -255,9 +232,3 @@ def _end(match: re.Match[str], kind: str) -> int:
         return match.end()
     first = named.partition(" ")[0]
     return match.start("unit") + (len(first) if first.lower() in _UNITS else 0)
-
-
-def without_numbers(text: str) -> str:
-    """Return the text with its quantities and dates blanked out, and every other character in its place."""
-    spans = [(start, end) for _, start, end in dated(text)]
-    return without(text, [*spans, *((one.start, one.end) for one in quantities(text))])

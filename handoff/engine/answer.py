@@ -1,7 +1,8 @@
 """Leads from the results of a run to one answer: what is left to do for it, its material, and what each event changes.
 
-The steps: judge contradictions, condense material that is too long, write, and (if the crew wants it) have the critic
-read the draft, with one rewrite at most. Each step ends with an event, so that a crash repeats no finished step.
+The steps: condense material that is too long; write, or report contradictions first, have the arbiter judge them and
+write then; read the draft, if the crew wants a critic; and write once more at most, if the critic or the check of the
+figures found faults. Each step ends with an event, so that a crash repeats no finished step.
 """
 
 from __future__ import annotations
@@ -9,21 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handoff import events as ev
-from handoff.answering import reducing
-from handoff.answering.material import whole
-from handoff.checking.conflicts import JUDGED, candidates
+from handoff.answering.figure_marks import marked as with_marks
+from handoff.answering.fixed_words import phrase
+from handoff.answering.material import marked, whole
 from handoff.checking.duplicates import without_duplicates
-from handoff.contracts import Conflict, Note, Result
+from handoff.contracts import Conflict, Note, Result, Strategy
 from handoff.effects import Effect, JudgeConflicts, ReduceMaterial, ReviewAnswer, SelectAnswer, WriteAnswer
-from handoff.state import PLEASE_CHECK, Ask, Run, Work, replace
+from handoff.state import Ask, Run, Work, replace
+from handoff.state_values import PLEASE_CHECK
+
+if TYPE_CHECKING:
+    from handoff.answering.reducing import Stage
 
 LATE = 60.0
 """The least seconds that a model call for the answer gets, even if the run's time is up."""
-UNJUDGED = 5
-"""The number of unjudged claims that are quoted among the gaps; the others are only counted."""
+NO_SOURCE = "No source has “{figure}”: leave it out, or give the figure that the results have."
+"""The fault that the synthesizer is told of a figure that follows from none of the results."""
 
 # ---------------------------------------------------------------- what is still to be done
 
@@ -41,12 +46,14 @@ def steps(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | None]:
         return [_writing(ask, run)], None
     if run.review is None:
         return [ReviewAnswer(ask.id, late, run.within)], None if late else run.deadline
-    return [_writing(ask, run, run.review)], None
+    return [_writing(ask, run, (*run.review, *(NO_SOURCE.format(figure=one) for one in run.invented)))], None
 
 
 def _writing(ask: Ask, run: Run, faults: tuple[str, ...] = ()) -> WriteAnswer | SelectAnswer:
-    chosen = run.plan is not None and run.plan.strategy == "select"
-    return SelectAnswer(ask.id, faults, run.within) if chosen else WriteAnswer(ask.id, faults, run.within)
+    if strategy(ask, run) == "select":
+        return SelectAnswer(ask.id, faults, run.within)
+    looked = run.conflicts is not None or bool(run.disputed) or run.draft is not None
+    return WriteAnswer(ask.id, faults, run.within, compare=not looked and len(results(ask, run)) > 1)
 
 
 def is_late(run: Run, now: float) -> bool:
@@ -59,15 +66,16 @@ def is_draft(run: Run, now: float) -> bool:
     return run.terms.critic and run.draft is None and not is_late(run, now)
 
 
-def seconds_for_call(run: Run, now: float, most: float) -> float:
-    """Return how long a call for the answer may take: `most`, but not far beyond the run's deadline."""
+def seconds_for_call(run: Run, now: float) -> float:
+    """Return how long a call for the answer may take: as any call, but not far beyond the run's deadline."""
+    most = run.terms.call_seconds
     return most if run.deadline is None else min(most, max(LATE, run.deadline - now))
 
 
 def _before_writing(ask: Ask, run: Run) -> list[Effect]:
     """Return the effects that come before writing. All of them may run side by side."""
     effects: list[Effect] = []
-    if run.conflicts is None and disputed(ask, run):
+    if run.conflicts is None and run.disputed:
         effects.append(JudgeConflicts(ask.id, run.within))
     return effects + [ReduceMaterial(ask.id, part.round, part.part, run.within) for part in stage(ask, run).parts]
 
@@ -87,10 +95,19 @@ def rivals(ask: Ask, run: Run) -> dict[str, Work]:
     return {name: ask.work[name] for name in there if name not in used}
 
 
+def strategy(ask: Ask, run: Run) -> Strategy:
+    """Return how the results are put together: a plan whose parts all lead to one has nothing to select from."""
+    if run.plan is None or run.plan.strategy != "select":
+        return run.plan.strategy if run.plan is not None else "merge"
+    own = [work for work in ask.inside(run.within) if not work.dropped]
+    used = {name for work in own for name in work.subtask.after}
+    return "select" if sum(work.subtask.id not in used for work in own) > 1 else "merge"
+
+
 def told(ask: Ask, run: Run) -> tuple[Conflict, ...]:
     """Return the contradictions that the answer has to show, with those found inside its parts.
 
-    If the arbiter had no time, the first `JUDGED` claims that may contradict each other are shown as not judged.
+    If the arbiter had no time, those that were reported are shown as not judged.
     """
     inside = tuple(
         one
@@ -100,34 +117,8 @@ def told(ask: Ask, run: Run) -> tuple[Conflict, ...]:
     )
     if run.conflicts is not None:
         return (*run.conflicts, *inside)
-    late = (one.model_copy(update={"reason": "there was no time to judge it"}) for one in disputed(ask, run)[:JUDGED])
+    late = (one.model_copy(update={"reason": "there was no time to judge it"}) for one in run.disputed)
     return (*late, *inside)
-
-
-def disputed(ask: Ask, run: Run) -> tuple[Conflict, ...]:
-    """Return claims of a run's results that may contradict each other, found without a model.
-
-    Those with figures come first. Only the first `JUDGED` go to the arbiter. They are computed when they are needed
-    and not with each event, as that would dominate the time to read a long log.
-    """
-    there = results(ask, run)
-    if len(there) < 2:
-        return ()
-    rival = run.plan is not None and run.plan.strategy == "select"
-    titles = () if rival else tuple((name, ask.work[name].subtask.title) for name in there)
-    return _disputed(tuple(there.items()), run.terms.confidence, titles)
-
-
-@lru_cache(maxsize=64)
-def _disputed(
-    there: tuple[tuple[str, Result], ...], threshold: int, titles: tuple[tuple[str, str], ...]
-) -> tuple[Conflict, ...]:
-    return candidates(dict(there), threshold=threshold, titles=dict(titles))
-
-
-def beyond(ask: Ask, run: Run) -> tuple[str, ...]:
-    """Return the claims of `disputed` beyond the first `JUDGED`; none once the arbiter has judged."""
-    return () if run.conflicts is not None else tuple(conflict.claim for conflict in disputed(ask, run)[JUDGED:])
 
 
 def contents(ask: Ask, run: Run) -> tuple[dict[str, str], dict[str, int]]:
@@ -135,14 +126,21 @@ def contents(ask: Ask, run: Run) -> tuple[dict[str, str], dict[str, int]]:
 
     If several results share a passage, the one that builds on the others keeps it.
     """
-    texts = {name: whole(result) for name, result in results(ask, run).items()}
-    if run.plan is not None and run.plan.strategy == "select":
+    texts = {name: text_of(ask, run, ask.work[name]) for name in results(ask, run)}
+    if strategy(ask, run) == "select":
         return texts, {}
     last = rivals(ask, run)
     order = (*last, *(name for name in texts if name not in last))
     titles = tuple((name, ask.work[name].subtask.title) for name in texts)
     fresh, lost = _fresh(tuple(texts.items()), order, titles)
     return dict(fresh), dict(lost)
+
+
+def text_of(ask: Ask, run: Run, work: Work) -> str:
+    """Return the text of a result with a line on what is less sure, which a crew inside has told by its own terms."""
+    if work.result is None:
+        return ""
+    return whole(work.result) if work.run is not None else marked(work.result, run.terms, ask.request.text)
 
 
 @lru_cache(maxsize=64)
@@ -154,17 +152,21 @@ def _fresh(
     return tuple(kept.items()), tuple(lost.items())
 
 
-def stage(ask: Ask, run: Run) -> reducing.Stage:
+def stage(ask: Ask, run: Run) -> Stage:
     """Return how far condensing is. Rival results are not condensed: one of them is the answer, word for word."""
+    from handoff.answering import reducing  # noqa: PLC0415 - only where material is condensed
+
     texts, _ = contents(ask, run)
     notes = tuple(Note(source=ask.work[name].subtask.title, text=text) for name, text in texts.items())
-    if run.plan is not None and run.plan.strategy == "select":
+    if strategy(ask, run) == "select":
         return reducing.Stage(notes)
     return reducing.stage(notes, run.reduced, room(run))
 
 
 def room(run: Run) -> int:
     """Return the tokens that the results may take in the synthesizer's call."""
+    from handoff.answering import reducing  # noqa: PLC0415 - the same
+
     return reducing.room(run.terms.context.balanced)
 
 
@@ -179,7 +181,8 @@ def missing(ask: Ask, run: Run) -> tuple[Work, ...]:
 def out_of_reach(ask: Ask, run: Run) -> tuple[str, ...]:
     """Return in words what no work could bring: files not fetched, and parts that nobody in the crew can do."""
     files = () if run.within else ask.file_faults
-    return (*files, *(f"nobody in the crew can {part}" for part in (run.plan.missing if run.plan else ())))
+    parts = run.plan.missing if run.plan is not None else ()
+    return (*files, *(phrase("nobody", ask.request.text, what=part) for part in parts))
 
 
 def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
@@ -188,10 +191,7 @@ def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
     own = ask.inside(run.within)
     lines += [gap for work in own if work.result is not None for gap in _gaps_of(work, work.result, len(own) == 1)]
     if run.left_out:
-        lines.append(f"{len(run.left_out)} passages of long results could not be read or kept in full")
-    if run.unjudged:
-        claims = "; ".join(run.unjudged[:UNJUDGED]) + ("; …" if len(run.unjudged) > UNJUDGED else "")
-        lines.append(f"{len(run.unjudged)} more statements may contradict each other, unjudged: {claims}")
+        lines.append(phrase("passages", ask.request.text, n=len(run.left_out)))
     if not run.within:  # writes in doubt are named once, by the request's own run
         lines += [f"{PLEASE_CHECK}: {what}" for what in ask.unknown]
     return tuple(dict.fromkeys((*out_of_reach(ask, run), *lines)))
@@ -206,16 +206,28 @@ def _gaps_of(work: Work, result: Result, alone: bool) -> list[str]:  # noqa: FBT
 # ---------------------------------------------------------------- what each step changes
 
 
+def contradictions_found(ask: Ask, run: Run, event: ev.ContradictionsFound) -> Ask:
+    """Keep what the arbiter is to judge before the answer is written. An empty report means that there is nothing."""
+    if run.conflicts is not None or run.disputed or run.draft is not None or run.concluded:
+        return ask
+    ask = ask.with_pack(event.at, run.within, event.pack)
+    if not event.conflicts:
+        return ask.with_run(replace(run, conflicts=()))
+    why = f"{len(event.conflicts)} contradictions reported: " + "; ".join(one.claim for one in event.conflicts)
+    ask = ask.with_decision(event.at, run.within, "ask the arbiter", why)
+    return ask.with_run(replace(run, disputed=event.conflicts))
+
+
 def conflicts_judged(ask: Ask, run: Run, event: ev.ConflictsJudged) -> Ask:
     """Keep the arbiter's verdicts. A pair that it found to be the same is dropped; its reason stays in the log."""
     if run.conflicts is not None:
         return ask
-    why = f"{len(event.conflicts)} claims may contradict each other: " + "; ".join(one.claim for one in event.conflicts)
-    if event.unjudged:
-        why += f"; {len(event.unjudged)} more are too many to be judged: " + "; ".join(event.unjudged)
-    ask = ask.with_decision(event.at, run.within, "ask the arbiter", why)
+    if not run.disputed:  # an earlier release's log, which has no event of what was found
+        ask = ask.with_decision(
+            event.at, run.within, "ask the arbiter", "; ".join(one.claim for one in event.conflicts)
+        )
     kept = tuple(one for one in event.conflicts if one.verdict != "same")
-    ask = ask.with_run(replace(run, conflicts=kept, unjudged=event.unjudged))
+    ask = ask.with_run(replace(run, conflicts=kept, disputed=()))
     ask = ask.with_pack(event.at, run.within, event.pack)
     for one in event.conflicts:
         ask = ask.with_decision(event.at, run.within, f"contradiction: {one.verdict}", f"{one.claim}: {one.reason}")
@@ -237,17 +249,35 @@ def material_reduced(ask: Ask, run: Run, event: ev.MaterialReduced) -> Ask:
 
 
 def answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
-    """Keep the first draft for the critic; any other text is the answer."""
+    """Keep the first text as a draft if the critic reads it, or if it has invented figures; else it is the answer.
+
+    After the deadline nothing is written again: its figures are marked.
+    """
     if run.concluded:
         return ask
-    run = replace(run, unjudged=run.unjudged or event.unjudged)
     if event.chosen:
         ask = ask.with_decision(event.at, event.chosen, "select", event.why)
         run = replace(run, chosen=event.chosen)
+    if run.plan is None and event.why:
+        ask = ask.with_decision(event.at, run.within, "answer without a plan", event.why)
     ask = ask.with_pack(event.at, run.within, event.pack)
-    if event.draft and run.draft is None:
-        return ask.with_run(replace(run, draft=event.text))
-    return ask.with_run(replace(run, answer=event.text, written=event.at))
+    again = event.invented if not is_late(run, event.at) else ()
+    if run.draft is None and (event.draft or again):
+        review = None if event.draft else ()
+        if again:
+            ask = ask.with_decision(event.at, run.within, "figures of no source", ", ".join(again))
+        return ask.with_run(
+            replace(run, draft=event.text, invented=again, unsupported=event.unsupported, review=review)
+        )
+    return concluded(ask, run, event.text, event.at, event.unsupported)
+
+
+def concluded(ask: Ask, run: Run, text: str, at: float, unsupported: tuple[str, ...] = ()) -> Ask:
+    """Return the request with the run's answer. In the answer that people get, figures of no source are marked."""
+    inherited = (one for result in results(ask, run).values() for one in result.unsupported if one in text)
+    figures = tuple(dict.fromkeys((*unsupported, *inherited)))
+    answer = text if run.within else with_marks(text, figures, ask.request.text)
+    return ask.with_run(replace(run, answer=answer, unsupported=figures, written=at))
 
 
 def answer_reviewed(ask: Ask, run: Run, event: ev.AnswerReviewed) -> Ask:
@@ -258,12 +288,14 @@ def answer_reviewed(ask: Ask, run: Run, event: ev.AnswerReviewed) -> Ask:
     ask = ask.with_pack(event.at, run.within, event.pack)
     if event.faults:
         ask = ask.with_decision(event.at, run.within, "write the answer again", "; ".join(event.faults))
+    if event.faults or run.invented:
         return ask.with_run(run)
     ask = ask.with_decision(event.at, run.within, "let the answer out", event.doubt or "the critic found no fault")
-    return ask.with_run(replace(run, answer=run.draft, written=event.at))
+    return concluded(ask, run, run.draft or "", event.at, run.unsupported)
 
 
 TRANSITIONS: Mapping[str, Callable[[Ask, Run, Any], Ask]] = {
+    "ContradictionsFound": contradictions_found,
     "ConflictsJudged": conflicts_judged,
     "MaterialReduced": material_reduced,
     "AnswerReviewed": answer_reviewed,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from handoff import events as ev
-from handoff.engine.nested import seconds_for
+from handoff.engine.ladder import seconds_for
 from handoff.engine.subtask import charged_so_far, cut, settle
-from handoff.state import SETTLED, Ask, Failure, replace
+from handoff.state import SETTLED, Ask, replace
+from handoff.state_values import Failure
 
 BEFORE = "an earlier release ended it"
 

@@ -23,12 +23,13 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from handoff import events as ev
-from handoff import post_keys
+from handoff.effects import answer_key, card_end_key
 from handoff.engine import replan
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready
 from handoff.engine.transitions import TRANSITIONS, cancelled
-from handoff.state import SETTLED, Ask, Failure, Job, RequestState, Run, SubtaskState, Work, replace
+from handoff.state import SETTLED, Ask, Job, RequestState, Run, SubtaskState, Work, replace
+from handoff.state_values import Failure
 
 CHECKPOINTS = (ev.TurnTaken, ev.ToolStarted, ev.ToolReturned)
 """Events that leave all states as they are.
@@ -122,7 +123,7 @@ def _with_state(ask: Ask, at: float) -> Ask:
             return replace(ask, run=replace(run, state="completed"), ended=at)
         return replace(ask, run=replace(run, state="cancelled" if ask.cancelled_by else "failed"), ended=at)
     if run.plan is None:
-        return ask.with_run(_in_state(run, "submitted", at))
+        return ask.with_run(_in_state(run, "submitted" if ask.question is None else "input_required", at))
     own = ask.inside("")
     if any(work.run is not None for work in own):
         ask = _with_states_inside(ask, at)
@@ -165,7 +166,7 @@ def _in_state(run: Run, state: RequestState, at: float) -> Run:
 
 
 def _end_is_visible(ask: Ask) -> bool:
-    needed = [post_keys.answer(ask.id)]
+    needed = [answer_key(ask.id)]
     if not ask.refusal:
-        needed.append(post_keys.card_end(ask.id))
+        needed.append(card_end_key(ask.id))
     return all(key in ask.posted for key in needed)

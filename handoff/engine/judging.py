@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from handoff import events as ev
+from handoff.checking.checks import is_of_figure
 from handoff.engine import ladder
-from handoff.engine.ladder import LEAST_SECONDS
-from handoff.engine.subtask import attempt_over, charged, complete, seconds_left, with_gaps
+from handoff.engine.ladder import LEAST_SECONDS, seconds_left
+from handoff.engine.subtask import complete, with_gaps
 from handoff.events import Verdict
-from handoff.state import Ask, Candidate, Work, replace
+from handoff.state import Ask, Work, replace
+from handoff.state_values import Candidate
 
 MAX_ROUNDS = 3
 """Results of one subtask that may be found wanting; after the last, the best of them is taken, its faults named."""
@@ -25,7 +27,7 @@ def after_look(verdict: Verdict, *, rounds: int, left: float) -> Verdict:
 
 def returned(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
     """Accept a result if the free checks found nothing and its subtask is not critical; otherwise have it judged."""
-    ask, work = charged(ask, attempt_over(work, event.took), event.result.usage)
+    ask, work = ask.charged(work.attempt_over(event.took), event.result.usage)
     if not event.faults and not event.doubts and not work.subtask.critical:
         return complete(ask, work, event.result, event.at)
     found = _doubting_repeated_faults(Candidate(event.result, event.faults, event.doubts), work.wanting)
@@ -40,14 +42,20 @@ def _doubting_repeated_faults(found: Candidate, before: Candidate | None) -> Can
 
 
 def judged(ask: Ask, event: ev.ResultJudged) -> Ask:
-    """Accept the result, send it back with its faults, or take the best one as it is."""
+    """Accept the result, send it back with its faults, or take the best one as it is.
+
+    Words that were never handed in are no result that could be sent back: found wanting, they are a failed attempt.
+    """
     work = ask.work.get(event.subtask)
     look = work.look if work is not None else None
     if ask.run.failure is not None or work is None or look is None or work.attempt != event.attempt:
         return ask
-    ask, work = charged(ask.with_pack(event.at, event.subtask, event.pack), work, event.usage)
+    ask, work = ask.with_pack(event.at, event.subtask, event.pack).charged(work, event.usage)
     rounds = work.rounds + (event.verdict == "revise")
-    verdict = after_look(event.verdict, rounds=rounds, left=seconds_left(ask, work))
+    words = bool(look.result.doubts)
+    verdict = event.verdict if words else after_look(event.verdict, rounds=rounds, left=seconds_left(ask, work))
+    if verdict == "revise" and _only_repeats_figures(event.faults, work.wanting):
+        verdict = "best_effort"
     nobody = event.verdict == "best_effort"  # there was no judge to be had: its doubts stand
     found = Candidate(look.result, () if nobody else event.faults, event.faults if nobody else ())
     who = "the judge" if event.by == "model" else "the free checks"
@@ -57,11 +65,19 @@ def judged(ask: Ask, event: ev.ResultJudged) -> Ask:
     ask = ask.with_decision(event.at, event.subtask, verdict.replace("_", " "), why)
     if verdict == "accepted":
         return complete(ask, work, found.result, event.at)
+    if words and verdict == "revise":
+        return ladder.climb(ask, work, "bad_reply", why, event.at)
     best = _better(work.best, found)
     work = replace(work, look=None, rounds=rounds, best=best)
     if verdict == "best_effort":
         return complete(ask, work, with_gaps(best), event.at)
     return ask.with_work(replace(work, state="pending", wanting=found, not_before=0.0))
+
+
+def _only_repeats_figures(faults: tuple[str, ...], before: Candidate | None) -> bool:
+    """Return True if all that is wrong is figures that nobody said, and that was so before: a third try mends none."""
+    said = before.faults if before is not None else ()
+    return bool(faults) and all(is_of_figure(fault) and fault in said for fault in faults)
 
 
 def _better(best: Candidate | None, found: Candidate) -> Candidate:
@@ -76,7 +92,7 @@ def refined(ask: Ask, event: ev.BriefRefined) -> Ask:
     work = ask.work.get(event.subtask)
     if ask.run.failure is not None or work is None or not work.refining or work.attempt != event.attempt:
         return ask
-    ask, work = charged(ask.with_pack(event.at, event.subtask, event.pack), work, event.usage)
+    ask, work = ask.with_pack(event.at, event.subtask, event.pack).charged(work, event.usage)
     message, trouble = work.refining, work.trouble
     work = replace(work, refining="", trouble=None)
     if event.intent.strip():

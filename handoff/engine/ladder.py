@@ -12,9 +12,9 @@ from types import MappingProxyType
 
 from handoff.contracts import Member, Result, Tier, Usage
 from handoff.engine import replan
-from handoff.engine.nested import around, member_of
-from handoff.engine.subtask import cut, ended, seconds_left, unsettled_inside
-from handoff.state import Ask, Candidate, Question, ReplanTrigger, Rung, Trouble, Work, replace
+from handoff.engine.subtask import cut, ended, unsettled_inside
+from handoff.state import Ask, Work, replace
+from handoff.state_values import Candidate, Question, ReplanTrigger, Rung, Trouble
 
 MAX_FAILURES = 3
 """Failures of one subtask, of any kind, after which it ends. The same number of model calls may bring it nothing."""
@@ -155,12 +155,28 @@ def _spent(now: Standing) -> bool:
     return now.failures >= MAX_FAILURES or now.failed_calls >= MAX_FAILURES
 
 
-# ---------------------------------------------------------------- the climb
+# ---------------------------------------------------------------- the seconds of a subtask
+
+
+def seconds_for(ask: Ask, work: Work) -> float:
+    """Return the seconds for all attempts at a subtask: by the terms of its run, or of the crew that it is given to."""
+    member = ask.member_of(work)
+    if member is not None and member.crew is not None:
+        return member.crew.job_seconds
+    return ask.run_around(work).terms.subtask_seconds
+
+
+def seconds_left(ask: Ask, work: Work) -> float:
+    """Return the seconds that earlier attempts have left to the subtask."""
+    return max(0.0, seconds_for(ask, work) - work.spent)
 
 
 def attempt_seconds(ask: Ask, work: Work) -> float:
     """Return the seconds that an attempt gets: what is left of the deadline, no less than makes sense."""
     return max(LEAST_SECONDS, seconds_left(ask, work))
+
+
+# ---------------------------------------------------------------- the climb
 
 
 def climb(
@@ -178,7 +194,8 @@ def climb(
     The attempt has ended, its usage is charged, and no call of it is in doubt. If a crew worked on the subtask, the
     subtasks inside that have not ended are ended with it.
     """
-    ask = cut(ask, unsettled_inside(ask, work), f"the crew let go of it: {message}", at)
+    if work.run is not None:
+        ask = cut(ask, unsettled_inside(ask, work), f"the crew let go of it: {message}", at)
     asked = trouble == "ambiguous_input"
     work = replace(work, failures=work.failures if asked else (*work.failures, message), look=None)
     if partial is not None and work.best is None:
@@ -188,7 +205,7 @@ def climb(
 
 def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pause: float = 0.0) -> Ask:
     """Take the next rung after a failure that is counted already, or end the subtask with the best result so far."""
-    member = member_of(ask, work)
+    member = ask.member_of(work)
     following = after_trouble(
         trouble,
         Standing(
@@ -203,7 +220,7 @@ def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pau
             left=seconds_left(ask, work),
             pause=pause,
             tiers=member.tiers if member else (),
-            replans=replan.may_ask(ask),
+            replans="replan" in LADDER[trouble] and replan.may_ask(ask),
             fallback_tier=_tier_of_the_fallback(ask, work, member),
         ),
     )
@@ -223,7 +240,7 @@ def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pau
 
 def _tier_of_the_fallback(ask: Ask, work: Work, member: Member | None) -> Tier | None:
     """Return the fallback's own tier, as the present model may be down; None if the plan names a tier."""
-    stand_in = around(ask, work).members.get(member.fallback) if member else None
+    stand_in = ask.run_around(work).members.get(member.fallback) if member else None
     return stand_in.tier if stand_in and work.subtask.tier is None else None
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from handoff import events as ev
-from handoff.answering.disputes import with_contradictions
+from handoff.answering.disputes import line, with_contradictions
 from handoff.answering.material import whole
 from handoff.checking import checks
-from handoff.contracts import Finding, Member, Plan, Result, Terms
+from handoff.contracts import Finding, Plan, Result, Terms
 from handoff.engine.answer import gaps, told
-from handoff.state import Ask, Run, Work, Written, replace, written
+from handoff.state import Ask, Run, Work, replace, written
+from handoff.state_values import Written
 
 SLASH = "/"
 """The separator between the id of a subtask and those inside it, and between the name of a crew and its members."""
@@ -33,12 +34,6 @@ def is_open(work: Work) -> bool:
     return work.run is not None and under_way
 
 
-def around(ask: Ask, work: Work) -> Run:
-    """Return the run that a subtask belongs to; the request's own if the crew around it no longer works on it."""
-    outer = ask.work.get(work.within)
-    return ask.run if outer is None or outer.run is None else outer.run
-
-
 def crew_at(ask: Ask, within: str) -> str:
     """Return the path (see `specialists.registry.Crew`) of the crew at `within`; empty for the outermost crew."""
     return ask.work[within].specialist if within else ""
@@ -50,22 +45,14 @@ def plan_around(ask: Ask, work: Work) -> Plan | None:
     return ask.run.plan if not work.within else outer.run.plan if outer is not None and outer.run is not None else None
 
 
-def member_of(ask: Ask, work: Work) -> Member | None:
-    """Return the member that a subtask is given to; None if the plan does not list it."""
-    return around(ask, work).members.get(work.specialist)
-
-
-def seconds_for(ask: Ask, work: Work) -> float:
-    """Return the seconds for all attempts at a subtask: by the terms of its run, or of the crew that it is given to."""
-    member = member_of(ask, work)
-    if member is not None and member.crew is not None:
-        return member.crew.job_seconds
-    return around(ask, work).terms.subtask_seconds
-
-
 def asked(ask: Ask, run: Run) -> str:
-    """Return what a run has to answer: the request's text, or the brief of the subtask that the crew was given."""
-    return ask.work[run.within].brief_text if run.within else ask.request.text
+    """Return what a run has to answer: the brief of the subtask that a crew was given, or the request's text.
+
+    What the requester answered to the planner belongs to the request.
+    """
+    if run.within:
+        return ask.work[run.within].brief_text
+    return "\n\n".join((ask.request.text, *(f"{note.source}\n{note.text}" for note in ask.answers)))
 
 
 def writes_before(ask: Ask, work: Work) -> tuple[Written, ...]:
@@ -114,10 +101,10 @@ def opened(ask: Ask, work: Work, specialist: str, at: float) -> tuple[Ask, Work]
         kept = {name: each for name, each in ask.work.items() if name not in names}
         ask = replace(ask, work=MappingProxyType(kept))
         work = replace(work, run=None, writes=(*work.writes, *wrote))
-    member = around(ask, work).members.get(specialist)
+    member = ask.run_around(work).members.get(specialist)
     if member is None or member.crew is None:
         return ask, work
-    left = max(0.0, min(member.crew.job_seconds - work.spent, around(ask, work).terms.job_seconds))
+    left = max(0.0, min(member.crew.job_seconds - work.spent, ask.run_around(work).terms.job_seconds))
     own = {"job_seconds": left, "subtask_seconds": min(member.crew.subtask_seconds, left)}
     terms = Terms.model_validate({**member.crew.model_dump(), **own})
     return ask, replace(work, run=Run(within=work.subtask.id, terms=terms, since=at))
@@ -140,12 +127,14 @@ def gathered(ask: Ask, run: Run, content: str = "") -> Result | None:
     apart = "\n\n".join(f"## {work.subtask.title}\n{whole(result)}" for work, result in results)
     return Result(
         summary=alone.summary if alone is not None else _summary(results),
-        content=content or with_contradictions(whole(alone) if alone is not None else apart, told(ask, run)),
+        content=content
+        or with_contradictions(whole(alone) if alone is not None else apart, told(ask, run), ask.request.text),
         findings=tuple(findings),
         confidence=min(result.confidence for _, result in results),
         artifacts=tuple(files.values()),
         gaps=gaps(ask, run),
         evidence=tuple(evidence),
+        unsupported=run.unsupported or tuple(one for _, result in results for one in result.unsupported),
     )
 
 
@@ -174,7 +163,9 @@ def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.Attempt
     if run.answer is None or result is None:
         raise ValueError(f"subtask {work.subtask.id} is not concluded")
     results = [one.result for one in ask.inside(run.within) if one.result is not None]
-    seen = checks.Seen(result, work.brief_text, work.subtask.done_when, _said(results), _sources(results))
+    told_of = tuple(line(one) for one in told(ask, run))  # our own words, with how sure the arbiter is
+    asked = "\n\n".join([ask.request.text, work.brief_text, *(note.text for note in work.answers)])
+    seen = checks.Seen(result, asked, work.subtask.done_when, (*_said(results), *told_of), _sources(results))
     found = checks.look(seen)
     return ev.ResultReturned.model_validate({**of, "result": result, "faults": found.faults, "doubts": found.doubts})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from handoff import post_keys
 from handoff.effects import (
     Effect,
     FetchAttachments,
@@ -14,11 +13,16 @@ from handoff.effects import (
     RefineBrief,
     RevisePlan,
     RunSubtask,
+    answer_key,
+    card_end_key,
+    card_key,
+    file_key,
+    question_key,
 )
 from handoff.engine import answer, replan
-from handoff.engine.ladder import attempt_seconds
-from handoff.engine.nested import is_open, member_of
-from handoff.engine.subtask import ready, seconds_left
+from handoff.engine.ladder import attempt_seconds, seconds_left
+from handoff.engine.nested import is_open
+from handoff.engine.subtask import ready
 from handoff.state import SETTLED, Ask, Job, Run, Work
 
 BEYOND = 20.0
@@ -34,17 +38,19 @@ def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
     if run.concluded:
         return _closing(ask), None
     effects: list[Effect] = []
-    if post_keys.card(ask.id) not in ask.posted:
-        effects.append(Post(ask.id, post_keys.card(ask.id)))
+    if card_key(ask.id) not in ask.posted:
+        effects.append(Post(ask.id, card_key(ask.id)))
     if not ask.fetched:
         return [*effects, FetchAttachments(ask.id)], None
+    if ask.question is not None:
+        return [*effects, *_questions(ask)], None
     if run.plan is None:
         return [*effects, MakePlan(ask.id, run.rejections[-1] if run.rejections else ())], None
     unsettled = any(work.state not in SETTLED for work in ask.inside(""))
     if unsettled and run.deadline is not None and run.deadline <= now:
         return [*effects, ReachDeadline(ask.id)], None
     running, due = _subtasks(ask, run, now)
-    effects += running
+    effects += [*_questions(ask), *running]
     if trigger := replan.current_trigger(ask):
         effects.append(RevisePlan(ask.id, trigger.within, trigger.subtask, trigger.words))
     effects += _files(ask)
@@ -61,10 +67,6 @@ def _subtasks(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | Non
     free = {work.subtask.id for work in ready(ask, run)}
     for work in ask.inside(run.within):
         name = work.subtask.id
-        if work.state == "input_required" and work.question is not None:
-            key = post_keys.question(ask.id, name, work.question.number)
-            if key not in ask.posted:
-                effects.append(Post(ask.id, key))
         later: float | None = None
         if work.run is not None and is_open(work):
             found, later = _inside(ask, work, work.run, now)
@@ -102,7 +104,7 @@ def _attempt(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | N
     if work.state == "pending" and work.not_before > now:
         return None, work.not_before
     number = work.attempt if work.state == "in_progress" else work.attempt + 1
-    member = member_of(ask, work)
+    member = ask.member_of(work)
     if member is not None and member.crew is not None:
         return MakePlan(ask.id, (), name, number), None
     ends: float | None = None
@@ -114,26 +116,32 @@ def _attempt(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | N
     return RunSubtask(ask.id, name, number, work.specialist, tier, timeout, work.subtask.done_when), ends
 
 
+def _questions(ask: Ask) -> list[Effect]:
+    """Return the posts of the open questions that the thread does not show yet."""
+    keys = (question_key(ask.id, name, question.number) for name, question in ask.open_questions.items())
+    return [Post(ask.id, key) for key in keys if key not in ask.posted]
+
+
 def _files(ask: Ask) -> list[Effect]:
     return [
         Post(ask.id, key)
         for work in ask.inside("")  # a subtask's result has the files made inside it, too
         if work.result is not None
         for artifact in work.result.artifacts
-        if artifact.publish_as != "nothing" and (key := post_keys.file(ask.id, artifact.id)) not in ask.posted
+        if artifact.publish_as != "nothing" and (key := file_key(ask.id, artifact.id)) not in ask.posted
     ]
 
 
 def _closing(ask: Ask) -> list[Effect]:
     """Return the last posts of a request: its files, then its visible end, with the card's last edit beside them."""
     effects: list[Effect] = [] if ask.cancelled_by else _files(ask)
-    if not effects and post_keys.answer(ask.id) not in ask.posted:
-        effects.append(Post(ask.id, post_keys.answer(ask.id)))
+    if not effects and answer_key(ask.id) not in ask.posted:
+        effects.append(Post(ask.id, answer_key(ask.id)))
     if not ask.refusal:
-        if post_keys.card(ask.id) not in ask.posted:
-            effects.append(Post(ask.id, post_keys.card(ask.id)))
-        elif post_keys.card_end(ask.id) not in ask.posted:
-            effects.append(Post(ask.id, post_keys.card_end(ask.id)))
+        if card_key(ask.id) not in ask.posted:
+            effects.append(Post(ask.id, card_key(ask.id)))
+        elif card_end_key(ask.id) not in ask.posted:
+            effects.append(Post(ask.id, card_end_key(ask.id)))
     return effects
 
 

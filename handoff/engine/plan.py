@@ -1,4 +1,4 @@
-"""Applies what the planner returned: a first plan, a rejected one, a revision.
+"""Applies what the planner returned: a question, a first plan, a rejected one, a revision.
 
 A revision never touches what is done or under way: one that would is refused as a whole, and the plan stays as it was.
 """
@@ -11,8 +11,9 @@ from handoff import events as ev
 from handoff.contracts import Estimate, Member, Plan, PlanChange, Subtask
 from handoff.engine import ladder, replan
 from handoff.engine.nested import room_left
-from handoff.engine.subtask import charged_around, settle
-from handoff.state import Ask, Failure, ReplanTrigger, Run, Work, replace
+from handoff.engine.subtask import settle
+from handoff.state import Ask, Run, Work, replace
+from handoff.state_values import Answered, Failure, Question, ReplanTrigger
 
 MAX_REJECTED_PLANS = 2
 """Rejected plans after which the run fails: the planner may correct its plan once."""
@@ -24,12 +25,36 @@ _WORDS = {
     "replaced": "replaced",
 }
 
+# ---------------------------------------------------------------- a question before there is a plan
+
+
+def asked(ask: Ask, event: ev.PlannerAsked) -> Ask:
+    """Wait for the requester's answer. The planner may ask once for each request."""
+    if ask.run.concluded or ask.run.plan is not None or ask.question is not None or ask.answered:
+        return ask
+    ask = ask.with_pack(event.at, "", event.pack)
+    ask = ask.with_decision(event.at, "", "ask before planning", "; ".join((event.question, *event.reasons)))
+    question = Question(1, event.question, event.options, event.at, whom=(ask.request.user,))
+    return replace(ask, question=question, usage=ask.usage + event.usage)
+
+
+def told(ask: Ask, event: ev.QuestionAnswered) -> Ask:
+    """Keep the answer to the planner's question: the planner is asked again, with it."""
+    question = ask.question
+    if ask.run.concluded or question is None or not question.may_answer(event.user):
+        return ask
+    if event.number not in {0, question.number}:
+        return ask
+    answered = Answered(question, event.user, event.text, event.at)
+    return replace(ask, question=None, answered=(*ask.answered, answered))
+
+
 # ---------------------------------------------------------------- a first plan
 
 
 def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
     """Begin to work by the plan: add its subtasks to those of the request."""
-    if run.plan is not None:
+    if run.plan is not None or (ask.question is not None and not run.within):
         return ask
     if run.within and (fault := _misfit(ask, event.plan)):
         ask = ask.with_decision(event.at, run.within, "plan rejected", fault)
@@ -41,7 +66,7 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
         ask = ask.with_decision(event.at, run.within, "planned", reason)
     run = replace(run, plan=event.plan, members=MappingProxyType(members))
     if not run.within:  # a crew's run got its terms and its start time when its attempt began
-        run = replace(run, since=event.at, terms=event.terms)
+        run = replace(run, since=event.at, paused=0.0, terms=event.terms)
     return replace(ask, work=MappingProxyType({**ask.work, **work})).with_run(run)
 
 
@@ -104,7 +129,7 @@ def revised(ask: Ask, event: ev.PlanRevised) -> Ask:
     if trigger is None or ask.run.concluded:
         return ask
     free, matters = replan.touchable(ask, trigger), replan.matters(ask, trigger)
-    ask = charged_around(replan.without(ask, trigger), event.within, event.usage)
+    ask = replan.without(ask, trigger).charged_around(event.within, event.usage)
     ask = ask.with_pack(event.at, event.subtask, event.pack)
     if not matters:
         why = "all that it was about had started or ended by then"

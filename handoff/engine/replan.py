@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from handoff.contracts import Result
 from handoff.engine.nested import is_open
-from handoff.state import Ask, ReplanTrigger, Work, replace
+from handoff.state import Ask, Work, replace
+from handoff.state_values import ReplanTrigger
 
 MAX_REVISIONS = 2
 """The number of times that the planner may be asked to revise the plans of one request, whatever comes of it."""

@@ -22,6 +22,8 @@ HARMLESS = frozenset(
     {
         "RequestAdded",
         "AttachmentsFetched",
+        "SettingKnown",
+        "PlannerAsked",
         "PlanProposed",
         "AttemptStarted",
         "ResultJudged",

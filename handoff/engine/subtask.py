@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from handoff.answering.material import whole
-from handoff.checking.checks import quoted, without_unsure
+from handoff.answering.fixed_words import phrase
+from handoff.checking.checks import quoted
 from handoff.contracts import Result, Usage
 from handoff.engine import replan
-from handoff.engine.nested import around, gathered, is_open, seconds_for
+from handoff.engine.answer import concluded, text_of
+from handoff.engine.nested import gathered, is_open
 from handoff.events import TurnTaken
-from handoff.state import SETTLED, Ask, Candidate, Failure, ReplanTrigger, Run, Work, replace, written
+from handoff.state import SETTLED, Ask, Run, Work, replace
+from handoff.state_values import Candidate, Failure, ReplanTrigger
 
 _CHECK_FIRST = "Look first at what is unknown, then mention me again and say what is still to be done."
 
@@ -27,51 +29,25 @@ def ready(ask: Ask, run: Run) -> list[Work]:
     ]
 
 
-# ---------------------------------------------------------------- what an attempt took
-
-
-def charged(ask: Ask, work: Work, usage: Usage) -> tuple[Ask, Work]:
-    """Add `usage` to the request, the subtask and its enclosing subtasks."""
-    return charged_around(ask, work.within, usage), replace(work, usage=work.usage + usage)
-
-
-def charged_around(ask: Ask, name: str, usage: Usage) -> Ask:
-    """Add `usage` to the request, to the subtask of that id, and to its enclosing subtasks."""
-    while work := ask.work.get(name):
-        ask = ask.with_work(replace(work, usage=work.usage + usage))
-        name = work.within
-    return replace(ask, usage=ask.usage + usage)
-
-
 def charged_so_far(ask: Ask, works: Iterable[Work]) -> Ask:
     """Charge the turns of attempts that are cut off: these will not report their usage themselves."""
     for work in works:
         usage = sum((point.turn.usage for point in work.checkpoints if isinstance(point, TurnTaken)), Usage())
-        ask, now = charged(ask, ask.work[work.subtask.id], usage)
+        ask, now = ask.charged(ask.work[work.subtask.id], usage)
         ask = ask.with_work(now)
     return ask
-
-
-def attempt_over(work: Work, took: float = 0.0) -> Work:
-    """Drop the attempt's checkpoints, but keep its tool writes (carried out or in doubt) and add its seconds."""
-    writes = (*work.writes, *written(work.checkpoints))
-    return replace(work, checkpoints=(), writes=writes, spent=work.spent + took, resumed=0.0)
-
-
-def seconds_left(ask: Ask, work: Work) -> float:
-    """Return the seconds that earlier attempts have left to the subtask."""
-    return max(0.0, seconds_for(ask, work) - work.spent)
 
 
 # ---------------------------------------------------------------- the end of a subtask
 
 
 def complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
-    """End the subtask with a result, whose usage is charged already. Findings that are too unsure are left out."""
-    ask, kept = only_sure(ask, work, result, at)
+    """End the subtask with a result, whose usage is charged already."""
     if lost := _missing_dependencies(ask, work):
-        kept = kept.model_copy(update={"gaps": (*kept.gaps, *lost)})
-    done = replace(work, state="complete", result=kept, ended=at, look=None, refining="", question=None, not_before=0.0)
+        result = result.model_copy(update={"gaps": (*result.gaps, *lost)})
+    done = replace(
+        work, state="complete", result=result, ended=at, look=None, refining="", question=None, not_before=0.0
+    )
     return settle(_with_trigger(ask.with_work(done), done, at), at, work.within)
 
 
@@ -79,17 +55,9 @@ def _missing_dependencies(ask: Ask, work: Work) -> tuple[str, ...]:
     """Name the dependencies that brought no result, as a gap, even if the specialist does not mention them."""
     others = [ask.work[name] for name in work.subtask.after]
     lost = [repr(other.subtask.title) for other in others if other.result is None and not other.dropped]
-    return (f"{work.subtask.title}: done without {', '.join(lost)}",) if lost else ()
-
-
-def only_sure(ask: Ask, work: Work, result: Result, at: float) -> tuple[Ask, Result]:
-    """Remove the findings that are too unsure from a result, and record each of them as a decision."""
-    least = around(ask, work).terms.confidence
-    kept, unsure = without_unsure(result, least)
-    for finding in unsure:
-        why = f"{quoted(finding.message)} is {finding.confidence} sure, below {least}"
-        ask = ask.with_decision(at, work.subtask.id, "left out", why)
-    return ask, kept
+    if not lost:
+        return ()
+    return (phrase("without", ask.request.text, title=work.subtask.title, others=", ".join(lost)),)
 
 
 def _with_trigger(ask: Ask, work: Work, at: float) -> Ask:
@@ -130,14 +98,13 @@ def cut(ask: Ask, late: list[Work], text: str, at: float) -> Ask:
     If a crew works on one, the results that the crew has by then become its result.
     """
     for work in late:
-        over, best = attempt_over(work), work.look or work.best
+        over, best = work.attempt_over(), work.look or work.best
         if is_open(work):
             ask = cut(ask, unsettled_inside(ask, work), text, at)
             there = gathered(ask, ask.run_of(work.subtask.id))
             best = best if there is None else Candidate(there, partial=True)
         if best is not None:
-            ask, result = only_sure(ask, work, with_gaps(best, text), at)
-            over = replace(over, state="complete", result=result, ended=at)
+            over = replace(over, state="complete", result=with_gaps(best, text), ended=at)
         else:
             never = work.attempt == 0
             over = replace(over, state="skipped" if never else "error", reason=text, ended=at)
@@ -171,11 +138,11 @@ def settle(ask: Ask, at: float, within: str = "") -> Ask:
         return ask.with_run(replace(run, failure=_no_result(ask, own), written=at))
     if sum(not work.dropped for work in own) == 1 and results[0].result is not None:
         alone, inner = results[0].result, results[0].run
-        text = alone.content if inner is not None else whole(alone)
+        text = alone.content if inner is not None else text_of(ask, run, results[0])
         read = inner is not None and inner.review is not None  # the critic of the inner crew has read it
         if run.terms.critic and not read:
             return ask.with_run(replace(run, draft=text))
-        return ask.with_run(replace(run, answer=text, written=at))
+        return concluded(ask, run, text, at)
     return ask
 
 

@@ -11,12 +11,12 @@ from types import MappingProxyType
 from typing import Any
 
 from handoff import events as ev
-from handoff import post_keys
-from handoff.contracts import Note
+from handoff.effects import answer_key
 from handoff.engine import answer, deadline, judging, ladder, plan, writes
 from handoff.engine.nested import is_open, opened
-from handoff.engine.subtask import attempt_over, charged, charged_around, charged_so_far, ended
-from handoff.state import SETTLED, Answered, Ask, Failure, Question, Run, Trouble, Work, replace
+from handoff.engine.subtask import charged_so_far, ended
+from handoff.state import SETTLED, Ask, Run, Work, replace
+from handoff.state_values import Answered, Failure, Question, Trouble
 
 
 def cancelled(ask: Ask, event: ev.CancelRequested) -> Ask:
@@ -87,7 +87,7 @@ def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
         return writes.ask_about(ask, work, work.intents[0], event.message, event.usage, event.at)
     passing = event.transient and event.kind in {"model", "unavailable"}
     trouble: Trouble = "passing" if passing else event.kind
-    ask, work = charged(ask, attempt_over(work, event.took), event.usage)
+    ask, work = ask.charged(work.attempt_over(event.took), event.usage)
     work = replace(work, failed_calls=work.failed_calls + event.failed_calls)
     return ladder.climb(ask, work, trouble, event.message, event.at, partial=event.partial, pause=event.pause)
 
@@ -99,7 +99,7 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
     escalation = event.escalation
     if work.intents:
         return writes.ask_about(ask, work, work.intents[0], escalation.message, event.usage, event.at)
-    ask, work = charged(ask, attempt_over(work, event.took), event.usage)
+    ask, work = ask.charged(work.attempt_over(event.took), event.usage)
     if escalation.reason == "ambiguous_input":
         number, whom = work.questions + work.doubts + 1, (ask.request.user,)
         question = Question(number, escalation.message, escalation.options, event.at, whom=whom)
@@ -112,6 +112,8 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
 
 
 def _question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
+    if not event.subtask:
+        return plan.told(ask, event)
     work = ask.work.get(event.subtask)
     question = work.question if work else None
     if ask.run.failure is not None or work is None or work.state != "input_required" or question is None:
@@ -124,8 +126,7 @@ def _question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
         return writes.cleared(ask, work, question.doubt, event, waited=event.at - question.asked)
     if ladder.wants_without(question, event.text):
         return ended(ask, work, "a person said to go on without it", event.at)
-    note = Note(source=f"Asked: {question.message}", text=f"Answered by a person: {event.text}")
-    return ask.with_work(replace(work, state="pending", answers=(*work.answers, note)))
+    return ask.with_work(replace(work, state="pending", answers=(*work.answers, answered.note)))
 
 
 # ---------------------------------------------------------------- the end of a request
@@ -140,7 +141,7 @@ def _request_failed(ask: Ask, event: ev.RequestFailed) -> Ask:
 
 def _posted(ask: Ask, event: ev.Posted) -> Ask:
     ask = replace(ask, posted=MappingProxyType({**ask.posted, event.key: event.ts}))
-    ends = event.key == post_keys.answer(ask.id) and not ask.run.concluded
+    ends = event.key == answer_key(ask.id) and not ask.run.concluded
     return deadline.ended_before(ask, event.at) if ends else ask
 
 
@@ -153,13 +154,15 @@ def _of_run(change: Callable[[Ask, Run, Any], Ask]) -> Callable[[Ask, Any], Ask]
             if ask.run.concluded or work is None or not is_open(work):
                 return ask
         after = change(ask, ask.run_of(event.within), event)
-        return ask if after is ask else charged_around(after, event.within, event.usage)
+        return ask if after is ask else after.charged_around(event.within, event.usage)
 
     return changed
 
 
 TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "AttachmentsFetched": _attachments_fetched,
+    "SettingKnown": lambda ask, event: replace(ask, setting=ask.setting or event.setting),
+    "PlannerAsked": plan.asked,
     "PlanProposed": _of_run(plan.proposed),
     "PlanRejected": _of_run(plan.rejected),
     "PlanRevised": plan.revised,

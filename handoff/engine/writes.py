@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from handoff import events as ev
 from handoff.contracts import Usage
-from handoff.engine.subtask import attempt_over, charged, failed
-from handoff.state import Ask, Checked, DoubtVerdict, Question, UnknownWrite, Work, replace
+from handoff.engine.subtask import failed
+from handoff.state import Ask, Work, replace
+from handoff.state_values import Checked, DoubtVerdict, Question, UnknownWrite
 
 HAPPENED = "It happened"
 NOT_HAPPENED = "It did not happen"
@@ -46,7 +47,7 @@ def cleared(ask: Ask, work: Work, doubt: UnknownWrite, event: ev.QuestionAnswere
     """
     verdict = verdict_of(event.text)
     if verdict == "stop":
-        ask, work = charged(ask, attempt_over(work), doubt.usage)
+        ask, work = ask.charged(work.attempt_over(), doubt.usage)
         return failed(ask, work, "stopped by a person", event.at)
     checked = Checked(event.at, doubt.call, verdict, event.user, event.text)
     started = work.attempt_started + max(0.0, waited)

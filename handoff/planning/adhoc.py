@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from handoff.contracts import SUPERVISOR, Made, Member, Plan, Tier
-from handoff.planning import vagueness
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 """The form of any specialist's name."""
@@ -113,6 +112,8 @@ def faults_of(plan: Plan, members: Mapping[str, Member], allowed: Allowance | No
 
 def wording_of(plan: Plan) -> list[str]:
     """Return the faults in the wording of the briefs, which are a matter of judgement."""
+    from handoff.planning import vagueness  # noqa: PLC0415 - crews are read without it
+
     found = []
     for one in plan.made:
         if vague := vagueness.fault_of(_ROLE.sub(" ", one.brief.replace(one.name, " "))) if one.brief else "":

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from handoff.contracts import Member, Plan, Subtask
 from handoff.planning import adhoc, shared_decisions, vagueness
 from handoff.planning.adhoc import Allowance
-from handoff.reply_text import json_in
+from handoff.planning.named_files import strange_files
 
 MAX_SUBTASKS = 20
 MAX_DEPTH = 8
@@ -28,38 +28,34 @@ _NOTHING = frozenset({"", "-", "none", "nothing", "n/a", "null"})
 """Words that small models put into `missing` if nothing is missing."""
 
 
-def read_plan(
-    text: str, members: Mapping[str, Member], allowed: Allowance | None = None, *, mended: bool = False
-) -> tuple[Plan | None, tuple[str, ...]]:
-    """Read the plan from a planner's reply. Return it, or None and the faults that keep it from being a plan.
-
-    The JSON may be fenced or surrounded by prose. Never raises for anything that a model says. `allowed` is what the
-    crew allows to have made; None: nothing. `mended`: it is the second try, see `check`.
-    """
-    if not (found := json_in(text)):
-        return None, ("The reply holds no JSON object; answer with the plan as one JSON object.",)
+def parsed(text: str) -> tuple[Plan | None, tuple[str, ...]]:
+    """Read a plan from JSON, unchecked. Return it, or None and the faults that keep it from being a plan."""
     try:
-        plan = Plan.model_validate_json(found)
+        plan = Plan.model_validate_json(text)
     except ValidationError as error:
         faults = [
             f"{'.'.join(str(part) for part in fault['loc']) or 'plan'}: {fault['msg']}"
             for fault in error.errors(include_url=False, include_input=False)
         ]
-        return None, _capped(faults)
+        return None, capped(faults)
     parts = (" ".join(part.split()).rstrip(".") for part in plan.missing)
     plan = plan.model_copy(update={"missing": tuple(part for part in parts if part.casefold() not in _NOTHING)})
-    plan = adhoc.tidy(plan)
-    wrong = check(plan, members, allowed, mended=mended)
-    return (None, wrong) if wrong else (plan, ())
+    return adhoc.tidy(plan), ()
 
 
 def check(
-    plan: Plan, members: Mapping[str, Member], allowed: Allowance | None = None, *, mended: bool = False
+    plan: Plan,
+    members: Mapping[str, Member],
+    allowed: Allowance | None = None,
+    *,
+    mended: bool = False,
+    known: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
     """Return all faults of a plan, in words that say what to change; empty if it may run.
 
     A plan without subtasks that says what is missing passes: nobody can do any of it. If the plan is `mended`, matters
-    of judgement (vague words, a decision made twice, slices) are let pass: a wrong check must not end a request.
+    of judgement (vague words, a decision made twice, slices) are let pass. `known` are the texts that may name files
+    (see `named_files`); None: any file may be named.
     """
     if not plan.subtasks and not plan.missing:
         return ("The plan has no subtasks; it needs at least one, or `missing` must say what nobody can do.",)
@@ -70,7 +66,7 @@ def check(
     faults = adhoc.faults_of(plan, members, allowed)
     people = {**members, **adhoc.members_of(plan, allowed)} if allowed else members
     faults += [*_naming(plan), *_people(plan, people), *_titles(plan), *_dependencies(plan), *_missing(plan)]
-    faults += _tiers(plan, people)
+    faults += [*_tiers(plan, people), *(strange_files(plan, known) if known is not None else ())]
     judged = [*adhoc.wording_of(plan), *_wording(plan)]
     if not faults:
         layers, cycle = _layers(plan)
@@ -80,7 +76,7 @@ def check(
             faults.append(f"The plan is {len(layers)} steps deep; at most {MAX_DEPTH} are allowed.")
         else:
             judged += [*shared_decisions.faults_of(plan), *_chains(plan, layers)]
-    return _capped([*faults, *judged]) if faults or not mended else ()
+    return capped([*faults, *judged]) if faults or not mended else ()
 
 
 def _naming(plan: Plan) -> list[str]:
@@ -174,7 +170,8 @@ def _layers(plan: Plan) -> tuple[list[list[Subtask]], list[str]]:
     return layers, [subtask.id for subtask in left]
 
 
-def _capped(faults: list[str]) -> tuple[str, ...]:
+def capped(faults: list[str]) -> tuple[str, ...]:
+    """Return the first faults, each cut, and the number of the others."""
     more = len(faults) - MAX_FAULTS
     faults = [fault if len(fault) <= MAX_FAULT_LENGTH else fault[:MAX_FAULT_LENGTH] + "…" for fault in faults]
     return (*faults[:MAX_FAULTS], *([f"... and {more} more faults of this kind."] if more > 0 else []))

@@ -16,7 +16,8 @@ from handoff.engine.nested import AGAIN, SLASH, room_left
 from handoff.engine.replan import touchable
 from handoff.planning import plan_check
 from handoff.reply_text import json_in
-from handoff.state import SETTLED, Ask, ReplanTrigger, Run
+from handoff.state import SETTLED, Ask, Run
+from handoff.state_values import ReplanTrigger
 
 MAX_ADDED = 6
 """Subtasks that one revision may add."""

@@ -89,16 +89,21 @@ def route(brief: PlanBrief, rules: Sequence[Rule], loads: Loads) -> Routed | Non
     rule = fit[0]
     name, why = lightest(rule.to, loads)
     reason = f"rule {rule.name}: {name} alone, without asking the planner"
+    return Routed(alone(brief.text, name, rule.done_when), rule.name, (reason, *([why] if why else [])))
+
+
+def alone(text: str, name: str, done_when: str = "") -> Plan:
+    """Return a plan of one subtask: one specialist gets the text as it stands, with a title made from it."""
     words = text.split()
     title = " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")
     subtask = Subtask(
         id="request",
-        title=title[:1].upper() + title[1:],
-        intent=brief.text.strip(),
+        title=title[:1].upper() + title[1:] or "Answer the request",
+        intent=text.strip(),
         specialist=name,
-        done_when=rule.done_when or "It answers the task as it is worded.",
+        done_when=done_when or "It answers the task as it is worded.",
     )
-    return Routed(Plan(goal=text, subtasks=(subtask,)), rule.name, (reason, *([why] if why else [])))
+    return Plan(goal=" ".join(words), subtasks=(subtask,))
 
 
 def spread(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> tuple[Plan, tuple[str, ...]]:

@@ -28,7 +28,8 @@ _TERMS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds":
 """The keys of `handoff.contracts.Terms`, each with the lowest and highest whole number that it takes."""
 _ABOUT = ("description", "can", "cannot", "fallback")
 """What a crew inside another says of itself, as a specialist does in its front matter."""
-_KEYS = ("rules", "equals", *_TERMS, "critic", "roles", "make", *_ABOUT)
+_UNSURE = ("mark", "apart")
+_KEYS = ("rules", "equals", "default", *_TERMS, "critic", "unsure", "roles", "make", *_ABOUT)
 _FILES: tuple[Literal["any", "none", "some"], ...] = ("any", "none", "some")
 _RULE_KEYS = ("name", "to", "when", "unless", "files", "done_when")
 _MAKE_KEYS = ("tools", "tiers", "at_most", "fallback")
@@ -46,8 +47,10 @@ class CrewFile:
     path: Path
     rules: tuple[Rule, ...] = ()
     equals: tuple[tuple[str, ...], ...] = ()
-    terms: dict[str, int | bool] = field(default_factory=dict)
+    terms: dict[str, int | bool | str] = field(default_factory=dict)
     roles: dict[str, Tier] = field(default_factory=dict)
+    default: str = ""
+    """The member that gets a request for which no plan could be made; empty: the first one."""
     make: Allowance | None = None
     about: Page = field(default_factory=lambda: Page(Path()))
     """Its description of the crew, for the crew around it; its faults are not among `faults`."""
@@ -90,10 +93,16 @@ def _read(file: CrewFile, root: yaml.Node, known: tuple[str, ...], tools: Mappin
         file.make = _make(file, top["make"][1], known, tools)
     if "critic" in top:
         file.terms["critic"] = _yes(file, top["critic"][1], "critic")
+    if "unsure" in top:
+        file.terms["unsure"] = _one_of(file, top["unsure"][1], "unsure", _UNSURE)
     if "roles" in top:
         file.roles = _roles(file, top["roles"][1])
     if "equals" in top:
         file.equals = _equals(file, top["equals"][1], known)
+    if "default" in top:
+        file.default = "".join(_specialists(file, top["default"][1], "default", known)[:1])
+        if isinstance(top["default"][1], yaml.SequenceNode):
+            file.fault(top["default"][1], "default names one specialist")
     if "rules" in top:
         file.rules = _rules(file, *top["rules"], known)
 
@@ -302,6 +311,14 @@ def _number(file: CrewFile, node: yaml.Node, key: str, bounds: tuple[int, int]) 
         file.fault(node, f"{key} takes a whole number from {low} to {high:,}")
         return low
     return int(text)
+
+
+def _one_of(file: CrewFile, node: yaml.Node, key: str, words: tuple[str, ...]) -> str:
+    text = str(node.value) if isinstance(node, yaml.ScalarNode) else ""
+    if text not in words:
+        file.fault(node, f"{key} takes {' or '.join(words)}")
+        return words[0]
+    return text
 
 
 def _yes(file: CrewFile, node: yaml.Node, key: str) -> bool:

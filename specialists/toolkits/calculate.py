@@ -102,6 +102,8 @@ def _mended(error: str, printed: str) -> str:
     text = _cut(error)
     if "ModuleNotFoundError" in text:
         text += " (there are math, datetime, decimal, re, json, itertools, collections)"
+    if "NameError" in text:
+        text += " (names must be set in the code; another tool is called by itself, not from code)"
     if "time limit" in text or "MemoryError" in text:
         text = f"Stopped at the limit of {_SECONDS:g} s and {_MEMORY // 2**20} MB: {text}"
     return f"{_cut(printed.rstrip())}\n{text}".strip()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from specialists.toolkits.fetch import FetchSettings
-from specialists.toolkits.search import SearchSettings
-from specialists.toolkits.tool import Tool
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from specialists.toolkits.fetch import FetchSettings
+    from specialists.toolkits.search import SearchSettings
+    from specialists.toolkits.tool import Tool
 
 
 def all_tools(search: SearchSettings | None = None, fetch: FetchSettings | None = None) -> dict[str, Tool]:

@@ -1,4 +1,4 @@
-"""Tools: each has a name, a schema, the word that it reads or writes, and a coroutine.
+"""Tools and where they work. A tool has a name, a schema, the word that it reads or writes, and a coroutine.
 
 A tool that writes is called at most once for a model's wish: its intent is
 kept before the call and its outcome after it. If the outcome is not known
@@ -9,7 +9,9 @@ person is asked.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +19,8 @@ from typing import Any, Literal, Protocol, get_args
 
 from pydantic import BaseModel
 
+from handoff.context import Provenance
 from handoff.contracts import Artifact
-from handoff.provenance import Provenance
 
 Access = Literal["read", "write"]
 Key = Literal["none", "marks", "drops_repeats"]
@@ -118,10 +120,13 @@ class Tool:
     def spec(self) -> ToolSpec:
         """The tool as a model sees it."""
         schema = self.arguments.model_json_schema()
-        for title in ("title", "description"):
-            schema.pop(title, None)
+        for name in _NOT_TOLD:
+            schema.pop(name, None)
         for parameter in schema.get("properties", {}).values():
-            parameter.pop("title", None)
+            for name in _NOT_TOLD_OF_ONE:
+                parameter.pop(name, None)
+            if not parameter.get("default", True):
+                del parameter["default"]
         return ToolSpec(self.name, inspect.cleandoc(self.run.__doc__ or ""), schema)
 
     @property
@@ -151,6 +156,9 @@ class Tool:
         return _short(f"{self.name}({', '.join(values)})", _WORDS)
 
 
+_NOT_TOLD = ("title", "description", "additionalProperties")
+_NOT_TOLD_OF_ONE = ("title", "minLength", "maxLength")
+"""Parts of a schema that no model needs: every call carries it, and a wrong call is told its exact fault."""
 _WORDS = 200
 _VALUE = 60
 
@@ -166,3 +174,95 @@ def _takes(work: Callable[..., Any], count: int) -> bool:
 def _short(text: str, limit: int) -> str:
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+# ---------------------------------------------------------------- a workbench backed by a folder
+
+_UNSAFE = re.compile(r"[^\w.\- ]+")
+_LONGEST_NAME = 120
+PEOPLE = Provenance()
+"""A brief that holds nothing but what people said."""
+
+
+class FolderWorkbench:
+    """A `Workbench` for one attempt: files come from a store when a tool asks, new ones go back to it.
+
+    Args:
+        artifacts: the files of the handoff.
+        fetch: gives the bytes for an artifact's id. What it raises passes through `path`.
+        store: keeps bytes and gives back their id (the sha256, in hex). What it raises passes through `keep`.
+        folder: for local copies; made, for us alone, when the first is asked for. Whoever named it
+            removes it when the attempt ends.
+        provenance: where the words of the brief come from.
+    """
+
+    def __init__(
+        self,
+        artifacts: tuple[Artifact, ...],
+        fetch: Callable[[str], Awaitable[bytes]],
+        store: Callable[[bytes], Awaitable[str]],
+        folder: Path,
+        provenance: Provenance = PEOPLE,
+    ) -> None:
+        self.provenance = provenance
+        self._given = artifacts
+        self._made: list[Artifact] = []
+        self._fetch = fetch
+        self._store = store
+        self._folder = folder
+        self._fetching: dict[str, asyncio.Lock] = {}
+
+    @property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """The files of the handoff, then those made since."""
+        return self._given + tuple(self._made)
+
+    @property
+    def made(self) -> tuple[Artifact, ...]:
+        """The files that tools made here, in order."""
+        return tuple(self._made)
+
+    async def path(self, artifact: Artifact) -> Path:
+        """Give a local read-only copy of the file, fetched once, named like the file but safe as a path."""
+        local = self._folder / _safe(artifact.id)[:32] / _safe(artifact.name)
+        async with self._fetching.setdefault(artifact.id, asyncio.Lock()):
+            if not local.exists():
+                data = await self._fetch(artifact.id)
+                await asyncio.to_thread(self._write, local, data)
+        return local
+
+    async def keep(self, name: str, data: bytes, *, media_type: str, about: str, publish_as: str) -> Artifact:
+        """Store a new file and give back its reference. A name already taken gets a number.
+
+        Raises:
+            pydantic.ValidationError: `publish_as` is not one of the ways that `Artifact` knows.
+        """
+        fields = {"name": self._free_name(name), "media_type": media_type, "size": len(data)}
+        fields |= {"about": about, "publish_as": publish_as}
+        artifact = Artifact.model_validate({"id": await self._store(data), **fields})
+        self._made.append(artifact)
+        return artifact
+
+    def _write(self, local: Path, data: bytes) -> None:
+        """Write under another name first, so that a copy that is there is always whole."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        local.parent.mkdir(exist_ok=True)
+        part = local.with_name(local.name + ".part")
+        part.write_bytes(data)
+        part.chmod(0o400)
+        part.replace(local)
+
+    def _free_name(self, name: str) -> str:
+        taken = {artifact.name for artifact in self.artifacts}
+        stem, suffix = Path(name).stem, Path(name).suffix
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{stem}-{number}{suffix}"
+        return name
+
+
+def _safe(name: str) -> str:
+    """Make a name one part of a path: a name comes from whoever attached the file."""
+    plain = _UNSAFE.sub("_", name.replace("\\", "/").rsplit("/", 1)[-1]).strip(". ")
+    return plain[-_LONGEST_NAME:].encode()[-_LONGEST_NAME:].decode(errors="ignore") or "file"

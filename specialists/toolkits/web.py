@@ -1,16 +1,19 @@
-"""The researcher's tools: search the web, read a page."""
+"""The researcher's tools: search the web, read a page. What does either is imported when it is first done."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import BaseModel, Field
 
-from specialists.toolkits import pagetext
 from specialists.toolkits.blocking import in_thread
 from specialists.toolkits.extras import missing
-from specialists.toolkits.fetch import Download, FetchFailed, FetchSettings, download
-from specialists.toolkits.pagetext import PageText
-from specialists.toolkits.search import SearchFailed, SearchSettings, search
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+
+if TYPE_CHECKING:
+    from specialists.toolkits.fetch import Download, FetchSettings
+    from specialists.toolkits.pagetext import PageText
+    from specialists.toolkits.search import SearchSettings
 
 PAGE_LENGTH = 10_000
 """Characters of a page that one call gives."""
@@ -37,14 +40,17 @@ class FetchArguments(BaseModel):
 
 def tools(search: SearchSettings | None = None, fetch: FetchSettings | None = None) -> tuple[Tool, ...]:
     """Make the tools, bound to their settings; the defaults search without a key."""
-    return (_search_tool(search or SearchSettings()), _fetch_tool(fetch or FetchSettings()))
+    return (_search_tool(search), _fetch_tool(fetch))
 
 
-def _search_tool(settings: SearchSettings) -> Tool:
+def _search_tool(settings: SearchSettings | None) -> Tool:
     async def web_search(arguments: SearchArguments, _workbench: Workbench) -> ToolOutcome:
         """Search the web. Gives titles, addresses and snippets; open what matters with fetch_page."""
+        from specialists.toolkits import pagetext  # noqa: PLC0415  # only for a call
+        from specialists.toolkits.search import SearchFailed, SearchSettings, search  # noqa: PLC0415  # the same
+
         try:
-            hits = await search(arguments.query, arguments.count, settings)
+            hits = await search(arguments.query, arguments.count, settings or SearchSettings())
         except SearchFailed as error:
             return ToolOutcome(str(error), failed=True)
         if not hits:
@@ -55,7 +61,7 @@ def _search_tool(settings: SearchSettings) -> Tool:
     return Tool("web_search", "read", SearchArguments, web_search, finds_urls=True)
 
 
-def _fetch_tool(settings: FetchSettings) -> Tool:
+def _fetch_tool(settings: FetchSettings | None) -> Tool:
     async def fetch_page(arguments: FetchArguments, _workbench: Workbench) -> ToolOutcome:
         """Read a public web page (http or https) as text. Cannot log in, run scripts or read PDFs.
 
@@ -64,8 +70,11 @@ def _fetch_tool(settings: FetchSettings) -> Tool:
         absent = missing("web", "ssrfguard", "httpx", "trafilatura")
         if absent:
             return ToolOutcome(absent, failed=True)
+        from specialists.toolkits import pagetext  # noqa: PLC0415  # only for a call
+        from specialists.toolkits.fetch import FetchFailed, FetchSettings, download  # noqa: PLC0415  # the same
+
         try:
-            page = await download(arguments.url.strip(), settings, pagetext.refusal)
+            page = await download(arguments.url.strip(), settings or FetchSettings(), pagetext.refusal)
         except FetchFailed as error:
             return ToolOutcome(str(error), failed=True)
         try:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from handoff.contracts import ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
-from handoff.state import Checkpoint
+from handoff.state_values import Checkpoint
 from specialists.toolkits.tool import ToolOutcome
 
 

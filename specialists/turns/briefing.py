@@ -19,6 +19,10 @@ DONE_WHEN = "# Done when"
 EARLIER = "# From earlier steps"
 FILES = "# Files"
 
+PART_OF = "Part of: "
+MOST_CIRCUMSTANCES, MOST_PART_OF = 200, 160
+"""Characters of the lines that say when, where and for whom the task is, and which request it is part of."""
+
 _FOLDER = Path(__file__).parent
 
 
@@ -30,10 +34,15 @@ def render(handoff: Handoff, done_when: str = "") -> str:
         done_when: The subtask's acceptance criterion, or nothing.
 
     Returns:
-        `# Task`, `# Done when`, `# From earlier steps` with `## <source>` and its text for each
-        note, and `# Files` with `- name (media type, N bytes) — about` for each file.
+        A line on the circumstances and one on the request, `# Task`, `# Done when`, `# From earlier steps` with
+        `## <source>` and its text for each note, and `# Files` with `- name (media type, N bytes) — about` for each
+        file.
     """
-    parts = [f"{TASK}\n{demote_headings(handoff.intent)}"]
+    around = [demote_headings(_shortened(handoff.circumstances, MOST_CIRCUMSTANCES))]
+    if request := _shortened(handoff.part_of, MOST_PART_OF):
+        around.append(f"{PART_OF}{request}")
+    parts = ["\n".join(filter(None, around))] if any(around) else []
+    parts.append(f"{TASK}\n{demote_headings(handoff.intent)}")
     if done_when.strip():
         parts.append(f"{DONE_WHEN}\n{demote_headings(done_when)}")
     if handoff.context:
@@ -75,3 +84,8 @@ def _text(path: str) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _shortened(text: str, most: int) -> str:
+    line = _one_line(text)
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"

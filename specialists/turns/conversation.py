@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from handoff.contracts import Artifact, Finding, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.events import ToolReturned
-from specialists.toolkits.tool import ToolOutcome
-from specialists.turns import briefing, finish_tools
+from specialists.toolkits.tool import Tool, ToolOutcome
+from specialists.turns import briefing, finish_tools, written_calls
+from specialists.turns.context_room import READ_REPLY, ContextRoom
 from specialists.turns.egress import EgressGuard
 from specialists.turns.model import ModelMessage
+
+TIMES = 3
+"""The turn with the very same call in which an attempt has to end."""
 
 _SOURCES_NAMED = 3
 _FOUND_KEPT = 5
@@ -20,60 +25,93 @@ _FOUND_LENGTH = 1_500
 class Conversation:
     """Messages, usage, files, gaps and sources, built up turn by turn, live or from a log.
 
-    Attributes:
+    Args:
+        opening: The first message.
         egress: Decides which URLs the calls of its last turn may ask for.
-        messages: All that the next model call sends.
+        room: Keeps the messages, within the tokens that a call may send.
+        toolbox: The specialist's own tools by name.
+
+    Attributes:
         turns: How many turns were taken.
         cuts: How many of them were cut off at their length limit.
-        blanks: How many of them held nothing at all.
+        silent: How many turns in a row made no call, up to the last.
+        words: What was said in them and not cut off: the first of it if a tool gave something before, else the most.
         finishes: How many calls to hand back were wrong and got an answer.
+        loop: The turn that did nothing but repeat calls made twice before; 0: none did.
         usage: The sum of all turns.
         last: The last turn, or None.
     """
 
-    def __init__(self, opening: str, egress: EgressGuard) -> None:
+    def __init__(self, opening: str, egress: EgressGuard, room: ContextRoom, toolbox: Mapping[str, Tool]) -> None:
         self.egress = egress
-        self.messages = [ModelMessage(role="user", text=opening)]
-        self.turns = 0
-        self.cuts = 0
-        self.blanks = 0
-        self.finishes = 0
+        self.room = room
+        self.turns = self.cuts = self.silent = self.finishes = self.loop = 0
+        self._used = False
+        self.words = ""
         self.usage = Usage()
         self.last: Turn | None = None
         self.artifacts: list[Artifact] = []
         self.gaps: list[str] = []
         self.sources: list[str] = []
+        self._toolbox = toolbox
+        self._names = (*toolbox, *sorted(finish_tools.NAMES))
+        self._writing = frozenset(name for name, tool in toolbox.items() if tool.access == "write")
         self._calls: tuple[ToolCall, ...] = ()
         self._replies: list[ToolReply | None] = []
         self._times: list[int] = []
         self._asked: Counter[str] = Counter()
+        self._said: dict[str, ToolReply] = {}
         self._text = ""
         self._found: list[str] = []
+        room.add(ModelMessage(role="user", text=opening))
+
+    @property
+    def messages(self) -> Sequence[ModelMessage]:
+        """All that the next model call sends."""
+        return self.room.messages
 
     def add_turn(self, turn: Turn) -> None:
         """Add the model's turn. A call in a turn that did not stop for its tools is no call."""
         calls = turn.calls if turn.stop == "tool_use" else ()
+        self.room.make()  # as it was done for the call that brought the turn
+        self.room.counted(turn)
         self.turns += 1
         self.egress.turn_ended()
         self.usage += turn.usage
         self.last = turn
         self._calls, self._replies = calls, [None] * len(calls)
-        self._times = [self._asked_for(call) for call in calls]
-        if turn.text.strip() and turn.stop != "refused":
-            self._text = turn.text.strip()
+        self._times = self._count(calls)
+        if not self.loop and self._repeats():
+            self.loop = self.turns
         # Providers refuse an empty message of the assistant, so a blank one is written out.
         spoken = turn.text if turn.text.strip() or calls else "(nothing)"
-        self.messages.append(ModelMessage(role="assistant", text=spoken, calls=calls))
+        self.room.add(ModelMessage(role="assistant", text=spoken, calls=calls, thoughts=turn.thoughts))
+        self._note_what_is_wrong(turn)
+
+    def _note_what_is_wrong(self, turn: Turn) -> None:
+        """Keep the turn's words as part of the work, and say what is wrong with a turn without a call."""
+        text = turn.text.strip()
+        unread = bool(text) and self.holds_call(text)
+        if text and turn.stop != "refused" and not unread:
+            self._text = text
         if turn.stop == "max_tokens":
             self.cuts += 1
             self.add_note("cut")
-        elif not calls and not turn.text.strip():
-            self.blanks += 1
-            self.add_note("blank")
+            return
+        self.silent = 0 if self._calls else self.silent + 1
+        if not self.silent:
+            self.words = ""
+            return
+        if text and not unread and not (self.words and (self._used or len(text) <= len(self.words))):
+            self.words = text
+        if unread:
+            self.add_note("written_call", tools=", ".join(self._names))
+        else:
+            self.add_note("words" if text else "blank")
 
     def add_note(self, note: str, **values: str) -> None:
         """Add one of the runner's own messages, by the name of its file in `notes/`."""
-        self.messages.append(ModelMessage(role="user", text=briefing.note(note, **values)))
+        self.room.add(ModelMessage(role="user", text=briefing.note(note, **values)))
 
     def add_reply(self, reply: ToolReply, brought: ToolReturned | ToolOutcome | None = None) -> None:
         """Add the reply to a call of the last turn, with the files, gaps and sources that the call brought.
@@ -84,17 +122,68 @@ class Conversation:
             # Some models give several calls of a turn the same id, so the first open one is meant.
             if self._replies[index] is None and call.id == reply.call_id:
                 self._replies[index] = reply
-                self.egress.reply_read(call.name, reply)
-                self.finishes += call.name in finish_tools.NAMES and not self.mixed
-                if not reply.failed:
-                    self._found.append(f"{call.name}: {reply.text[:_FOUND_LENGTH]}")
+                self._heard(call, reply)
                 break
         if brought is not None:
             self.artifacts.extend(brought.artifacts)
             self.gaps.extend(gap for gap in brought.gaps if gap not in self.gaps)
             self.sources.extend(source for source in brought.sources if source not in self.sources)
         if self._replies and None not in self._replies:
-            self.messages.append(ModelMessage(role="tool", replies=tuple(filter(None, self._replies))))
+            replies = zip(self._calls, filter(None, self._replies), strict=True)
+            self.room.add_replies([(call.name, each, self._repeated(call)) for call, each in replies])
+
+    def _heard(self, call: ToolCall, reply: ToolReply) -> None:
+        """Take in what a call's reply changes."""
+        self.egress.reply_read(call.name, reply)
+        self.finishes += call.name in finish_tools.NAMES and not self.mixed
+        if reply.failed:
+            return
+        key, writes = key_of(call), call.name in self._writing
+        if key in self._said:
+            return
+        if call.name in self._toolbox:
+            self._used = True
+            self._found.append(f"{call.name}: {reply.text[:_FOUND_LENGTH]}")
+        if writes:  # what was read before may have changed
+            self._said.clear()
+            self._asked = Counter({each: n for each, n in self._asked.items() if _name_of(each) in self._writing})
+        else:
+            self._said[key] = reply
+
+    def _repeated(self, call: ToolCall) -> int | None:
+        return self.room.number_of(call.arguments) if call.name == READ_REPLY else None
+
+    def _count(self, calls: Sequence[ToolCall]) -> list[int]:
+        """Count how often each call was asked for: one that writes each time, one that reads once a turn."""
+        seen: set[str] = set()
+        times = []
+        for call in calls:
+            key = key_of(call)
+            self._asked[key] += key not in seen or call.name in self._writing
+            seen.add(key)
+            times.append(self._asked[key])
+        return times
+
+    def _repeats(self) -> bool:
+        """Return True if the last turn only made calls that were made twice before. Calls that write have own rules."""
+        apart = finish_tools.NAMES | self._writing
+        repeated = [
+            times >= TIMES and call.name not in apart for call, times in zip(self._calls, self._times, strict=True)
+        ]
+        return bool(repeated) and all(repeated)
+
+    @property
+    def has_unused_tools(self) -> bool:
+        """True if there are tools, and none of them gave anything."""
+        return bool(self._toolbox) and not self._used
+
+    def holds_call(self, text: str) -> bool:
+        """Return True if a text holds a tool call that is none, see `written_calls.holds_call`."""
+        return written_calls.holds_call(text, self._names)
+
+    def earlier(self, call: ToolCall) -> ToolReply | None:
+        """Return the reply that the very same call got before, if it only reads and nothing was written since."""
+        return self._said.get(key_of(call))
 
     @property
     def open_calls(self) -> list[tuple[ToolCall, int]]:
@@ -131,14 +220,18 @@ class Conversation:
         draft = finish_tools.from_text("\n\n".join(parts))
         return self.complete(draft.model_copy(update={"confidence": 0}), gap=gap)
 
-    def _asked_for(self, call: ToolCall) -> int:
-        key = f"{call.name} {json.dumps(call.arguments, sort_keys=True)}"
-        self._asked[key] += 1
-        return self._asked[key]
-
     def _sourced(self, finding: Finding) -> Finding:
         if finding.source or not self.sources:
             return finding
         named, more = self.sources[:_SOURCES_NAMED], len(self.sources) - _SOURCES_NAMED
         source = ", ".join(named) + (f" and {more} more" if more > 0 else "")
         return finding.model_copy(update={"source": source})
+
+
+def key_of(call: ToolCall) -> str:
+    """Return what calls of one tool with the same arguments share, and no others."""
+    return f"{call.name} {json.dumps(call.arguments, sort_keys=True)}"
+
+
+def _name_of(key: str) -> str:
+    return key.partition(" ")[0]

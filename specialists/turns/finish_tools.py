@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from handoff.contracts import Escalation, EscalationReason, Finding, Result, Severity, ToolCall
 from handoff.reply_text import replace_surrogates
@@ -20,34 +20,53 @@ from specialists.toolkits.tool import ToolSpec
 RETURN = "return_result"
 ESCALATE = "escalate"
 NAMES = frozenset({RETURN, ESCALATE})
+ALSO_READ = ("summary",)
+"""Arguments of `return_result` that are read where a model gives them, and not asked for."""
 
 DEFAULT_CONFIDENCE = 70
 """The confidence of a result whose specialist named none."""
 
+WORDS_CONFIDENCE = 50
+"""The confidence of a result that its specialist gave in plain words, and did not hand in though it was told to."""
+
+_SEVERITIES: dict[str, Severity] = {
+    "note": "info",
+    "none": "info",
+    "minor": "low",
+    "moderate": "medium",
+    "warning": "medium",
+    "major": "high",
+    "serious": "high",
+    "error": "high",
+    "severe": "critical",
+    "blocker": "critical",
+}
+"""Names that models give severities; which there are is told to those specialists alone whose prompt asks for them."""
 _REASONS: tuple[EscalationReason, ...] = get_args(EscalationReason)
 _SUMMARY_LIMIT = 300
+_NO_SENTENCE = ("#", "|", "```")
 _PART_OF_TEXT = {"type": "string"}
 
-# Every call of every specialist carries these two, so every character counts.
+# Every call of every specialist carries these two, so every character counts. No summary is asked for: the gist stands
+# first in the content, and what is told twice takes twice the tokens.
 SPECS: tuple[ToolSpec, ...] = (
     ToolSpec(
         RETURN,
-        "Hand in work. summary: 1-3 sentences; content: all, Markdown; confidence: 0-100; "
-        "findings: {message, confidence, severity: info|low|medium|high|critical, where, source}",
+        "content: Markdown, gist first; confidence: 0-100; findings: sources, doubts, faults, no retelling: "
+        "{message, severity, confidence, where, source}",
         {
             "type": "object",
             "properties": {
-                "summary": _PART_OF_TEXT,
                 "content": _PART_OF_TEXT,
                 "confidence": {"type": "integer"},
                 "findings": {"type": "array", "items": {"type": "object"}},
             },
-            "required": ["summary", "content", "confidence"],
+            "required": ["content", "confidence"],
         },
     ),
     ToolSpec(
         ESCALATE,
-        "Say why you can't. options: likely answers",
+        "options: likely answers",
         {
             "type": "object",
             "properties": {
@@ -65,10 +84,11 @@ class _Finding(Finding):
     model_config = ConfigDict(extra="ignore")
 
     message: str = Field(min_length=1)
+    severity: Annotated[Severity, BeforeValidator(lambda value: _as_severity(value) or value)] = "info"
 
 
 class _Return(BaseModel):
-    summary: str = Field(min_length=1)
+    summary: str = ""
     content: str = Field(min_length=1)
     confidence: int = Field(ge=0, le=100)
     findings: tuple[_Finding, ...] = ()
@@ -100,7 +120,8 @@ def read(call: ToolCall) -> Result | Escalation:
         return Escalation(reason=wish.reason, message=wish.message, options=wish.options, partial_result=partial)
     given = _Return.model_validate(call.arguments)
     findings = tuple(Finding(**finding.model_dump()) for finding in given.findings)
-    return Result(summary=given.summary, content=given.content, findings=findings, confidence=given.confidence)
+    summary = given.summary or first_sentences(given.content)
+    return Result(summary=summary, content=given.content, findings=findings, confidence=given.confidence)
 
 
 def read_leniently(call: ToolCall) -> Result | Escalation | None:
@@ -133,9 +154,18 @@ def from_text(text: str) -> Result:
     return Result(summary=first_sentences(content), content=content, confidence=DEFAULT_CONFIDENCE)
 
 
+def in_words(text: str, *doubts: str) -> Result:
+    """Turn words that were never handed in into a result that is doubted."""
+    result = from_text(text)
+    return result.model_copy(update={"confidence": WORDS_CONFIDENCE, "doubts": doubts})
+
+
 def first_sentences(text: str) -> str:
-    """Take as many whole sentences from the start as fit a summary, without headings. Never empty for a text."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    """Take as many whole sentences from the start as fit a summary: no headings, tables, code. Never empty for a text.
+
+    They are the summary of a result that has no other.
+    """
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(_NO_SENTENCE)]
     flat = " ".join(" ".join(lines).split()) or " ".join(text.split())
     if len(flat) <= _SUMMARY_LIMIT:
         return flat
@@ -170,12 +200,18 @@ def _as_finding(item: Any) -> Finding | None:
     severity = item.get("severity")
     return Finding(
         message=message,
-        severity=severity if severity in get_args(Severity) else "info",
+        severity=_as_severity(severity) or "info",
         where=_as_text(item.get("where")),
         suggestion=_as_text(item.get("suggestion")),
         confidence=80 if item.get("confidence") is None else _as_confidence(item["confidence"]),
         source=_as_text(item.get("source")),
     )
+
+
+def _as_severity(value: Any) -> Severity | None:
+    """Read a severity under any of its usual names; None if it has none of them."""
+    name = str(value).strip().casefold()
+    return next((one for one in get_args(Severity) if name == one), _SEVERITIES.get(name))
 
 
 def _as_confidence(value: Any) -> int:

@@ -28,11 +28,16 @@ class ModelMessage(Contract):
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     replies: tuple[ToolReply, ...] = ()
+    thoughts: tuple[dict[str, Any], ...] = ()
+    """An assistant's: `Turn.thoughts`, handed back as they came."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """A call of a model. `deadline` is the seconds it may take in all, retries included.
+
+    A call that streams is alive: what ends it before its deadline is silence (a setting of the providers), not a sum.
+    `tool_choice`: `required` asks for a call of one of `tools`; a provider that cannot force one treats it as `auto`.
 
     `answer_schema` asks for a reply that is one JSON object of that schema
     (provider-side structured output; the caller validates again). `purpose`
@@ -46,9 +51,10 @@ class ModelCall:
     system: str
     messages: tuple[ModelMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
+    tool_choice: Literal["auto", "required"] = "auto"
     tier: Tier = "balanced"
     max_tokens: int = 4096
-    deadline: float = 120.0
+    deadline: float = 600.0
     answer_schema: dict[str, Any] | None = None
     on_text: Callable[[str], Awaitable[None]] | None = field(default=None, compare=False)
     last: bool = False

@@ -20,7 +20,7 @@ LONGEST = 120.0
 """Seconds that a call which only reads may take at most, however much time the attempt still has."""
 
 RUNS_OF_SAME = 3
-"""Times that one call with the same arguments is run; after that the model is told so instead."""
+"""Times that one call with the same arguments is run if it writes or fails; then the model is told so instead."""
 
 _log = logging.getLogger(__name__)
 

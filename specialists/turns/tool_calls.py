@@ -6,16 +6,18 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from handoff.contracts import ToolCall, ToolReply
 from handoff.events import ToolStarted, TurnTaken
-from handoff.state import Checked, Checkpoint, UnknownWrite
+from handoff.state_values import Checked, Checkpoint, UnknownWrite
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.turns import briefing, finish_tools, write_calls
-from specialists.turns.attempt_log import AttemptLog
-from specialists.turns.conversation import Conversation
+from specialists.turns import briefing, finish_tools
+from specialists.turns.conversation import Conversation, key_of
 from specialists.turns.one_call import Ready, check, perform
+
+if TYPE_CHECKING:
+    from specialists.turns.attempt_log import AttemptLog
 
 GRACE = 0.5
 """Seconds that a write gets to end by itself when its attempt is told to stop."""
@@ -56,6 +58,8 @@ class ToolCalls:
     async def settle_writes(self) -> UnknownWrite | None:
         """Find out what became of the writes that the history began and did not end."""
         for intent in tuple(self.intents):
+            from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
+
             call, times = next(one for one in self.conversation.open_calls if one[0].id == intent.call)
             outcome = await write_calls.settle(check(call, self.toolbox, times=times), intent, self.workbench)
             if isinstance(outcome, UnknownWrite):
@@ -67,7 +71,7 @@ class ToolCalls:
         """Run the open calls in order; reads that follow each other run side by side."""
         for writing, calls in groupby(self.conversation.open_calls, key=lambda one: self._writes(one[0])):
             if not writing:
-                await _side_by_side([self._read(call, times) for call, times in calls])
+                await self._read_all(list(calls))
                 continue
             for call, times in calls:
                 doubt = await _not_cut_short(self._write(call, times))
@@ -82,13 +86,27 @@ class ToolCalls:
         self._ended(call.id)
         self.conversation.add_reply(reply, outcome)
 
+    @property
+    def offered(self) -> dict[str, Tool]:
+        """The tools that may be called now: the specialist's own, and the one that gives left-out replies again."""
+        more = self.conversation.room.tool
+        return self.toolbox if more is None else {more.name: more, **self.toolbox}
+
     def _writes(self, call: ToolCall) -> bool:
         tool = self.toolbox.get(call.name)
         return tool is not None and tool.access == "write"
 
+    async def _read_all(self, calls: list[tuple[ToolCall, int]]) -> None:
+        """Make calls that only read, side by side; the same call twice is made once."""
+        firsts = {key_of(call): index for index, (call, _) in reversed(list(enumerate(calls)))}.values()
+        await _side_by_side([self._read(*calls[index]) for index in sorted(firsts)])
+        await _side_by_side([self._read(*each) for index, each in enumerate(calls) if index not in firsts])
+
     async def _read(self, call: ToolCall, times: int) -> None:
         if call.name in finish_tools.NAMES:
             outcome = ToolOutcome(_MIXED.format(name=call.name), failed=True)
+        elif (earlier := self.conversation.earlier(call)) is not None:
+            outcome = ToolOutcome(briefing.note("again", reply=earlier.text))
         elif self._late():
             outcome = ToolOutcome(_LATE, failed=True)
         else:
@@ -97,7 +115,7 @@ class ToolCalls:
         await self.reply(call, outcome)
 
     def _checked(self, call: ToolCall, times: int) -> Ready | ToolOutcome:
-        ready = check(call, self.toolbox, times=times)
+        ready = check(call, self.offered, times=times)
         if not isinstance(ready, Ready) or ready.tool.url_of is None:
             return ready
         if self.conversation.egress.allows(ready.tool.url_of(ready.arguments)):
@@ -114,6 +132,8 @@ class ToolCalls:
         return None
 
     async def _write_once(self, ready: Ready) -> ToolOutcome | UnknownWrite:
+        from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
+
         barred = self.barred.get(write_calls.digest(ready))
         if barred is not None or self._late():
             return ToolOutcome(barred or _LATE, failed=True)
@@ -169,8 +189,9 @@ async def _not_cut_short(work: Coroutine[Any, Any, _T]) -> _T:
 
 async def _side_by_side(works: list[Coroutine[Any, Any, None]]) -> None:
     """Do all works at once; one that breaks ends the others too."""
-    if len(works) == 1:
-        await works[0]
+    if len(works) <= 1:
+        for work in works:
+            await work
         return
     tasks = [asyncio.create_task(work) for work in works]
     try:

@@ -12,14 +12,16 @@ import hashlib
 import logging
 import uuid
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handoff.events import ToolStarted
-from handoff.state import UnknownWrite
+from handoff.state_values import UnknownWrite
 from specialists.toolkits.tool import ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns import briefing
-from specialists.turns.attempt_log import AttemptLog
 from specialists.turns.one_call import Ready, capped
+
+if TYPE_CHECKING:
+    from specialists.turns.attempt_log import AttemptLog
 
 SETTLE_SECONDS = 20.0
 """Seconds that looking up may take, and also a repeat with the same key."""

@@ -17,10 +17,10 @@ from bot.store.redis.redis_store import RedisStore
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask
+from handoff.effects import card_key, question_key
 from handoff.engine.engine import fold
 from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import open_log
-from handoff.post_keys import card, question
 from handoff.state import Job
 from handoff.summary import projection
 from tests.bench.child import child
@@ -180,11 +180,11 @@ def waiting_log(team: str, number: int) -> list[ev.Event]:
     asks = Escalation(reason="ambiguous_input", message="Which city is it?", options=("Oslo", "Bergen"))
     return [
         ev.RequestAdded(at=at, place=place, request=request),
-        ev.Posted(at=at, request=request.id, key=card(request.id), ts=f"{at + 1:.6f}"),
+        ev.Posted(at=at, request=request.id, key=card_key(request.id), ts=f"{at + 1:.6f}"),
         ev.PlanProposed(at=at, request=request.id, plan=Plan(goal="A city", subtasks=(subtask,)), members=MEMBERS[:1]),
         ev.AttemptStarted.model_validate({**of, "specialist": "specialist0", "tier": "balanced"}),
         ev.Escalated.model_validate({**of, "escalation": asks}),
-        ev.Posted(at=at, request=request.id, key=question(request.id, "w", 1), ts=f"{at + 2:.6f}"),
+        ev.Posted(at=at, request=request.id, key=question_key(request.id, "w", 1), ts=f"{at + 2:.6f}"),
     ]
 
 

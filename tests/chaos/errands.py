@@ -108,8 +108,14 @@ class Errand:
         """What is asked in the thread, in order."""
         count = 2 if self.kind == "again" else 1
         return tuple(
-            f"Errand {self.number}.{turn} ({self.kind}): please see to all of it." for turn in range(1, count + 1)
+            f"Errand {self.number}.{turn} ({self.kind}): please see to all of it. {self._listed(turn)}"
+            for turn in range(1, count + 1)
         )
+
+    def _listed(self, turn: int) -> str:
+        """All figures that may come up, so that each has a source."""
+        figures = ", ".join(str(figure(f"{self.number}.{turn}", part)) for part in "abcdefkxyz")
+        return f"The list has {figures}, and for churn 4.2 % and 6.1 %."
 
     @property
     def record(self) -> str:

@@ -19,6 +19,7 @@ ONCE: dict[type[ev.OfRequest], Callable[..., tuple[object, ...]]] = {
     ev.Escalated: lambda event: (event.subtask, event.attempt),
     ev.ResultJudged: lambda event: (event.subtask, event.attempt),
     ev.BriefRefined: lambda event: (event.subtask, event.attempt),
+    ev.ContradictionsFound: lambda event: (event.within,),
     ev.ConflictsJudged: lambda event: (event.within,),
     ev.MaterialReduced: lambda event: (event.within, event.round, event.part),
     ev.AnswerReviewed: lambda event: (event.within,),

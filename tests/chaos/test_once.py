@@ -20,6 +20,7 @@ STEPS: list[ev.Event] = [
     ev.ResultJudged(**OF, subtask="a/x", attempt=2, verdict="accepted"),
     ev.BriefRefined(**OF, subtask="a/y", attempt=1),
     ev.PlanRevised(**OF, subtask="b"),
+    ev.ContradictionsFound(**OF, within="a"),
     ev.ConflictsJudged(**OF, within="a"),
     ev.AnswerWritten(**OF, within="a", text="Tea.", draft=True),
     ev.AnswerReviewed(**OF, within="a"),

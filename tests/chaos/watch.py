@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from bot.store.interface import JobKey
-from bot.store.redis.keys import member
+from bot.store.redis.layout import member
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.transport import Ack, PayloadKind, Retry, Transport
 

@@ -2,7 +2,9 @@
 
 import argparse
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from bot.command_line.check import Verdict, check, verdicts
 from bot.settings import read_settings
 from bot.store.embedded import is_running, start_embedded, stop_embedded
 from bot.workspace.workspace_server import Workspace
+from handoff.contracts import ToolCall
 from tests.command_line.command import ROOT, environment, leadhand, processes_in
 from tests.command_line.test_command_run import slack
 from tests.providers.faults import Fault
@@ -21,9 +24,25 @@ from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
 from tests.store.kit import ask, free_port, tcp_server
 
+CALL = ToolCall(id="c1", name="calculate", arguments={"code": "123456 * 654321"})
 Start = Callable[..., Awaitable[Workspace]]
 Checked = Callable[..., Awaitable[dict[str, Verdict]]]
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9", "LEADHAND_MODEL": "rehearsal"}
+
+
+def capable(request: WireRequest) -> Reply:
+    """A model that does what it is asked to."""
+    if request.answer_schema is None:
+        return Reply(calls=(CALL,), stop="tool_use")
+    return Reply(json.dumps(dict.fromkeys(request.answer_schema["required"], "")))
+
+
+def as_text(request: WireRequest) -> Reply:
+    """A model whose calls its server does not recognise; a schema holds it."""
+    step = json.dumps({"tool": CALL.name, "arguments": CALL.arguments})
+    if request.answer_schema is None:
+        return Reply(f"```json\n{step}\n```")
+    return Reply(step) if "oneOf" in request.answer_schema else capable(request)
 
 
 @pytest.fixture
@@ -39,7 +58,7 @@ def checked(tmp_path: Path, redis_url: str) -> Checked:
 
 async def test_all_in_order(workspace: Start, tmp_path: Path) -> None:
     place = await workspace()
-    async with ProviderServer(lambda _: Reply("ready")) as server:
+    async with ProviderServer(capable) as server:
         keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
         env = environment(tmp_path, **slack(place, **keys))
         ended = await asyncio.to_thread(leadhand, "check", env=env, afresh=True)
@@ -49,7 +68,8 @@ async def test_all_in_order(workspace: Start, tmp_path: Path) -> None:
     assert all(line.startswith("ok    ") for line in lines[:-1]), ended.out
     for words in ("leadhand in", "of manifest.yml", "Socket Mode", "append-only file, noeviction", "claude-haiku-5-5"):
         assert words in ended.out
-    assert server.stats.calls == 3, "one tiny call for each tier"
+    assert server.stats.calls == 6, "a plan and a tool call for each model"
+    assert "claude-haiku-5-5: makes plans, calls tools" in ended.out
     assert processes_in(tmp_path) == [], "a server that was started for the check is stopped again"
 
 
@@ -91,12 +111,12 @@ async def test_scopes_against_the_manifest(workspace: Start, checked: Checked, t
     scopes = manifest["oauth_config"]["scopes"]["bot"]
     for scope in ("canvases:write", "files:read"):
         scopes.remove(scope)
-    scopes.append("users:read")
+    scopes.append("team:read")
     changed = tmp_path / "manifest.yml"
     changed.write_text(yaml.safe_dump(manifest), encoding="utf-8")
     verdict = (await checked(**slack(await workspace(changed))))["Slack scopes"]
     assert verdict.fault.startswith("missing canvases:write, files:read: update the app from manifest.yml")
-    assert "users:read" in verdict.note
+    assert "team:read" in verdict.note
 
 
 async def test_socket_mode_that_is_off(workspace: Start, checked: Checked) -> None:
@@ -175,7 +195,7 @@ async def test_an_embedded_server_without_a_place(checked: Checked, tmp_path: Pa
 
 async def test_each_tier_of_a_model(checked: Checked) -> None:
     def brain(request: WireRequest) -> Reply | Fault:
-        return Fault("not_found") if request.model == "gpt-9" else Reply("ready")
+        return Fault("not_found") if request.model == "gpt-9" else capable(request)
 
     async with ProviderServer(brain) as server:
         keys = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": server.openai_url, "LEADHAND_MODEL": ""}
@@ -184,11 +204,70 @@ async def test_each_tier_of_a_model(checked: Checked) -> None:
         calls = server.stats.calls
         server.brain = lambda _: Fault("bad_key")
         refused = await checked(**keys, **names)
-    assert calls == 3
-    assert found["model, tier fast"].note == "gpt-1 answers"
+    assert calls == 5
+    assert found["model, tier fast"].note == "gpt-1: makes plans, calls tools"
     assert found["model, tier balanced"].fault == ""
     assert "LEADHAND_MODEL_FAST, _BALANCED and _DEEP" in found["model, tier deep"].fault
     assert all("does not accept the API key" in refused[f"model, tier {tier}"].fault for tier in ("fast", "deep"))
+
+
+def only_when_forced(request: WireRequest) -> Reply:
+    """A model that likes to talk."""
+    free = request.answer_schema is None and "tool_choice" not in request.body
+    return Reply("About 80 billion.") if free else capable(request)
+
+
+def no_schema(request: WireRequest) -> Reply:
+    """A server that ignores schemas."""
+    return Reply("Hello, team!") if request.answer_schema else capable(request)
+
+
+def no_tools(request: WireRequest) -> Reply:
+    """A model that calls no tool, whatever is asked of it."""
+    return capable(request) if "required" in (request.answer_schema or {}) else Reply("No.")
+
+
+def slowly(request: WireRequest) -> Reply:
+    """A server whose words can be counted."""
+    reply = capable(request)
+    return replace(reply, piece=4, pause=0.01, tokens_out=40) if reply.text else reply
+
+
+SHOWN: list[tuple[Callable[[WireRequest], Reply], str, str, str]] = [
+    (capable, "makes plans, calls tools", "", ""),
+    (as_text, "calls tools by steps in a JSON schema", "", ""),
+    (only_when_forced, "calls tools", "only when it is forced to", ""),
+    (no_schema, "calls tools", "does not keep to a plan's schema (left out", ""),
+    (slowly, "tokens a second", "", ""),
+    (no_tools, "", "", "it calls no tools"),
+    (lambda _: Reply("{" * 50, stop="max_tokens"), "", "ran on beyond the end of a plan", "it calls no tools"),
+]
+
+
+@pytest.mark.parametrize(("brain", "note", "risk", "fault"), SHOWN)
+async def test_what_a_model_at_home_can_do(
+    checked: Checked, brain: Callable[[WireRequest], Reply], note: str, risk: str, fault: str
+) -> None:
+    async with ProviderServer(brain) as server:
+        keys = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": server.openai_url, "LEADHAND_MODEL": ""}
+        names = {f"LEADHAND_MODEL_{tier}": "home" for tier in ("FAST", "BALANCED", "DEEP")}
+        found = await checked(**keys, **names)
+    for tier in ("fast", "balanced", "deep"):
+        verdict = found[f"model, tier {tier}"]
+        assert note in verdict.note
+        assert (risk in verdict.risk, bool(verdict.risk)) == (True, bool(risk))
+        assert (fault in verdict.fault, bool(verdict.fault)) == (True, bool(fault))
+
+
+async def test_a_context_that_is_smaller_than_what_it_is_given(checked: Checked) -> None:
+    async with ProviderServer(capable, props={"default_generation_settings": {"n_ctx": 8192}}) as server:
+        keys = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": server.openai_url, "LEADHAND_MODEL": ""}
+        found = await checked(**keys)
+        fits = await checked(**keys, LEADHAND_CONTEXT="fast 4k, balanced 4k, deep 4k")
+    assert "a context of 8,192 tokens" in found["model, tier deep"].note
+    assert "LEADHAND_CONTEXT gives it up to 64,000 tokens" in found["model, tier deep"].risk
+    assert "set `deep 4k`" in found["model, tier deep"].risk
+    assert fits["model, tier deep"].risk == ""
 
 
 async def test_a_model_or_crew_that_cannot_be(checked: Checked) -> None:

@@ -8,7 +8,7 @@ import pytest
 from bot.settings import NAMES
 from tests.command_line.command import ROOT, environment, leadhand, leadhand_inside, words
 
-COMMANDS = ("try", "run", "check")
+COMMANDS = ("try", "run", "check", "eval")
 
 
 def test_help_lists_every_command(tmp_path: Path) -> None:
@@ -24,6 +24,10 @@ def test_help_lists_every_command(tmp_path: Path) -> None:
         ("try", ["--ask", "--file", "--json", "--out", "--timeout", "--port", "--no-browser", "--verbose"]),
         ("run", [*NAMES, "--verbose"]),
         ("check", [*NAMES, "--verbose"]),
+        (
+            "eval",
+            ["--sets", "--limit", "--seed", "--tags", "--crew", "--parallel", "--no-naive", "--resume", "--compare"],
+        ),
     ],
 )
 def test_help_of_a_command_lists_its_options_and_settings(tmp_path: Path, command: str, wanted: list[str]) -> None:

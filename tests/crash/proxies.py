@@ -17,7 +17,7 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.models.choosing import ChosenModel
-from bot.slack.client import make_client
+from bot.slack.send.web_calls import make_client
 from bot.store.interface import Store
 from handoff.contracts import Tier, Turn
 from specialists.toolkits.tool import Tool

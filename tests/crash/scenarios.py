@@ -56,11 +56,16 @@ def planned(*subtasks: dict[str, Any]) -> Words:
     return says(turn(json.dumps({"goal": "Tea", "subtasks": subtasks, "strategy": "merge", "instruction": ""})))
 
 
+def decided(who: str, **fields: Any) -> Turn:
+    """A planner's turn that settles the request without a plan of its own."""
+    return turn(json.dumps({"why": "So it is.", "next": {"who": who, **fields}}))
+
+
 def by_crew(**words: Words) -> Words:
     """What the planner of each crew says: that of a crew inside the crew sees its own people only."""
 
     async def said(call: ModelCall) -> Turn:
-        inside = next((name for name in words if f"- {name}/" in call.messages[0].text), "outer")
+        inside = next((name for name in words if f"- {name}/" in call.system), "outer")
         return await words[inside](call)
 
     return said
@@ -71,6 +76,17 @@ def once_told(mark: str, first: Turn, then: Turn) -> Words:
 
     async def words(call: ModelCall) -> Turn:
         return then if mark in call.messages[0].text else first
+
+    return words
+
+
+def reports_first(then: Words) -> Words:
+    """Report a contradiction where that is asked for."""
+    sides = [{"result": "Do part one", "statement": LOW}, {"result": "Do part two", "statement": HIGH}]
+    report = turn(json.dumps({"contradictions": [{"claim": "waste", "sides": sides}]}))
+
+    async def words(call: ModelCall) -> Turn:
+        return report if "# First" in call.messages[0].text else await then(call)
 
     return words
 
@@ -264,7 +280,8 @@ UNSURE = {"reason": "confidence_too_low", "message": "I am not sure of the unit.
 REVISE = {"verdict": "revise", "faults": [{"quote": "There is much tea.", "problem": "It says nothing of waste."}]}
 JUDGED = {"pair": 1, "verdict": "contradict", "supported": "none", "confidence": 90, "reason": "Neither has a source."}
 LOOKS = (
-    *(f"after commit {look}" for look in ("ResultJudged", "BriefRefined", "ConflictsJudged", "AnswerReviewed")),
+    *(f"after commit {look}" for look in ("ResultJudged", "BriefRefined", "ContradictionsFound", "ConflictsJudged")),
+    "after commit AnswerReviewed",
     *(f"after model {mind}" for mind in ("judge", "refiner", "arbiter", "critic", "synthesizer")),
     "after commit AnswerWritten inside",
 )
@@ -285,6 +302,20 @@ _ALL = (
         {"planner": planned(WRITER), "specialist:writer": asks_first},
         people=clicks,
     ),
+    Scenario(
+        "asked_first",
+        {
+            "planner": once_told(
+                "Answered by a person:",
+                decided("ask", text="Which city?", options=["Oslo", "Bergen"]),
+                decided("writer"),
+            ),
+            "specialist:writer": says(result("Tea in Oslo.")),
+        },
+        people=clicks,
+        new=("PlannerAsked", "SettingKnown"),
+    ),
+    Scenario("greeting", {"planner": says(decided("answer", text="Good day to you."))}, new=("AnswerWritten",)),
     Scenario(
         "files",
         {
@@ -359,9 +390,12 @@ _ALL = (
             "specialist:press/editor": once_told("in percent", turn("", ("escalate", UNSURE)), result(HIGH)),
             "refiner": says(turn(json.dumps({"intent": "Write one sentence about part two, in percent."}))),
             "arbiter": says(turn(json.dumps({"judgements": [JUDGED]}))),
-            "synthesizer": once_told("# Your last answer", turn("The tea is black."), turn("Waste was 4.2 %.")),
+            "synthesizer": reports_first(
+                once_told("# Your last answer", turn("The tea is black."), turn("Waste was 4.2 %."))
+            ),
             "critic": says(turn(json.dumps({"faults": ['The answer says "The tea is black"; no result says so.']}))),
         },
+        text="Get tea ready; waste is 4.2 % by one account and 6.1 % by another",
         new=LOOKS,
     ),
     Scenario("long", {"planner": planned(WRITER), "specialist:writer": says(result(LONG))}),

@@ -101,7 +101,7 @@ def test_all_requests_to_slack_go_through_one_session() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "ClientSession"
     ]
-    assert made == ["client.py"]
+    assert made == ["web_calls.py"]
 
 
 def test_requests_are_named_by_method() -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from handoff import events as ev
 from handoff.context import handoff_for
 from handoff.contracts import Escalation, Handoff, Member, Place, Plan, Request, Result, Subtask, Usage
 from handoff.effects import Effect, MakePlan, RunSubtask
 from handoff.engine.engine import fold
 from handoff.engine.outstanding import outstanding
+from handoff.planning.adhoc import Allowance
+from handoff.planning.plan_brief import PlanBrief
+from handoff.planning.planner_reply import read_reply
 from handoff.state import Ask, Job
 
 PLACE = Place(team="T1", channel="C1", thread_ts="1.0")
 R = "1.0"
+NOW = 100.0
 MEMBERS = (
     Member(name="analyst", tier="balanced"),
     Member(name="researcher", tier="fast", fallback="analyst"),
@@ -70,7 +76,15 @@ def running(state: Job, now: float = 100.0) -> list[tuple[str, int, str]]:
     return [(e.subtask, e.attempt, e.specialist) for e in effects(state, now) if isinstance(e, RunSubtask)]
 
 
+def read_plan(
+    text: str, members: Mapping[str, Member], allowed: Allowance | None = None, *, mended: bool = False
+) -> tuple[Plan | None, tuple[str, ...]]:
+    """The plan in a planner's reply, or its faults. Whatever file it names was named in the request."""
+    reply = read_reply(text, PlanBrief(text), members, allowed, mended=mended)
+    return reply.plan, reply.faults
+
+
 def handed(state: Job, effect: RunSubtask | MakePlan) -> Handoff:
     """The handoff of the subtask that a specialist is to work on, or a crew is to plan."""
     name = effect.subtask if isinstance(effect, RunSubtask) else effect.within
-    return handoff_for(state, ask(state), ask(state).work[name])[0]
+    return handoff_for(state, ask(state), ask(state).work[name], NOW)[0]

@@ -8,6 +8,8 @@ from handoff.context import BRIEF, WHOLE_CONTENT, handoff_for
 from handoff.contracts import Context, Member, Note, Place, Plan, Request, Result, Subtask
 from handoff.state import Ask, Job, Run, Work
 
+NOW = 100.0
+
 
 def brief(intent: str, *results: tuple[str, Result | None], answers: tuple[Note, ...] = ()) -> tuple[Job, Ask, Work]:
     """The last subtask of a plan, which waits for the results by name."""
@@ -38,7 +40,7 @@ def result(content: str, confidence: int = 80) -> Result:
 
 def test_short_results_go_in_whole_and_long_ones_as_their_summary() -> None:
     long = "z" * (WHOLE_CONTENT + 1)
-    handoff, packed = handoff_for(*brief("Write a note on it.", ("q1", result("short")), ("q2", result(long))))
+    handoff, packed = handoff_for(*brief("Write a note on it.", ("q1", result("short")), ("q2", result(long))), NOW)
     assert [note.text for note in handoff.context] == ["short", "summary of zzzzz"]
     assert packed.left_out == ("Part q2: its summary for 3,001 characters, which the brief does not need",)
     assert 0 < packed.tokens < packed.budget == Context().fast * BRIEF
@@ -47,9 +49,9 @@ def test_short_results_go_in_whole_and_long_ones_as_their_summary() -> None:
 def test_a_long_result_goes_in_whole_where_the_brief_is_about_it() -> None:
     long = "z" * 20_000
     for intent in ("Write a note on q2.", "Proofread the text.", "Write down what Part q2 says."):
-        handoff, _ = handoff_for(*brief(intent, ("q2", result(long))))
+        handoff, _ = handoff_for(*brief(intent, ("q2", result(long))), NOW)
         assert handoff.context[0].text == long
-        handoff, packed = handoff_for(*brief(intent, ("q2", result(long * 2))))
+        handoff, packed = handoff_for(*brief(intent, ("q2", result(long * 2))), NOW)
         assert handoff.context[0].text == "summary of zzzzz"
         assert packed.left_out == ("Part q2: 16 of 40,000 characters",)
 
@@ -57,7 +59,7 @@ def test_a_long_result_goes_in_whole_where_the_brief_is_about_it() -> None:
 def test_at_four_fifths_the_least_sure_goes_first_and_people_are_always_heard() -> None:
     said = Note(source="Asked: which?", text="Answered by a person: the blue one")
     names = [(f"q{n}", result(f"{n}" * WHOLE_CONTENT, 60 + n)) for n in range(9)]
-    handoff, packed = handoff_for(*brief("Write a note on all of it.", *names, answers=(said,)))
+    handoff, packed = handoff_for(*brief("Write a note on all of it.", *names, answers=(said,)), NOW)
     assert said in handoff.context
     shortened = [len(note.text) < WHOLE_CONTENT for note in handoff.context[:-1]]
     assert shortened[0]
@@ -68,5 +70,5 @@ def test_at_four_fifths_the_least_sure_goes_first_and_people_are_always_heard() 
 
 
 def test_what_is_missing_is_said_in_place() -> None:
-    handoff, _ = handoff_for(*brief("Write a note.", ("q1", None)))
+    handoff, _ = handoff_for(*brief("Write a note.", ("q1", None)), NOW)
     assert handoff.context[0].text.startswith("(not available: it broke.")

@@ -3,13 +3,13 @@
 import pytest
 
 from handoff import events as ev
-from handoff import post_keys
 from handoff.contracts import Usage
-from handoff.effects import Post, RunSubtask
+from handoff.effects import Post, RunSubtask, question_key
 from handoff.engine.answer import gaps
 from handoff.engine.outstanding import outstanding
 from handoff.engine.writes import OPTIONS, verdict_of
-from handoff.state import Checked, Job, Work
+from handoff.state import Job, Work
+from handoff.state_values import Checked
 from tests.handoff.kit import R, ask, asked, escalated, failed, handed, job, planned, started, subtask
 
 OF = {"request": R, "subtask": "a", "attempt": 1}
@@ -52,7 +52,7 @@ def test_a_doubt_is_asked_about_and_nothing_runs_meanwhile() -> None:
     assert ask(state).state == "input_required"
     assert running(state) == []
     effects, due = outstanding(state, 250.0)
-    assert Post(R, post_keys.question(R, "a", 1)) in effects
+    assert Post(R, question_key(R, "a", 1)) in effects
     assert due is None
     asking = work(state).question
     assert asking is not None

@@ -5,9 +5,19 @@ from dataclasses import replace
 import pytest
 
 from handoff import events as ev
-from handoff import post_keys
 from handoff.contracts import Artifact, Result
-from handoff.effects import MakePlan, Post, RefineBrief, RunSubtask, WriteAnswer
+from handoff.effects import (
+    MakePlan,
+    Post,
+    RefineBrief,
+    RunSubtask,
+    WriteAnswer,
+    answer_key,
+    card_end_key,
+    card_key,
+    file_key,
+    question_key,
+)
 from handoff.engine.answer import gaps, missing
 from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
@@ -33,13 +43,13 @@ from tests.handoff.kit import (
 def test_a_request_wants_a_card_and_a_plan() -> None:
     state = job(asked())
     assert ask(state).state == "submitted"
-    assert effects(state) == [Post(R, post_keys.card(R)), MakePlan(R)]
+    assert effects(state) == [Post(R, card_key(R)), MakePlan(R)]
 
 
 def test_a_refused_request_wants_one_message_only() -> None:
     state = job(asked(refusal="say what you need"))
-    assert effects(state) == [Post(R, post_keys.answer(R))]
-    state = apply(state, ev.Posted(at=2, request=R, key=post_keys.answer(R), ts="9"))
+    assert effects(state) == [Post(R, answer_key(R))]
+    state = apply(state, ev.Posted(at=2, request=R, key=answer_key(R), ts="9"))
     assert ask(state).state == "failed"
     assert effects(state) == []
 
@@ -82,14 +92,14 @@ def test_a_handoff_carries_direct_dependencies_and_nothing_else() -> None:
 def test_one_subtask_needs_no_synthesis() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), returned("a"))
     assert ask(state).run.answer == "all of a"
-    assert WriteAnswer(R) not in effects(state)
+    assert WriteAnswer(R, compare=True) not in effects(state)
 
 
 def test_several_results_are_synthesized_once_all_have_ended() -> None:
     state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"), returned("a"))
-    assert WriteAnswer(R) not in effects(state)
+    assert WriteAnswer(R, compare=True) not in effects(state)
     state = apply(state, returned("b"))
-    assert WriteAnswer(R) in effects(state)
+    assert WriteAnswer(R, compare=True) in effects(state)
     assert ask(state).state == "synthesizing"
 
 
@@ -132,7 +142,7 @@ def test_the_five_task_example_delivers_what_it_can() -> None:
     assert effect.subtask == "t5"
     assert "not available" in handed(state, effect).context[0].text
     state = apply(apply(state, started("t5")), returned("t5"))
-    assert WriteAnswer(R) in effects(state)
+    assert WriteAnswer(R, compare=True) in effects(state)
     assert [work.subtask.id for work in missing(ask(state), ask(state).run)] == ["t1", "t3"]
     assert any("the model broke" in gap for gap in gaps(ask(state), ask(state).run))
 
@@ -140,7 +150,7 @@ def test_the_five_task_example_delivers_what_it_can() -> None:
 def test_an_ambiguity_asks_people_while_siblings_go_on() -> None:
     state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"))
     state = apply(state, escalated("a", "ambiguous_input", options=("x", "y")))
-    assert Post(R, post_keys.question(R, "a", 1)) in effects(state)
+    assert Post(R, question_key(R, "a", 1)) in effects(state)
     assert running(state) == [("b", 1, "analyst")]
     assert ask(state).state == "working"
     state = apply(state, returned("b"))
@@ -200,7 +210,7 @@ def test_whom_a_question_is_for_is_worked_out_and_not_stored() -> None:
 
 def test_a_job_that_waits_for_people_has_nothing_to_do() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), escalated("a", "ambiguous_input"))
-    for key in (post_keys.card(R), post_keys.question(R, "a", 1)):
+    for key in (card_key(R), question_key(R, "a", 1)):
         state = apply(state, ev.Posted(at=6, request=R, key=key, ts="7"))
     assert outstanding(state, 10.0) == ([], None)
 
@@ -234,8 +244,8 @@ def test_a_plan_may_be_mended_once() -> None:
 def test_cancelling_leaves_only_the_report() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), ev.CancelRequested(at=4, user="U1"))
     assert running(state) == []
-    assert Post(R, post_keys.answer(R)) in effects(state)
-    state = _posted(state, post_keys.answer(R), post_keys.card(R), post_keys.card_end(R))
+    assert Post(R, answer_key(R)) in effects(state)
+    state = _posted(state, answer_key(R), card_key(R), card_end_key(R))
     assert ask(state).state == "cancelled"
 
 
@@ -243,24 +253,24 @@ def test_a_late_result_of_a_cancelled_request_changes_nothing_visible() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), ev.CancelRequested(at=4, user="U1"), returned("a"))
     assert ask(state).run.answer is None
     assert ask(state).work["a"].result is None
-    assert Post(R, post_keys.answer(R)) in effects(state)
+    assert Post(R, answer_key(R)) in effects(state)
 
 
 def test_files_come_before_the_answer() -> None:
     chart = Artifact(id="c" * 64, name="chart.png", publish_as="file")
     state = job(asked(), planned(subtask("a")), started("a"), returned("a", artifacts=(chart,)))
     posts = [e for e in effects(state) if isinstance(e, Post)]
-    assert Post(R, post_keys.file(R, chart.id)) in posts
-    assert Post(R, post_keys.answer(R)) not in posts
-    state = _posted(state, post_keys.file(R, chart.id))
-    assert Post(R, post_keys.answer(R)) in effects(state)
+    assert Post(R, file_key(R, chart.id)) in posts
+    assert Post(R, answer_key(R)) not in posts
+    state = _posted(state, file_key(R, chart.id))
+    assert Post(R, answer_key(R)) in effects(state)
 
 
 def test_a_request_ends_when_its_answer_and_last_card_are_seen() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), returned("a"))
-    state = _posted(state, post_keys.card(R), post_keys.answer(R))
+    state = _posted(state, card_key(R), answer_key(R))
     assert ask(state).state == "synthesizing"
-    state = _posted(state, post_keys.card_end(R))
+    state = _posted(state, card_end_key(R))
     assert ask(state).state == "completed"
     assert effects(state) == []
 
@@ -269,7 +279,7 @@ def test_a_second_mention_waits_its_turn_and_knows_the_first() -> None:
     state = job(asked(), asked("2.0", at=2.0), planned(subtask("a")), started("a"), returned("a"))
     assert state.current is not None
     assert state.current.id == R
-    state = _posted(state, post_keys.card(R), post_keys.answer(R), post_keys.card_end(R))
+    state = _posted(state, card_key(R), answer_key(R), card_end_key(R))
     assert state.current is not None
     assert state.current.id == "2.0"
     assert MakePlan("2.0") in effects(state)
@@ -281,12 +291,12 @@ def test_an_end_that_people_have_seen_stays_an_end_whatever_policy_is_today() ->
     log: list[ev.Event] = [asked(), rows, started("a"), failed("a", kind="bad_reply")]
     state = job(*log)
     assert isinstance(effects(state)[-1], RefineBrief)
-    state = _posted(state, post_keys.card(R), post_keys.answer(R), post_keys.card_end(R))
+    state = _posted(state, card_key(R), answer_key(R), card_end_key(R))
     assert ask(state).state == "failed"
     assert state.current is None
     assert effects(state) == []
     state = job(log[0], planned(subtask("a"), subtask("b")), *log[2:], started("b"), returned("b"))
-    state = _posted(state, post_keys.card(R), post_keys.answer(R), post_keys.card_end(R))
+    state = _posted(state, card_key(R), answer_key(R), card_end_key(R))
     assert ask(state).over, "with a part that came back, too"
 
 

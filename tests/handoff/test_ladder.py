@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
+from handoff.context import said_to
 from handoff.contracts import Member, Result, Terms
 from handoff.effects import JudgeResult, ReachDeadline, RefineBrief, RunSubtask, WriteAnswer
 from handoff.engine.answer import LATE, gaps, missing, seconds_for_call
@@ -26,7 +27,8 @@ from handoff.engine.ladder import (
     after_trouble,
 )
 from handoff.engine.outstanding import BEYOND, outstanding
-from handoff.state import Ask, Job, Rung, Trouble
+from handoff.state import Ask, Job
+from handoff.state_values import Rung, Trouble
 from handoff.summary import sureness
 from tests.handoff.kit import (
     R,
@@ -248,19 +250,34 @@ def test_the_best_of_the_rounds_is_taken_also_where_the_last_attempt_fails() -> 
     assert gaps(ask(state), ask(state).run) == ("not mended: “try 1”: no", "the model broke")
 
 
+WORDS = Result(summary="s", content="I will look.", confidence=50, doubts=("It was given in plain words.",))
+
+
+def test_words_that_are_found_wanting_are_a_failed_attempt_and_never_the_best_of_the_rounds() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), wanting(result=WORDS))
+    assert JudgeResult(R, "a", 1) in effects(state)
+    state = apply(state, looked("revise", "“I will look.”: nothing was done"))
+    assert [one.what for one in ask(state).decisions] == ["revise", "refine"]
+    state = apply(state, ev.BriefRefined(at=7, request=R, subtask="a", attempt=1, intent=""))
+    for attempt in (2, 3):
+        state = apply(apply(state, started("a", attempt)), wanting(attempt, result=WORDS))
+        state = apply(state, looked("revise", "“I will look.”: nothing was done", attempt=attempt))
+    work = ask(state).work["a"]
+    assert (work.state, work.result, work.best) == ("error", None, None)
+    assert work.reason == "the judge: “I will look.”: nothing was done"
+    assert not ask(state).run.answer
+
+
+def test_words_that_the_judge_accepts_are_a_result_and_those_that_nobody_judged_have_a_gap() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), wanting(result=WORDS))
+    assert ask(apply(state, looked("accepted"))).run.answer == "I will look."
+    state = apply(state, looked("best_effort", "It was given in plain words.", "it could not be checked"))
+    assert gaps(ask(state), ask(state).run)
+
+
 def test_a_late_verdict_changes_nothing() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), wanting(), looked("revise", "x"))
     assert apply(state, looked("accepted")).asks == state.asks
-
-
-def test_findings_that_are_not_sure_stay_out_of_the_answer_and_in_the_trace() -> None:
-    findings = [{"message": "South leads", "confidence": 85}, {"message": "It rained", "confidence": 40}]
-    result = Result.model_validate({"summary": "s", "content": "South leads.\nIt rained.", "findings": findings})
-    end = ev.ResultReturned(at=5, request=R, subtask="a", attempt=1, result=result)
-    state = under(asked(), planned(subtask("a")), started("a"), end)
-    assert ask(state).run.answer == "South leads."
-    (decision,) = ask(state).decisions
-    assert (decision.what, "“It rained” is 40 sure, below 80") == ("left out", decision.why)
 
 
 # ---------------------------------------------------------------- refining
@@ -398,7 +415,41 @@ def test_a_check_that_a_specialist_stands_against_is_settled_by_the_judge() -> N
 def test_the_writer_gets_little_time_beyond_the_deadline() -> None:
     state = under(asked(), planned(subtask("a"), subtask("b")), started("a"), returned("a"))
     planned_at = ask(state).run.since or 0.0
-    assert seconds_for_call(ask(state).run, planned_at, 180.0) == 180.0
-    assert seconds_for_call(ask(state).run, planned_at + 500.0, 180.0) == 100.0
-    assert seconds_for_call(ask(state).run, planned_at + 599.0, 180.0) == LATE
-    assert seconds_for_call(ask(state).run, planned_at + 900.0, 30.0) == 30.0
+    run = ask(state).run
+    run = replace(run, terms=run.terms.model_copy(update={"call_seconds": 180.0}))
+    assert seconds_for_call(run, planned_at) == 180.0
+    assert seconds_for_call(run, planned_at + 500.0) == 100.0
+    assert seconds_for_call(run, planned_at + 599.0) == LATE
+    run = replace(run, terms=run.terms.model_copy(update={"call_seconds": 30.0}))
+    assert seconds_for_call(run, planned_at + 900.0) == 30.0
+
+
+def test_what_a_complaint_quotes_is_not_known_and_what_people_and_results_say_is() -> None:
+    doubt = "“4,200” is said by no tool, file or person, and follows from nothing that they say."
+    plan = planned(subtask("a"), subtask("b", "a"))
+    of = {"request": R, "subtask": "b", "attempt": 1}
+    log = (
+        asked(),
+        plan,
+        started("a"),
+        returned("a", evidence=("North | 17",)),
+        started("b"),
+        returned("b").model_copy(update={"doubts": (doubt,)}),
+        ev.ResultJudged(at=6.0, **of, verdict="revise", faults=(doubt,)),
+    )
+    state = job(*log)
+    work = ask(state).work["b"]
+    known = said_to(state, ask(state), work)
+    for text in ("why did churn rise", "Do the whole of it", "all of a", "sum a", "North | 17"):
+        assert text in known
+    assert "4,200" not in known
+    assert "all of b" not in known
+    again = job(
+        *log,
+        started("b", 2),
+        returned("b", 2).model_copy(update={"doubts": (doubt,)}),
+        ev.ResultJudged(at=8.0, **{**of, "attempt": 2}, verdict="revise", faults=(doubt,)),
+    )
+    result = ask(again).work["b"].result
+    assert result is not None, "a third attempt would not know more"
+    assert f"not mended: {doubt}" in result.gaps

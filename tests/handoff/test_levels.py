@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from bot.jobs.effect_bugs import Bug
-from bot.jobs.effect_runner import handler_of
+from bot.jobs.effect_runner import Bug, handler_of
 from handoff import events as ev
-from handoff import post_keys
 from handoff.contracts import Artifact, Conflict, Finding, Member, Plan, PlanChange, Result, Side, Subtask, Terms, Usage
 from handoff.effects import (
     Effect,
@@ -23,8 +21,11 @@ from handoff.effects import (
     RevisePlan,
     RunSubtask,
     WriteAnswer,
+    card_key,
+    file_key,
+    question_key,
 )
-from handoff.engine.answer import gaps, told
+from handoff.engine.answer import contents, gaps, told
 from handoff.engine.engine import apply
 from handoff.engine.nested import handed_up, inner_plan
 from handoff.state import SETTLED, Job
@@ -121,8 +122,10 @@ def test_those_inside_work_under_the_terms_of_their_own_crew() -> None:
     (effect,) = of_kind(state, RunSubtask)
     assert handed(state, effect).constraints.timeout == effect.timeout == 40.0
     findings = (Finding(message="sure", confidence=80), Finding(message="unsure", confidence=40))
-    state = done(state, "law/read", findings=findings)
-    assert [one.message for one in ask(state).work["law/read"].result.findings] == ["sure"]  # type: ignore[union-attr]
+    state = done(state, "law/read", "sure and unsure", findings=findings)
+    inner = ask(state).run_of("law")
+    assert inner.terms.confidence == 50
+    assert contents(ask(state), inner)[0]["law/read"].endswith("_Less sure: “unsure” (40 %)_")
 
 
 def test_no_deadline_inside_is_beyond_that_of_what_is_around() -> None:
@@ -136,21 +139,19 @@ def test_one_result_inside_stands_as_it_is() -> None:
     files = (Artifact(id="f", name="f.md", publish_as="file"),)
     state = done(within(at_law(part("sum")), part("read", to="legal/reader")), "law/read", "# All", artifacts=files)
     assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
-    assert of_kind(state, Post) == [Post(R, post_keys.card(R))], (
-        "its file goes out with the result of what it is inside"
-    )
+    assert of_kind(state, Post) == [Post(R, card_key(R))], "its file goes out with the result of what it is inside"
     state = up(state)
     result = ask(state).work["law"].result
     assert result is not None
     assert (result.content, result.artifacts, result.usage) == ("# All", files, Usage())
-    assert Post(R, post_keys.file(R, "f")) in of_kind(state, Post)
+    assert Post(R, file_key(R, "f")) in of_kind(state, Post)
     assert ask(state).usage.calls == 1, "counted once"
 
 
 def test_several_are_put_together_inside() -> None:
     state = done(within(at_law(part("sum")), *READ_AND_CHECK), "law/read", confidence=90, gaps=("page 3",))
     state = done(state, "law/check", confidence=60, evidence=("4,200",))
-    assert of_kind(state, WriteAnswer) == [WriteAnswer(R, within="law")]
+    assert of_kind(state, WriteAnswer) == [WriteAnswer(R, within="law", compare=True)]
     written = ev.AnswerWritten(at=8, request=R, within="law", text="Together: 4,200.", usage=Usage(calls=1))
     state = apply(state, written)
     assert ask(state).run.answer is None
@@ -294,7 +295,7 @@ def test_where_people_are_asked_inside_no_clock_runs_around_it() -> None:
     state = apply(apply(state, begun("law/read", who="legal/reader")), escalated("law/read", "ambiguous_input", at=6))
     assert ask(state).state == "input_required"
     assert (ask(state).run.deadline, ask(state).run_of("law").deadline) == (None, None)
-    assert Post(R, post_keys.question(R, "law/read", 1)) in effects(state)
+    assert Post(R, question_key(R, "law/read", 1)) in effects(state)
     state = apply(state, ev.QuestionAnswered(at=1006, request=R, subtask="law/read", user="U1", text="this", number=1))
     assert ask(state).work["law"].state == "in_progress"
     assert ask(state).run_of("law").deadline == 3.0 + 100.0 + 1000.0
@@ -314,9 +315,11 @@ def test_a_contradiction_inside_is_told_outside() -> None:
     state = within(at_law(part("sum")), part("a", to="legal/reader"), part("b", to="legal/checker"))
     state = done(state, "law/a", "Fee.", findings=findings[0])
     state = done(state, "law/b", "Other.", findings=findings[1])
-    assert of_kind(state, JudgeConflicts) == [JudgeConflicts(R, "law")]
+    assert of_kind(state, WriteAnswer) == [WriteAnswer(R, (), "law", compare=True)]
     sides = tuple(Side(subtask=f"law/{name}", statement=name) for name in "ab")
     conflict = Conflict(claim="fee", sides=sides, verdict="contradict", reason="both are named")
+    state = apply(state, ev.ContradictionsFound(at=8, request=R, within="law", conflicts=(conflict,)))
+    assert of_kind(state, JudgeConflicts) == [JudgeConflicts(R, "law")]
     state = apply(state, ev.ConflictsJudged(at=8, request=R, within="law", conflicts=(conflict,)))
     state = apply(state, ev.AnswerWritten(at=8, request=R, within="law", text="40 or 90."))
     state = done(up(state), "sum", "Nothing of that.")

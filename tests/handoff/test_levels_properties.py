@@ -6,7 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.contracts import Context, Escalation, Member, Note, Place, Plan, Request, Subtask, Terms, Usage
+from handoff.contracts import (
+    Conflict,
+    Context,
+    Escalation,
+    Member,
+    Note,
+    Place,
+    Plan,
+    Request,
+    Side,
+    Subtask,
+    Terms,
+    Usage,
+)
 from handoff.effects import (
     Effect,
     HandUp,
@@ -19,7 +32,7 @@ from handoff.effects import (
     SelectAnswer,
     WriteAnswer,
 )
-from handoff.engine.answer import disputed, gaps
+from handoff.engine.answer import gaps
 from handoff.engine.engine import apply, fold
 from handoff.engine.judging import MAX_ROUNDS
 from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
@@ -36,6 +49,9 @@ PLACE = Place(team="T", channel="C", thread_ts="1.0")
 REQUEST = Request(id="1.0", user="U", text="t", at=1.0)
 CALL = Usage(calls=1)
 SMALL = Context(fast=1_000, balanced=1_000, deep=1_000)
+CONFLICT = Conflict(
+    claim="revenue", sides=(Side(subtask="s0", statement="It was 10."), Side(subtask="s1", statement="It was 12."))
+)
 AT_MOST = 4 + MAX_ADDED * MAX_REVISIONS
 """Subtasks of one plan: the first ones, and those that revisions add."""
 
@@ -122,11 +138,13 @@ class Levels(World):
         if isinstance(effect, SelectAnswer | WriteAnswer):
             terms = ask.run_of(effect.within).terms
             draft = terms.critic and not effect.faults and self.rng.random() < 0.5
+            if isinstance(effect, WriteAnswer) and effect.compare and self.rng.random() < 0.3:
+                return ev.ContradictionsFound(**of, conflicts=self.rng.choice(((), (CONFLICT,))))
             return ev.AnswerWritten(**of, text="made of all", draft=draft)
         if isinstance(effect, ReviewAnswer):
             return ev.AnswerReviewed(**of, faults=self.rng.choice(((), ("it is wrong",))))
         if isinstance(effect, JudgeConflicts):
-            return ev.ConflictsJudged(**of, conflicts=disputed(ask, ask.run_of(effect.within)))
+            return ev.ConflictsJudged(**of, conflicts=ask.run_of(effect.within).disputed)
         notes = (Note(source="all", text="short"),)
         return ev.MaterialReduced(**of, round=effect.round, part=effect.part, notes=notes)
 

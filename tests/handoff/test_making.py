@@ -14,7 +14,8 @@ from handoff.contracts import Made, Member, Plan, Tier
 from handoff.engine.ladder import LADDER, Standing, after_trouble
 from handoff.planning import adhoc
 from handoff.planning.adhoc import Allowance
-from handoff.planning.plan_check import MAX_FAULT_LENGTH, MAX_FAULTS, check, read_plan
+from handoff.planning.plan_check import MAX_FAULT_LENGTH, MAX_FAULTS, check
+from tests.handoff.kit import read_plan
 
 TIERS: tuple[Tier, ...] = get_args(Tier)
 MEMBERS = {name: Member(name=name) for name in ("writer", "analyst")}

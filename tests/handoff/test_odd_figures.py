@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
 
-from handoff.checking.checks import Seen, look, without_unsure
-from handoff.checking.conflicts import candidates
-from handoff.contracts import Finding, Result
+from handoff.answering.disputes import reported
+from handoff.answering.material import marked
+from handoff.checking.checks import Seen, look
+from handoff.contracts import Finding, Result, Terms
 
 ODD = {
     "long": "1" * 30_000,
@@ -33,7 +35,9 @@ def test_no_figure_breaks_a_check_or_takes_long(odd: str) -> None:
     result = Result(summary="s", content=text, findings=(finding,), confidence=90)
     began = time.process_time()
     look(Seen(result, odd, odd, (odd.replace("1", "2"), odd), (odd,)))
-    without_unsure(result, 80)
+    marked(result, Terms(confidence=80), text)
     other = result.model_copy(update={"content": "South sold 1,200,000 units.", "findings": ()})
-    candidates({"a": result, "b": other}, threshold=80)
+    sides = [{"result": "a", "statement": text}, {"result": "b", "statement": other.content}]
+    report = json.dumps({"contradictions": [{"claim": odd, "sides": sides}]})
+    reported(report, {"a": result, "b": other})
     assert time.process_time() - began < 2.0

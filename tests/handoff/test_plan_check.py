@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from handoff.contracts import Member
-from handoff.planning.plan_check import MAX_SUBTASKS, check, read_plan
+from handoff.planning.plan_check import MAX_SUBTASKS, check
+from tests.handoff.kit import read_plan
 
 MEMBERS = {name: Member(name=name) for name in ("analyst", "writer")}
 
@@ -38,9 +39,6 @@ def test_a_plan_may_stand_in_a_code_fence() -> None:
     ("subtasks", "fault"),
     [
         ([], "no subtasks"),
-        ([part("a", "a")], "waits for itself"),
-        ([part("a", "b"), part("b", "a")], "cycle among a, b"),
-        ([part("a", "zz")], "'zz', which is not in the plan"),
         ([part("a"), part("a")], "Two subtasks are called 'a'"),
         ([part("a", specialist="wizard")], "unknown specialist 'wizard'; there are: analyst, writer"),
         ([part("a", intent="analyze data")], "too vague"),
@@ -61,7 +59,7 @@ def test_nonsense_is_a_fault_and_never_raises(text: str) -> None:
 
 
 def test_a_flood_of_faults_is_capped() -> None:
-    faults = faults_of(*[part(f"s{n}", "x", "y", "z") for n in range(15)])
+    faults = faults_of(*[part(f"s{n}", title="") for n in range(20)])
     assert len(faults) < 20
     assert "more faults" in faults[-1]
 
@@ -128,7 +126,7 @@ def test_what_is_a_matter_of_judgement_is_let_pass_the_second_time() -> None:
         assert faults == ()
         assert plan is not None
         assert check(plan, MEMBERS), "what it was let pass with can still be told"
-    text = json.dumps({"goal": "g", "subtasks": [part("a", "a", intent="Analyze the data")]})
+    text = json.dumps({"goal": "g", "subtasks": [part("a", intent="Analyze the data", specialist="oracle")]})
     plan, faults = read_plan(text, MEMBERS, mended=True)
     assert plan is None
     assert len(faults) == 2, "a plan that cannot run is told all of it"

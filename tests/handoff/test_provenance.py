@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from handoff import events as ev
+from handoff.context import provenance_of
 from handoff.contracts import Attachment
-from handoff.provenance import provenance_of
 from handoff.state import Job
 from tests.handoff.kit import PLACE, R, asked, escalated, job, planned, returned, started, subtask
 

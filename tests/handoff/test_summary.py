@@ -9,8 +9,9 @@ import pytest
 from handoff import events as ev
 from handoff.contracts import Artifact, Attachment, Finding, Request, Result
 from handoff.engine import outstanding
-from handoff.reply_text import json_in, replace_surrogates
-from handoff.state import Job, may_answer
+from handoff.reply_text import is_shallow, json_in, replace_surrogates
+from handoff.state import Job
+from handoff.state_values import may_answer
 from handoff.summary import open_questions, projection, rows, speed_up, step, sureness
 from tests.handoff.kit import PLACE, R, ask, asked, escalated, failed, job, planned, returned, started, subtask
 
@@ -129,3 +130,5 @@ def test_what_a_model_replies_is_read_as_leniently_as_can_be() -> None:
     assert json_in("nothing") == ""
     half = {"a\ud83d": ["b\ude00", 1, None]}
     assert replace_surrogates(half) == {"a\ufffd": ["b\ufffd", 1, None]}
+    assert is_shallow({"a": [1]}, 2)
+    assert not is_shallow({"a": [1]}, 1)

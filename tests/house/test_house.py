@@ -88,7 +88,7 @@ def test_each_subcommand_stands_in_the_manifest() -> None:
 
 def test_the_numbers_of_the_page_on_retries_are_those_of_the_code() -> None:
     rows = VALUE.findall(part(RELIABILITY, "Retries"))
-    assert len(rows) == 10
+    assert len(rows) == 11
     for name, value, path in rows:
         module = importlib.import_module(path.replace("/", "."))
         owner, _, field = name.partition(".")

@@ -45,20 +45,22 @@ def ask(text: str = "Hello", **more: Any) -> ModelCall:
     return ModelCall(messages=(ModelMessage(role="user", text=text),), **more)
 
 
-def connect(api: Api, server: ProviderServer, retries: RetryPolicy = QUICK) -> ProviderModel:
-    """A provider for that server."""
+def connect(api: Api, server: ProviderServer, retries: RetryPolicy = QUICK, **options: Any) -> ProviderModel:
+    """A provider for that server; the options are those of its wire."""
     if api == "anthropic":
-        return ProviderModel(AnthropicMessages("key", server.url), CLAUDE, provider="anthropic", retries=retries)
+        messages = AnthropicMessages("key", server.url, **options)
+        return ProviderModel(messages, CLAUDE, provider="anthropic", retries=retries)
     if api == "responses":
-        return ProviderModel(OpenAIResponses("key", server.openai_url), GPT, provider="openai", retries=retries)
-    return ProviderModel(OpenAIChat("key", server.openai_url), GPT, provider=HOME, retries=retries)
+        responses = OpenAIResponses("key", server.openai_url, **options)
+        return ProviderModel(responses, GPT, provider="openai", retries=retries)
+    return ProviderModel(OpenAIChat("key", server.openai_url, **options), GPT, provider=HOME, retries=retries)
 
 
 @asynccontextmanager
-async def paired(api: Api, brain: Brain, retries: RetryPolicy = QUICK) -> AsyncIterator[Pair]:
-    """A provider and its server, for as long as the block lasts."""
+async def paired(api: Api, brain: Brain, retries: RetryPolicy = QUICK, **options: Any) -> AsyncIterator[Pair]:
+    """A provider and its server, for as long as the block lasts; the options are those of the wire."""
     async with ProviderServer(brain) as server:
-        model = connect(api, server, retries)
+        model = connect(api, server, retries, **options)
         try:
             yield Pair(api, model, server)
         finally:

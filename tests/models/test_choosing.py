@@ -10,15 +10,10 @@ import pytest
 from aiohttp import web
 
 from bot.models.anthropic_messages import AnthropicMessages
-from bot.models.choosing import ModelSettingsError, choose_model, probe
+from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.openai_chat import OpenAIChat
 from bot.models.openai_responses import OpenAIResponses
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from tests.models.conftest import QUICK, connect
-from tests.providers.faults import Fault
-from tests.providers.rendering import Reply
-from tests.providers.server import ProviderServer
-from tests.providers.wire import WireRequest
 
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9"}
 ALL_TIERS = {f"LEADHAND_MODEL_{tier}": "phi" for tier in ("FAST", "BALANCED", "DEEP")}
@@ -129,23 +124,10 @@ async def test_an_ollama_elsewhere_is_never_asked() -> None:
         ({"LEADHAND_MODEL": "openai", "ANTHROPIC_API_KEY": "k"}, "OPENAI_API_KEY"),
         ({"LEADHAND_MODEL": "ollama"}, "ollama serve"),
         ({"LEADHAND_REHEARSAL_PACE": "slow"}, "LEADHAND_REHEARSAL_PACE"),
+        ({"ANTHROPIC_API_KEY": "k", "LEADHAND_SILENCE": "0"}, "LEADHAND_SILENCE is '0'; it takes seconds, from 1"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "LEADHAND_TOOL_CALLS": "json"}, "auto, native, schema"),
     ],
 )
 async def test_a_wrong_setting_says_what_to_do(env: dict[str, str], words: str) -> None:
     with pytest.raises(ModelSettingsError, match=words):
         await choose_model(NOWHERE | env)
-
-
-async def test_probing_makes_one_call_per_model_and_tells_faults() -> None:
-    def brain(request: WireRequest) -> Reply | Fault:
-        return Fault("not_found") if request.model == "gpt-6.1-sol" else Reply("ready")
-
-    async with ProviderServer(brain) as server:
-        model = connect("responses", server, QUICK)
-        faults = await probe(model)
-        await model.close()
-    assert faults["fast"] is None
-    assert faults["balanced"] is None
-    assert "404" in (faults["deep"] or "")
-    assert server.stats.calls == 3
-    assert await probe(RehearsalModel()) == {"fast": None, "balanced": None, "deep": None}

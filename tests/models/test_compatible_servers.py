@@ -165,7 +165,7 @@ async def test_a_server_without_schemas_is_told_the_schema_in_words(heard: Heard
         for _ in range(2):
             call = ask(answer_schema=SCHEMA, on_text=heard[1] if streamed else None)
             assert (await pair.model.reply(call)).text == '{"goal": "g"}'
-    assert pair.server.stats.calls == 3  # learnt once
+    assert pair.server.stats.calls == 4  # learnt once: without limits, then without schemas
     system = pair.server.requests[-1].system
     assert system.startswith("You are the analyst.")
     assert json.loads(system[system.index("{") :])["required"] == ["goal"]
@@ -192,7 +192,7 @@ async def test_a_server_whose_context_is_smaller_than_the_limit_sets_its_own() -
 
 
 async def test_a_model_that_cannot_call_tools_is_named_so() -> None:
-    async with paired("chat", lambda _: Fault("no_tools")) as pair:
+    async with paired("chat", lambda _: Fault("no_tools"), tool_mode="native") as pair:
         with pytest.raises(ModelError, match=r"does not support tools\. Name one that can call tools") as caught:
             await pair.model.reply(ask(tools=TOOLS))
     assert (caught.value.kind, pair.server.stats.calls) == ("bad_request", 1)

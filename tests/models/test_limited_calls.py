@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from bot.limits import held_slots
-from bot.limits.call_limits import CallLimits, prompt_tokens
+from bot.limits.call_limits import CallLimits
 from bot.limits.rules import BadLimit, Payer, RateLimit, SpendingBudget, read_budget, read_rates
+from bot.models.prompt_size import prompt_tokens
 from bot.store.counters import Counter
 from bot.store.redis.redis_counters import RedisCounters
 from specialists.turns.model import ModelError, Withheld

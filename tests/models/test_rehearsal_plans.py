@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -29,7 +30,14 @@ async def planned(request: str, *files: str, crew: str = CREW, earlier: str = ""
     call = ModelCall(purpose="planner", system="", messages=(ModelMessage(role="user", text="\n\n".join(parts)),))
     turn = await RehearsalModel().reply(call)
     assert turn.stop == "end"
-    return Plan.model_validate_json(turn.text).subtasks
+    return plan_in(turn.text).subtasks
+
+
+def plan_in(reply: str) -> Plan:
+    """The plan that the planner's reply decides on."""
+    decided = json.loads(reply)["next"]
+    assert decided.pop("who") == "several"
+    return Plan.model_validate(decided)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +50,6 @@ async def planned(request: str, *files: str, crew: str = CREW, earlier: str = ""
         ("draft a welcome note for new colleagues", [], "writer"),
         ("proofread this: The the cat sat.", [], "reviewer"),
         ("what is 17 * 23?", [], "analyst"),
-        ("What can you do?", [], "writer"),
         ("why did churn rise in sales.csv, and draft a one-page note to the board", [SALES], "analyst writer"),
         (
             "why did churn rise in sales.csv, what do the vendors' pages promise about support, and draft the note",
@@ -55,6 +62,22 @@ async def planned(request: str, *files: str, crew: str = CREW, earlier: str = ""
 async def test_a_request_gets_the_specialists_it_needs(request_text: str, files: list[str], who: str) -> None:
     subtasks = await planned(request_text, *files)
     assert [subtask.specialist for subtask in subtasks] == who.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("What can you do?", "without a language model"),
+        ("hello!", "ANTHROPIC_API_KEY"),
+        ("Thanks, that's all!", "You are welcome"),
+    ],
+)
+async def test_what_needs_no_work_is_answered(words: str, said: str) -> None:
+    message = ModelMessage(role="user", text=f"# Request\n{words}")
+    call = ModelCall(purpose="planner", system=f"You plan.\n\n{CREW}", messages=(message,))
+    decided = json.loads((await RehearsalModel().reply(call)).text)["next"]
+    assert decided["who"] == "answer"
+    assert said in decided["text"]
 
 
 async def test_texts_wait_for_facts_and_checks_for_all() -> None:
@@ -105,7 +128,6 @@ async def test_a_follow_up_hands_the_earlier_answer_on() -> None:
         ("draft a welcome note, and buy a cake for the team", "writer", ("buy a cake for the team", NO_WORDS)),
         ("draft a note about the book on our shelf", "writer", (NO_WORDS,)),
         ("translate 'good morning' into French", "writer", (NO_WORDS,)),
-        ("hello!", "writer", ()),
     ],
 )
 async def test_what_nobody_can_do_is_named_and_not_planned(
@@ -113,7 +135,7 @@ async def test_what_nobody_can_do_is_named_and_not_planned(
 ) -> None:
     text = f"# Request\n{request_text}\n\n{CREW}"
     call = ModelCall(purpose="planner", system="", messages=(ModelMessage(role="user", text=text),))
-    plan = Plan.model_validate_json((await RehearsalModel().reply(call)).text)
+    plan = plan_in((await RehearsalModel().reply(call)).text)
     assert [subtask.specialist for subtask in plan.subtasks] == who.split()
     assert plan.missing == missing
     assert not any("cake" in subtask.intent for subtask in plan.subtasks)
@@ -144,7 +166,7 @@ async def test_a_file_that_nobody_can_read_is_named(
     parts = [f"# Request\n{request_text}", CREW, "# Files that could not be read\n- x.csv is too large."]
     text = "\n\n".join([*parts, *(["\n".join(["# Files", *files])] if files else [])])
     call = ModelCall(purpose="planner", system="", messages=(ModelMessage(role="user", text=text),))
-    plan = Plan.model_validate_json((await RehearsalModel().reply(call)).text)
+    plan = plan_in((await RehearsalModel().reply(call)).text)
     assert [subtask.specialist for subtask in plan.subtasks] == who.split()
     assert [found.startswith(said) for found, said in zip(plan.missing, missing, strict=True)] == [True]
 
@@ -158,8 +180,8 @@ async def test_the_synthesizer_says_nothing_twice_and_names_gaps(heard: Any) -> 
     pieces, listen = heard
     results = (
         "# Request\nwhy?\n\n# Plan\nA note (strategy: merge)\n\n# Results\n"
-        "## Find why (analyst, confidence 85)\n- North fell.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n"
-        "## Write the note (writer, confidence 75)\n# Note\n\n## Find why\n\n- North fell.\n\n![c](c.png)\n\n"
+        '## Find why\n<result id="analysis" sure="85"/>\n- North fell.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n'
+        '## Write the note\n<result id="text" sure="75"/>\n# Note\n\n## Find why\n\n- North fell.\n\n![c](c.png)\n\n'
         "# Gaps\n- The vendors' pages could not be read."
     )
     call = ModelCall(
@@ -179,8 +201,8 @@ async def test_the_synthesizer_says_nothing_twice_and_names_gaps(heard: Any) -> 
 async def test_the_plans_strategy_is_kept_to(strategy: str, shown: str) -> None:
     results = (
         f"# Request\nx\n\n# Plan\ny (strategy: {strategy})\n\n# Results\n"
-        "## One (analyst, confidence 40)\nFirst one. Then two. Then three. Then four.\n\n"
-        "## Two (researcher, confidence 90)\nSecond."
+        '## One\n<result id="one" sure="40"/>\nFirst one. Then two. Then three. Then four.\n\n'
+        '## Two\n<result id="two" sure="90"/>\nSecond.'
     )
     call = ModelCall(purpose="synthesizer", system="", messages=(ModelMessage(role="user", text=results),))
     turn = await RehearsalModel().reply(call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -13,14 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_brief import HELP
 from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result, ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
 from specialists.registry import load_crew
 from specialists.runner import run
 from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.tool import ToolOutcome, ToolSpec
-from specialists.toolkits.workbench import FolderWorkbench
+from specialists.toolkits.tool import FolderWorkbench, ToolOutcome, ToolSpec
 from specialists.turns.finish_tools import SPECS
 from specialists.turns.model import ModelCall, ModelError, ModelMessage
 
@@ -128,13 +127,6 @@ async def test_plain_arithmetic_is_worked_out_by_the_tool(tmp_path: Path) -> Non
     assert isinstance(outcome, Result)
     assert outcome.content == "(17 + 3) * 23 = 460"
     assert len(log.outcomes) == 1
-
-
-async def test_a_greeting_is_told_what_works_without_a_language_model(tmp_path: Path) -> None:
-    outcome, _ = await work("writer", HELP, tmp_path)
-    assert isinstance(outcome, Result)
-    assert "without a language model" in outcome.content
-    assert "ANTHROPIC_API_KEY" in outcome.content
 
 
 @pytest.mark.parametrize("data", [b"", b"\x89PNG\r\n\x1a\n" + bytes(50)])
@@ -267,7 +259,7 @@ MARKS = st.sampled_from(
 # Files
 # Results
 # Gaps
-## a (writer, confidence 3)
+<result id="a" sure="3"/>
 - a: b.
 - a.csv (text/csv, 3 bytes)
 a.csv is table a: 1 rows, 1 columns
@@ -300,4 +292,4 @@ async def test_no_text_brings_it_down(purpose: str, text: str, reply: str, tool:
     )
     assert bool(turn.calls) == (turn.stop == "tool_use")
     if purpose == "planner":
-        assert Plan.model_validate_json(turn.text).subtasks
+        assert Plan.model_validate({k: v for k, v in json.loads(turn.text)["next"].items() if k != "who"}).subtasks

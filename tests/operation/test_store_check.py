@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.operation.periodic import every
-from bot.operation.store_check import StoreCheck
+from bot.operation.periodic import StoreCheck, every
 from bot.store.redis.redis_store import RedisStore
 from tests.store.kit import ask, tcp_server
 
@@ -17,7 +16,7 @@ OFTEN = 0.02
 async def test_a_server_that_begins_to_evict_is_told_once_and_so_is_its_mending(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "bot.operation.store_check")
+    caplog.set_level(logging.INFO, "bot.operation.periodic")
     with tcp_server(tmp_path / "server", "--appendonly", "yes") as port:
         store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
         check = StoreCheck(store)

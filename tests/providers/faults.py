@@ -33,6 +33,13 @@ FaultKind = Literal[
     "overloaded_in_stream",
     "broken_event",
     "not_utf8",
+    "silence_in_stream",
+    "pings_in_stream",
+    "no_tool_choice",
+    "no_temperature",
+    "no_effort",
+    "no_thoughts",
+    "no_limits",
 ]
 
 
@@ -40,8 +47,8 @@ FaultKind = Literal[
 class Fault:
     """One fault. `retry_after` goes into the header of that name. `after` events of a stream come first.
 
-    `hang` never answers; `reset` closes the connection without a word. Those of streams do nothing to a
-    request that does not stream.
+    `hang` never answers, nor does what keeps a stream open with silence or pings; `reset` closes the connection without
+    a word. Those of streams do nothing to a request that does not stream.
     """
 
     kind: FaultKind
@@ -51,7 +58,10 @@ class Fault:
     @property
     def in_stream(self) -> bool:
         """Whether it strikes in the middle of a stream."""
-        return self.kind in {"cut_stream", "overloaded_in_stream", "broken_event", "not_utf8"}
+        return self.kind in {"cut_stream", "overloaded_in_stream", "broken_event", "not_utf8"} | _ENDLESS
+
+
+_ENDLESS = frozenset({"silence_in_stream", "pings_in_stream"})
 
 
 _ERRORS: dict[str, tuple[int, str, str, str]] = {
@@ -79,6 +89,21 @@ _ERRORS: dict[str, tuple[int, str, str, str]] = {
     ),
     "no_schemas": (400, "invalid_request_error", "", "This response_format type is unavailable now"),
     "no_usage_in_streams": (422, "invalid_request_error", "", "stream_options: Extra inputs are not permitted"),
+    "no_tool_choice": (400, "invalid_request_error", "", "tool_choice: only auto is supported while thinking is on"),
+    "no_temperature": (
+        400,
+        "invalid_request_error",
+        "unsupported_value",
+        "Unsupported value: 'temperature' does not support 0 with this model.",
+    ),
+    "no_effort": (400, "invalid_request_error", "unsupported_parameter", "This model has no reasoning.effort."),
+    "no_thoughts": (
+        400,
+        "invalid_request_error",
+        "",
+        "`thinking` blocks in the latest assistant message: Item with id 'rs_1' of type 'reasoning' not found",
+    ),
+    "no_limits": (400, "invalid_request_error", "", "failed to parse grammar: number of repetitions of maxItems"),
     "no_tools": (400, "api_error", "", "registry.example/library/tiny:1b does not support tools"),
     "context_too_long": (
         400,

@@ -74,7 +74,9 @@ def stream(request: WireRequest, reply: Reply) -> Iterator[bytes]:
 
 
 def _event(data: dict[str, Any], name: str = "") -> bytes:
-    line = f"data: {json.dumps(data, ensure_ascii=False)}\n\n"
+    told = json.dumps(data, ensure_ascii=False)
+    half = told.encode("utf-8", "replace") != told.encode("utf-8", "surrogatepass")  # of a character: has to be escaped
+    line = f"data: {json.dumps(data) if half else told}\n\n"
     return (f"event: {name}\n{line}" if name else line).encode()
 
 

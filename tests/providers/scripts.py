@@ -36,7 +36,8 @@ def purpose_of(request: WireRequest) -> str:
     """Who is calling, by the headings of the first message and the `You are the NAME` of the system prompt."""
     text = first_text(request)
     firsts = {"# Result to judge": "judge", "# Brief to rewrite": "refiner", "# Plan under way": "replanner"}
-    if purpose := firsts.get(text.partition("\n")[0]):
+    first = re.search(r"^# .+$", text, re.MULTILINE)
+    if first and (purpose := firsts.get(first[0])):
         return purpose
     for heading, purpose in (("# Claims", "arbiter"), ("# Material", "reducer"), ("# Answer to review", "critic")):
         if re.search(rf"^{heading}$", text, re.MULTILINE):
@@ -44,7 +45,7 @@ def purpose_of(request: WireRequest) -> str:
     if "# Task" in text:
         named = re.search(r"You are the (\w+)", request.system)
         return f"specialist:{named[1] if named else 'unknown'}"
-    if re.search(r"^# Specialists$", text, re.MULTILINE):
+    if re.search(r"^# Specialists$", f"{request.system}\n{text}", re.MULTILINE):
         return "planner"
     if "Pick the one result" in request.system:
         return "selector"
@@ -76,7 +77,7 @@ def six(request: WireRequest) -> Reply:
     """
     purpose = purpose_of(request)
     if purpose == "planner":
-        return Reply(json.dumps(_plan_of_six(first_text(request))))
+        return Reply(json.dumps(_plan_of_six(f"{request.system}\n{first_text(request)}")))
     if purpose != "synthesizer":
         return _part_of_six(request)
     return Reply("All six parts are in: " + ", ".join(PARTS) + ". Each of them agrees with the others.")

@@ -21,7 +21,7 @@ import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -60,6 +60,7 @@ class ProviderServer:
         latency: Seconds per call, or a function that tells them from the request.
         port: 0 for a free one.
         keep: Whether to keep requests in `requests`.
+        props: What it says of itself, as a llama.cpp does; without, it says nothing.
         ollama: Models that it lists as an Ollama does; without any it is no Ollama.
     """
 
@@ -68,6 +69,7 @@ class ProviderServer:
     port: int = 0
     keep: bool = True
     ollama: tuple[str, ...] = ()
+    props: dict[str, Any] | None = None
     stats: Stats = field(default_factory=Stats)
     requests: list[WireRequest] = field(default_factory=list)
     _faults: deque[Fault] = field(default_factory=deque)
@@ -95,6 +97,8 @@ class ProviderServer:
         app = web.Application(client_max_size=64 * 1024 * 1024)
         for path in _PATHS:
             app.router.add_post(path, self._answer)
+        if self.props is not None:
+            app.router.add_get("/props", self._get_props)
         if self.ollama:
             app.router.add_get("/api/tags", self._list_models)
         app.router.add_get("/stats", self._get_stats)
@@ -120,8 +124,12 @@ class ProviderServer:
     async def _list_models(self, _: web.Request) -> web.Response:
         return web.json_response({"models": [{"name": name, "size": 1_000} for name in self.ollama]})
 
+    async def _get_props(self, _: web.Request) -> web.Response:
+        return web.json_response(self.props)
+
     async def _answer(self, http: web.Request) -> web.StreamResponse:
-        request = WireRequest(_PATHS[http.path], json.loads(await http.read()), dict(http.headers))
+        peer = {"peer": str(http.transport.get_extra_info("peername")) if http.transport else ""}
+        request = WireRequest(_PATHS[http.path], json.loads(await http.read()), dict(http.headers) | peer)
         self.stats.calls += 1
         self.stats.prompt_tokens += request.prompt_tokens
         if self.keep:
@@ -146,7 +154,7 @@ class ProviderServer:
     async def _send(
         self, http: web.Request, request: WireRequest, reply: Reply, fault: Fault | None
     ) -> web.StreamResponse:
-        if not request.stream:
+        if not request.stream or isinstance(reply.raw, dict):  # as servers do that know no streams
             return web.Response(body=json.dumps(whole(request, reply)).encode(), content_type="application/json")
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(http)
@@ -178,7 +186,13 @@ class ProviderServer:
     async def _fail_in_stream(
         self, http: web.Request, request: WireRequest, response: web.StreamResponse, fault: Fault
     ) -> None:
-        if fault.kind == "overloaded_in_stream":
+        if fault.kind == "silence_in_stream":
+            await self._never.wait()
+        elif fault.kind == "pings_in_stream":
+            while True:
+                await response.write(b': still here\n\nevent: ping\ndata: {"type": "ping"}\n\n')
+                await asyncio.sleep(0.02)
+        elif fault.kind == "overloaded_in_stream":
             _, body = error("overloaded", request.api)
             await response.write(f"event: error\ndata: {json.dumps(body)}\n\n".encode())
             await response.write_eof()

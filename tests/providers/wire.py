@@ -122,8 +122,10 @@ def _responses_messages(items: list[dict[str, Any]]) -> tuple[ModelMessage, ...]
             messages.append(ModelMessage(role="assistant", calls=(call,)))
         elif item.get("type") == "function_call_output":
             messages.append(ModelMessage(role="tool", replies=(_reply(item["call_id"], item["output"]),)))
-        else:
-            messages.append(ModelMessage(role=item["role"], text=item["content"]))
+        elif item.get("type") != "reasoning":
+            content = item["content"]
+            text = content if isinstance(content, str) else "".join(part["text"] for part in content)
+            messages.append(ModelMessage(role=item["role"], text=text))
     return _joined(messages)
 
 

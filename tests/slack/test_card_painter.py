@@ -8,17 +8,17 @@ from types import MappingProxyType
 
 import pytest
 
-from bot.slack.client import close_client, make_client
 from bot.slack.send.budget import Budget
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import Gone
+from bot.slack.send.web_calls import Gone, close_client, make_client
 from bot.slack.show.card_painter import GATHER, CardPainter
 from bot.slack.views.card import plan_card
 from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Result, Subtask, Usage
-from handoff.state import Ask, Candidate, Job, ReplanTrigger, Run, SubtaskState, Work, replace
+from handoff.state import Ask, Job, Run, SubtaskState, Work, replace
+from handoff.state_values import Candidate, ReplanTrigger
 
 MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
 

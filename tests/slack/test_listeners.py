@@ -12,17 +12,17 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from bot.slack.client import close_client, make_client
-from bot.slack.receive.background import Background
 from bot.slack.receive.commands import SUBCOMMANDS, thread_words
 from bot.slack.receive.listeners import NO_REQUEST, ONLY_FILES, register
+from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.show import notices
 from bot.slack.views.answer_message import answer
 from bot.slack.views.card import plan_card
 from bot.slack.views.question import question
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask
-from handoff.state import Ask, Job, Question, Run, Work
+from handoff.state import Ask, Job, Run, Work
+from handoff.state_values import Question
 from tests.slack.memory_service import MemoryService
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"
@@ -140,14 +140,14 @@ async def test_the_bots_own_words_are_no_request(scene: Scene) -> None:
     assert [request.text for _, request, _ in scene.service.requests] == ["real"]
 
 
-def asking(scene: Scene, place: Place, user: str) -> tuple[Job, Ask, Work]:
+def asking(scene: Scene, place: Place, user: str) -> tuple[Job, Ask, str]:
     asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1.0)
     subtask = Subtask(id="a", title="Profile", intent="i", specialist="analyst")
     work = Work(subtask=subtask, specialist="analyst", state="input_required", question=asked)
     request = Request(id=place.thread_ts, user=user, text="t", at=1.0)
     ask = Ask(request=request, run=Run(plan=Plan(goal="g", subtasks=(subtask,))), work={"a": work}, fetched=True)
     scene.service.open.append((place, request.id, "a", 1, user))
-    return Job(place=place, asks=(ask,)), ask, work
+    return Job(place=place, asks=(ask,)), ask, "a"
 
 
 async def test_a_click_of_the_right_person_answers_once(scene: Scene) -> None:

@@ -13,10 +13,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack import scopes
 from bot.slack.receive import commands
-from bot.slack.receive.background import Background
 from bot.slack.receive.commands import Commands
 from bot.slack.receive.listeners import Listeners, register
 from bot.slack.receive.payloads import CHANNEL_EVENTS
+from bot.slack.send.web_calls import Background
 from bot.slack.views.home import PROMPTS, START_JOB
 from tests.slack.memory_service import MemoryService
 

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from bot.jobs.lease import Lease, boottime
-from bot.slack.client import CALL_SECONDS, close_client, make_client
 from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS, _after
 from bot.slack.send.outbox import FRESH, SENDS, Outbox, Sent
-from bot.slack.send.web_calls import Gone
+from bot.slack.send.web_calls import CALL_SECONDS, Gone, close_client, make_client
 from bot.slack.show.open_questions import close_open_questions
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.session import set_status
@@ -24,8 +23,8 @@ from bot.store.redis.redis_store import RedisStore
 from bot.workspace.fault_injection import Kind
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
-from handoff import post_keys
 from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request, Subtask
+from handoff.effects import question_key
 from handoff.engine.engine import fold
 from tests.store.kit import MovedClock
 
@@ -429,7 +428,7 @@ async def test_a_question_is_closed_in_a_thread_too_new_for_the_history(scene: S
     assert job is not None
     button = {"type": "button", "text": {"type": "plain_text", "text": "Oslo"}, "action_id": "x", "value": "x"}
     buttons = {"type": "actions", "elements": [button]}
-    key = post_keys.question("1.1", "a", 1)
+    key = question_key("1.1", "a", 1)
     await scene.outbox.post(scene.claim, scene.place, key, Outgoing("Which?", (buttons,)))
     scene.workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=60)
     await close_open_questions(scene.outbox, job, allowed=scene.outbox.holder(scene.claim))

@@ -9,11 +9,10 @@ import pytest
 from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.client import close_client, make_client
 from bot.slack.receive.attachments import LARGEST, download, is_slacks
 from bot.slack.receive.payloads import parse_files
 from bot.slack.send.budget import Budget
-from bot.slack.send.web_calls import WebCalls
+from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Attachment
 

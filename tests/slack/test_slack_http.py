@@ -15,9 +15,9 @@ import pytest
 from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 
-from bot.slack.client import close_client, make_client
 from bot.slack.receive.http import web_app
 from bot.slack.receive.listeners import register
+from bot.slack.send.web_calls import close_client, make_client
 from bot.workspace.workspace_server import Workspace
 from tests.slack.memory_service import MemoryService
 

@@ -22,7 +22,8 @@ from handoff import events as ev
 from handoff.contracts import Attachment, Finding, Place, Plan, Request, Result, Subtask, Usage
 from handoff.engine.answer import gaps, out_of_reach
 from handoff.engine.writes import OPTIONS
-from handoff.state import Answered, Ask, Failure, Job, Question, Run, SubtaskState, UnknownWrite, Work
+from handoff.state import Ask, Job, Run, SubtaskState, Work
+from handoff.state_values import Answered, Failure, Question, UnknownWrite
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
 HOW = help_text(usage_lines(), thread_words())
@@ -236,7 +237,7 @@ def test_many_rows_are_folded_and_fit(count: int) -> None:
 
 def test_a_question_offers_its_options_and_says_who_is_asked() -> None:
     ask = ask_of(question_work())
-    message = question(job_of(ask), ask, ask.work["a"])
+    message = question(job_of(ask), ask, "a")
     shown = taken(message)
     assert "<@U0000000A>" in shown
     assert "reply in this thread" in shown
@@ -258,7 +259,7 @@ def test_long_and_many_options_become_numbers() -> None:
     options = tuple(f"{number} " + 'ä"\\' * 900 for number in range(9))
     asked = Question(number=1, message="x" * 9000, options=options, asked=1.0)
     ask = ask_of(work("a", "input_required", question=asked))
-    message = question(job_of(ask), ask, ask.work["a"])
+    message = question(job_of(ask), ask, "a")
     taken(message)
     buttons = message.blocks[2]["elements"]
     assert [each["text"]["text"] for each in buttons] == ["1", "2", "3", "4", "5"]
@@ -283,7 +284,7 @@ def test_a_question_of_a_stopped_request_has_no_buttons() -> None:
 
 def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
     ask = doubtful("post_note(text='tea')", "I was interrupted while it was under way")
-    message = question(job_of(ask), ask, ask.work["a"])
+    message = question(job_of(ask), ask, "a")
     shown = taken(message)
     assert "<@U0000000A> *Do a* needs you to check something. Was this carried out?" in shown
     assert "post_note(text='tea')" in shown
@@ -525,8 +526,10 @@ def test_no_view_lets_hostile_words_through() -> None:
     messages = [
         plan_card(job, ask, 3.0),
         plan_card(job, changed(ask, plan=None, work=MappingProxyType({}), answer=None, failure=None), 3.0),
-        question(job, ask, works["input_required"]),
-        question(job, in_doubt, in_doubt.work["a"]),
+        question(job, changed(ask, answer=None, failure=None), "input_required"),
+        question(job, changed(in_doubt, failure=None), "a"),
+        question(job, replace(changed(ask, plan=None, answer=None, failure=None), question=asked), ""),
+        plan_card(job, changed(ask, plan=None, work=MappingProxyType({}), failure=None), 3.0),
         question_answered(EVIL, Answered(asked, "U0000000A", EVIL, 1.0)),
         question_dropped(EVIL, asked_of(in_doubt)),
         cancelled(job, in_doubt),

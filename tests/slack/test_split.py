@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.slack.text.split import CONTINUED, split_answer
+from bot.slack.text.cleaning import CONTINUED, split_answer
 
 
 def test_a_short_answer_is_one_part() -> None:

@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from bot.slack.client import close_client, make_client
 from bot.slack.send.budget import Budget
-from bot.slack.send.web_calls import NoReply, Refused, WebCalls
+from bot.slack.send.web_calls import NoReply, Refused, WebCalls, close_client, make_client
 
 
 @contextlib.asynccontextmanager

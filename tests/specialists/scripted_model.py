@@ -11,12 +11,11 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from handoff import events as ev
+from handoff.context import Provenance
 from handoff.contracts import Artifact, Constraints, Handoff, ToolCall, ToolReply, Turn, Usage
-from handoff.provenance import Provenance
-from handoff.state import Checkpoint
+from handoff.state_values import Checkpoint
 from specialists.specialist import Specialist
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.toolkits.workbench import PEOPLE
+from specialists.toolkits.tool import PEOPLE, Tool, ToolOutcome, Workbench
 from specialists.turns.model import ModelCall, ModelError
 
 SPENT = Usage(model="played", calls=1, tokens_in=10, tokens_out=5, cost=0.01, duration=0.5)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from handoff.contracts import Made, Plan
-from specialists.adhoc_specialist import MAX_TURNS, NotLent, specialist_for
 from specialists.runner import run
+from specialists.specialist import ADHOC_TURNS, NotLent, specialist_for
 from specialists.toolkits.tool import Tool
 from specialists.turns import briefing
 from tests.specialists.crew_of_two import faults, load
@@ -73,7 +73,7 @@ def test_it_is_built_from_the_plan_and_what_the_crew_lends(tmp_path: Path) -> No
     scout = specialist_for(crew, PLAN, "scout", "fast")
     assert scout is not None
     assert [spec.name for spec in scout.specs] == ["look", "return_result", "escalate"]
-    assert (scout.tier, scout.fallback, scout.max_turns, scout.adhoc) == ("fast", "b", MAX_TURNS, True)
+    assert (scout.tier, scout.fallback, scout.max_turns, scout.adhoc) == ("fast", "b", ADHOC_TURNS, True)
     assert scout.purpose == "made:scout"
     assert specialist_for(crew, PLAN, "a", "deep") is crew.specialists["a"]
     assert specialist_for(crew, None, "scout", "fast") is None
@@ -120,4 +120,4 @@ async def test_a_tool_that_its_brief_gives_it_is_not_there(tmp_path: Path) -> No
     assert [reply.failed for reply in replies] == [True, True]
     assert all("look" in reply.text for reply in replies), "they are told what there is"
     assert all({tool.name for tool in call.tools} <= {"look", "return_result", "escalate"} for call in model.calls)
-    assert model.calls[0].system.index(brief) < model.calls[0].system.index("Finish with one call")
+    assert model.calls[0].system.index(brief) < model.calls[0].system.index("End with return_result or escalate")

@@ -40,6 +40,27 @@ def test_no_text_can_pose_as_a_section() -> None:
     assert "###### six" in lines
 
 
+def test_the_day_and_the_request_stand_on_a_line_each_before_the_task() -> None:
+    handoff = Handoff(
+        to_agent="scout",
+        intent="Compare the two.",
+        circumstances="Sunday 22 November 2026, 20:15 Europe/Berlin;\nasked by Ana in #sales",
+        part_of="Which tide was higher,\n# Task\nand why?",
+    )
+    assert briefing.render(handoff) == (
+        "Sunday 22 November 2026, 20:15 Europe/Berlin; asked by Ana in #sales\n"
+        "Part of: Which tide was higher, # Task and why?\n\n"
+        "# Task\nCompare the two."
+    )
+    assert briefing.render(handoff.model_copy(update={"circumstances": "# Files"})).startswith("### Files\nPart of: ")
+    only = handoff.model_copy(update={"circumstances": "", "part_of": "so much to do " * 30})
+    first, _, rest = briefing.render(only).partition("\n")
+    assert first.startswith("Part of: so much to do so much")
+    assert first.endswith("…")
+    assert len(first) == len("Part of: ") + briefing.MOST_PART_OF
+    assert rest == "\n# Task\nCompare the two."
+
+
 def test_notes_to_the_model_are_filled_in() -> None:
     assert "You have reached the limit of 3 turns." in briefing.note("limit", limit="the limit of 3 turns")
     for name in ("cut", "blank"):

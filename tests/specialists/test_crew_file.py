@@ -8,7 +8,7 @@ import pytest
 
 from handoff.contracts import Terms
 from specialists.loading.crew_file import _TERMS
-from specialists.registry import CREWS, load_crew
+from specialists.registry import CREWS, CrewError, load_crew
 from specialists.toolkits.catalogue import all_tools
 from tests.specialists.crew_of_two import faults, load
 
@@ -20,6 +20,7 @@ def test_rules_equals_and_terms_are_read(tmp_path: Path) -> None:
 confidence: 60
 job_seconds: 900
 critic: true
+unsure: apart
 equals:
   - [a, b]
 rules:
@@ -39,7 +40,18 @@ rules:
     assert first.done_when == "It is in the language asked for."
     assert (second.to, second.files, second.unless) == (("b",), "none", ())
     assert crew.equals == (("a", "b"),)
-    assert crew.terms == {"confidence": 60, "job_seconds": 900, "critic": True}
+    assert crew.terms == {"confidence": 60, "job_seconds": 900, "critic": True, "unsure": "apart"}
+
+
+def test_a_crew_may_say_who_gets_what_no_plan_could_be_made_for(tmp_path: Path) -> None:
+    assert load(tmp_path, "default: b").default == "b"
+    assert load(tmp_path, "").default == ""
+    for text, fault in (
+        ("default: zz", "there is no specialist zz"),
+        ("default: [a, b]", "default names one specialist"),
+    ):
+        with pytest.raises(CrewError, match=fault):
+            load(tmp_path, text)
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n"])
@@ -50,8 +62,9 @@ def test_a_file_that_says_nothing_is_fine(tmp_path: Path, text: str) -> None:
 
 def test_its_terms_are_those_of_every_job() -> None:
     known = Terms.model_fields
-    of_the_models = {"context"}
-    assert set(_TERMS) | {"critic", "roles"} == set(known) - of_the_models, "a crew may say all others"
+    of_the_models = {"context", "call_seconds"}
+    of_a_call = {"circumstances"}
+    assert set(_TERMS) | {"critic", "roles", "unsure"} == set(known) - of_the_models - of_a_call, "a crew says the rest"
 
 
 def test_the_tiers_of_roles_are_read(tmp_path: Path) -> None:
@@ -100,6 +113,7 @@ FAULTS = {
     "in two groups": ("equals:\n- [a, b]\n- [b, a]", "3: b stands in two groups of equals"),
     "bad number": ("confidence: high", "1: confidence takes a whole number from 0 to 100"),
     "big number": ("job_seconds: 9999999", "1: job_seconds takes a whole number from 1 to 604,800"),
+    "bad unsure": ("unsure: dropped", "1: unsure takes mark or apart"),
     "bad critic": ("critic: maybe", "1: critic takes true or false"),
     "unknown role": (
         "roles:\n  planer: deep",

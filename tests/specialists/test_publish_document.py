@@ -17,8 +17,7 @@ from docx.oxml.ns import qn
 
 from handoff.contracts import Artifact
 from specialists.toolkits import documents
-from specialists.toolkits.tool import ToolOutcome
-from specialists.toolkits.workbench import FolderWorkbench
+from specialists.toolkits.tool import FolderWorkbench, ToolOutcome
 
 TEXT = """# Tides of the harbour
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from handoff.contracts import Member
+from bot.supervisor.planner import examples
+from handoff.contracts import RESERVED, Member
 from specialists import registry, specialist
 from specialists.registry import CREWS, CrewError, available_crews, load_crew
 from specialists.toolkits.tool import Tool, ToolOutcome
@@ -139,6 +141,13 @@ ONE_FAULT = {
         page("a", description="x" * 195, cannot="[climb a very high mountain, sing a very long song]"),
         "a.md:6: the description, can and cannot make a line longer than 240",
     ),
+    "examples no map": (page("a", examples="[swim]"), "a.md:6: examples must be requests, each with its kind of work"),
+    "examples no texts": (page("a", examples="{swim: 3}"), "a.md:6: examples must be requests, each with its kind"),
+    "example blank": (page("a", examples="{swim: ' '}"), "a.md:6: an example is a request of at most 160 characters"),
+    "examples many": (
+        page("a", examples=str({f"x{n}": "y" for n in range(9)})),
+        "a.md:6: examples has 9 items; at most 8",
+    ),
     "not utf-8": (page("a").encode() + b"\xff", "a.md:8: the file is not UTF-8; save it as UTF-8"),
 }
 
@@ -174,8 +183,26 @@ def test_an_empty_front_matter_misses_everything(tmp_path: Path) -> None:
 
 
 def test_no_name_of_the_bots_own_is_given_away(tmp_path: Path) -> None:
-    (found,) = faults(tmp_path, supervisor=page("supervisor"))
-    assert found.startswith("supervisor.md:2: the name supervisor is taken")
+    for name in RESERVED:
+        (found,) = faults(tmp_path / name, **{name: page(name)})
+        assert found.startswith(f"{name}.md:2: the name {name} is taken")
+
+
+def test_its_examples_are_what_the_planner_is_shown(tmp_path: Path) -> None:
+    crew = load(tmp_path, a=page("a", examples="{'Swim to Oslo?': a swim, Dive: a dive}"), b=page("b"))
+    assert crew.specialists["a"].examples == (("Swim to Oslo?", "a swim"), ("Dive", "a dive"))
+    members = [Member(name=name, examples=one.examples) for name, one in crew.specialists.items()]
+    shown = examples(members).splitlines()
+    assert shown[:3] == [
+        "# Examples",
+        '"Swim to Oslo?": {"why":"a swim","next":{"who":"a"}}',
+        '"Dive": {"why":"a dive","next":{"who":"a"}}',
+    ]
+    assert "examples" not in members[0].model_dump(), "they are not kept with a plan"
+    for line in shown[1:]:
+        asked, _, reply = line.partition(": {")
+        assert json.loads(asked)
+        assert set(json.loads("{" + reply)) == {"why", "next"}
 
 
 def test_a_tool_belongs_to_one_specialist(tmp_path: Path) -> None:

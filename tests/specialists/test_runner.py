@@ -13,6 +13,7 @@ import pytest
 
 from handoff.contracts import Artifact, Escalation, Finding, Result, Turn
 from specialists.runner import End, run
+from specialists.toolkits import calculate
 from specialists.toolkits.tool import Tool, ToolOutcome
 from specialists.turns import finish_tools
 from specialists.turns.model import ModelCall, ModelError
@@ -68,7 +69,7 @@ async def test_a_result_carries_what_the_call_said_and_the_usage_of_all_turns() 
 async def test_the_model_sees_prompt_protocol_task_tools_and_limits() -> None:
     _, model, _ = await play([calling(LOOK), returning()], Looker().tool(), done_when="The colour is named.")
     first, second = model.calls
-    assert first.system.startswith("You are the scout.\n\nFinish with one call: return_result")
+    assert first.system.startswith("You are the scout.\n\nEnd with return_result or escalate")
     assert [message.role for message in first.messages] == ["user"]
     assert first.messages[0].text == "# Task\nLook at the sea.\n\n# Done when\nThe colour is named."
     assert [tool.name for tool in first.tools] == ["look", "return_result", "escalate"]
@@ -121,12 +122,17 @@ async def test_files_made_before_an_escalation_are_not_lost() -> None:
     assert outcome.partial_result.artifacts == (made,)
 
 
-async def test_plain_text_at_the_end_is_a_result() -> None:
+async def test_plain_text_is_sent_back_and_then_a_result_in_doubt() -> None:
     sentence = "The sea is blue. "
-    outcome, _, _ = await play([saying(f"# The sea\n\n{sentence * 40}")])
+    text = saying(f"# The sea\n\n| a | b |\n\n{sentence * 40}")
+    outcome, model, _ = await play([text, text])
     assert isinstance(outcome, Result)
-    assert outcome.confidence == 70
-    assert outcome.content == f"# The sea\n\n{sentence * 40}".strip()
+    assert "Words alone end nothing" in model.calls[1].messages[-1].text
+    assert [call.tool_choice for call in model.calls] == ["auto", "required"]
+    assert outcome.confidence == 50
+    assert len(outcome.doubts) == 1
+    assert "given in plain words" in outcome.doubts[0]
+    assert outcome.content == text.text.strip()
     assert outcome.summary.startswith("The sea is blue. The sea")
     assert outcome.summary.endswith(".")
     assert len(outcome.summary) <= 300
@@ -207,12 +213,67 @@ async def test_a_broken_tool_is_logged_and_ends_the_attempt_and_its_siblings(cap
     assert "Traceback" in caplog.text
 
 
-async def test_the_same_call_is_not_run_a_fourth_time() -> None:
+async def test_the_same_call_again_brings_its_earlier_reply_and_the_third_time_the_end() -> None:
     looker = Looker()
-    outcome, _, log = await play([*[calling(LOOK)] * 4, returning()], looker.tool())
+    outcome, model, log = await play([*[calling(LOOK)] * 3, returning()], looker.tool())
+    assert looker.seen == ["sea"]
+    for reply in log.replies[1:]:
+        assert "You made this very call before, and it was not run again." in reply.text
+        assert reply.text.endswith("\n\nsaw sea")
+        assert not reply.failed
+    assert [call.tool_choice for call in model.calls] == ["auto", "auto", "auto", "required"]
+    assert {tool.name for tool in model.calls[-1].tools} == finish_tools.NAMES
     assert isinstance(outcome, Result)
-    assert looker.seen == ["sea"] * 3
-    assert "already called look 3 times" in log.replies[3].text
+    assert outcome.gaps == ("Stopped at the third turn with the very same calls; the work may be incomplete.",)
+
+
+async def test_a_loop_of_one_call_ends_with_what_the_tool_said() -> None:
+    product = calling(("calculate", {"code": "1234*5678"}))
+    outcome, model, log = await play([product] * 15, *calculate.tools(), max_turns=15)
+    assert len(model.calls) == 4, "the third turn with it is the end of the work, and the last call ends the attempt"
+    assert log.replies[0].text == "7006652"
+    assert isinstance(outcome, Escalation)
+    assert (outcome.reason, outcome.message) == (
+        "confidence_too_low",
+        "Reached the third turn with the very same calls without a result.",
+    )
+    assert outcome.partial_result
+    assert outcome.partial_result.content.count("7006652") == 1
+
+
+async def test_loops_of_several_calls_end_too_and_new_calls_beside_old_ones_do_not() -> None:
+    looker = Looker()
+    turns = [calling(("look", {"at": at})) for at in "abababab"]
+    outcome, model, _ = await play(turns, looker.tool(), max_turns=20)
+    assert looker.seen == ["a", "b"]
+    assert isinstance(outcome, Escalation)
+    assert len(model.calls) == 6
+    looker = Looker()
+    beside = [calling(("look", {"at": "a"}), ("look", {"at": at})) for at in "bcdef"]
+    outcome, _, _ = await play([*beside, returning()], looker.tool(), max_turns=20)
+    assert looker.seen == ["a", "b", "c", "d", "e", "f"]
+    assert isinstance(outcome, Result)
+    assert outcome.gaps == ()
+
+
+async def test_a_call_that_failed_may_be_made_again() -> None:
+    said = iter([ToolOutcome("away", failed=True), ToolOutcome("here")])
+
+    async def then(_: LookArguments) -> ToolOutcome:
+        return next(said)
+
+    outcome, _, log = await play([calling(LOOK), calling(LOOK), calling(LOOK), returning()], Looker(then).tool())
+    assert [reply.text.rpartition("\n")[2] for reply in log.replies] == ["away", "here", "here"]
+    assert isinstance(outcome, Result)
+
+
+async def test_the_same_call_twice_in_one_turn_is_made_once() -> None:
+    looker = Looker()
+    outcome, model, _ = await play([calling(LOOK, LOOK, LOOK), returning()], looker.tool())
+    assert looker.seen == ["sea"]
+    assert [reply.text[-7:] for reply in model.calls[1].messages[2].replies] == ["saw sea"] * 3
+    assert isinstance(outcome, Result)
+    assert outcome.gaps == ()
 
 
 async def test_a_long_output_is_capped_with_a_note() -> None:

@@ -33,12 +33,15 @@ async def look(arguments: LookArguments) -> ToolOutcome:
 
 
 def script() -> list[Turn]:
-    """Everything a conversation can hold: calls side by side, a mixed turn, a cut, a fault, an end."""
+    """Everything a conversation can hold: calls side by side, a mixed turn, a cut, words, a fault, repeats, an end."""
     return [
         calling(("look", {"at": "a"}), ("look", {"at": "b"})),
         calling(("look", {"at": "c"}), ("return_result", {"summary": "s", "content": "early", "confidence": 1})),
         saying("half a", "max_tokens"),
+        saying("I will look again."),
+        saying('<tool_call>{"name": "look", "arguments": {"at": "d"}}</tool_call>'),
         calling(("nonsense", {}), ("look", {"at": "a"})),
+        calling(("look", {"at": "e"}), ("look", {"at": "e"}), ("look", {"at": "b"})),
         calling(("return_result", {"summary": "s"})),
         returning("whole", findings=[{"message": "m"}]),
     ]
@@ -60,14 +63,14 @@ async def test_from_every_checkpoint_the_same_end_is_reached_without_doing_anyth
     outcome, model, log, looker = await whole()
     assert isinstance(outcome, Result)
     assert outcome.artifacts == (MADE,)
-    assert outcome.gaps == ("a is foggy", "b is foggy", "c is foggy")
-    assert looker.seen == ["a", "b", "c", "a"]
-    assert len(log.history) == 13
+    assert outcome.gaps == ("a is foggy", "b is foggy", "c is foggy", "d is foggy", "e is foggy")
+    assert looker.seen == ["a", "b", "c", "d", "e"]
+    assert len(log.history) == 20
     for kept in range(len(log.history) + 1):
         resumed, again = KeptLog(log.history[:kept]), Looker(look)
         later, played = await attempt(resumed, script()[len(KeptLog(log.history[:kept]).turns) :], again)
         assert later == outcome, kept
-        assert later.usage.calls == 6, kept
+        assert later.usage.calls == 9, kept
         assert not played.moves, kept
         assert [item.calls for item in resumed.turns] == [item.calls for item in log.turns], kept
         assert sorted(reply.text for reply in resumed.replies) == sorted(reply.text for reply in log.replies), kept
@@ -79,7 +82,7 @@ async def test_only_the_open_calls_of_the_last_turn_are_run() -> None:
     _, _, log, _ = await whole()
     again = Looker(look)
     await attempt(KeptLog(log.history[:2]), script()[1:], again)
-    assert again.seen == ["b", "c", "a"]
+    assert again.seen == ["b", "c", "d", "e"]
 
 
 async def test_calls_that_share_an_id_are_told_apart_by_their_order() -> None:
@@ -98,10 +101,22 @@ async def test_repeats_before_the_change_of_hands_count() -> None:
     log = KeptLog()
     await attempt(log, [*[calling(("look", {"at": "a"}))] * 3, returning()], Looker(look))
     again = Looker(look)
-    resumed = KeptLog(log.history[:6])
-    await attempt(resumed, [calling(("look", {"at": "a"})), returning()], again)
+    resumed = KeptLog(log.history[:4])
+    outcome, model = await attempt(resumed, [calling(("look", {"at": "a"})), returning()], again)
     assert again.seen == []
-    assert "already called" in resumed.replies[3].text
+    assert "made this very call before" in resumed.replies[2].text
+    assert [tool.name for tool in model.calls[-1].tools] == ["return_result", "escalate"]
+    assert isinstance(outcome, Result)
+    assert "the third turn with the very same calls" in outcome.gaps[-1]
+
+
+async def test_a_last_call_after_repeats_is_still_the_last() -> None:
+    log = KeptLog()
+    same = calling(("look", {"at": "a"}))
+    first, _ = await attempt(log, [*[same] * 3, calling(("look", {"at": "b"}), text="Foggy.")], Looker(look))
+    again, model = await attempt(KeptLog(log.history), [], Looker(look))
+    assert again == first
+    assert model.calls == []
 
 
 async def test_a_last_call_in_the_log_is_still_the_last() -> None:

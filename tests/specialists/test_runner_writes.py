@@ -10,7 +10,7 @@ import pytest
 
 from handoff.contracts import Escalation, Result, ToolReply, Turn
 from handoff.events import ToolReturned, ToolStarted
-from handoff.state import Checked, UnknownWrite
+from handoff.state_values import Checked, UnknownWrite
 from specialists.runner import End, run
 from specialists.toolkits.tool import Key, Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns import tool_calls, write_calls

@@ -15,9 +15,8 @@ from typing import Any
 
 from bot.store.embedded import find_server
 from bot.store.interface import Claim, Commit, JobKey, Store
-from bot.store.lua_scripts import Script
 from bot.store.redis.redis_store import RedisStore
-from bot.store.redis_server import Arg, Server
+from bot.store.redis_server import Arg, Script, Server
 
 JOB = JobKey("T1", "J0000000001")
 OTHER_JOB = JobKey("T1", "J0000000002")

@@ -5,7 +5,6 @@ import hashlib
 
 import pytest
 
-from bot.store import quotas
 from bot.store.interface import (
     BLOB_LIMIT,
     EVENT_LIMIT,
@@ -17,6 +16,7 @@ from bot.store.interface import (
     JobKey,
     PayloadTooLarge,
 )
+from bot.store.redis import layout
 from tests.store.kit import JOB, OTHER_JOB, Kit, eventually
 
 
@@ -258,7 +258,7 @@ async def test_a_commit_may_only_take_or_only_describe(kit: Kit) -> None:
 
 async def test_operations_are_remembered_for_a_while(kit: Kit) -> None:
     claim = await kit.claimed()
-    for n in range(quotas.OPERATIONS_KEPT):
+    for n in range(layout.OPERATIONS_KEPT):
         assert kit.ok(await kit.store.jobs.commit(claim, f"op{n}", n, ["{}"]))
     assert await kit.store.jobs.commit(claim, "op0", 0, ["{}"]) is Commit.DUP
 
@@ -290,9 +290,9 @@ async def test_what_is_too_large_is_refused_and_changes_nothing(kit: Kit) -> Non
 
 
 async def test_an_inbox_and_a_job_have_bounds(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quotas, "INBOX_LIMIT", 2)
-    monkeypatch.setattr(quotas, "JOB_BYTES_LIMIT", 50_000)
-    monkeypatch.setattr(quotas, "OUTBOX_LIMIT", 1)
+    monkeypatch.setattr(layout, "INBOX_LIMIT", 2)
+    monkeypatch.setattr(layout, "JOB_BYTES_LIMIT", 50_000)
+    monkeypatch.setattr(layout, "OUTBOX_LIMIT", 1)
     claim = await kit.claimed()
     await kit.store.jobs.ingest(JOB, "{}", dedupe=[])
     with pytest.raises(PayloadTooLarge, match="new thread"):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.store import quotas
 from bot.store.interface import Claim, Commit, Entry, LogBroken, StoreError
+from bot.store.redis import layout
 from bot.store.redis.redis_store import RedisStore
 from tests.store.kit import JOB, Kit, ask, eventually, tcp_server
 
@@ -86,7 +86,7 @@ async def test_a_log_read_in_many_pages_is_whole(served: Kit, monkeypatch: pytes
 async def test_a_server_that_gets_full_says_so_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quotas, "FULLNESS_FOR", 0.0)  # a quick machine writes a fifth of it within a moment
+    monkeypatch.setattr(layout, "FULLNESS_FOR", 0.0)  # a quick machine writes a fifth of it within a moment
     limit = 8 * 1024 * 1024
     with tcp_server(tmp_path, "--maxmemory", str(limit), "--appendonly", "yes") as port:
         store = await RedisStore.connect(f"redis://127.0.0.1:{port}")

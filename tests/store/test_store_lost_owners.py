@@ -4,8 +4,8 @@ import secrets
 
 import pytest
 
-from bot.store import quotas
 from bot.store.interface import Claim, Commit, Entry, JobKey
+from bot.store.redis import layout
 from tests.store.kit import JOB, OTHER_JOB, Kit
 
 
@@ -81,7 +81,7 @@ async def test_to_see_to_a_young_message_is_progress(kit: Kit) -> None:
     claim = await taken_over(kit)
     assert await kit.store.outbox.begin(claim, "card", "second")
     assert await lost(kit) == 0, "it is not known yet whether it was sent"
-    claim = await taken_over(kit, lease=quotas.SETTLES_IN)
+    claim = await taken_over(kit, lease=layout.SETTLES_IN)
     assert await kit.store.outbox.begin(claim, "card", "third")
     assert await lost(kit) == 1, "that should be known by now"
     assert await kit.store.outbox.begin(claim, "answer", "third")
@@ -171,7 +171,7 @@ async def test_a_job_set_aside_is_reinstated_once(kit: Kit) -> None:
 
 
 async def test_a_job_with_a_full_inbox_can_be_released(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quotas, "INBOX_LIMIT", 1)
+    monkeypatch.setattr(layout, "INBOX_LIMIT", 1)
     claim = await kit.claimed()
     assert await kit.store.jobs.quarantine(claim, "{}", schema=1)
     assert await kit.store.jobs.release_quarantined(JOB, "{}")

@@ -19,11 +19,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from bot.store import quotas
 from bot.store.interface import Claim, Commit, Entry, JobKey, StoreError
-from bot.store.lua_scripts import Script, load
-from bot.store.redis.keys import member
+from bot.store.redis import layout
+from bot.store.redis.layout import member
 from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.script_calls import load
+from bot.store.redis_server import Script
 from tests.store.kit import MovedClock, age
 
 JOBS = [JobKey("T1", f"J{n}") for n in range(3)]
@@ -77,7 +78,7 @@ class Model:
     def let_go(self) -> None:
         """Nobody owns it any more, and only its last operations are remembered."""
         self.claim, self.forgets = None, True
-        for operation in list(self.done)[: -quotas.OPERATIONS_LEFT]:
+        for operation in list(self.done)[: -layout.OPERATIONS_LEFT]:
             del self.done[operation]
 
     def place(self, now: float) -> tuple[str, float] | None:
@@ -457,7 +458,7 @@ def _play(url: str, examples: int, *, shrink: bool) -> None:
 @pytest.fixture(autouse=True)
 def _settles_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """No sum of steps is that long either."""
-    monkeypatch.setattr(quotas, "SETTLES_IN", SETTLES_IN)
+    monkeypatch.setattr(layout, "SETTLES_IN", SETTLES_IN)
 
 
 def test_random_histories(server_url: str) -> None:

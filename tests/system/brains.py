@@ -68,15 +68,15 @@ def in_turn(*replies: Reply | Fault | None) -> Words:
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
-def connect(api: Api, server: ProviderServer) -> ChosenModel:
-    """A provider of ours, with its real SDK, for that server."""
+def connect(api: Api, server: ProviderServer, **options: Any) -> ChosenModel:
+    """A provider of ours, with its real SDK, for that server; the options are those of its wire."""
     if api == "anthropic":
-        messages = AnthropicMessages("key", server.url)
+        messages = AnthropicMessages("key", server.url, **options)
         return ProviderModel(messages, ANTHROPIC_TIERS, provider="anthropic", retries=QUICK)
     if api == "responses":
-        responses = OpenAIResponses("key", server.openai_url)
+        responses = OpenAIResponses("key", server.openai_url, **options)
         return ProviderModel(responses, OPENAI_TIERS, provider="openai", retries=QUICK)
-    chat = OpenAIChat("key", server.openai_url)
+    chat = OpenAIChat("key", server.openai_url, **options)
     return ProviderModel(chat, OPENAI_TIERS, provider=HOME, retries=QUICK)
 
 

@@ -226,7 +226,8 @@ class Talk:
     async def question(self, number: int = 1) -> Json:
         """The thread's question of that number, once it is there and the job knows of it."""
         await self.until(lambda job: sum(":question:" in key for ask in job.asks for key in ask.posted) >= number)
-        return [message for message in self.words() if "needs an answer" in shown(message)][-1]
+        asks = ("Waits for ", "Was this carried out?")
+        return [message for message in self.words() if any(words in shown(message) for words in asks)][-1]
 
 
 async def eventually(look: Callable[[], Awaitable[T | None]], patience: float = PATIENCE) -> T:

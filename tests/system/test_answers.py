@@ -37,6 +37,8 @@ from tests.system.scene import Scene, shown
 
 LOW = "Churn in May 2026 was 4.2 %"
 HIGH = "In May 2026, churn came to 6.1 percent"
+ASKED = "What was churn in May 2026: 4.2 % or 6.1 %?"
+"""It names both figures, so that they have a source: the specialists here use no tools."""
 TWO = (subtask("file", "analyst"), subtask("page", "researcher"))
 
 
@@ -50,9 +52,31 @@ def strategy(name: str, *subtasks: dict[str, Any]) -> Reply:
     return Reply(json.dumps({**made, "strategy": name}))
 
 
+SETTLED = Reply(
+    json.dumps(
+        {
+            "doubts": [{"number": n, "reason": "It is on the page.", "harmless": True} for n in range(1, 11)],
+            "faults": [],
+            "verdict": "accept",
+        }
+    )
+)
+
+
 def judged(verdict: str = "contradict", supported: str = "A") -> Reply:
     one = {"pair": 1, "verdict": verdict, "supported": supported, "confidence": 90, "reason": "The file has the rows."}
     return Reply(json.dumps({"judgements": [one]}))
+
+
+def report(one: str = LOW, other: str = HIGH) -> Reply:
+    """The synthesizer's word that two results contradict each other."""
+    sides = [{"result": "file", "statement": one}, {"result": "page", "statement": other}]
+    return Reply(json.dumps({"contradictions": [{"claim": "churn", "sides": sides}]}))
+
+
+def reports_first(answer: Reply, first: Reply | None = None) -> Words:
+    """A synthesizer that reports a contradiction where it is asked to look for one, and writes where it is not."""
+    return lambda request: (first or report()) if "# First" in request.messages[0].text else answer
 
 
 @asynccontextmanager
@@ -73,9 +97,9 @@ async def test_a_contradiction_is_judged_by_its_evidence_alone_and_shown_with_bo
         analyst=lambda _: found(LOW, "churn.csv"),
         researcher=lambda _: found(HIGH, "https://example.org/churn"),
         arbiter=lambda _: judged(),
-        synthesizer=lambda _: Reply("Churn was about 4 %."),
+        synthesizer=reports_first(Reply("Churn was about 4 %.")),
     ) as server:
-        talk = await scene.ask("What was churn in May?")
+        talk = await scene.ask(ASKED)
         job = await talk.over()
 
     assert purposes(server).count("arbiter") == 1
@@ -84,12 +108,14 @@ async def test_a_contradiction_is_judged_by_its_evidence_alone_and_shown_with_bo
     assert "churn.csv" in asked.messages[0].text
     for hidden in ("analyst", "researcher", "file", "What was churn", "Do part"):
         assert hidden not in asked.messages[0].text, "who said it, and the job, are no evidence"
-    (written,) = of(server, "synthesizer")
+    looked, written = of(server, "synthesizer")
+    assert "# Contradictions" not in looked.messages[0].text
+    assert "# First" not in written.messages[0].text
     assert "# Contradictions" in written.messages[0].text
     assert "The file has the rows" in written.messages[0].text
     answer = shown(talk.words()[0])
-    assert "Where the results contradict each other" in answer
-    for part in (LOW, HIGH, "churn.csv", "example.org/churn", "supports the first (90 % sure)"):
+    assert answer.count("The results contradict each other") == 1
+    for part in (LOW, HIGH, "churn.csv", "example.org/churn", "supports the first (90 %)"):
         assert part in answer
     (conflict,) = job.latest.run.conflicts or ()
     assert (conflict.verdict, conflict.favours) == ("contradict", "file")
@@ -106,9 +132,9 @@ async def test_what_the_model_tells_itself_is_not_told_twice(scene: Scene) -> No
         analyst=lambda _: found(LOW, "churn.csv"),
         researcher=lambda _: found(HIGH, "example.org/churn"),
         arbiter=lambda _: judged(),
-        synthesizer=lambda _: Reply(f"Churn in May 2026 is disputed. {told}"),
+        synthesizer=reports_first(Reply(f"Churn in May 2026 is disputed. {told}")),
     ):
-        talk = await scene.ask("What was churn in May?")
+        talk = await scene.ask(ASKED)
         job = await talk.over()
 
     assert job.latest.run.answer == f"Churn in May 2026 is disputed. {told}"
@@ -121,13 +147,13 @@ async def test_what_the_arbiter_finds_to_be_the_same_is_not_shown(scene: Scene) 
         analyst=lambda _: found(LOW),
         researcher=lambda _: found(HIGH),
         arbiter=lambda _: judged("same", "none"),
-        synthesizer=lambda _: Reply("Churn was 4.2 %."),
+        synthesizer=reports_first(Reply("Churn was 4.2 %.")),
     ) as server:
-        talk = await scene.ask("What was churn in May?")
+        talk = await scene.ask(ASKED)
         job = await talk.over()
 
     assert job.latest.run.answer == "Churn was 4.2 %."
-    assert "# Contradictions" not in of(server, "synthesizer")[0].messages[0].text
+    assert "# Contradictions" not in of(server, "synthesizer")[1].messages[0].text
 
 
 async def test_an_arbiter_that_fails_or_babbles_leaves_the_contradiction_open_and_shown(scene: Scene) -> None:
@@ -138,9 +164,9 @@ async def test_an_arbiter_that_fails_or_babbles_leaves_the_contradiction_open_an
             analyst=lambda _: found(LOW),
             researcher=lambda _: found(HIGH),
             arbiter=in_turn(reply),
-            synthesizer=lambda _: Reply("Churn was 4.2 %."),
+            synthesizer=reports_first(Reply("Churn was 4.2 %.")),
         ):
-            talk = await scene.ask("What was churn in May?")
+            talk = await scene.ask(ASKED)
             job = await talk.over()
 
         assert "Not settled: " in (job.latest.run.answer or "")
@@ -171,6 +197,31 @@ def test_what_the_arbiter_says_unclearly_settles_nothing(judgements: list[dict[s
     assert [one.verdict for one in read(json.dumps({"judgements": judgements}), disputed)] == verdicts
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        Reply('{"contradictions": []}'),
+        Reply('{"contradictions": []}\n\nChurn was 4.2 %.'),
+        report("Churn was 17 %", HIGH),
+        Reply('```json\n{"contradictions": "none"}\n```\nChurn was 4.2 %.'),
+    ],
+)
+async def test_a_report_of_nothing_leads_to_the_answer_and_to_no_arbiter(scene: Scene, said: Reply) -> None:
+    async with played(
+        scene,
+        planner=lambda _: plan(*TWO),
+        analyst=lambda _: found(LOW),
+        researcher=lambda _: found("Churn came to 4.2 percent in May 2026."),
+        synthesizer=reports_first(Reply("Churn was 4.2 %."), said),
+    ) as server:
+        talk = await scene.ask(ASKED)
+        job = await talk.over()
+
+    assert job.latest.run.answer == "Churn was 4.2 %."
+    assert "arbiter" not in purposes(server)
+    assert "contradictions" not in talk.said()
+
+
 async def test_results_that_agree_never_reach_the_arbiter(scene: Scene) -> None:
     async with played(
         scene,
@@ -178,7 +229,7 @@ async def test_results_that_agree_never_reach_the_arbiter(scene: Scene) -> None:
         analyst=lambda _: found(LOW),
         researcher=lambda _: found("Churn came to 4.2 percent in May 2026."),
     ) as server:
-        talk = await scene.ask("What was churn in May?")
+        talk = await scene.ask(ASKED)
         await talk.over()
 
     assert "arbiter" not in purposes(server)
@@ -223,29 +274,111 @@ async def test_a_choice_that_names_nobody_takes_the_surest_and_says_so(scene: Sc
     assert "the choice could not be read" in (job.latest.run.answer or "")
 
 
-async def test_rivals_that_contradict_each_other_are_judged_and_told_below_the_chosen_one(scene: Scene) -> None:
+async def test_rivals_are_not_compared_as_contradictions(scene: Scene) -> None:
     async with played(
         scene,
         planner=lambda _: strategy("select", *TWO),
         analyst=lambda _: found(LOW, "churn.csv"),
         researcher=lambda _: found(HIGH, "https://example.org/churn"),
-        arbiter=lambda _: judged(),
-        selector=lambda _: Reply(json.dumps({"chosen": "page", "reason": "It is newer."})),
+        selector=lambda _: Reply(json.dumps({"reason": "It is newer.", "chosen": "page"})),
     ) as server:
-        talk = await scene.ask("What was churn in May?")
+        talk = await scene.ask(ASKED)
         job = await talk.over()
 
-    assert purposes(server)[-2:] == ["arbiter", "selector"]
-    assert "The file has the rows" in of(server, "selector")[0].messages[0].text
+    assert purposes(server)[-1] == "selector"
+    assert "arbiter" not in purposes(server)
+    assert (job.latest.run.answer or "").startswith(HIGH)
+
+
+async def test_no_sentence_of_an_answer_is_deleted_where_it_is_less_sure(scene: Scene) -> None:
+    said = (
+        "Acme promises a reply within 4 hours (acme.example/sla). Globex promises a reply within 4 hours as well. "
+        "Neither publishes how often it keeps that promise."
+    )
+    findings = [
+        {"message": "Acme promises a reply within 4 hours", "source": "acme.example/sla", "confidence": 75},
+        {"message": "Globex promises a reply within 4 hours", "confidence": 70},
+    ]
+    terms = Terms(confidence=80)
+    words: dict[str, Words] = {
+        "planner": lambda _: plan(subtask("page", "researcher")),
+        "researcher": lambda _: result(said, 75, findings=findings),
+    }
+    async with provider(**words) as server, scene.bot(connect("chat", server), terms=terms):
+        talk = await scene.ask("Wie schnell antworten die Anbieter?")
+        job = await talk.over()
+
     answer = job.latest.run.answer or ""
-    assert answer.startswith(HIGH)
-    assert f"“{LOW}” (churn.csv) against “{HIGH}” (https://example.org/churn)" in answer
+    assert answer.startswith(said)
+    assert answer.endswith(
+        "_Weniger sicher: “Acme promises a reply within 4 hours” (75 %), "
+        "“Globex promises a reply within 4 hours” (70 %)_"
+    )
+
+
+SOLD = "We sold 41,237 units at a price of $12."
+
+
+async def test_a_wrong_figure_in_the_answer_is_written_again_and_then_marked(scene: Scene) -> None:
+    async with played(
+        scene,
+        planner=lambda _: plan(*TWO),
+        analyst=lambda _: found(SOLD, "sales.csv"),
+        researcher=lambda _: found("The market is calm."),
+        synthesizer=in_turn(
+            Reply("All is calm there, they say.\n\nThey sold 47,231 units at $21.", piece=8, pause=0.1),
+            Reply("They sold 41,237 units at $21."),
+        ),
+    ) as server:
+        talk = await scene.ask("We sold 41,237 units at $12, right?")
+        job = await talk.over()
+
+    _, again = of(server, "synthesizer")
+    assert "47,231" in again.messages[0].text.partition("# Write it again")[2]
+    assert job.latest.run.answer == "They sold 41,237 units at $21 ⚠.\n\n_⚠ not found in any source_"
+    assert "47,231" not in talk.said(), "nobody saw it, not even while it was written"
+    assert shown(talk.words()[0]).count("They sold 41,237") == 1
+    assert [one.what for one in job.latest.decisions if "figures" in one.what] == ["figures of no source"]
+    timeline = trace_timeline(job, await scene.store.jobs.log(talk.key))
+    assert "figures of no source: 47,231, $21" in timeline
+
+
+async def test_a_figure_that_a_single_specialist_makes_up_is_marked(scene: Scene) -> None:
+    async with played(
+        scene,
+        planner=lambda _: plan(subtask("file", "analyst")),
+        analyst=lambda _: result("Sales in the North were 35,264,754 EUR.", 90),
+    ) as server:
+        talk = await scene.ask("What were our sales in the North?")
+        job = await talk.over()
+
+    assert "synthesizer" not in purposes(server), "a mark needs no model"
+    assert (job.latest.run.answer or "").startswith("Sales in the North were 35,264,754 ⚠ EUR.")
+    assert "not found in any source" in shown(talk.words()[0])
+
+
+async def test_what_a_model_copies_of_its_brief_does_not_stand_in_the_answer(scene: Scene) -> None:
+    copied = (
+        '# Results\n## Do part file\n<result id="file" sure="90"/>\nChurn was 4.2 %.\n\n'
+        "## Do part page (researcher, confidence 90)\nThe price rose."
+    )
+    async with played(
+        scene,
+        planner=lambda _: plan(*TWO),
+        analyst=lambda _: found(LOW),
+        researcher=lambda _: found("The price rose."),
+        synthesizer=lambda _: Reply(copied),
+    ):
+        talk = await scene.ask(ASKED)
+        job = await talk.over()
+
+    assert job.latest.run.answer == "## Do part file\nChurn was 4.2 %.\n\n## Do part page\nThe price rose."
 
 
 async def test_what_is_too_much_is_condensed_part_by_part_and_the_figure_asked_for_survives(scene: Scene) -> None:
     figure = "The refund rate in Norway was 7.3 %."
     long = "\n\n".join(
-        [*(f"Remark {n}: all of it is well and nothing of note came up there." for n in range(1300)), figure]
+        [*(f"Remark r{n}: all of it is well and nothing of note came up there." for n in range(1300)), figure]
     )
     async with played(
         scene,
@@ -279,7 +412,7 @@ async def test_a_critic_sends_an_answer_back_once_and_nobody_sees_the_draft(scen
         synthesizer=in_turn(Reply("Churn was 2.4 %."), Reply("Churn was 4.2 %.")),
         critic=in_turn(Reply(json.dumps({"faults": [fault]}))),
     ) as server:
-        talk = await scene.ask("What was churn in May?")
+        talk = await scene.ask(ASKED)
         job = await talk.over()
 
     assert purposes(server)[-3:] == ["synthesizer", "critic", "synthesizer"]
@@ -300,9 +433,9 @@ async def test_the_critic_reads_what_a_single_specialist_says_too(scene: Scene) 
         synthesizer=lambda _: Reply("Churn was 4.2 %."),
         critic=in_turn(Reply(json.dumps({"faults": [fault]})), Reply(json.dumps({"faults": []}))),
     ) as server:
-        talk = await scene.ask("What was churn in May?")
+        talk = await scene.ask(ASKED)
         mended = await talk.over()
-        talk = await scene.ask("What was churn in May?")
+        talk = await scene.ask(ASKED)
         fine = await talk.over()
 
     assert mended.latest.run.answer == "Churn was 4.2 %."
@@ -320,7 +453,7 @@ async def test_what_a_critic_makes_up_does_not_touch_the_answer(scene: Scene) ->
         synthesizer=lambda _: Reply("Churn was 4.2 %."),
         critic=lambda _: Reply(json.dumps({"faults": faults})),
     ) as server:
-        talk = await scene.ask("What was churn in May?")
+        talk = await scene.ask(ASKED)
         job = await talk.over()
 
     assert job.latest.run.answer == "Churn was 4.2 %."
@@ -330,7 +463,7 @@ async def test_what_a_critic_makes_up_does_not_touch_the_answer(scene: Scene) ->
 
 
 async def test_a_part_that_nobody_could_condense_is_named_in_the_answer(scene: Scene) -> None:
-    lines = "\n\n".join(f"Remark {n}: all of it is well and nothing of note came up there." for n in range(600))
+    lines = "\n\n".join(f"Remark r{n}: all of it is well and nothing of note came up there." for n in range(600))
     async with played(
         scene,
         planner=lambda _: strategy("reduce", *TWO),
@@ -350,7 +483,7 @@ async def test_a_part_that_nobody_could_condense_is_named_in_the_answer(scene: S
 
 
 async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_how_much(scene: Scene) -> None:
-    long = "\n\n".join(f"Remark {n}: all of it is well and nothing of note came up there." for n in range(200))
+    long = "\n\n".join(f"Remark r{n}: all of it is well and nothing of note came up there." for n in range(200))
     unsure = escalation("confidence_too_low", "I am not sure what is meant. " * 300)
     musing = Reply("Let me muse: xyzzy.", tool_call("calculate", expression="1+1").calls, "tool_use")
     file, page = TWO
@@ -359,15 +492,15 @@ async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_h
         "planner": lambda _: plan({**file, "critical": True}, page),
         "analyst": in_turn(musing, found(f"{LOW}.\n\n{long}")),
         "researcher": in_turn(unsure, found(HIGH)),
-        "judge": lambda _: Reply(json.dumps({"verdict": "accept", "faults": []})),
+        "judge": lambda _: SETTLED,
         "refiner": lambda _: Reply(json.dumps({"intent": "Find what churn was in May 2026, with its source."})),
         "arbiter": lambda _: judged(),
         "reducer": lambda _: Reply("- All is well."),
-        "synthesizer": lambda _: Reply("Churn is disputed."),
+        "synthesizer": reports_first(Reply("Churn is disputed.")),
         "critic": lambda _: Reply(json.dumps({"faults": []})),
     }
     async with provider(**words) as server, scene.bot(connect("chat", server), terms=terms):
-        talk = await scene.ask("What was churn in May?")
+        talk = await scene.ask(ASKED)
         job = await talk.over()
 
     roles = ("judge", "refiner", "arbiter", "reducer", "synthesizer", "critic")
@@ -376,13 +509,13 @@ async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_h
         for request in of(server, role):
             assert tokens(request.messages[0].text) <= 2_000, role
             assert "xyzzy" not in request.messages[0].text, "nobody sees another's transcript"
-            assert role == "arbiter" or "What was churn in May?" in request.messages[0].text
+            assert role == "arbiter" or "What was churn in May 2026" in request.messages[0].text
     kinds = (ev.PlanProposed, ev.AttemptStarted, ev.ResultJudged, ev.BriefRefined, ev.ConflictsJudged)
     for kind in (*kinds, ev.MaterialReduced, ev.AnswerWritten, ev.AnswerReviewed):
         for event in await talk.of(kind):
             given = Packed.model_validate(event.model_dump()["pack"])
             assert 0 < given.tokens <= given.budget <= 2_000, kind
-    (looked,) = await talk.of(ev.ResultJudged)
+    looked = next(one for one in await talk.of(ev.ResultJudged) if one.subtask == file["id"])
     assert looked.pack.left_out[0].startswith("the result: ")
     (refined,) = await talk.of(ev.BriefRefined)
     assert refined.pack.left_out[0].startswith("the error: ")
@@ -397,21 +530,23 @@ async def test_a_restart_between_the_steps_repeats_none_of_them(scene: Scene) ->
         "planner": lambda _: plan(*TWO),
         "analyst": lambda _: found(LOW),
         "researcher": lambda _: found(HIGH),
+        "judge": lambda _: SETTLED,
         "arbiter": lambda _: judged(),
-        "synthesizer": lambda _: draft,
+        "synthesizer": reports_first(draft),
         "critic": gate,
     }
     async with provider(**words) as server:
         async with scene.bot(connect("chat", server), terms=Terms(critic=True)):
-            talk = await scene.ask("What was churn in May?")
+            talk = await scene.ask(ASKED)
             await gate.reached.wait()
         gate.open()
         async with scene.bot(connect("chat", server), terms=Terms(critic=True)):
             await talk.over()
 
     assert purposes(server).count("critic") == 2, "the call that was in flight"
-    for once in ("planner", "specialist:analyst", "specialist:researcher", "arbiter", "synthesizer"):
+    for once in ("planner", "specialist:analyst", "specialist:researcher", "arbiter"):
         assert purposes(server).count(once) == 1
+    assert purposes(server).count("synthesizer") == 2, "a report and a draft"
 
 
 async def test_what_is_added_to_a_streamed_answer_is_streamed_too(scene: Scene) -> None:
@@ -422,16 +557,16 @@ async def test_what_is_added_to_a_streamed_answer_is_streamed_too(scene: Scene) 
         analyst=lambda _: found(LOW),
         researcher=lambda _: found(HIGH),
         arbiter=lambda _: judged(),
-        synthesizer=lambda _: Reply(words, piece=300, pause=0.12),
+        synthesizer=reports_first(Reply(words, piece=300, pause=0.12)),
     ):
-        talk = await scene.ask("What was churn in May?")
+        talk = await scene.ask(ASKED)
         job = await talk.over()
 
     assert scene.workspace.call_count("chat.startStream") == 1
     answer = shown(talk.words()[0])
     assert words[-60:] in answer
-    assert "Where the results contradict each other" in answer
-    assert "Where the results contradict each other" in (job.latest.run.answer or "")
+    assert answer.count("The results contradict each other") == 1
+    assert "The results contradict each other" in (job.latest.run.answer or "")
 
 
 async def test_a_critic_that_finds_nothing_or_fails_lets_the_answer_out(scene: Scene) -> None:
@@ -444,7 +579,7 @@ async def test_a_critic_that_finds_nothing_or_fails_lets_the_answer_out(scene: S
             synthesizer=lambda _: Reply("Churn was 4.2 %."),
             critic=in_turn(reply),
         ) as server:
-            talk = await scene.ask("What was churn in May?")
+            talk = await scene.ask(ASKED)
             job = await talk.over()
 
         assert job.latest.run.answer == "Churn was 4.2 %."

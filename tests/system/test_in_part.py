@@ -117,7 +117,7 @@ LANGUAGES = {
 @pytest.mark.parametrize("language", LANGUAGES)
 async def test_in_other_languages_nothing_honest_is_held_up(scene: Scene, language: str) -> None:
     asked, parts, figures, checked = LANGUAGES[language]
-    calls = [tool_call("calculate", code="206035 // 5"), result(figures, 90)]
+    calls = [tool_call("calculate", code="206035 // 5, 12.5"), result(figures, 90)]
     async with played(
         scene, planner=lambda _: parts, analyst=in_turn(*calls), reviewer=in_turn(result(checked, 90))
     ) as server:
@@ -175,5 +175,5 @@ async def test_a_result_is_sent_back_at_most_twice_and_its_gap_is_named(scene: S
         job = await talk.over()
     assert (purposes(server).count("specialist:analyst"), purposes(server).count("judge")) == (3, 3)
     assert job.latest.state == "completed"
-    assert "It is 4,200." in talk.said()
+    assert "It is 4,200 ⚠." in talk.said()
     assert "not mended: “It is 4,200”: Of what?" in talk.said()

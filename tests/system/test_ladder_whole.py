@@ -77,7 +77,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
         replaced=in_turn(Fault("bad_request"), result("Replaced.")),
         asking=in_turn(escalation("ambiguous_input", "Which city?", ["Oslo", "Bergen"]), result("Asked.")),
         lost=lambda _: Fault("bad_request"),
-        mended=in_turn(result("It is 4,200.", confidence=20), result("It is 4,300.")),
+        mended=in_turn(result("It is the fourth.", confidence=20), result("It is the third.")),
         split=lambda _: escalation("out_of_scope", "I cannot open pages."),
         pages=lambda _: result("Opened."),
         figures=lambda _: result("Counted."),
@@ -94,7 +94,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
         instead("split", "figures", "analyst", "The figures are the analyst's."),
     )
     brief = Reply(json.dumps({"intent": "Write one clear sentence about part stronger."}))
-    judge = in_turn(verdict("revise", "It is 4,200", "The source says 4,300."), verdict("accept"))
+    judge = in_turn(verdict("revise", "It is the fourth", "The source says the third."), verdict("accept"))
     minds: dict[str, Words] = {"refiner": lambda _: brief, "judge": judge, "replanner": lambda _: halves}
     async with played(scene, planner=lambda _: plan(*rows), specialist=steps, **minds) as server:
         talk = await scene.ask("Do eight things")
@@ -116,14 +116,14 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
         "→ stronger: refine:",
         "→ replaced: fallback:",
         "→ lost: without:",
-        "mended: sent back by the judge: “It is 4,200”: The source says 4,300.",
+        "mended: sent back by the judge: “It is the fourth”: The source says the third.",
         "→ split: replan: the part is planned anew: I cannot open pages.",
         "split: plan changed: split replaced, pages added, figures added; about",
         "→ split: plan changed: replaced: Only the researcher opens pages.",
         "→ figures: plan changed: added: The figures are the analyst's.",
     ):
         assert words in text, text
-    assert "“It is 4,200”: The source says 4,300." in text
+    assert "“It is the fourth”: The source says the third." in text
     counted = Counter(purposes(server))
     assert (counted["judge"], counted["refiner"], counted["replanner"]) == (1, 1, 1)
     (event,) = [event for event in events_json(entries) if event.get("type") == "PlanRevised"]
@@ -132,7 +132,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
     assert "Opened." in joined.messages[0].text
     assert "Counted." in joined.messages[0].text
     mend = [request for request in server.requests if "mend exactly this" in request.messages[0].text]
-    assert "“It is 4,200”: The source says 4,300." in mend[0].messages[0].text
+    assert "“It is the fourth”: The source says the third." in mend[0].messages[0].text
     assert "Missing" in talk.said()
     assert "sure of what is there" in talk.said()
 

@@ -114,4 +114,6 @@ async def test_what_an_instance_took_before_another_went_on_is_counted_once(scen
     (spent,) = await scene.store.counters.spent([Counter(f"job:{talk.key.team}/{talk.key.job}:tokens", "life", 1)])
     cut_off = spent - usage.tokens_in - usage.tokens_out
     assert calls == 3
-    assert 500 < cut_off < 600 + again.prompt_tokens, "of the call that was cut off its estimate stands, and no more"
+    assert 500 < cut_off < 600 + 1.5 * again.prompt_tokens, (
+        "of the call that was cut off its estimate stands, and no more"
+    )

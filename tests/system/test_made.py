@@ -130,7 +130,7 @@ async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path)
     assert '"enum": ["calculate"]' in schema
     assert first.system.startswith("You are the unitsmith, made for one part of one job.")
     assert BRIEF in first.system
-    assert "Finish with one call: return_result" in first.system, "the protocol of all specialists"
+    assert "End with return_result or escalate" in first.system, "the protocol of all specialists"
     assert {tool.name for tool in first.tools} == {"calculate", "return_result", "escalate"}
     assert not any(reply.failed for message in second.messages for reply in message.replies), "the tool was there"
     assert "unitsmith (made for this job)" in rows(card)["units"][1]
@@ -181,7 +181,7 @@ async def test_it_climbs_the_ladder_within_its_tiers_and_is_stood_in_for(scene: 
         "planner": in_turn(plan(PART)),
         "refiner": in_turn(Reply(json.dumps({"intent": "Give 12 km in Norwegian mil alone, with the factor."}))),
         "unitsmith": lambda _: unsure,
-        "writer": in_turn(result("About 1.2 mil.", 85)),
+        "writer": in_turn(result("A good mil.", 85)),
     }
     crew = crew_of(tmp_path, MAKE.replace("at_most", "tiers: [fast], at_most"))
     async with played_by(scene, crew, **words) as server:
@@ -195,7 +195,7 @@ async def test_it_climbs_the_ladder_within_its_tiers_and_is_stood_in_for(scene: 
     ]
     assert "refiner" in purposes(server)
     assert job.latest.work["units"].rungs == ("refine", "fallback"), "no stronger tier is lent"
-    assert "About 1.2 mil." in talk.said()
+    assert "A good mil." in talk.said()
 
 
 async def test_its_name_leaves_nothing_in_the_shared_counters(scene: Scene, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from bot.slack.send.lookup import EVENT_TYPE
 from handoff import events as ev
-from handoff import post_keys
+from handoff.effects import answer_key
 from tests.system.brains import played, purposes
 from tests.system.scene import SAMPLE, Scene, block_of, card_title, rows, shown
 
@@ -35,7 +35,7 @@ async def test_a_question_for_two_specialists_becomes_one_card_one_chart_and_one
     assert "Answered in part" not in shown(answer)
     assert block_of(answer, "context_actions")
     assert answer["metadata"]["event_type"] == EVENT_TYPE
-    assert answer["metadata"]["event_payload"] == {"key": post_keys.answer(talk.ts), "job": talk.key.job}
+    assert answer["metadata"]["event_payload"] == {"key": answer_key(talk.ts), "job": talk.key.job}
 
     counts = {call.method: scene.workspace.call_count(call.method) for call in scene.workspace.calls()}
     assert counts["files.completeUploadExternal"] == 1

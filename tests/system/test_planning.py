@@ -15,13 +15,14 @@ from handoff.engine.answer import gaps
 from specialists.registry import Crew, load_crew
 from tests.models.price_lists import held_price_list
 from tests.providers.rendering import Reply
+from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer
 from tests.store.kit import eventually
 from tests.system.brains import Words, connect, in_turn, plan, played, provider, purposes, result, subtask
 from tests.system.scene import SAMPLE, Scene, rows
 
 ONE_SKILL = "what was the total revenue by region?"
-FIGURES = "Revenue by region: Oslo 1,200, Bergen 800, from all rows of sales.csv."
+FIGURES = "Revenue by region: Oslo has the most, then Bergen, from all rows of sales.csv."
 TOTALS = subtask("totals", "analyst", intent="From sales.csv give the total revenue by region.")
 
 
@@ -114,7 +115,7 @@ async def test_a_vague_brief_is_planned_again_with_the_reason(scene: Scene) -> N
     (rejected,) = await talk.of(ev.PlanRejected)
     reason = "'data' could be any; name which, what to find in it and what to hand back"
     assert reason in rejected.faults[0]
-    second = [request for request in server.requests if "# Specialists" in request.messages[0].text][1]
+    second = [request for request in server.requests if purpose_of(request) == "planner"][1]
     assert reason in second.messages[0].text, "the planner is told what to mend"
     assert job.latest.state == "completed"
 
@@ -170,7 +171,8 @@ async def test_equals_share_the_work_and_the_planner_sees_one_of_them(scene: Sce
     async with played_by(scene, crew, planner=in_turn(parts), specialist=said) as server:
         talk = await scene.ask("three lines about the sea")
         job = await talk.over()
-    assert "poet_b" not in server.requests[0].messages[0].text
+    assert "- poet:" in server.requests[0].system
+    assert "poet_b" not in server.requests[0].system
     assert {name: work.specialist for name, work in job.latest.work.items()} == {
         "a": "poet",
         "b": "poet_b",
@@ -183,8 +185,8 @@ async def test_equals_share_the_work_and_the_planner_sees_one_of_them(scene: Sce
 async def test_what_specialists_cannot_do_is_shown_to_the_planner(scene: Scene) -> None:
     async with played(scene) as server:
         await (await scene.ask("write one sentence about the sea")).over()
-    brief = server.requests[0].messages[0].text
-    assert "draws charts. Cannot browse the web or write documents.\n" in brief
+    prompt = server.requests[0].system
+    assert "draws charts. Cannot browse the web or write documents.\n" in prompt
 
 
 async def test_the_rehearsal_names_what_nobody_can_do(scene: Scene) -> None:

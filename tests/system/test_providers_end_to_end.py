@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from handoff import events as ev
-from handoff import post_keys
+from handoff.effects import answer_key
 from handoff.summary import speed_up
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api
@@ -82,6 +82,6 @@ async def test_a_slow_answer_is_streamed_into_the_one_message(scene: Scene, api:
     (answer,) = talk.words()
     assert not answer["streaming"]
     assert "".join(answered(talk).split()) == "".join(text.split())
-    assert answer["metadata"]["event_payload"]["key"] == post_keys.answer(talk.ts)
+    assert answer["metadata"]["event_payload"]["key"] == answer_key(talk.ts)
     assert "specialists side by side" in shown(answer) or speed_up(job.latest) < 1.1
     assert block_of(answer, "context_actions")

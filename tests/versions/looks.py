@@ -62,8 +62,9 @@ def _checker(request: WireRequest) -> Reply:
 
 def _judge(request: WireRequest) -> Reply:
     fault = {"quote": "There is much churn.", "problem": "It gives no figure."}
-    right = LOW in first_text(request)
-    return _said(verdict="accept" if right else "revise", faults=[] if right else [fault])
+    right = LOW in first_text(request) or HIGH in first_text(request)
+    settled = [{"number": n, "reason": "It is on the page.", "harmless": True} for n in range(1, 11)]
+    return _said(doubts=settled, faults=[] if right else [fault], verdict="accept" if right else "revise")
 
 
 def _unitsmith(request: WireRequest) -> Reply:
@@ -75,6 +76,9 @@ def _synthesizer(request: WireRequest) -> Reply:
     text = first_text(request)
     if "Write one sentence about part terms." not in text.partition("# Plan")[0]:
         return Reply("Churn was 4.2 %, and 12 km are 1.2 mil.")
+    if "# First" in text:
+        sides = [{"result": "Do part read", "statement": LOW}, {"result": "Do part check", "statement": HIGH}]
+        return _said(contradictions=[{"claim": "churn", "sides": sides}])
     return Reply("Churn was 4.2 %." if "# Your last answer" in text else "Churn was high.")
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from bot.slack.client import close_client, make_client
 from bot.slack.send.lookup import metadata
+from bot.slack.send.web_calls import close_client, make_client
 from bot.store.interface import Commit
 from handoff import events as ev
 from handoff.contracts import Place
@@ -192,7 +192,7 @@ async def test_a_crew_in_the_crew_goes_on_where_it_was(scene: Scene, tmp_path: P
     assert (job.latest.state, gaps(job.latest, job.latest.run)) == ("completed", ())
     asked = Counter(purposes(server))
     again = {"specialist:checker": 2, "refiner": 1}  # the call that was cut off, and what came of it
-    then = {"arbiter": 1, "critic": 1, "synthesizer": 3}
+    then = {"judge": 1, "arbiter": 1, "critic": 1, "synthesizer": 4}  # the judge: no tool said the figure
     assert asked == {**again, **then}
     assert "Churn was 4.2 %, and 12 km are 1.2 mil." in talk.said()
 

@@ -98,6 +98,7 @@ async def test_a_mention_is_completed_sent_and_answered_in_a_thread(
 
 async def test_files_are_attached_shown_and_sent(workspace: Workspace, page: Page) -> None:
     await page.get_by_test_id("start-sample").click()
+    await expect(page.get_by_test_id("pending-file")).to_have_count(1)  # files keep the order in which they came
     picture: FilePayload = {"name": "chart.png", "mimeType": "image/png", "buffer": PIXEL}
     await page.get_by_test_id("attach").set_input_files(picture)
     await expect(page.locator("[data-testid=pending-file][data-ready=true]")).to_have_count(2)

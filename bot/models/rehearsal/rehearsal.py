@@ -33,7 +33,7 @@ from bot.models.rehearsal import (
 from bot.models.rehearsal.moves import Move
 from bot.models.rehearsal.rehearsed_answer import write_answer
 from bot.models.rehearsal.rehearsed_brief import read_brief, tool_history
-from bot.models.rehearsal.rehearsed_planner import make_plan
+from bot.models.rehearsal.rehearsed_planner import decide
 from handoff.contracts import Tier, ToolCall, Turn, Usage
 from specialists.turns.model import ModelCall, ModelError
 
@@ -101,7 +101,7 @@ class RehearsalModel:
 def _turn(call: ModelCall) -> Turn:
     first = next((message.text for message in call.messages if message.role == "user"), "")
     if call.purpose == "planner":
-        return Turn(text=json.dumps(make_plan(first), ensure_ascii=False), stop="end", usage=Usage())
+        return Turn(text=json.dumps(decide(first, call.system), ensure_ascii=False), stop="end", usage=Usage())
     if call.purpose == "judge":
         return Turn(text=json.dumps(rehearsed_judge.judge()), stop="end", usage=Usage())
     if call.purpose == "refiner":

@@ -7,21 +7,33 @@ from dataclasses import dataclass
 
 from bot.models.rehearsal.rehearsed_brief import sections, sentences
 
-_RESULT = re.compile(r"^## (?P<title>.*) \((?P<who>[^(),]+), confidence (?P<confidence>\d+)\)[ \t]*$", re.MULTILINE)
+_RESULT = re.compile(
+    r'^## (?P<title>.*)\n<result id="(?P<name>[^"]*)" sure="(?P<confidence>\d+)"/>[ \t]*$', re.MULTILINE
+)
 _PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 """A picture alone on its line: it is in the thread as a file, and a message cannot show it."""
 
-_ASIDE = re.compile(r"\n\s*\n(?:Sources|Files): [^\n]*(?=\s*\Z|\s*\n\n(?:Sources|Files): [^\n]*\s*\Z)")
+_ASIDE = re.compile(r"\n\s*\n(?:Sources|Files)[:,] [^\n]*(?=\s*\Z|\s*\n\n(?:Sources|Files)[:,] [^\n]*\s*\Z)")
 """The lines below a result for sources and files: the answer's own small print and files show them already."""
 
-_HEADINGS = ("Request", "Plan", "Results", "Contradictions", "Gaps", "Left out for length", "Instruction")
+_HEADINGS = (
+    "Request",
+    "Plan",
+    "Results",
+    "Contradictions",
+    "Gaps",
+    "Left out for length",
+    "Instruction",
+    "First",
+    "Your last answer",
+)
 _STRATEGY = re.compile(r"\(strategy: (\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
     title: str
-    who: str
+    name: str
     confidence: int
     content: str
 
@@ -53,7 +65,7 @@ def _parts(results: str) -> list[_Part]:
     heads = list(_RESULT.finditer(results))
     ends = [head.start() for head in heads[1:]] + [len(results)]
     return [
-        _Part(head["title"], head["who"], int(head["confidence"]), _raised(_ASIDE.sub("", results[head.end() : end])))
+        _Part(head["title"], head["name"], int(head["confidence"]), _raised(_ASIDE.sub("", results[head.end() : end])))
         for head, end in zip(heads, ends[: len(heads)], strict=True)
     ]
 
@@ -68,8 +80,8 @@ def _ordered(parts: list[_Part], strategy: str) -> list[_Part]:
     if strategy == "select" and parts:
         return [max(parts, key=lambda part: part.confidence)]
     if strategy == "reduce":
-        return [_Part(part.title, part.who, part.confidence, " ".join(sentences(part.content)[:3])) for part in parts]
-    return sorted(parts, key=lambda part: {"writer": 0, "reviewer": 2}.get(part.who, 1))
+        return [_Part(part.title, part.name, part.confidence, " ".join(sentences(part.content)[:3])) for part in parts]
+    return sorted(parts, key=lambda part: {"text": 0, "review": 2}.get(part.name, 1))
 
 
 def _fresh(content: str, seen: set[str]) -> list[str]:

@@ -14,9 +14,6 @@ TABLES = {".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".parquet", 
 EARLIER_ANSWER = "The earlier answer in this thread:"
 """The line under which the planner hands an earlier answer on to a specialist."""
 
-HELP = "Say what the rehearsal can do"
-"""The task of the writer if somebody only says hello."""
-
 IN_FULL = "Answer this request in full sentences:"
 """Words that the planner puts before a request that is too short to be a task."""
 

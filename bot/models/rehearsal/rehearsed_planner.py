@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from bot.models.rehearsal.rehearsed_brief import (
     EARLIER_ANSWER,
-    HELP,
     IN_FULL,
     SUM,
     WHOLE_REQUEST,
@@ -20,6 +20,7 @@ from bot.models.rehearsal.rehearsed_brief import (
 )
 
 HEADINGS = ("Request", "Specialists", "Files", "Files that could not be read", "Earlier in this thread")
+_ROSTER = "# Specialists\n"
 _REPAIR = "Your last plan was not accepted"
 _TITLE_WORDS = 8
 _MOST_ANALYSES = 4
@@ -60,6 +61,11 @@ _BEYOND = re.compile(
 _HELP = re.compile(
     r"\W*(hi|hello|hey|hallo|help|good (morning|afternoon|evening)|what (can|do) you do|who are you|"
     r"how does this work)\b[^?]{0,30}\W*",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(
+    r"\W*((ok|okay|great|perfect)\W+)?(many )?(thanks|thank you|thx|cheers)"
+    r"(,? (a lot|so much|very much|again|that's all|that is all|that\u2019s all))?\W*",
     re.IGNORECASE,
 )
 NO_WORDS = "put it into words: this is the rehearsal, no language model (ANTHROPIC_API_KEY and OPENAI_API_KEY give one)"
@@ -103,6 +109,19 @@ class _Asked:
         return chosen
 
 
+def decide(text: str, crew: str) -> dict[str, Any]:
+    """Reply to the planner's message. `crew` is the system prompt, which lists the specialists."""
+    message = f"{text}\n\n{crew[crew.rfind(_ROSTER) :]}" if _ROSTER in crew else text
+    asked = _read(message)
+    tables = asked.tables
+    if _HELP.fullmatch(asked.request) and not tables:
+        help_text = Path(__file__).with_name("rehearsal_help.md").read_text(encoding="utf-8").strip()
+        return {"why": "There is nothing to work on.", "next": {"who": "answer", "text": help_text}}
+    if _THANKS.fullmatch(asked.request) and not tables:
+        return {"why": "There is nothing to work on.", "next": {"who": "answer", "text": "You are welcome."}}
+    return {"why": "", "next": {"who": "several", **make_plan(message)}}
+
+
 def make_plan(text: str) -> dict[str, Any]:
     """A plan for the planner's message, in the shape of `handoff.contracts.Plan`."""
     asked, missing = _covered(_read(text))
@@ -117,10 +136,7 @@ def make_plan(text: str) -> dict[str, Any]:
     if not roles:
         roles = [next(iter(people))] if people else []
     if roles == ["writer"] and not asked.earlier:
-        if _HELP.fullmatch(asked.request):
-            asked = replace(asked, request=HELP)
-        else:
-            missing.append(NO_WORDS)
+        missing.append(NO_WORDS)
     if not roles:
         name = next(iter(asked.crew), "specialist")
         subtasks = [_subtask("task", name, asked, asked.request, (), "")]
@@ -191,8 +207,6 @@ def _roles(asked: _Asked) -> list[str]:
     wanted = {role for role in _ROLES if asked.clauses_of(role)}
     tables = asked.tables
     named = any(file.is_named_in(asked.request) for file in tables)
-    if _HELP.fullmatch(asked.request) and not tables:
-        return ["writer"]
     if SUM.search(asked.request) and not tables:
         return ["analyst"]
     if tables and not asked.earlier:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from bot.models.rehearsal.rehearsed_brief import words
-from handoff.checking.vocabulary import stem
+from handoff.text_words import stem
 
 _TABLE = re.compile(r"^(?P<file>.+?) is table (?P<table>\S+): (?P<rows>[\d,]+) rows?, ")
 _COLUMN = re.compile(r'^- (?P<name>"(?:[^"]|"")+"|\S+) (?P<type>[A-Z].*?): (?P<about>.*)$')

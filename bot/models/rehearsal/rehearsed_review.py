@@ -10,14 +10,14 @@ from bot.models.rehearsal.rehearsed_brief import sections, sentences
 
 _KEPT = 3
 """Sentences of each source that are kept."""
-_RESULT = re.compile(r"^## \[(?P<id>[^\]]+)\] .* \([^(),]+, confidence (?P<confidence>\d+)\)[ \t]*$", re.MULTILINE)
+_RESULT = re.compile(r'^<result id="(?P<id>[^"]+)" sure="(?P<confidence>\d+)"/>[ \t]*$', re.MULTILINE)
 
 
 def arbitrate(text: str) -> str:
     """Each pair contradicts itself, and nobody can tell which side is right."""
     pairs = len(re.findall(r"^## Pair \d+$", text, re.MULTILINE))
     reason = "The rehearsal model cannot weigh evidence."
-    judged = {"verdict": "contradict", "supported": "none", "confidence": 0, "reason": reason}
+    judged = {"reason": reason, "verdict": "contradict", "supported": "none", "confidence": 0}
     return json.dumps({"judgements": [{"pair": number, **judged} for number in range(1, pairs + 1)]})
 
 
@@ -33,14 +33,14 @@ def condense(text: str) -> str:
 
 def review(_: str) -> str:
     """No fault is found."""
-    return json.dumps({"faults": []})
+    return json.dumps({"reason": "The rehearsal model compares nothing.", "faults": []})
 
 
 def select(text: str) -> str:
     """The surest result, as its specialist says."""
     found = _RESULT.findall(text)
     chosen = max(found, key=lambda one: int(one[1]))[0] if found else ""
-    return json.dumps({"chosen": chosen, "reason": "its specialist is the surest"})
+    return json.dumps({"reason": "its specialist is the surest", "chosen": chosen})
 
 
 REPLIES: Mapping[str, Callable[[str], str]] = {

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from bot.models.rehearsal.moves import Move, choice, fitted, hand_in, what_failed
 from bot.models.rehearsal.rehearsed_brief import (
     EARLIER_ANSWER,
-    HELP,
     UNAVAILABLE,
     WORKED_OUT,
     Brief,
@@ -29,7 +27,6 @@ _VERB = re.compile(
 _SUMMARY = re.compile(
     r"\W*(please )?summari[sz]e( this| that| it| the)?( file| data| table| thread)?\W*", re.IGNORECASE
 )
-_HELP = Path(__file__).with_name("rehearsal_help.md")
 _FORM = re.compile(
     r"\s+(as|in|into)\s+((a|an|the)\s+)?((slack|word)\s+)?(document|docx|canvas|word|report)\W*$", re.IGNORECASE
 )
@@ -37,8 +34,6 @@ _FORM = re.compile(
 
 def next_move(brief: Brief, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]) -> Move:
     """Return the writer's next move, from its task and the tool calls so far."""
-    if brief.objective == HELP:
-        return hand_in("What the rehearsal can do.", _HELP.read_text(encoding="utf-8").strip(), confidence=90)
     title = _title(brief)
     note = _compose(brief, title)
     published = [reply for call, reply in history if call.name == "publish_document"]

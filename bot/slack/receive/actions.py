@@ -7,7 +7,7 @@ import json
 import logging
 import re
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import ClientError
 from slack_bolt.async_app import AsyncApp
@@ -16,18 +16,19 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.receive.background import Background
 from bot.slack.receive.modal_metadata import decode_metadata, encode_metadata
-from bot.slack.receive.outage_notices import Unrecorded, soon
 from bot.slack.receive.payloads import Click, Malformed, Shortcut, parse_click, parse_shortcut
-from bot.slack.receive.service import Service
+from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import note, received, tell
+from bot.slack.show.notices import Unrecorded, note, received, soon, tell
 from bot.slack.views.answer_message import FEEDBACK
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
 from bot.slack.views.question import ANSWER, Choice, choice_of
 from handoff.contracts import Request
+
+if TYPE_CHECKING:
+    from bot.slack.receive.service import Service
 
 log = logging.getLogger(__name__)
 

@@ -7,27 +7,26 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.background import Background
-from bot.slack.receive.outage_notices import Unrecorded, soon
 from bot.slack.receive.payloads import Command, Malformed, parse_command
-from bot.slack.receive.service import CancelVerdict, Denied, ReleaseVerdict, Service
+from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import note, tell
+from bot.slack.show.notices import Unrecorded, note, soon, tell
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.home import help_message
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.status import status_job, status_list
-from bot.slack.views.status import trace as trace_message
 from bot.store.interface import Entry
 from bot.trace import events_json
 from handoff.contracts import Place
 from handoff.state import Job
+
+if TYPE_CHECKING:
+    from bot.slack.receive.service import CancelVerdict, Denied, ReleaseVerdict, Service
 
 log = logging.getLogger(__name__)
 
@@ -119,6 +118,8 @@ class Commands:
 
     async def status(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         """List the person's jobs, or show one in detail."""
+        from bot.slack.views.status import status_job, status_list  # noqa: PLC0415 - only for those who ask
+
         del client
         if not job:
             left = await self._service.left(command.team, command.channel, command.user)
@@ -135,6 +136,8 @@ class Commands:
 
     async def trace(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         """Show a job's timeline, and send its whole trace as a file."""
+        from bot.slack.views.status import trace as trace_message  # noqa: PLC0415 - only for those who ask
+
         found = await self._service.job(command.team, job, command.user)
         if isinstance(found, str) and found not in {"newer", "unreadable"}:
             return note(_DENIED[found])

@@ -11,7 +11,7 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
@@ -20,16 +20,17 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.logs import describe
 from bot.slack.receive.actions import Actions
-from bot.slack.receive.background import Background
 from bot.slack.receive.commands import Commands, Subcommand, thread_words, usage_lines
-from bot.slack.receive.outage_notices import OutageNotices
 from bot.slack.receive.payloads import Command, Ignored, Incoming, Malformed, Stopped, parse_message, parse_stop
-from bot.slack.receive.service import Service
+from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import note, received, tell
+from bot.slack.show.notices import OutageNotices, note, received, tell
 from bot.slack.views.home import app_home, help_text, suggested_prompts
 from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place, Request
+
+if TYPE_CHECKING:
+    from bot.slack.receive.service import Service
 
 log = logging.getLogger(__name__)
 

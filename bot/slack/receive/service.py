@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from bot.slack.views.status import JobLine
 from bot.store.interface import Entry
 from handoff.contracts import Place, Request
 from handoff.state import Job
+
+if TYPE_CHECKING:
+    from bot.slack.views.status import JobLine
 
 AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown"]
 """`stale`: the question is answered or its request over. `not_yours`: only who asked may answer."""

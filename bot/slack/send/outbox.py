@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.client import CALL_SECONDS
 from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS, NOT_YET, Lookup, OutcomeUnknown, metadata
-from bot.slack.send.web_calls import Allowed, Gone, NoReply, Refused, WebCalls
+from bot.slack.send.web_calls import CALL_SECONDS, Allowed, Gone, NoReply, Refused, WebCalls
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, Intent, Store
 from handoff.contracts import Place

@@ -1,17 +1,45 @@
-"""Calls to the Web API, within the budget; each is done, refused for good, or without a reply."""
+"""Calls to the Web API, within the budget; each is done, refused for good, or without a reply.
+
+The client is made here, and so are the tasks of calls that nobody waits for.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import aiohttp
+from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.budget import Budget, Priority
+from bot.store.interface import StoreError
+
+CALL_SECONDS = 10.0
+"""Seconds that one call may take in all."""
+SLACK_API = "https://slack.com/api/"
+
+
+def make_client(token: str, base_url: str = SLACK_API, *, call_timeout: float = CALL_SECONDS) -> AsyncWebClient:
+    """Make a client with one session and no retries of its own: a repeated post could appear twice.
+
+    To be called inside the running loop. Close with `close_client`.
+    """
+    session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=call_timeout))
+    return AsyncWebClient(
+        token=token, base_url=base_url, timeout=int(call_timeout) or 1, session=session, retry_handlers=[]
+    )
+
+
+async def close_client(client: AsyncWebClient) -> None:
+    """Close the client's session."""
+    if client.session is not None:
+        await client.session.close()
+
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +49,8 @@ Allowed = Callable[[], Awaitable[bool]]
 TRIES = 5
 WAITS = (0.5, 1.0, 2.0, 4.0)
 LONGEST_RETRY_AFTER = 120.0
+STUBBORN = 0.1
+"""Seconds that a task which was cancelled gets to end."""
 
 REFUSED: Mapping[str, str] = {
     "channel_not_found": "I am no longer in that channel",
@@ -140,3 +170,42 @@ class WebCalls:
 
 def _unseen(method: str, outcome: str) -> None:
     """Nobody counts."""
+
+
+# ---------------------------------------------------------------- calls that nobody waits for
+
+
+class Background:
+    """Tasks of our own, such as calls after Slack was told "received". A failure is logged, never fatal."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, object], what: str) -> asyncio.Task[None]:
+        """Do it beside everything else. `what` names it in the log should it fail, which its task never does."""
+        task = asyncio.create_task(self._watch(work, what))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def drain(self, seconds: float = 1.5) -> None:
+        """Wait for what is under way, for so long at most; cancel the rest."""
+        if not self._tasks:
+            return
+        _, late = await asyncio.wait(self._tasks, timeout=seconds)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=STUBBORN)
+
+    async def _watch(self, work: Coroutine[Any, Any, object], what: str) -> None:
+        try:
+            await work
+        except StoreError as error:
+            log.error("could not %s: %s", what, error)  # noqa: TRY400 - one clear line, no trace
+        except (Refused, NoReply) as error:
+            log.warning("could not %s: %s", what, error)
+        except (SlackApiError, ClientError, TimeoutError) as error:
+            log.warning("could not %s: Slack did not take it (%s)", what, type(error).__name__)
+        except Exception:
+            log.exception("could not %s", what)

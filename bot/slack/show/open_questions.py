@@ -8,24 +8,30 @@ from bot.slack.send.lookup import key_of
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import Allowed, NoReply, Refused
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.question import question_answered, question_dropped
-from handoff import post_keys
-from handoff.state import Ask, Job, Work
-from handoff.summary import title_of
+from bot.slack.views.question import asker, question_answered, question_dropped
+from handoff.effects import question_key
+from handoff.state import Ask, Job
 
 log = logging.getLogger(__name__)
 
 
-def closed_question(ask: Ask, work: Work, number: int) -> Outgoing | None:
-    """Redraw a closed question (counted from 1). None while it is open."""
-    title = title_of(ask, work)
-    decision = next((one for one in work.answered if one.question.number == number), None)
+def closed_question(ask: Ask, subtask: str, number: int) -> Outgoing | None:
+    """Redraw a closed question (counted from 1) of a subtask; an empty id: the planner's. None while it is open."""
+    whose = ask.work[subtask] if subtask else ask
+    title = asker(ask, subtask)
+    decision = next((one for one in whose.answered if one.question.number == number), None)
     if decision is not None:
         return question_answered(title, decision)
-    asked_last = work.question
+    asked_last = whose.question
     if ask.run.failure is not None and asked_last is not None and asked_last.number == number:
         return question_dropped(title, asked_last)
     return None
+
+
+def _asked(ask: Ask) -> dict[str, int]:
+    """Count the questions so far, by subtask; those of the planner have an empty id."""
+    own = len(ask.answered) + (ask.question is not None)
+    return {"": own} | {name: work.questions + work.doubts for name, work in ask.work.items()}
 
 
 async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) -> None:
@@ -35,11 +41,11 @@ async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) ->
     Raises Gone where it is not `allowed` any more.
     """
     closed = {
-        post_keys.question(ask.id, work.subtask.id, number): message
+        question_key(ask.id, subtask, number): message
         for ask in job.asks
-        for work in ask.work.values()
-        for number in range(1, work.questions + work.doubts + 1)
-        if (message := closed_question(ask, work, number)) is not None
+        for subtask, count in _asked(ask).items()
+        for number in range(1, count + 1)
+        if (message := closed_question(ask, subtask, number)) is not None
     }
     if not closed:
         return

@@ -5,32 +5,34 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.client import close_client
 from bot.slack.receive.attachments import download
-from bot.slack.receive.background import Background
 from bot.slack.send.outbox import Outbox, Sent
-from bot.slack.send.web_calls import Allowed, Gone
+from bot.slack.send.web_calls import Allowed, Background, Gone, close_client
 from bot.slack.show.card_painter import CardPainter
 from bot.slack.show.direct_message import send_direct
 from bot.slack.show.open_questions import close_open_questions, closed_question
+from bot.slack.show.people import People
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.session import STATUS, Sessions, set_status
-from bot.slack.show.stream import AnswerStream
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.question import question, question_dropped
+from bot.slack.views.question import asker, question, question_dropped
 from bot.store.interface import Claim, JobKey, Store
-from handoff import post_keys
 from handoff.contracts import Artifact
-from handoff.events import AttachmentsFetched
-from handoff.state import Ask, Job, Work
+from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key
+from handoff.events import AttachmentsFetched, SettingKnown
+from handoff.state import Ask, Job
+from handoff.state_values import Question
 from handoff.summary import QuarantineNotice
+
+if TYPE_CHECKING:
+    from bot.slack.show.stream import AnswerStream
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +50,7 @@ class Thread:
         self._client = client
         self._outbox = outbox
         self._publisher = Publisher(outbox)
+        self._people = People(client, outbox.calls)
         self._store = store
         self._model_label = model_label
         self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
@@ -75,30 +78,35 @@ class Thread:
             at=self._store.clock(), request=ask.id, artifacts=tuple(artifacts), faults=tuple(faults)
         )
 
+    async def look_around(self, job: Job, ask: Ask) -> SettingKnown:
+        """Ask Slack who made the request and where."""
+        setting = await self._people.setting(job.place, ask.request.user)
+        return SettingKnown(at=self._store.clock(), request=ask.id, setting=setting)
+
     async def post(self, claim: Claim, job: Job, ask: Ask, key: str, *, allowed: Allowed) -> Sent:
         """Put the message of that key into the thread, once. Raises Gone if the job is no longer ours."""
         place = job.place
-        if key == post_keys.card(ask.id):
+        if key == card_key(ask.id):
             painter = self._painter(claim.key, allowed)
             card = plan_card(job, ask, self._store.clock(), stop=painter.needs_stop(ask))
             sent = await self._outbox.post(claim, place, key, card)
             if not sent.adopted:  # else an earlier owner drew it, some time ago
                 painter.posted(card)
             return sent
-        if key == post_keys.card_end(ask.id):
+        if key == card_end_key(ask.id):
             return await self._paint_the_end(job, ask, allowed)
-        if key == post_keys.answer(ask.id):
+        if key == answer_key(ask.id):
             sent = await self._post_the_end(claim, job, ask)
             if sent.fault:
                 await self._tell_alone(claim, job, ask, sent.fault, allowed)
             return sent
-        for work in ask.work.values():
-            asked = work.question
-            if asked is not None and key == post_keys.question(ask.id, work.subtask.id, asked.number):
-                return await self._outbox.post(claim, place, key, question(job, ask, work))
-            for artifact in work.result.artifacts if work.result else ():
-                if key == post_keys.file(ask.id, artifact.id):
-                    return await self._post_file(claim, job, key, artifact)
+        for name, asked in ask.open_questions.items():
+            if key == question_key(ask.id, name, asked.number):
+                return await self._outbox.post(claim, place, key, question(job, ask, name))
+        results = [work.result for work in ask.work.values() if work.result is not None]
+        for artifact in (file for result in results for file in result.artifacts):
+            if key == file_key(ask.id, artifact.id):
+                return await self._post_file(claim, job, key, artifact)
         return Sent("", "there is nothing to show any more")
 
     async def _post_file(self, claim: Claim, job: Job, key: str, artifact: Artifact) -> Sent:
@@ -111,7 +119,7 @@ class Thread:
         return await self._publisher.file(claim, job.place, key, artifact, data)
 
     async def _post_the_end(self, claim: Claim, job: Job, ask: Ask) -> Sent:
-        key = post_keys.answer(ask.id)
+        key = answer_key(ask.id)
         stream = self._streams.pop((claim.key, ask.id), None)
         if ask.run.answer is None:
             if stream is not None:
@@ -134,7 +142,7 @@ class Thread:
     async def _tell_alone(self, claim: Claim, job: Job, ask: Ask, fault: str, allowed: Allowed) -> None:
         """Tell the requester alone how the request ended: the thread is out of reach."""
         end = self._ending(job, ask) if ask.run.answer is None else answer_view.answer(job, ask, self._model_label)[0]
-        message, key = ending.unreachable(job, fault, end), f"{post_keys.answer(ask.id)}:alone"
+        message, key = ending.unreachable(job, fault, end), f"{answer_key(ask.id)}:alone"
         await send_direct(self._outbox, claim, ask.request.user, key, message, allowed=allowed)
 
     def _ending(self, job: Job, ask: Ask) -> Outgoing:
@@ -143,7 +151,7 @@ class Thread:
         return ending.cancelled(job, ask) if ask.cancelled_by else ending.failed(job, ask)
 
     async def _paint_the_end(self, job: Job, ask: Ask, allowed: Allowed) -> Sent:
-        ts = ask.posted.get(post_keys.card(ask.id), "")
+        ts = ask.posted.get(card_key(ask.id), "")
         if not ts:
             return Sent("", "there is no card")
         painter = self._painters.pop(_key(job), None)
@@ -154,7 +162,9 @@ class Thread:
 
     async def begin_answer(self, claim: Claim, job: Job, ask: Ask, *, allowed: Allowed) -> AnswerStream:
         """Open a stream for the answer that is about to be written."""
-        key, reader = post_keys.answer(ask.id), ask.request.user
+        from bot.slack.show.stream import AnswerStream  # noqa: PLC0415 - only for an answer that is written
+
+        key, reader = answer_key(ask.id), ask.request.user
         stream = AnswerStream(self._outbox, claim, job.place, key, reader=reader, allowed=allowed)
         self._streams[claim.key, ask.id] = stream
         return stream
@@ -173,20 +183,19 @@ class Thread:
         released = before.quarantine is not None and after.quarantine is None
         if old is None or goes_on or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask, allowed)
-        if taken_over or (goes_on and old is not None and any(work.answered for work in old.work.values())):
+        answered = old is not None and (old.answered or any(work.answered for work in old.work.values()))
+        if taken_over or (goes_on and answered):
             self._edit(key, close_open_questions(self._outbox, after, allowed=allowed), "close questions anew")
         if old is None or ask.refusal:
             return
-        for name, work in ask.work.items():
-            then = old.work.get(name)
-            if then is None or then.question is None:
-                continue
-            if work.question is None or work.question.number != then.question.number:
-                self._close_question(after, ask, then, allowed)
+        for name, asked in _questions(old).items():
+            now = _questions(ask).get(name)
+            if now is None or now.number != asked.number:
+                self._close_question(after, ask, name, asked, allowed)
             elif old.run.failure is None and ask.run.failure is not None:
-                dropped = question_dropped(then.subtask.title, then.question)
-                self._redraw_question(after, ask, then, dropped, allowed)
-        ts = ask.posted.get(post_keys.card(ask.id), "")
+                dropped = question_dropped(asker(ask, name), asked)
+                self._redraw_question(after, ask, name, asked, dropped, allowed)
+        ts = ask.posted.get(card_key(ask.id), "")
         if ts and ask.run.answer is None and ask.run.failure is None:  # after that, only the card's last edit is drawn
             self._painter(key, allowed).show(after, ask, ts)
 
@@ -202,7 +211,7 @@ class Thread:
         if sent.fault:
             log.warning("job %s: its thread could not be told: %s", notice.place.job_id, sent.fault)
         ask, allowed = notice.job.current if notice.job else None, self._outbox.holder(claim)
-        if notice.job is not None and ask is not None and (ts := ask.posted.get(post_keys.card(ask.id))):
+        if notice.job is not None and ask is not None and (ts := ask.posted.get(card_key(ask.id))):
             card = plan_card(notice.job, ask, self._store.clock())
             await self._outbox.update(notice.place, ts, card, allowed=allowed)
         whose = {"title": notice.title, "user": notice.user}
@@ -216,15 +225,17 @@ class Thread:
             )
         return painter
 
-    def _close_question(self, job: Job, ask: Ask, then: Work, allowed: Allowed) -> None:
+    def _close_question(self, job: Job, ask: Ask, name: str, asked: Question, allowed: Allowed) -> None:
         """Take the buttons off a question that was answered, and say who decided."""
-        closed = closed_question(ask, ask.work[then.subtask.id], then.question.number) if then.question else None
+        gone = name and name not in ask.work
+        closed = None if gone else closed_question(ask, name, asked.number)
         if closed is not None:
-            self._redraw_question(job, ask, then, closed, allowed)
+            self._redraw_question(job, ask, name, asked, closed, allowed)
 
-    def _redraw_question(self, job: Job, ask: Ask, then: Work, message: Outgoing, allowed: Allowed) -> None:
-        number = then.question.number if then.question else 0
-        ts = ask.posted.get(post_keys.question(ask.id, then.subtask.id, number), "")
+    def _redraw_question(
+        self, job: Job, ask: Ask, name: str, asked: Question, message: Outgoing, allowed: Allowed
+    ) -> None:
+        ts = ask.posted.get(question_key(ask.id, name, asked.number), "")
         if ts:
             self._edit(_key(job), self._outbox.update(job.place, ts, message, allowed=allowed), "close a question")
         else:  # it was answered before the log knew where it is: an owner died, or the answer was very quick
@@ -271,6 +282,12 @@ class Thread:
             await self._background.drain(seconds)
         finally:
             await close_client(self._client)
+
+
+def _questions(ask: Ask) -> dict[str, Question]:
+    """Return the last unanswered questions by subtask, also those of a request that has ended; the planner's: empty."""
+    found = {"": ask.question} | {name: work.question for name, work in ask.work.items()}
+    return {name: question for name, question in found.items() if question is not None}
 
 
 async def _unless_gone(work: Coroutine[Any, Any, object], what: str) -> None:

@@ -1,19 +1,19 @@
-"""The one way out for text: whatever a model or a person wrote goes through here before Slack sees it.
+"""The one way out for text: whatever a model or a person wrote is cleaned here, and cut, before Slack sees it.
 
-A hostile text must not ping people, hide where a link goes, load an image or
-hide characters. So `& < >` are escaped, addresses stand as code with their
-host visible unless the host is allowed, and invisible characters go.
+A hostile text must not ping people, hide where a link goes, load an image or hide characters. So `& < >` are escaped,
+addresses stand as code with their host visible unless the host is allowed, and invisible characters go. A long answer
+is cut into messages at ends of paragraphs, with code and tables whole or repaired.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
-from bot.slack.text.characters import plain, visible
+from bot.slack.text.safe_text import plain, visible
 from bot.slack.text.stream_cleaner import StreamCleaner, Target
 
-__all__ = ["StreamCleaner", "clean", "clean_markdown", "mention", "plain", "visible"]
+__all__ = ["LIMIT", "StreamCleaner", "clean", "clean_markdown", "mention", "plain", "split_answer", "visible"]
 
 _USER = re.compile(r"[UW][A-Z0-9]{2,30}")
 
@@ -42,3 +42,106 @@ def _fitted(text: str, target: Target, allow_hosts: Collection[str], limit: int 
         kept = min(kept - 1, kept * limit // len(whole))
         whole = StreamCleaner(allow_hosts=allow_hosts, target=target).whole(text[:kept].rstrip() + "…")
     return whole
+
+
+# ---------------------------------------------------------------- cut into messages
+
+LIMIT = 11_500
+"""Characters of Markdown in one message; Slack's own limit is 12,000 for all its markdown blocks together."""
+CONTINUED = "\n\n_continued below_"
+
+_HEADING = re.compile(r"[ \t]*#{1,6}[ \t].*")
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)")
+_TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+
+
+def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
+    """Cut a text into parts of at most `limit` characters; all but the last say that more follows.
+
+    An empty text is one empty part. Raises ValueError for a limit too small to hold anything.
+    """
+    if limit < 200:
+        raise ValueError(f"a part must hold at least 200 characters, not {limit}")
+    if len(markdown) <= limit:
+        return [markdown]
+    room = limit - len(CONTINUED)
+    parts, current = [], ""
+    for piece in _pieces(markdown, room):
+        joined = f"{current}\n\n{piece}" if current else piece
+        if len(joined) > room and current:
+            parts.append(current)
+            joined = piece
+        current = joined
+    parts.append(current)
+    return [part + CONTINUED for part in parts[:-1]] + parts[-1:]
+
+
+def _pieces(markdown: str, room: int) -> Iterator[str]:
+    """Yield pieces that fit into a part as they are. A heading stays with the beginning of its section."""
+    headings: list[str] = []
+    for block in _blocks(markdown):
+        headings.append(block)
+        if _HEADING.fullmatch(block) and sum(map(len, headings)) < room // 4:
+            continue
+        above = "".join(f"{heading}\n\n" for heading in headings[:-1])
+        pieces = _fit(block, room - len(above)) or [""]
+        yield above + pieces[0]
+        yield from pieces[1:]
+        headings.clear()
+    if headings:
+        yield "\n\n".join(headings)
+
+
+def _blocks(markdown: str) -> list[str]:
+    """Split into paragraphs; a code fence is one, however many empty lines it has."""
+    blocks: list[list[str]] = [[]]
+    fence = ""
+    for line in markdown.split("\n"):
+        mark = _FENCE.fullmatch(line)
+        if fence:
+            blocks[-1].append(line)
+            if mark and mark.group(1).startswith(fence) and not mark.group(2).strip():
+                fence = ""
+                blocks.append([])
+        elif mark and "`" not in mark.group(2):
+            fence = mark.group(1)
+            blocks.append([line])
+        elif line.strip():
+            blocks[-1].append(line)
+        else:
+            blocks.append([])
+    return ["\n".join(lines) for lines in blocks if lines]
+
+
+def _fit(block: str, room: int) -> list[str]:
+    """Cut a block into pieces that fit, each whole in itself: its fence closed, its table with a head."""
+    if len(block) <= room:
+        return [block]
+    lines = block.split("\n")
+    head, foot = "", ""
+    mark = _FENCE.fullmatch(lines[0])
+    if mark:
+        head, foot = lines[0][:100] + "\n", "\n" + mark.group(1)
+        lines = lines[1:-1] if _FENCE.fullmatch(lines[-1]) else lines[1:]
+    elif len(lines) > 2 and _TABLE_RULE.fullmatch(lines[1]) and len(lines[0]) + len(lines[1]) < room // 2:
+        head, lines = f"{lines[0]}\n{lines[1]}\n", lines[2:]
+    room -= len(head) + len(foot)
+    pieces, current = [], ""
+    for row in (part for line in lines for part in _cut(line, room)):
+        joined = f"{current}\n{row}" if current else row
+        if len(joined) > room and current:
+            pieces.append(current)
+            joined = row
+        current = joined
+    return [head + piece + foot for piece in [*pieces, current] if piece]
+
+
+def _cut(line: str, room: int) -> list[str]:
+    """Cut a line into pieces that fit: at a sentence's end, else at a space, else anywhere."""
+    pieces = []
+    while len(line) > room:
+        at = max(line.rfind(end, room // 2, room) + 1 for end in (". ", "! ", "? "))
+        at = at or line.rfind(" ", room // 2, room) + 1 or room
+        pieces.append(line[:at].rstrip())
+        line = line[at:].lstrip() if at < room else line[at:]
+    return [*pieces, line]

@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection
 from typing import Literal
 
-from bot.slack.text import links
-from bot.slack.text.characters import BROADCAST, visible
+from bot.slack.text import safe_text
+from bot.slack.text.safe_text import BROADCAST, visible
 
 Target = Literal["markdown", "mrkdwn"]
 
@@ -196,7 +196,7 @@ class StreamCleaner:
         close = _closing(text, at + ticks, known, ticks)
         if close is not None and (close + ticks < known or line_end >= 0 or final or known == limit):
             content = text[at + ticks : close]
-            if "|" in content and next(links.find(content.replace("|", " ")), None):
+            if "|" in content and next(safe_text.find(content.replace("|", " ")), None):
                 content = content.replace("|", "\\|")  # in a table the bar would cut the code and free the link
             self._put_code(content)
             return close + ticks
@@ -234,20 +234,20 @@ class StreamCleaner:
         inner = StreamCleaner(allow_hosts=self._hosts, target=self._target)
         inner._line_start = False
         words = inner.whole(label)
-        if links.allowed(address, self._hosts) and "://" in address:
+        if safe_text.allowed(address, self._hosts) and "://" in address:
             self._put(
                 f"[{words or address}]({address})"
                 if self._target == "markdown"
                 else f"<{_escape(address)}|{words.replace('|', '/') or _escape(address)}>"
             )
         elif not label.strip() or label.strip().lower() in address.lower():
-            self._put_code(links.shown(address))
+            self._put_code(safe_text.shown(address))
         else:
             if words.startswith("`"):
                 self._keep_off()
             self._put(words)
             self._put(" (")
-            self._put_code(links.shown(address))
+            self._put_code(safe_text.shown(address))
             self._put(")")
 
     def _pair(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
@@ -294,12 +294,12 @@ class StreamCleaner:
     def _word(self, raw: str) -> None:
         raw = self._tildes(raw)
         word, at = _UNESCAPE.sub(r"\1", raw), 0
-        for found in links.find(word):
+        for found in safe_text.find(word):
             self._put_text(word[at : found.start])
-            if links.allowed(found.address, self._hosts):
+            if safe_text.allowed(found.address, self._hosts):
                 self._put(self._allowed(found.address))
             else:
-                self._put_code(links.shown(found.address))
+                self._put_code(safe_text.shown(found.address))
             at = found.end
         rest = word[at:] if at or self._target == "mrkdwn" else raw
         self._put_text(rest)

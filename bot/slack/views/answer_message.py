@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from bot.slack.text.cleaning import clean, clean_markdown
-from bot.slack.text.split import LIMIT, split_answer
+from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, split_answer
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
+from handoff.answering.fixed_words import phrase
 from handoff.contracts import Usage
 from handoff.engine.answer import gaps
 from handoff.state import Ask, Job
@@ -58,10 +58,14 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
     blocks: list[Block] = []
     if lacks := gaps(ask, ask.run):
         lines = "\n".join(f"• {clean(gap, limit=400)}" for gap in lacks[:6])
-        more = f"\n• and {len(lacks) - 6} more" if len(lacks) > 6 else ""
-        blocks.append(section(f":warning: *Answered in part.* Missing:\n{lines}{more}"))
+        more = f"\n• {phrase('more', ask.request.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
+        blocks.append(section(f":warning: {phrase('partly', ask.request.text)}\n{lines}{more}"))
     if sources := cited(ask):
-        blocks.append(context("Sources: " + " · ".join(clean(source, limit=200) for source in sources)))
+        blocks.append(
+            context(
+                f"{phrase('sources', ask.request.text)} " + " · ".join(clean(source, limit=200) for source in sources)
+            )
+        )
     blocks.append(context(f"{context_line(ask, model_label)} · job {job.id}"))
     blocks.append(_feedback(job, ask))
     return blocks

@@ -9,14 +9,32 @@ from typing import Literal
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
-from bot.slack.views.plan_changes import LOOKING, changes_line, row_words
 from handoff import summary
 from handoff.engine.answer import gaps
 from handoff.engine.judging import MAX_ROUNDS
 from handoff.engine.nested import plan_around
 from handoff.engine.replan import current_trigger, holds
 from handoff.planning.adhoc import made_as
-from handoff.state import Ask, Job, Rung, Work
+from handoff.state import Ask, Job, Work
+from handoff.state_values import Rung
+
+MAX_LINE = 500
+LOOKING = "a second look at the plan"
+"""The thing that a row waits for while the planner looks at the plan again."""
+
+
+def row_words(work: Work) -> list[str]:
+    """Say what was changed in a row, and why; nothing for a dropped one, which shows its reason already."""
+    return [work.changed] if work.changed and work.state != "skipped" else []
+
+
+def changes_line(ask: Ask) -> str:
+    """Say what was changed in all, in one line of plain text; empty for nothing."""
+    changed = [
+        f"{plain(work.subtask.title, 60)} ({work.changed.rstrip('.')})" for work in ask.work.values() if work.changed
+    ]
+    return plain("Plan changed: " + "; ".join(changed), MAX_LINE) if changed else ""
+
 
 MAX_ROWS = 40
 MAX_BYTES = 9_500
@@ -43,6 +61,8 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
     `stop`: give it a Stop button. It needs none while Slack's own stands in the thread.
     """
     title = card_title(ask, now, quarantined=job.quarantine is not None)
+    if ask.run.plan is None and ask.run.answer is not None:  # there was nothing to plan
+        return Outgoing(text=clean(title), blocks=(context(clean(title)),), priority="card")
     rows = [_row(ask, work, now) for work in summary.rows(ask)] if ask.run.plan else _rows_before_a_plan(ask)
     blocks: list[Block] = []
     for shown in (MAX_ROWS, 30, 20, 12, 6):
@@ -58,12 +78,8 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     goal = ask.run.plan.goal if ask.run.plan else ask.request.text
     took = seconds((ask.run.written or ask.ended or now) - ask.request.at)
     phase = "Planning again…" if ask.run.rejections else "Planning…"
-    if ask.cancelled_by:
-        phase = f"Stopped after {took}"
-    elif ask.run.failure is not None:
-        phase = f"Failed after {took}"
-    elif ask.run.answer is not None:
-        phase = f"Done in part in {took}" if gaps(ask, ask.run) else f"Done in {took}"
+    if _is_over(ask):
+        phase = f"{_ended(ask)} {took}"
     elif quarantined:
         phase = "Set aside"
     elif ask.state == "synthesizing":
@@ -77,6 +93,16 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     elif not ask.fetched:
         phase = "Fetching the files"
     return plain(f"{phase}: {goal}" if goal.strip() else phase, 140)
+
+
+def _ended(ask: Ask) -> str:
+    """Say how the request ended, up to the time that it took."""
+    if ask.cancelled_by:
+        return "Stopped after"
+    if ask.run.failure is not None:
+        return "Failed after"
+    done = "Answered" if ask.run.plan is None else "Done"
+    return f"{done} in part in" if gaps(ask, ask.run) else f"{done} in"
 
 
 def _progress(ask: Ask) -> str:
@@ -99,7 +125,9 @@ def _rows_before_a_plan(ask: Ask) -> list[Block]:
     status = "in_progress" if ask.fetched else "pending"
     if over:
         status = "pending" if ask.cancelled_by else "error"
-    rows.append(_task("plan", "Make a plan", status, "the first plan had faults" if ask.run.rejections else ""))
+    details = "the first plan had faults" if ask.run.rejections else ""
+    waits_for = "" if over or ask.question is None else ask.request.user
+    rows.append(_task("plan", "Make a plan", status, details, waits_for))
     return rows
 
 
@@ -209,7 +237,7 @@ def _task(task_id: str, title: str, status: RowStatus, details: str, waits_for: 
     row: Block = {"type": "task_card", "task_id": plain(task_id, 100), "title": plain(title, 100), "status": status}
     words = plain(details, 140)
     if waits_for:
-        return {**row, "details": rich_text(f"{words} · waits for ", waits_for)}
+        return {**row, "details": rich_text(f"{words} · waits for " if words else "waits for ", waits_for)}
     return {**row, "details": rich_text(words)} if words.strip() else row
 
 

@@ -9,7 +9,8 @@ from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import has_content, missing_from
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
 from handoff.engine.answer import out_of_reach
-from handoff.state import PLEASE_CHECK, SETTLED, Ask, Job, Work
+from handoff.state import SETTLED, Ask, Job, Work
+from handoff.state_values import PLEASE_CHECK
 from handoff.summary import at_hand, title_of
 
 _LISTED = 12

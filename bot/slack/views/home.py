@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.slack.text.cleaning import plain
 from bot.slack.views.outgoing import Block, Outgoing, context, header, section
-from bot.slack.views.status import JobLine, job_line
+
+if TYPE_CHECKING:
+    from bot.slack.views.status import JobLine
 
 START_JOB = "start_job"
 """The callback_id of the message shortcut and of the window it opens."""
@@ -47,6 +49,8 @@ def suggested_prompts() -> list[dict[str, str]]:
 
 def app_home(lines: Sequence[JobLine], reader: str, how: str) -> Block:
     """Make the home tab of `reader`: `how` the bot works (see `help_text`), and their jobs."""
+    from bot.slack.views.status import job_line  # noqa: PLC0415 - only for those who open it
+
     blocks = [header("Leadhand"), section(how), {"type": "divider"}, header("Your jobs")]
     blocks += [section(job_line(line, reader)) for line in lines[:20]] or [context("None yet.")]
     return {"type": "home", "blocks": blocks}

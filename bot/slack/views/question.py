@@ -1,4 +1,4 @@
-"""A specialist's question to people: a message of its own, with buttons for the likely answers."""
+"""A question to people, of a specialist or the planner: a message of its own, with buttons for the likely answers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from bot.slack.views.outgoing import (
     section,
 )
 from handoff.engine.writes import OPTIONS
-from handoff.state import PLEASE_CHECK, Answered, Ask, Job, Question, UnknownWrite, Work
+from handoff.state import Ask, Job
+from handoff.state_values import PLEASE_CHECK, Answered, Question, UnknownWrite
 from handoff.summary import title_of
 
 ANSWER = "answer:"
 """The start of the action_id of an answer's button; the number of the option follows."""
 MAX_BUTTONS = 5
+PLANNING = "Planning"
 _SHORT = 40
 _MESSAGE_LIMIT = 2400
 
@@ -38,16 +40,16 @@ class Choice:
     asked: str = ""
 
 
-def question(job: Job, ask: Ask, work: Work) -> Outgoing:
-    """Ask the open question of a subtask. Raises ValueError if it has none."""
-    if work.question is None:
-        raise ValueError(f"{work.subtask.id} asks nothing")
+def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
+    """Ask the open question of a subtask; an empty id: the planner's. Raises KeyError if it has none."""
+    asked = ask.open_questions[subtask]
     who = mention(ask.request.user)
-    title = clean(title_of(ask, work), limit=150)
-    if work.question.doubt is not None:
-        return _doubt(job, ask, work, work.question.doubt)
-    options = [option.strip() for option in work.question.options if option.strip()][:MAX_BUTTONS]
-    blocks = [section(f"{who} *{title}* needs an answer:\n{clean(work.question.message, limit=_MESSAGE_LIMIT)}")]
+    if asked.doubt is not None:
+        return _doubt(job, ask, subtask, asked.doubt)
+    options = [option.strip() for option in asked.options if option.strip()][:MAX_BUTTONS]
+    message = clean(asked.message, limit=_MESSAGE_LIMIT)
+    title = clean(asker(ask, subtask), limit=150)
+    blocks = [section(f"{who} *{title}* needs an answer:\n{message}" if subtask else f"{who} {message}")]
     if any(len(option) > _SHORT for option in options):
         lines = [f"*{number}.* {clean(option, limit=500)}" for number, option in enumerate(options, 1)]
         blocks.append(section("\n".join(lines)))
@@ -58,7 +60,7 @@ def question(job: Job, ask: Ask, work: Work) -> Outgoing:
         blocks.append(
             actions(
                 [
-                    button(label, f"{ANSWER}{index}", _value(job, ask, work, option))
+                    button(label, f"{ANSWER}{index}", _value(job, ask, subtask, option))
                     for index, (label, option) in enumerate(zip(labels, options, strict=True))
                 ]
             )
@@ -68,13 +70,18 @@ def question(job: Job, ask: Ask, work: Work) -> Outgoing:
         if options
         else context(f"Waits for {who}: reply in this thread.")
     )
-    text = f"{who} {clean(work.question.message, limit=1000)}"
+    text = f"{who} {clean(asked.message, limit=1000)}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
 
 
-def _doubt(job: Job, ask: Ask, work: Work, doubt: UnknownWrite) -> Outgoing:
+def asker(ask: Ask, subtask: str) -> str:
+    """Name who asks: the title of a subtask; an empty id: the planner, before there is a plan."""
+    return title_of(ask, ask.work[subtask]) if subtask else PLANNING
+
+
+def _doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outgoing:
     """Ask if something was carried out: what it is, why nobody knows, and what each answer does."""
-    who, title = mention(ask.request.user), clean(title_of(ask, work), limit=150)
+    who, title = mention(ask.request.user), clean(asker(ask, subtask), limit=150)
     what, reason = clean(doubt.what, limit=400), clean(plain(doubt.reason, 300).rstrip("."))
     blocks = [
         section(
@@ -82,18 +89,21 @@ def _doubt(job: Job, ask: Ask, work: Work, doubt: UnknownWrite) -> Outgoing:
             f"I cannot tell: {reason}. I will not do it again unless you say that it did not happen."
         ),
         actions(
-            [button(option, f"{ANSWER}{index}", _value(job, ask, work, option)) for index, option in enumerate(OPTIONS)]
+            [
+                button(option, f"{ANSWER}{index}", _value(job, ask, subtask, option))
+                for index, option in enumerate(OPTIONS)
+            ]
         ),
         context("Choose one. Any other reply goes to the specialist word for word, and I do not do it again."),
     ]
     return Outgoing(text=f"{who} Please check: was this carried out? {what}", blocks=tuple(blocks), priority="question")
 
 
-def _value(job: Job, ask: Ask, work: Work, option: str) -> str:
-    number = work.question.number if work.question else 0
+def _value(job: Job, ask: Ask, subtask: str, option: str) -> str:
+    number = ask.open_questions[subtask].number
     kept = option
     while True:
-        choice = {"job": job.id, "request": ask.id, "subtask": work.subtask.id, "number": number, "text": kept}
+        choice = {"job": job.id, "request": ask.id, "subtask": subtask, "number": number, "text": kept}
         choice["asked"] = ask.request.user
         value = json.dumps(choice, ensure_ascii=False)
         if len(value) <= BUTTON_VALUE_LIMIT:
@@ -114,17 +124,17 @@ def choice_of(value: str) -> Choice | None:
     return Choice(texts[0], texts[1], texts[2], number, texts[3], asked)
 
 
-def question_answered(work_title: str, answer: Answered) -> Outgoing:
+def question_answered(title: str, answer: Answered) -> Outgoing:
     """Redraw a question that was answered: no buttons, and who decided what, when."""
-    title = clean(work_title, limit=150)
+    title = clean(title, limit=150)
     asked = section(f"*{title}* asked:\n{clean(answer.question.message, limit=_MESSAGE_LIMIT)}")
     decided = decision(answer.user, answer.text, answer.at)
     return Outgoing(text=decided, blocks=(asked, context(decided)), priority="question")
 
 
-def question_dropped(work_title: str, asked_last: Question) -> Outgoing:
+def question_dropped(title: str, asked_last: Question) -> Outgoing:
     """Redraw a question whose request was stopped: no buttons, and that nobody waits for an answer."""
-    asked = section(f"*{clean(work_title, limit=150)}* asked:\n{clean(asked_last.message, limit=_MESSAGE_LIMIT)}")
+    asked = section(f"*{clean(title, limit=150)}* asked:\n{clean(asked_last.message, limit=_MESSAGE_LIMIT)}")
     closed = "No answer is needed any more: the request was stopped."
     if asked_last.doubt is not None:
         closed = f"The request was stopped before anybody answered. This is {PLEASE_CHECK}."

@@ -16,7 +16,8 @@ from bot.trace import decisions_at
 from handoff import events as ev
 from handoff.contracts import Packed
 from handoff.engine.answer import gaps
-from handoff.state import Ask, Decision, Job, SubtaskState, Work
+from handoff.state import Ask, Job, SubtaskState, Work
+from handoff.state_values import Decision
 from handoff.summary import rows, title_of
 
 MAX_JOBS = 15
@@ -208,7 +209,8 @@ def _revised_words(event: ev.PlanRevised) -> str:
 
 def _answer_words(event: ev.AnswerWritten) -> str:
     words = f"{_level(event.within)}{'draft' if event.draft else 'answer'} written, {len(event.text)} characters"
-    return words + (f"; chose {event.chosen}: {event.why}" if event.chosen else "")
+    words += f"; chose {event.chosen}: {event.why}" if event.chosen else ""
+    return words + (f"; figures of no source: {', '.join(event.unsupported)}" if event.unsupported else "")
 
 
 _POSTED = {
@@ -238,6 +240,10 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
             return f"asked by {event.request.user}: {event.request.text}" + (" (refused)" if event.refusal else "")
         case ev.AttachmentsFetched():
             return f"{counted(len(event.artifacts), 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
+        case ev.SettingKnown():
+            return ""
+        case ev.PlannerAsked():
+            return f"the planner asks: {event.question}"
         case ev.PlanProposed():
             return _plan_words(event)
         case ev.PlanRejected():
@@ -265,7 +271,7 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
         case ev.Escalated():
             return f"{event.subtask}: escalated ({event.escalation.reason}): {event.escalation.message}"
         case ev.QuestionAnswered():
-            return f"{event.subtask}: answered by {event.user}: {event.text}"
+            return f"{event.subtask or 'the planner'}: answered by {event.user}: {event.text}"
         case ev.CancelRequested():
             return f"stop asked for by {event.user}"
         case ev.TakenOver():
@@ -278,6 +284,9 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
             return f"{event.subtask}: begins {event.what}"
         case ev.ToolInDoubt():
             return f"{event.subtask}: not known whether it was done: {event.what} ({event.reason})"
+        case ev.ContradictionsFound():
+            claims = "; ".join(one.claim for one in event.conflicts) or "none that two results bear out"
+            return f"{_level(event.within)}contradictions reported: {claims}"
         case ev.ConflictsJudged():
             told = "; ".join(f"{one.claim}: {one.verdict} ({one.reason})" for one in event.conflicts)
             return f"{_level(event.within)}{counted(len(event.conflicts), 'possible contradiction')} judged: {told}"

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from bot.store import quotas
 from bot.store.interface import Claim, Commit, Entry, Head, JobKey, LogBroken, StoreError
-from bot.store.redis import records
-from bot.store.redis.keys import BLOBS, HEAD, INBOX, LOG, job_key, member
-from bot.store.redis.ready_jobs import ReadyJobs
+from bot.store.redis import layout
+from bot.store.redis.layout import BLOBS, HEAD, INBOX, LOG, PLACES, job_key, member
 from bot.store.redis.script_calls import Calls, flat, nonce, unless_full
-from bot.store.replicas import Unconfirmed
+from bot.store.redis_server import Unconfirmed
 
 Where = Literal["any", "exists", "quarantined"]
 """The jobs that an event may come in for: any, one that exists, or one in quarantine, which is given out again."""
@@ -67,7 +66,7 @@ class RedisJobs:
     ) -> bool:
         """Put an event in the inbox. False, with nothing changed, if it was seen before or there is no such job."""
         fields = fields or {}
-        quotas.check_fields(fields)
+        layout.check_fields(fields)
         operation = nonce()
         keys = self._calls.keys
         # Without an id of its own the event is told from its repeat by the operation alone.
@@ -78,13 +77,13 @@ class RedisJobs:
             member(key),
             operation,
             where,
-            quotas.digest_if_large(payload),
+            layout.digest_if_large(payload),
             payload,
-            quotas.INBOX_LIMIT,
-            quotas.JOB_BYTES_LIMIT,
-            round(quotas.SEEN_FOR * 1000),
+            layout.INBOX_LIMIT,
+            layout.JOB_BYTES_LIMIT,
+            round(layout.SEEN_FOR * 1000),
             user,
-            quotas.ASKED_BY_LIMIT,
+            layout.ASKED_BY_LIMIT,
             self._retention_ms,
             keys.channel,
             int(self._calls.server.replicas > 0),
@@ -149,10 +148,10 @@ class RedisJobs:
             claim.epoch,
             nonce(),
             "" if due is None else repr(due),
-            round(quotas.IDLE_RETENTION * 1000),
-            round(quotas.OPERATIONS_FOR * 1000),
+            round(layout.IDLE_RETENTION * 1000),
+            round(layout.OPERATIONS_FOR * 1000),
             self._calls.keys.channel,
-            quotas.OPERATIONS_LEFT,
+            layout.OPERATIONS_LEFT,
             lost,
         )
         return bool(reply)
@@ -162,7 +161,7 @@ class RedisJobs:
     ) -> bool:
         """See `Jobs.quarantine`. Raises PayloadTooLarge only for a payload that cannot stay in the log."""
         fields = fields or {}
-        quotas.check_fields(fields)
+        layout.check_fields(fields)
         reply = await self._calls.run(
             "quarantine",
             self._calls.keys.of_job(claim.key),
@@ -171,12 +170,12 @@ class RedisJobs:
             claim.epoch,
             nonce(),
             schema,
-            quotas.digest_if_large(payload),
+            layout.digest_if_large(payload),
             payload,
-            quotas.JOB_BYTES_LIMIT,
-            round(quotas.IDLE_RETENTION * 1000),
-            round(quotas.OPERATIONS_FOR * 1000),
-            quotas.OPERATIONS_LEFT,
+            layout.JOB_BYTES_LIMIT,
+            round(layout.IDLE_RETENTION * 1000),
+            round(layout.OPERATIONS_FOR * 1000),
+            layout.OPERATIONS_LEFT,
             *flat(fields),
         )
         return bool(unless_full(reply))
@@ -196,8 +195,8 @@ class RedisJobs:
     ) -> Commit:
         """See `Jobs.commit`."""
         fields = fields or {}
-        quotas.check_log(expected, payloads)
-        quotas.check_fields(fields)
+        layout.check_log(expected, payloads)
+        layout.check_fields(fields)
         reply = await self._calls.run(
             "commit",
             self._calls.keys.of_job(claim.key),
@@ -207,13 +206,13 @@ class RedisJobs:
             expected,
             schema,
             self._retention_ms if ends else "",
-            quotas.OPERATIONS_KEPT,
-            quotas.JOB_BYTES_LIMIT,
+            layout.OPERATIONS_KEPT,
+            layout.JOB_BYTES_LIMIT,
             int(progress),
             len(taken),
             *taken,
             len(payloads),
-            *(part for payload in payloads for part in (quotas.digest_if_large(payload), payload)),
+            *(part for payload in payloads for part in (layout.digest_if_large(payload), payload)),
             *flat(fields),
         )
         return COMMITS[unless_full(reply)]
@@ -229,7 +228,7 @@ class RedisJobs:
             entries += page
         try:
             # The head was read with the first page: what others append meanwhile is more than it says, never less.
-            records.check_order(key, entries, after, last)
+            layout.check_order(key, entries, after, last)
         except LogBroken:
             if await self.head(key) is None:
                 return []  # it expired while it was read
@@ -241,7 +240,7 @@ class RedisJobs:
         keys = self._calls.keys.of_job(key)
         seq, number, *strings = await self._calls.run("log", (keys[LOG], keys[HEAD]), start, LOG_PAGE, LOG_STRING)
         if strings or not number:
-            return records.joined(strings, start), int(seq)
+            return layout.joined(strings, start), int(seq)
         rows = await self._calls.server.command("XRANGE", keys[LOG], f"{start}-0", "+", "COUNT", LOG_PAGE)
         return await self._entries(key, rows), int(seq)
 
@@ -255,11 +254,11 @@ class RedisJobs:
         name = self._calls.keys.of_job(key)[BLOBS]
         found = await self._calls.server.command("HMGET", name, *wanted) if wanted else []
         kept = dict(zip(wanted, found, strict=True))
-        return [records.entry(key, row, kept) for row in rows]
+        return [layout.entry(key, row, kept) for row in rows]
 
     async def head(self, key: JobKey) -> Head | None:
         """See `Jobs.head`."""
-        return records.head(key, await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[HEAD]))
+        return layout.head(key, await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[HEAD]))
 
     async def asked_by(self, team: str, user: str, *, limit: int = 20) -> list[Head]:
         """See `Jobs.asked_by`."""
@@ -270,10 +269,47 @@ class RedisJobs:
         newest = sorted(scored, reverse=True)
         keys = [job_key(name) for _, name in newest[:limit]]
         states = await server.commands([("HGETALL", names.of_job(key)[HEAD]) for key in keys]) if keys else []
-        heads = (records.head(key, state) for key, state in zip(keys, states, strict=True))
+        heads = (layout.head(key, state) for key, state in zip(keys, states, strict=True))
         return [head for head in heads if head is not None]
 
 
 def _claim(reply: list[bytes], token: str) -> Claim:
     name, epoch, expires, lost = reply
     return Claim(job_key(name), int(epoch), token, float(expires), int(lost))
+
+
+class ReadyJobs:
+    """The first job in each of `PLACES` of each partition."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._sets = [(kind, part) for part in calls.keys.parts() for kind in range(len(PLACES))]
+        self._names = [f"{part}:{PLACES[kind]}" for kind, part in self._sets]
+
+    async def partitions(self, schema: int) -> list[str]:
+        """List the partitions that have a job ready for an instance that knows `schema`, in the order of service."""
+        now, found = await self._first_of_each()
+        limits = (now, float(schema), now)  # for leases, what was put by, what is due
+        ready = [(kind, score, part) for kind, score, part in found if score <= limits[kind]]
+        return list(dict.fromkeys(part for _, _, part in sorted(ready)))
+
+    async def next_due(self) -> float | None:
+        """See `Jobs.next_due`."""
+        _, found = await self._first_of_each()
+        return min((score for kind, score, _ in found if PLACES[kind] != "newer"), default=None)
+
+    async def _first_of_each(self) -> tuple[float, list[tuple[int, float, str]]]:
+        """Ask for the time, and the first of each place: which of `PLACES`, its score, the partition.
+
+        The score is the time of the earliest lease or due job, or the oldest schema put by.
+        """
+        asked = time.monotonic()
+        at_once = len(PLACES) if self._calls.server.is_cluster else len(self._names)
+        calls = (self._calls.run("peek", self._names[at : at + at_once]) for at in range(0, len(self._names), at_once))
+        replies = await asyncio.gather(*calls)
+        found = []
+        for number, (_, *firsts) in enumerate(replies):
+            for place, score in zip(firsts[::2], firsts[1::2], strict=True):
+                kind, part = self._sets[number * at_once + place - 1]
+                found.append((kind, float(score), part))
+        return self._calls.clock.heard(replies[0][0], asked), found

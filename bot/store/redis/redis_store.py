@@ -1,6 +1,6 @@
 """The store on a Redis-compatible server: see `bot.store.interface` for what it promises.
 
-Each part has a file of its own. Everything that decides or writes happens in a
+The small parts stand here, jobs and counters in files of their own. Everything that decides or writes happens in a
 script of `scripts/`, and the same layout of keys runs on one server, Sentinel
 and Cluster.
 """
@@ -13,17 +13,90 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from bot.store import quotas
-from bot.store.interface import JobKey, StoreError
-from bot.store.redis.keys import Keys, job_key
-from bot.store.redis.redis_blobs import RedisBlobs
+from bot.store.interface import Claim, Intent, JobKey, StoreError
+from bot.store.redis import layout
+from bot.store.redis.layout import BLOBS, OUTBOX, Keys, job_key, names, pair
 from bot.store.redis.redis_counters import NOTICE, RedisCounters
 from bot.store.redis.redis_jobs import RedisJobs
-from bot.store.redis.redis_outbox import RedisOutbox
-from bot.store.redis.redis_schedules import RedisSchedules
-from bot.store.redis.script_calls import Calls
-from bot.store.redis.server_clock import ServerClock
+from bot.store.redis.script_calls import Calls, ServerClock, nonce, unless_full
 from bot.store.redis_server import Server
+
+
+class RedisOutbox:
+    """`OutboxRecords` on a server."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def begin(self, claim: Claim, message: str, operation: str) -> Intent | None:
+        """See `OutboxRecords.begin`."""
+        args = (claim.owner, claim.epoch, message, operation, layout.OUTBOX_LIMIT, layout.SETTLES_IN)
+        reply = unless_full(await self._calls.run("outbox_begin", self._calls.keys.of_job(claim.key), *args))
+        return None if reply is None else layout.intent(reply[1], first=bool(reply[0]))
+
+    async def draft(self, claim: Claim, message: str, ts: str) -> bool:
+        """See `OutboxRecords.draft`."""
+        return await self._note(claim, message, "draft", ts)
+
+    async def done(self, claim: Claim, message: str, ts: str) -> bool:
+        """See `OutboxRecords.done`."""
+        return await self._note(claim, message, "ts", ts)
+
+    async def _note(self, claim: Claim, message: str, kind: str, ts: str) -> bool:
+        args = (claim.owner, claim.epoch, message, kind, ts)
+        return bool(await self._calls.run("outbox_note", self._calls.keys.of_job(claim.key), *args))
+
+    async def messages(self, key: JobKey) -> dict[str, Intent]:
+        """See `OutboxRecords.messages`."""
+        rows = await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[OUTBOX])
+        return {name.decode(): layout.intent(row, first=False) for name, row in rows.items()}
+
+
+class RedisBlobs:
+    """`Blobs` on a server. `retention` is that of finished jobs, in seconds, and of bytes that no job comes for."""
+
+    def __init__(self, calls: Calls, retention: float) -> None:
+        self._calls = calls
+        self._retention_ms = round(retention * 1000)
+
+    async def put(self, key: JobKey, data: bytes) -> str:
+        """See `Blobs.put`."""
+        digest = layout.blob_digest(data)
+        args = (digest, data, layout.JOB_BYTES_LIMIT, self._retention_ms)
+        unless_full(await self._calls.run("keep", self._calls.keys.of_job(key), *args))
+        return digest
+
+    async def get(self, key: JobKey, digest: str) -> bytes:
+        """See `Blobs.get`."""
+        name = self._calls.keys.of_job(key)[BLOBS]
+        # Beside the blobs the hash holds the sum of their sizes.
+        data = await self._calls.server.command("HGET", name, digest) if digest != "size" else None
+        if data is None:
+            raise KeyError(digest)
+        return bytes(data)
+
+
+class RedisSchedules:
+    """`Schedules` on a server: a compare-and-set script lets each fire once."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def put(self, team: str, schedule: str, payload: str, due: float | None) -> None:
+        """See `Schedules.put`."""
+        args = (pair(team, schedule), payload, "" if due is None else repr(due), layout.SCHEDULE_LIMIT)
+        unless_full(await self._calls.run("schedule_put", self._calls.keys.schedules, *args))
+
+    async def due(self, *, limit: int = 100) -> list[tuple[str, str, str, float]]:
+        """See `Schedules.due`."""
+        flat = await self._calls.run("schedule_due", self._calls.keys.schedules, limit)
+        rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
+        return [(*names(name), payload.decode(), float(due)) for name, payload, due in rows]
+
+    async def fire(self, team: str, schedule: str, due: float, following: float | None) -> bool:
+        """See `Schedules.fire`."""
+        args = (pair(team, schedule), repr(due), "" if following is None else repr(following), nonce())
+        return bool(await self._calls.run("schedule_fire", self._calls.keys.schedules, *args))
 
 
 class RedisStore:
@@ -35,7 +108,7 @@ class RedisStore:
         *,
         prefix: str = "lh",
         partitions: int = 16,
-        retention: float = quotas.RETENTION,
+        retention: float = layout.RETENTION,
         clock_offset_ms: int = 0,
     ) -> None:
         self._server = server
@@ -56,7 +129,7 @@ class RedisStore:
         *,
         prefix: str = "lh",
         partitions: int = 16,
-        retention: float = quotas.RETENTION,
+        retention: float = layout.RETENTION,
         timeout: float = 3.0,  # noqa: ASYNC109 - of each call later on, not of this one
         clock_offset_ms: int = 0,
     ) -> RedisStore:
@@ -118,7 +191,7 @@ class RedisStore:
         until, text = self._fullness
         if time.monotonic() >= until:
             text = await self._server.fullness()
-            self._fullness = (time.monotonic() + quotas.FULLNESS_FOR, text)
+            self._fullness = (time.monotonic() + layout.FULLNESS_FOR, text)
         return text
 
     async def check(self) -> list[str]:

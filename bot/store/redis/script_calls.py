@@ -1,19 +1,59 @@
-"""Calls of the store's scripts, and the ways of writing that the parts of the store share."""
+"""The Lua scripts and their calls, by the server's clock; and the ways of writing that the parts of the store share.
+
+Scripts are read from `scripts/` when first used, and run by their sha1. They travel with the release that wrote them
+(EVALSHA, not Functions), so that a rolling deploy changes nothing under an older instance.
+"""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from bot.store import quotas
 from bot.store.interface import PayloadTooLarge
-from bot.store.lua_scripts import load
-from bot.store.redis.keys import Keys
-from bot.store.redis.server_clock import ServerClock
-from bot.store.redis_server import Arg, Server
+from bot.store.redis import layout
+from bot.store.redis.layout import Keys
+from bot.store.redis_server import Arg, Script, Server
 
+SOON = 0.25
+"""Seconds: an answer that took longer says little about what time it is."""
+
+
+class ServerClock:
+    """The server's clock as last heard. `offset_ms` moves it, there and here; only tests set that."""
+
+    def __init__(self, offset_ms: int = 0) -> None:
+        self.offset_ms = offset_ms
+        self._ahead = 0.0
+
+    def __call__(self) -> float:
+        """Tell the time. Any clock of this machine's may be wrong or be set: only the seconds since are its own."""
+        return time.monotonic() + self._ahead + self.offset_ms / 1000
+
+    def heard(self, told: bytes, asked: float) -> float:
+        """Note the time that the server told, unless the answer took too long to be news, and give it.
+
+        Args:
+            told: As scripts answer it, the offset included.
+            asked: `time.monotonic()` of the question.
+        """
+        at, heard = float(told), time.monotonic()
+        if self._ahead == 0 or heard - asked < SOON:
+            self._ahead = at - self.offset_ms / 1000 - heard
+        return at
+
+
+FOLDER = Path(__file__).parent.parent / "scripts"
+OF_A_JOB = frozenset(
+    {"ingest", "beat", "release", "quarantine", "commit", "outbox_begin", "outbox_note", "keep"},
+)
+"""The scripts about one job: they get its keys first, which `job.lua` gives names to."""
+OF_COUNTERS = frozenset({"admit", "settle", "spent"})
+"""The scripts about rates, slots and budgets: `counters.lua` says how each is counted."""
 DURABLE = frozenset(
     {
         "ingest",
@@ -28,6 +68,15 @@ DURABLE = frozenset(
     }
 )
 """Scripts whose answer somebody relies on: if there are replicas, one must have the write too."""
+
+
+@functools.cache
+def load(name: str) -> Script:
+    """The script of that name, with what it shares with the others in front."""
+    shared = ["job"] if name in OF_A_JOB else ["counters"] if name in OF_COUNTERS else []
+    parts = ["clock", *shared, name]
+    text = "\n".join((FOLDER / f"{part}.lua").read_text(encoding="utf-8") for part in parts)
+    return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
 class Calls:
@@ -61,5 +110,5 @@ def flat(fields: dict[str, str]) -> list[str]:
 def unless_full(reply: Any) -> Any:
     """Give the reply. Raises PayloadTooLarge if it says that the job is full."""
     if reply == b"full":
-        raise PayloadTooLarge(quotas.JOB_FULL)
+        raise PayloadTooLarge(layout.JOB_FULL)
     return reply

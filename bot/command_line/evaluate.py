@@ -1,0 +1,167 @@
+"""`leadhand eval`: how well the configured models do on labelled sets, beside a plain prompt for each role."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from bot.app import crew_folder, open_crew
+from bot.command_line.console import say
+from bot.evaluation import comparison, run_file, scoreboard
+from bot.evaluation.harness import Choice, Record, run_sets
+from bot.evaluation.run_file import RunFile, RunFileError
+from bot.evaluation.set_checks import check_sets
+from bot.evaluation.set_files import LabelledSet, SetError, read_sets
+from bot.evaluation.staged_job import Bench
+from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
+from bot.settings import Settings, SettingsError
+from bot.supervisor.planning import Planning
+from bot.supervisor.track_record import TrackRecord
+from specialists.registry import Crew
+
+SAMPLES = Path(__file__).parents[2] / "specialists" / "samples"
+KEPT_EVERY = 10
+"""Records after which the file is written again: a run may take hours."""
+
+
+async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
+    """Run sets and print their table, or compare two runs. Returns 0 if no call failed, 3 if some did."""
+    try:
+        if options.compare:
+            say(comparison.compare(*(run_file.read(path) for path in options.compare)))
+            return 0
+        if options.crew is not None:
+            settings = replace(settings, crew=str(options.crew))
+        sets = read_sets(crew_folder(settings), options.sets)
+        before = run_file.read(options.resume) if options.resume else None
+        crew = open_crew(settings)
+        check_sets(sets, crew, SAMPLES)
+    except (SetError, RunFileError) as error:
+        raise SettingsError(str(error)) from None
+    try:
+        model = await choose_model(settings.env)
+    except ModelSettingsError as error:
+        raise SettingsError(str(error)) from None
+    try:
+        await model.warm()
+        return await _run(options, settings, sets, crew, model, before)
+    finally:
+        await model.close()
+
+
+async def _run(
+    options: argparse.Namespace,
+    settings: Settings,
+    sets: Iterable[LabelledSet],
+    crew: Crew,
+    model: ChosenModel,
+    before: RunFile | None,
+) -> int:
+    choice = _choice(options, before)
+    run = RunFile(
+        leadhand=version("leadhand"),
+        model=model.label,
+        tiers={str(tier): name for tier, name in model.tiers.items()},
+        crew=crew.name,
+        limit=choice.limit,
+        seed=choice.seed,
+    )
+    _require_same(run, before)
+    planning = Planning(crew, model, TrackRecord(), settings.terms)
+    bench = Bench(crew, planning, settings.terms, (SAMPLES,))
+    ledger = _Ledger(options.json or options.resume, run, before.records if before else ())
+    ledger.begin(afresh=options.json not in {None, options.resume})
+    drawn = f", {choice.limit} cases of each set drawn with seed {choice.seed}" if choice.limit else ""
+    _tell(f"{model.label}, crew {crew.name}{drawn}")
+    complete = False
+    try:
+        await run_sets(sets, bench, model, choice, done=ledger.records, on_record=ledger.add)
+        complete = True
+    finally:
+        ledger.keep(complete=complete)
+        if not complete:
+            _tell(f"interrupted: {ledger.where}")
+        say(scoreboard.in_words(scoreboard.lines(ledger.records)))
+    return 3 if any(record.error for record in ledger.records) else 0
+
+
+def _choice(options: argparse.Namespace, before: RunFile | None) -> Choice:
+    """Return what to play: what the run before was drawn by, where one goes on and nothing else is said."""
+    limit = options.limit if options.limit is not None else before.limit if before else 0
+    seed = options.seed if options.seed is not None else before.seed if before else 0
+    return Choice(
+        limit=limit,
+        seed=seed,
+        tags=frozenset(options.tags),
+        naive=not options.no_naive,
+        parallel=options.parallel,
+    )
+
+
+def _require_same(run: RunFile, before: RunFile | None) -> None:
+    if before is None:
+        return
+    if (run.tiers, run.crew) != (before.tiers, before.crew):  # a server at home may have another port by now
+        raise SettingsError(
+            f"--resume goes on with {before.model} and crew {before.crew}, and this is {run.model} and {run.crew}. "
+            "Set the same models, or begin a run of its own with --json."
+        )
+
+
+class _Ledger:
+    """The records of a run, kept in its file now and then."""
+
+    def __init__(self, path: Path | None, run: RunFile, before: Iterable[Record]) -> None:
+        self._path = path
+        self._run = run
+        self._records = {record.key: record for record in before}
+        self._fresh = 0
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """All records so far."""
+        return tuple(self._records.values())
+
+    @property
+    def where(self) -> str:
+        """Say how to go on."""
+        if self._path is None:
+            return "without --json nothing is kept but this table"
+        return f"go on with `leadhand eval --resume {self._path}`"
+
+    def begin(self, *, afresh: bool) -> None:
+        """Prove that the file can be written, before any model is paid for. Raises SettingsError."""
+        if self._path is None:
+            return
+        if afresh and self._path.exists():
+            raise SettingsError(
+                f"{self._path} is there already: go on with --resume {self._path}, or name another file."
+            )
+        try:
+            self.keep(complete=False)
+        except OSError as error:
+            raise SettingsError(f"{self._path} cannot be written ({error.strerror}).") from None
+
+    def add(self, record: Record, finished: int, of: int) -> None:
+        """Keep a record, and tell of it."""
+        self._records[record.key] = record
+        self._fresh += 1
+        mark = "!" if record.error else "+" if record.right else "-"
+        why = f": {' '.join((record.error or record.why).split())[:100]}" if not record.right or record.error else ""
+        _tell(f"{finished}/{of} {mark} {record.set} {record.id} {record.side} {record.seconds:.1f} s{why}")
+        if self._fresh % KEPT_EVERY == 0:
+            self.keep(complete=False)
+
+    def keep(self, *, complete: bool) -> None:
+        """Write the file, if there is to be one."""
+        if self._path is not None:
+            run_file.write(self._path, self._run.with_records(self.records, complete=complete))
+
+
+def _tell(text: str) -> None:
+    """Tell of progress, apart from the table."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - the table alone goes to stdout

@@ -1,0 +1,76 @@
+"""What an answer holds, told by code: figures however they are written, texts, and words that never belong there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal, InvalidOperation
+
+from handoff.checking.figures import unsupported
+
+MARK = "\u26a0"
+"""The sign that an answer has at what no source says."""
+_NEAR = 4
+"""Characters after a figure within which its mark stands, with a unit between."""
+_NUMBER = re.compile(r"\d{1,3}(?:[ \u00a0\u202f'\u2019]\d{3})+(?:[.,]\d+)?|\d[\d.,]*\d|\d")
+_LEAK = re.compile(
+    r"<tool_call>|\"(?:arguments|subtasks|parameters)\"\s*:|\breturn_result\b|\(\w+, confidence \d{1,3}\)"
+    r"|^# (?:Instruction|Results|Gaps|Request|Plan|Task)\b",
+    re.MULTILINE,
+)
+
+
+def says_figure(text: str, figure: str) -> bool:
+    """Return True if a text holds a figure, to at least as many decimals as `figure` has; signs do not count."""
+    wanted = Decimal(figure.lstrip("-+"))
+    step = Decimal(1).scaleb(min(0, int(wanted.as_tuple().exponent)))
+    return any(reading.quantize(step) == wanted for reading in _figures(text) if reading < 10**20)
+
+
+def _figures(text: str) -> Iterator[Decimal]:
+    for found in _NUMBER.findall(text):
+        for reading in _readings(re.sub(r"[ \u00a0\u202f'\u2019]", "", found)):
+            try:
+                yield Decimal(reading)
+            except InvalidOperation:
+                continue
+
+
+def _readings(number: str) -> Iterable[str]:
+    """Return a number read with a decimal point, with a decimal comma, and with either as a thousands separator."""
+    return dict.fromkeys(
+        (
+            number.replace(",", ""),
+            number.replace(".", "").replace(",", "."),
+            re.sub(r"[.,](?=\d{3}(?:\D|$))", "", number).replace(",", "."),
+        )
+    )
+
+
+def says(text: str, words: str) -> bool:
+    """Return True if a text holds these words, in any case of letters and with any spaces."""
+    return _flat(words) in _flat(text)
+
+
+def times_said(text: str, words: str) -> int:
+    """Return how often a text holds these words."""
+    return _flat(text).count(_flat(words))
+
+
+def leak(text: str) -> str:
+    """Return the first tool call, schema or heading of ours in an answer; empty if there is none."""
+    found = _LEAK.search(text)
+    return found[0] if found else ""
+
+
+def unmarked(text: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return the figures of an answer that follow from nothing that is known, and that have no mark."""
+    return tuple(
+        one.text
+        for one in unsupported(text, known)
+        if not text[one.end : one.end + _NEAR].lstrip(" %€$£").startswith(MARK)
+    )
+
+
+def _flat(text: str) -> str:
+    return " ".join(re.sub(r"[*_`\u00a0\u202f]", lambda sign: " " if sign[0] > "\x7f" else "", text).split()).casefold()

@@ -1,0 +1,195 @@
+"""The labelled cases of each kind of set, as their YAML files hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from handoff.contracts import Contract, Strategy
+
+
+def _listed(value: Any) -> Any:
+    """Take one value for a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+"""Texts; in a file also a single one."""
+Figures = Annotated[tuple[Annotated[str, BeforeValidator(str)], ...], BeforeValidator(_listed)]
+"""Numbers, kept as they are written: how many decimals are asked for counts."""
+Label = Annotated[str, BeforeValidator(str), Field(pattern=r"^[\w][\w.+/-]*$", max_length=60)]
+"""A name without spaces, or a number."""
+
+
+class Labelled(Contract):
+    """A case with its right answer. `tags` say of which sort it is: a language, a near miss, small talk."""
+
+    id: Label
+    tags: Texts = ()
+
+
+class RoutingCase(Labelled):
+    """A request for one specialist. `expect` names who may get it, or `answer`, `ask` or `nobody`."""
+
+    input: str
+    files: Texts = ()
+    expect: Texts
+
+
+class PlanExpected(Contract):
+    """The plan that does the job.
+
+    `must` holds specialists, and orders such as `analyst > writer`: some part of the one builds on a part of the
+    other. Parts for others than those in `must` and `may` make a plan unclean, those in `must_not` make it wrong.
+    `parts` are the least and the most parts. `missing`: whether it must say that nobody can do a part of the request.
+    """
+
+    reply: Annotated[tuple[Literal["plan", "answer", "ask"], ...], BeforeValidator(_listed)] = ("plan",)
+    must: Texts = ()
+    may: Texts = ()
+    must_not: Texts = ()
+    parts: tuple[int, int] = (0, 20)
+    strategy: Annotated[tuple[Strategy, ...], BeforeValidator(_listed)] = ("merge", "reduce")
+    missing: bool | None = None
+
+
+class PlanningCase(Labelled):
+    """A request and the plan that does the job."""
+
+    input: str
+    files: Texts = ()
+    expect: PlanExpected
+
+
+class Said(Contract):
+    """What an answer must and must not hold: `figures` in any way of writing them, `texts` in any case of letters."""
+
+    figures: Figures = ()
+    texts: Texts = ()
+    must_not: Texts = ()
+
+
+class SpecialistCase(Labelled):
+    """A question to one specialist with the answer that is known. `files` are beside the set or among the samples."""
+
+    specialist: str
+    input: str
+    files: Texts = ()
+    done_when: str = ""
+    expect: Said
+
+
+class Given(Contract):
+    """A specialist's result that a case gives. `failed`: why there is none."""
+
+    by: str
+    title: str
+    content: str = ""
+    source: str = ""
+    confidence: int = 85
+    gaps: Texts = ()
+    failed: str = ""
+
+
+class Kept(Contract):
+    """What an answer makes of its results.
+
+    `facts` must stand in it. Of each entry of `both` all texts must (the sides of a contradiction), of each of `gaps`
+    one at least, and each of `once` at most once.
+    """
+
+    facts: Texts = ()
+    both: tuple[Texts, ...] = ()
+    gaps: tuple[Texts, ...] = ()
+    once: Texts = ()
+    must_not: Texts = ()
+
+
+class AggregationCase(Labelled):
+    """A request and the results of its parts, to be put together into one answer."""
+
+    input: str
+    results: Annotated[tuple[Given, ...], Field(min_length=2)]
+    instruction: str = ""
+    expect: Kept
+
+
+class JudgeCase(Labelled):
+    """A result with its brief and criterion, and what its tools said."""
+
+    input: str
+    done_when: str = ""
+    result: str
+    confidence: int = 85
+    gaps: Texts = ()
+    evidence: Texts = ()
+    expect: Literal["accept", "revise"]
+
+
+class CriticCase(Labelled):
+    """An answer to a request, and the results that it was made from."""
+
+    input: str
+    results: Annotated[tuple[Given, ...], Field(min_length=1)]
+    answer: str
+    expect: Literal["faults", "none"]
+
+
+class Statement(Contract):
+    """One side of a claim, with its source and what tools said of it."""
+
+    statement: str
+    source: str = ""
+    evidence: Texts = ()
+
+
+class ArbiterCase(Labelled):
+    """Two statements that may contradict each other; `supported` is the side that the evidence bears out."""
+
+    a: Statement
+    b: Statement
+    expect: Literal["contradict", "same"]
+    supported: Literal["A", "B", "none"] | None = None
+
+
+class FiguresCase(Labelled):
+    """A result beside all that was said to its specialist; `wrong` are its figures that are false or made up."""
+
+    known: Texts
+    result: str
+    wrong: Figures
+
+
+class ContradictionCase(Labelled):
+    """What two results say on one question, and whether both can be true."""
+
+    question: str
+    a: str
+    b: str
+    contradict: bool
+
+
+class VaguenessCase(Labelled):
+    """A brief that somebody can work by, or that is too vague."""
+
+    input: str
+    done_when: str = ""
+    builds_on: bool = False
+    expect: Literal["vague", "good"]
+
+
+KINDS: Mapping[str, type[Labelled]] = {
+    "routing": RoutingCase,
+    "planning": PlanningCase,
+    "specialists": SpecialistCase,
+    "aggregation": AggregationCase,
+    "figures": FiguresCase,
+    "contradictions": ContradictionCase,
+    "judge": JudgeCase,
+    "critic": CriticCase,
+    "arbiter": ArbiterCase,
+    "vagueness": VaguenessCase,
+}
+"""The kind of each set, by the name of its file."""

@@ -1,0 +1,69 @@
+"""Compares two runs: what changed beyond chance, on the cases that both have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.evaluation.harness import Record
+from bot.evaluation.run_file import RunFile
+from bot.evaluation.scoreboard import discordant
+from bot.evaluation.significance import mcnemar, paired
+
+BEYOND_CHANCE = 0.05
+NAMED = 12
+"""Cases that are named of each sort."""
+LEAST = 0.05
+"""A change of tokens or seconds that is told: less is zero as it would be written."""
+
+
+def compare(before: RunFile, after: RunFile) -> str:
+    """Say for people what changed between two runs, set by set and side by side."""
+    said = [f"A: {before.model}, {before.crew}, {before.leadhand}", f"B: {after.model}, {after.crew}, {after.leadhand}"]
+    earlier, later = _by_side(before.records), _by_side(after.records)
+    for key in earlier:
+        if key in later:
+            said += ["", *_changes(" ".join(key), earlier[key], later[key])]
+    if alone := [" ".join(key) for key in (*earlier, *later) if (key in earlier) != (key in later)]:
+        said += ["", f"In one of the two only: {', '.join(alone)}."]
+    if not earlier.keys() & later.keys():
+        said += ["", "The two have no set in common."]
+    return "\n".join(said)
+
+
+def _by_side(records: Sequence[Record]) -> dict[tuple[str, str], list[Record]]:
+    found: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        found.setdefault((record.set, record.side), []).append(record)
+    return found
+
+
+def _changes(name: str, before: list[Record], after: list[Record]) -> list[str]:
+    later = {record.id: record for record in after}
+    pairs = [(record, later[record.id]) for record in before if record.id in later]
+    if not pairs:
+        return [f"{name}: no case in common"]
+    n = len(pairs)
+    lost, won = discordant([one for one, _ in pairs], [two for _, two in pairs])
+    p = mcnemar(lost, won)
+    right = (sum(one.right for one, _ in pairs), sum(two.right for _, two in pairs))
+    verdict = ("better" if won > lost else "worse") if p < BEYOND_CHANCE else "no change beyond chance"
+    lines = [f"{name}: {right[0]} of {n} right before, {right[1]} after; {verdict} (p {p:.3f})"]
+    lines += _named("  now right", [two.id for one, two in pairs if two.right and not one.right])
+    lines += _named("  now wrong", [two.id for one, two in pairs if one.right and not two.right])
+    tokens = [(one.tokens_in + one.tokens_out, two.tokens_in + two.tokens_out) for one, two in pairs]
+    lines += _mean("tokens", tokens)
+    lines += _mean("seconds", [(one.seconds, two.seconds) for one, two in pairs])
+    return lines
+
+
+def _named(what: str, ids: list[str]) -> list[str]:
+    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+    return [f"{what}: {', '.join(ids[:NAMED])}{more}"] if ids else []
+
+
+def _mean(what: str, pairs: Sequence[tuple[float, float]]) -> list[str]:
+    """Say by how much a mean changed, if its interval leaves out that it did not."""
+    mean, low, high = paired([one for one, _ in pairs], [two for _, two in pairs])
+    if low <= 0 <= high or abs(mean) < LEAST:
+        return []
+    return [f"  {what} a case: {mean:+,.1f} (95 %: {low:+,.1f} to {high:+,.1f})"]

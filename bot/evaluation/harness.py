@@ -1,0 +1,150 @@
+"""Plays the cases of labelled sets, on both sides, and keeps a record of each."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import Field
+
+from bot.evaluation.cases import Labelled
+from bot.evaluation.counted_model import CountedModel
+from bot.evaluation.outcome import Outcome, Play, Trial
+from bot.evaluation.set_files import LabelledSet
+from bot.evaluation.staged_job import Bench
+from bot.evaluation.trials.trial_table import TRIALS
+from bot.models.choosing import ChosenModel
+from handoff.contracts import Contract
+from specialists.turns.model import ModelError
+
+PRODUCT, NAIVE = "product", "naive"
+LONGEST = 4_000
+"""Characters of a reply that a record keeps."""
+log = logging.getLogger(__name__)
+
+
+class Record(Contract):
+    """The record of one case on one side. `error` is a model call that brought nothing, in words."""
+
+    set: str
+    side: str
+    id: str
+    tags: tuple[str, ...] = ()
+    right: bool
+    said: str = ""
+    why: str = ""
+    measures: dict[str, bool] = Field(default_factory=dict)
+    error: str = ""
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The set, the side and the case: each is played once."""
+        return self.set, self.side, self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The cases that are played: `limit` of each set, drawn by `seed`; those with one of `tags`; also naively."""
+
+    limit: int = 0
+    seed: int = 0
+    tags: frozenset[str] = frozenset()
+    naive: bool = True
+    parallel: int = 1
+
+    def of(self, cases: Sequence[Labelled]) -> tuple[Labelled, ...]:
+        """Return the chosen cases, in their order."""
+        tagged = [case for case in cases if not self.tags or self.tags & set(case.tags)]
+        if not self.limit or self.limit >= len(tagged):
+            return tuple(tagged)
+        drawn = set(random.Random(self.seed).sample(range(len(tagged)), self.limit))  # noqa: S311 - not a secret
+        return tuple(case for place, case in enumerate(tagged) if place in drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """One case on one side, still to be played."""
+
+    of: LabelledSet
+    case: Labelled
+    side: str
+    play: Play
+
+
+async def run_sets(
+    sets: Iterable[LabelledSet],
+    bench: Bench,
+    model: ChosenModel,
+    choice: Choice,
+    *,
+    done: Iterable[Record] = (),
+    on_record: Callable[[Record, int, int], None] = lambda *_: None,
+    trials: Mapping[str, Trial] = TRIALS,
+) -> None:
+    """Play the chosen cases, `choice.parallel` at once.
+
+    Those in `done` are not played again, unless a call of theirs failed. `on_record` is told each record, how many
+    there are by then, and how many there will be.
+    """
+    known = {record.key for record in done if not record.error}
+    turns = [turn for one in sets for turn in _turns(one, trials[one.name], choice)]
+    left = [turn for turn in turns if (turn.of.name, turn.side, turn.case.id) not in known]
+    ready, finished = iter(left), len(turns) - len(left)
+
+    async def work() -> None:
+        nonlocal finished
+        for turn in ready:  # shared: each worker takes the next one
+            record = await _played(turn, bench, model)
+            finished += 1
+            on_record(record, finished, len(turns))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(max(1, choice.parallel)):
+            group.create_task(work())
+
+
+def _turns(one: LabelledSet, trial: Trial, choice: Choice) -> list[_Turn]:
+    """Return both sides of each case one after the other, so that an interrupted run has pairs."""
+    sides = [(PRODUCT, trial.product)]
+    if choice.naive and trial.naive is not None:
+        sides.append((NAIVE, trial.naive))
+    return [_Turn(one, case, side, play) for case in choice.of(one.cases) for side, play in sides]
+
+
+async def _played(turn: _Turn, bench: Bench, model: ChosenModel) -> Record:
+    counted, began = CountedModel(model), time.monotonic()
+    bench = replace(bench, folders=(*turn.of.folders, *bench.folders))
+    try:
+        outcome = await turn.play(turn.case, bench, counted)
+    except ModelError as error:
+        outcome = Outcome(False, why=str(error))
+    except Exception as error:  # a bug must cost one case, and not the hours of all others; it is counted as an error
+        log.exception("%s, case %s broke", turn.of.name, turn.case.id)
+        counted.errors.append(f"a bug: {type(error).__name__}: {error}")
+        outcome = Outcome(False, why=counted.errors[-1])
+    usage = counted.usage
+    return Record(
+        set=turn.of.name,
+        side=turn.side,
+        id=turn.case.id,
+        tags=turn.case.tags,
+        right=outcome.right,
+        said=outcome.said[:LONGEST],
+        why=outcome.why[:LONGEST],
+        measures=dict(outcome.measures),
+        error=counted.errors[-1] if counted.errors else "",
+        calls=usage.calls,
+        tokens_in=usage.tokens_in,
+        tokens_out=usage.tokens_out,
+        cost=usage.cost,
+        seconds=round(time.monotonic() - began, 3),
+    )

@@ -1,0 +1,53 @@
+"""The naive baselines: one short plain prompt for each role, which the product's own prompt has to beat.
+
+A baseline goes to the same model, on the same tier, by the same wire as the product's call.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from bot.evaluation.counted_model import CountedModel
+from handoff.contracts import Tier
+from specialists.toolkits.tool import ToolSpec
+from specialists.turns.model import ModelCall, ModelMessage
+
+DEADLINE = 600.0
+"""Seconds of a call: slow servers at home are measured for what they say."""
+MAX_TOKENS = 2_048
+_YES_OR_NO = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
+
+
+@cache
+def naive_prompt(name: str) -> str:
+    """Return the baseline of a role, such as `planner`."""
+    return (Path(__file__).parent / "naive" / f"naive_{name}.md").read_text(encoding="utf-8").strip()
+
+
+def naive_call(
+    name: str, *messages: ModelMessage, tools: tuple[ToolSpec, ...] = (), tier: Tier = "balanced"
+) -> ModelCall:
+    """Build the call of a baseline."""
+    return ModelCall(
+        purpose=f"naive:{name}",
+        system=naive_prompt(name),
+        messages=messages,
+        tools=tools,
+        tier=tier,
+        max_tokens=MAX_TOKENS,
+        deadline=DEADLINE,
+    )
+
+
+async def ask_naively(model: CountedModel, name: str, text: str) -> str:
+    """Ask once, and return the reply's text. Raises ModelError."""
+    turn = await model.reply(naive_call(name, ModelMessage(role="user", text=text)))
+    return turn.text.strip()
+
+
+def yes_or_no(text: str) -> bool | None:
+    """Read a reply that says yes or no; None if it says neither."""
+    found = _YES_OR_NO.search(text)
+    return None if found is None else found[1].lower() == "yes"

@@ -1,0 +1,70 @@
+"""Checks sets against the crew that they are for: that who and what they name is there, and that nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from bot.evaluation.cases import (
+    AggregationCase,
+    CriticCase,
+    Labelled,
+    PlanExpected,
+    PlanningCase,
+    RoutingCase,
+    SpecialistCase,
+)
+from bot.evaluation.set_files import LabelledSet, SetError
+from bot.evaluation.staged_job import file_bytes
+from bot.evaluation.trials.plan_trials import ARROW, LABELS
+from specialists.registry import Crew
+
+
+def check_sets(sets: Iterable[LabelledSet], crew: Crew, samples: Path) -> None:
+    """Raise SetError with all faults, if there are any. `samples` are the product's own files."""
+    faults = [
+        f"{one.name}.yml, case {case.id}: {fault}."
+        for one in sets
+        for case in one.cases
+        for fault in _faults(case, crew, (*one.folders, samples))
+    ]
+    if faults:
+        raise SetError(faults)
+
+
+def _faults(case: Labelled, crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
+    if isinstance(case, RoutingCase):
+        yield from _strangers(case.expect, crew, LABELS)
+    elif isinstance(case, PlanningCase):
+        yield from _strangers(_named(case.expect), crew)
+        least, most = case.expect.parts
+        if least > most:
+            yield f"parts are from {least} to {most}; write the least first"
+    elif isinstance(case, SpecialistCase):
+        yield from _of_question(case, crew, folders)
+    elif isinstance(case, AggregationCase | CriticCase) and not crew.specialists:
+        yield "the crew has no specialist of its own"
+
+
+def _named(expect: PlanExpected) -> list[str]:
+    return [name.strip() for one in (*expect.must, *expect.may, *expect.must_not) for name in one.split(ARROW)]
+
+
+def _strangers(names: Iterable[str], crew: Crew, others: tuple[str, ...] = ()) -> Iterator[str]:
+    known = (*crew.specialists, *crew.crews, *others)
+    for name in names:
+        if name not in known:
+            yield f"{name!r} is not in the crew; there are: {', '.join(known)}"
+
+
+def _of_question(case: SpecialistCase, crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
+    specialist = crew.specialists.get(case.specialist)
+    if specialist is None:
+        yield from _strangers([case.specialist], crew)
+        if case.specialist in crew.crews:
+            yield f"{case.specialist} is a crew; name a specialist, or evaluate that crew with --crew"
+    elif writing := [tool.name for tool in specialist.tools if tool.access == "write"]:
+        yield f"{case.specialist} has tools that write ({', '.join(writing)}), and would write; leave the case out"
+    for name in case.files:
+        if file_bytes(name, folders) is None:
+            yield f"there is no file {name}; put it beside the set"

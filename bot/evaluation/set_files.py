@@ -1,0 +1,102 @@
+"""Reads the labelled sets: the product's own, and those that a crew brings. All faults are told at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from bot.evaluation.cases import KINDS, Labelled
+
+OWN = Path(__file__).parent / "sets"
+FOLDER = "evaluation"
+"""The folder of a crew that holds its sets."""
+
+
+class SetError(Exception):
+    """A set cannot be used. The text names every fault: its file, its case, and what to do."""
+
+    def __init__(self, faults: Iterable[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("The sets cannot be used:\n" + "\n".join(self.faults))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledSet:
+    """A set of cases of one kind. `folders` are where its files were read: files that cases name lie there, too."""
+
+    name: str
+    cases: tuple[Labelled, ...]
+    folders: tuple[Path, ...] = ()
+
+
+def read_sets(crew: Path, wanted: Iterable[str] = (), *, own: Path = OWN) -> tuple[LabelledSet, ...]:
+    """Read the sets of the product and of a crew's folder; those in `wanted` alone, if it names any.
+
+    Raises SetError with all that is wrong with them.
+    """
+    wanted = tuple(dict.fromkeys(wanted))
+    faults = [
+        f"There is no set called {name!r}; there are: {', '.join(KINDS)}." for name in wanted if name not in KINDS
+    ]
+    files = _files((own, crew / FOLDER), faults)
+    found: dict[str, list[Labelled]] = {}
+    for name, path in files:
+        if not wanted or name in wanted:
+            found.setdefault(name, []).extend(_read(path, KINDS[name], faults))
+    faults += [
+        f"There is no set {name!r}: write {crew / FOLDER / name}.yml (docs/evaluation.md says how)."
+        for name in wanted
+        if name in KINDS and name not in found
+    ]
+    for name, cases in found.items():
+        twice = [one for one, count in Counter(case.id for case in cases).items() if count > 1]
+        faults += [f"{name}.yml, case {one}: the id is given twice; ids must differ." for one in twice]
+    if faults:
+        raise SetError(faults)
+    folders = {name: tuple(path.parent for other, path in files if other == name) for name in found}
+    return tuple(LabelledSet(name, tuple(found[name]), folders[name]) for name in KINDS if name in found)
+
+
+def _files(folders: Iterable[Path], faults: list[str]) -> list[tuple[str, Path]]:
+    paths = [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.y*ml"))]
+    known = [(path.stem, path) for path in paths if path.stem in KINDS]
+    faults += [
+        f"{path}: {path.stem!r} is no kind of set; name the file after one of: {', '.join(KINDS)}."
+        for path in paths
+        if path.stem not in KINDS
+    ]
+    return known
+
+
+def _read(path: Path, kind: type[Labelled], faults: list[str]) -> list[Labelled]:
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        faults.append(f"{path}: it is no YAML: {' '.join(str(error).split())}")
+        return []
+    if not isinstance(given, list) or not given:
+        faults.append(f"{path}: it must be a list of cases, each with `id`, `input` and `expect`.")
+        return []
+    cases = []
+    for place, one in enumerate(given, start=1):
+        try:
+            cases.append(kind.model_validate(one))
+        except ValidationError as error:
+            faults += _faults_of(path, _name_of(one, place), error)
+    return cases
+
+
+def _name_of(given: Any, place: int) -> str:
+    named = given.get("id") if isinstance(given, Mapping) else None
+    return f"case {named}" if isinstance(named, str) and named else f"case number {place}"
+
+
+def _faults_of(path: Path, case: str, error: ValidationError) -> list[str]:
+    listed = error.errors(include_url=False, include_input=False)
+    return [f"{path}, {case}: {'.'.join(map(str, one['loc'])) or 'the case'}: {one['msg']}." for one in listed]

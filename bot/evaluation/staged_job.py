@@ -1,0 +1,229 @@
+"""One job in memory: the engine says what is due, and the product's own roles and specialists do it.
+
+There is no Slack and no store: messages count as posted, files are kept in a dictionary, and pauses are skipped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from bot.evaluation.counted_model import CountedModel
+from bot.jobs.effect_handlers import Inputs, Services
+from bot.jobs.effect_runner import handler_of
+from bot.jobs.job_runner import JobRunner
+from bot.limits.breakers import Breakers
+from bot.slack.show.thread import Thread
+from bot.store.interface import Store
+from bot.supervisor.planning import Planning
+from bot.supervisor.track_record import TrackRecord
+from handoff import effects as ef
+from handoff import events as ev
+from handoff.contracts import Artifact, Attachment, Member, Place, Plan, Request, Setting, Terms
+from handoff.engine.engine import apply
+from handoff.engine.outstanding import outstanding
+from handoff.state import Ask, Job, replace
+from specialists.registry import Crew
+
+MOST_STEPS = 60
+"""Effects of one case: what goes on longer is going round in circles."""
+REQUEST = "1.0"
+UNSEEN = 20_000
+"""Bytes that a file seems to have which is only named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """All that cases are worked on with. `planning` is that of `crew`, on `terms`."""
+
+    crew: Crew
+    planning: Planning
+    terms: Terms
+    folders: tuple[Path, ...] = ()
+    """The folders where files that cases name are looked for."""
+
+
+def file_bytes(name: str, folders: Iterable[Path]) -> bytes | None:
+    """Return the bytes of a file that a case names; None if it is only named."""
+    for folder in folders:
+        path = folder / Path(name).name
+        if path.is_file():
+            return path.read_bytes()
+    return None
+
+
+@dataclass
+class _Blobs:
+    """The files of a job."""
+
+    kept: dict[str, bytes] = field(default_factory=dict)
+
+    async def get(self, _key: object, digest: str) -> bytes:
+        return self.kept[digest]
+
+    async def put(self, _key: object, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        self.kept[digest] = data
+        return digest
+
+
+@dataclass(frozen=True)
+class _MemoryStore:
+    """The part of a store that attempts need."""
+
+    blobs: _Blobs
+
+
+class _NoThread:
+    """A thread that nobody reads."""
+
+    async def look_around(self, _job: Job, ask: Ask) -> ev.SettingKnown:
+        """Know nothing of who asks and where: cases are not about that."""
+        return ev.SettingKnown(at=ask.request.at, request=ask.id, setting=Setting())
+
+    async def begin_answer(self, *_: object, **__: object) -> _NoThread:
+        """Return where an answer is streamed to."""
+        return self
+
+    async def write(self, _piece: str) -> None:
+        """Forget it."""
+
+
+class _NoBreakers:
+    """Breakers that never open: a case is not to suffer from those before it."""
+
+    async def specialist_failed(self, _name: str) -> None:
+        """Forget it."""
+
+
+@dataclass(frozen=True)
+class _Claim:
+    key: str = REQUEST
+
+
+class StagedJob:
+    """A job of one request, driven until what a case asks about has happened. It also plays the runner of the job."""
+
+    def __init__(self, bench: Bench, model: CountedModel, text: str, files: Iterable[str] = ()) -> None:
+        self.bench = bench
+        self.model = model
+        self.claim = _Claim()
+        self._skipped = 0.0
+        blobs = _Blobs()
+        # The parts of an instance that effects really use, so that they are run as in an instance.
+        store, thread = cast("Store", _MemoryStore(blobs)), cast("Thread", _NoThread())
+        breakers = cast("Breakers", _NoBreakers())
+        self._services = Services(store, thread, bench.crew, breakers, TrackRecord(), bench.planning)
+        artifacts = tuple(_artifact(name, bench.folders, blobs) for name in files)
+        attached = tuple(
+            Attachment(file_id=one.id[:12], name=one.name, media_type=one.media_type, size=one.size)
+            for one in artifacts
+        )
+        now = self.now()
+        request = Request(id=REQUEST, user="U1", text=text, at=now, attachments=attached)
+        place = Place(team="T1", channel="C1", thread_ts=REQUEST)
+        self.job: Job = apply(None, ev.RequestAdded(at=now, place=place, request=request))
+        if artifacts:
+            self.report_soon(ev.AttachmentsFetched(at=now, request=REQUEST, artifacts=artifacts))
+
+    @property
+    def ask(self) -> Ask:
+        """The request as it stands."""
+        return self.job.asks[-1]
+
+    # ------------------------------------------------------------ what attempts ask of the runner of their job
+
+    def find(self, request: str) -> tuple[Job, Ask]:
+        """Return the job and its request. Raises KeyError if there is none of that id."""
+        ask = self.job.ask(request)
+        if ask is None:
+            raise KeyError(request)
+        return self.job, ask
+
+    def now(self) -> float:
+        """Return seconds since the epoch, the skipped ones included."""
+        return time.time() + self._skipped
+
+    async def ensure_held(self) -> None:
+        """Return at once: nobody else wants the job."""
+
+    async def report(self, *events: ev.Event) -> None:
+        """Apply events."""
+        self.report_soon(*events)
+
+    def report_soon(self, *events: ev.Event) -> None:
+        """Apply events."""
+        for event in events:
+            self.job = apply(self.job, event)
+
+    # ------------------------------------------------------------ driving it
+
+    def plan(self, plan: Plan, *, critic: bool = False, stand_ins: bool = True) -> None:
+        """Give the request a plan that no planner made.
+
+        Without `stand_ins`, no specialist has a fallback. Nobody steps in who has tools that write.
+        """
+        crew = self.bench.crew.specialists
+        reads = [name for name, one in crew.items() if all(tool.access == "read" for tool in one.tools)]
+        named = (one.specialist for one in plan.subtasks)
+        members = tuple(_member(self.bench.crew, name) for name in dict.fromkeys((*named, *reads)))
+        known = {one.name for one in members} if stand_ins else set()
+        members = tuple(one if one.fallback in known else one.model_copy(update={"fallback": ""}) for one in members)
+        terms = self.bench.terms.model_copy(update={"critic": critic})
+        self.report_soon(ev.PlanProposed(at=self.now(), request=REQUEST, plan=plan, members=members, terms=terms))
+
+    def draft(self, text: str) -> None:
+        """Put a text in place of the draft that the critic is to read."""
+        ask = self.ask.with_run(replace(self.ask.run, draft=text))
+        self.job = replace(self.job, asks=(*self.job.asks[:-1], ask))
+
+    async def play(self, until: Callable[[Ask], bool]) -> None:
+        """Do what is due, one effect after the other, until the request is concluded, waits for people, or `until`."""
+        for _ in range(MOST_STEPS):
+            if until(self.ask) or self.ask.run.concluded:
+                return
+            effects, due = outstanding(self.job, self.now())
+            if posts := [effect for effect in effects if isinstance(effect, ef.Post)]:
+                at = self.now()
+                self.report_soon(*(ev.Posted(at=at, request=REQUEST, key=one.key, ts="2.0") for one in posts))
+            elif effects:
+                self.report_soon(await self.perform(effects[0]))
+            elif due is not None and self.ask.state == "working":
+                self._skipped += max(0.0, due - self.now()) + 0.01
+            else:
+                return
+
+    def due(self, name: str) -> ef.Effect | None:
+        """Return the effect of a role that is due now; None if there is none."""
+        effects, _ = outstanding(self.job, self.now())
+        return next((effect for effect in effects if getattr(effect, "role", "") == name), None)
+
+    async def perform(self, effect: ef.Effect) -> ev.Event:
+        """Have the product carry out an effect."""
+        inputs = Inputs(self._services, cast("JobRunner", self), self.job, self.ask, self.model)
+        return await handler_of(effect).run(effect, inputs)
+
+    async def may_show(self) -> bool:
+        """Allow what is shown: nobody sees it."""
+        return True
+
+
+def _artifact(name: str, folders: Iterable[Path], blobs: _Blobs) -> Artifact:
+    data = file_bytes(name, folders)
+    digest = hashlib.sha256(data if data is not None else name.encode()).hexdigest()
+    if data is not None:
+        blobs.kept[digest] = data
+    media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return Artifact(id=digest, name=name, media_type=media_type, size=UNSEEN if data is None else len(data))
+
+
+def _member(crew: Crew, name: str) -> Member:
+    one = crew.specialists.get(name)
+    if one is None:
+        return Member(name=name)
+    return Member(name=name, description=one.description, cannot=one.cannot, tier=one.tier, fallback=one.fallback or "")

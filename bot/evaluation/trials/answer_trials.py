@@ -1,0 +1,76 @@
+"""Putting results together: from results that a case gives to the answer, by all the steps that the product takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.evaluation.answer_texts import leak, says, times_said, unmarked
+from bot.evaluation.cases import AggregationCase, Kept
+from bot.evaluation.counted_model import CountedModel
+from bot.evaluation.naive_prompts import ask_naively
+from bot.evaluation.outcome import Outcome
+from bot.evaluation.staged_job import Bench
+from bot.evaluation.trials.given_results import with_results
+
+
+async def aggregate(case: AggregationCase, bench: Bench, model: CountedModel) -> Outcome:
+    """Have the product make the answer."""
+    job = with_results(bench, model, case.input, case.results, instruction=case.instruction)
+    await job.play(lambda ask: ask.run.concluded)
+    run = job.ask.run
+    if run.answer is None:
+        return Outcome(False, "", f"no answer: {run.failure.reason if run.failure else job.ask.state}")
+    return _scored(case, run.answer)
+
+
+async def aggregate_naively(case: AggregationCase, _bench: Bench, model: CountedModel) -> Outcome:
+    """Give the results to a plain supervisor's prompt, as messages of its agents."""
+    said = [
+        f"{one.by}: " + (f"(failed: {one.failed})" if one.failed else " ".join([one.content, *one.gaps]))
+        for one in case.results
+    ]
+    text = "\n\n".join([f"user: {case.input}", *said])
+    return _scored(case, await ask_naively(model, "synthesizer", text))
+
+
+def _scored(case: AggregationCase, text: str) -> Outcome:
+    expected = case.expect
+    faults = {
+        "planted facts kept": list(_lost(expected, text)),
+        "contradictions shown": list(_hidden(expected, text)),
+        "gaps told": list(_untold(expected, text)),
+        "duplicates merged": [f"{one!r} is told twice" for one in expected.once if times_said(text, one) > 1],
+    }
+    wrong = [f"{words!r} is in it" for words in expected.must_not if says(text, words)]
+    asked = {
+        "planted facts kept": expected.facts,
+        "contradictions shown": expected.both,
+        "gaps told": expected.gaps,
+        "duplicates merged": expected.once,
+    }
+    measures = {name: not faults[name] for name, given in asked.items() if given}
+    known = [case.input, *(part for one in case.results for part in (one.title, one.content, one.source, one.failed))]
+    measures["a figure that follows from no result, unmarked"] = bool(unmarked(text, [*known, *_gaps(case)]))
+    measures["a tool call, schema or heading in the answer"] = bool(leak(text))
+    said = [fault for listed in faults.values() for fault in listed] + wrong
+    return Outcome(not said, text, "; ".join(said), measures)
+
+
+def _gaps(case: AggregationCase) -> list[str]:
+    return [gap for one in case.results for gap in one.gaps]
+
+
+def _lost(expected: Kept, text: str) -> Iterator[str]:
+    yield from (f"{fact!r} is lost" for fact in expected.facts if not says(text, fact))
+
+
+def _hidden(expected: Kept, text: str) -> Iterator[str]:
+    for sides in expected.both:
+        if lost := [side for side in sides if not says(text, side)]:
+            yield f"of {' and '.join(sides)} it lacks {', '.join(lost)}"
+
+
+def _untold(expected: Kept, text: str) -> Iterator[str]:
+    for words in expected.gaps:
+        if not any(says(text, one) for one in words):
+            yield f"it says nothing of {' or '.join(words)}"

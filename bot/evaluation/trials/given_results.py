@@ -1,0 +1,51 @@
+"""Makes jobs whose parts have ended already, with the results that a case gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bot.evaluation.cases import Given
+from bot.evaluation.counted_model import CountedModel
+from bot.evaluation.staged_job import REQUEST, Bench, StagedJob
+from handoff import events as ev
+from handoff.contracts import Finding, Plan, Result, Strategy, Subtask
+
+
+def with_results(
+    bench: Bench,
+    model: CountedModel,
+    request: str,
+    results: Sequence[Given],
+    *,
+    strategy: Strategy = "merge",
+    instruction: str = "",
+    critic: bool = False,
+) -> StagedJob:
+    """Make a job of which only the answer is left to be made."""
+    job = StagedJob(bench, model, request)
+    subtasks = tuple(
+        Subtask(id=f"part{number}", title=one.title, intent=f"{one.title}, as it was asked for", specialist=one.by)
+        for number, one in enumerate(results, start=1)
+    )
+    plan = Plan(goal=request, subtasks=subtasks, strategy=strategy, instruction=instruction)
+    job.plan(plan, critic=critic, stand_ins=False)
+    for subtask, given in zip(subtasks, results, strict=True):
+        of: dict[str, Any] = {"at": job.now(), "request": REQUEST, "subtask": subtask.id, "attempt": 1}
+        job.report_soon(ev.AttemptStarted(**of, specialist=given.by, tier="balanced"))
+        if given.failed:
+            job.report_soon(ev.AttemptFailed(**of, kind="unavailable", message=given.failed))
+        else:
+            job.report_soon(ev.ResultReturned(**of, result=_result(given)))
+    return job
+
+
+def _result(given: Given) -> Result:
+    findings = (Finding(message=given.title, source=given.source, confidence=given.confidence),) if given.source else ()
+    return Result(
+        summary=given.content,
+        content=given.content,
+        findings=findings,
+        confidence=given.confidence,
+        gaps=given.gaps,
+    )

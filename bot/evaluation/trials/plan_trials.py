@@ -1,0 +1,211 @@
+"""Routing and planning: the product's planner, with its rules and checks, beside one plain prompt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bot.evaluation.cases import PlanExpected, PlanningCase, RoutingCase
+from bot.evaluation.counted_model import CountedModel
+from bot.evaluation.naive_prompts import ask_naively
+from bot.evaluation.outcome import Outcome
+from bot.evaluation.staged_job import Bench, StagedJob
+from bot.supervisor.json_replies import json_object
+from handoff.engine.plan import MAX_REJECTED_PLANS
+from handoff.state import Ask
+
+NOBODY = "nobody"
+ARROW = ">"
+LABELS = ("answer", "ask", NOBODY)
+"""What may come of a request but work for specialists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a plan, as far as it is scored."""
+
+    id: str
+    specialist: str
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What was made of a request. `reply` is `plan` or one of `LABELS`; `any`: an empty plan that may mean any of them.
+
+    `strategy` and `missing` are None where the plan has no word for them.
+    """
+
+    reply: str
+    parts: tuple[Part, ...] = ()
+    strategy: str | None = None
+    missing: bool | None = None
+    why: str = ""
+
+    @property
+    def specialists(self) -> tuple[str, ...]:
+        """The specialists that have a part, each once."""
+        return tuple(dict.fromkeys(part.specialist for part in self.parts))
+
+    def __str__(self) -> str:
+        """The plan in a line."""
+        if not self.parts:
+            return f"{self.reply}: {self.why}" if self.why else self.reply
+        parts = [
+            f"{part.specialist}({', '.join(part.after)})" if part.after else part.specialist for part in self.parts
+        ]
+        return " + ".join(parts) + (f" [{self.strategy}]" if self.strategy not in {None, "merge"} else "")
+
+
+# ---------------------------------------------------------------- what was decided
+
+
+def decided(ask: Ask, *, erred: bool = False) -> Decided:
+    """Read off a request what the planner made of it. The one place that knows how a job tells that.
+
+    `erred`: a call brought nothing, or the model declined. A request that fails without that, and without a plan that
+    was refused for good, is one that nobody can do.
+    """
+    run = ask.run
+    if run.plan is not None and run.plan.subtasks:
+        parts = tuple(Part(one.id, one.specialist, one.after) for one in run.plan.subtasks)
+        return Decided("plan", parts, run.plan.strategy, bool(run.plan.missing))
+    if run.answer is not None:
+        return Decided("answer", missing=False, why=run.answer)
+    if ask.state == "input_required":
+        return Decided("ask", missing=False)
+    why = run.failure.reason if run.failure else "no plan"
+    failed = erred or run.failure is None or len(run.rejections) >= MAX_REJECTED_PLANS
+    return Decided("failed" if failed else NOBODY, missing=True, why=why)
+
+
+def naive_plan(text: str) -> Decided:
+    """Read the plan of the plain prompt, leniently."""
+    given = json_object(text)
+    listed = given.get("parts")
+    if not isinstance(listed, list):
+        return Decided("failed", why=f"no plan in: {text[:120]}")
+    parts = tuple(Part(str(one.get("id")), str(one.get("specialist")), _after(one)) for one in listed if _is_part(one))
+    return Decided("plan", parts) if parts else Decided("any")
+
+
+def _is_part(one: object) -> bool:
+    return isinstance(one, dict) and bool(one.get("specialist"))
+
+
+def _after(one: dict[str, object]) -> tuple[str, ...]:
+    after = one.get("after")
+    listed = after if isinstance(after, list) else [after] if after else []
+    return tuple(str(each) for each in listed)
+
+
+async def _planned(case: RoutingCase | PlanningCase, bench: Bench, model: CountedModel) -> Decided:
+    job = StagedJob(bench, model, case.input, case.files)
+    await job.play(lambda ask: ask.run.plan is not None)
+    return decided(job.ask, erred=bool(model.errors) or model.declined)
+
+
+def _asked(case: RoutingCase | PlanningCase, bench: Bench) -> str:
+    members = [f"- {one.name}: {one.description}" for one in bench.crew.specialists.values()]
+    members += [f"- {path}: {inner.about.description}" for path, inner in bench.crew.crews.items()]
+    files = f"\nFiles: {', '.join(case.files)}" if case.files else ""
+    return "Specialists:\n" + "\n".join(members) + f"\n{files}\nMessage: {case.input}"
+
+
+# ---------------------------------------------------------------- routing
+
+
+async def route_product(case: RoutingCase, bench: Bench, model: CountedModel) -> Outcome:
+    """Have the product decide who gets a request: the right one alone counts."""
+    found = await _planned(case, bench, model)
+    got = "+".join(sorted(found.specialists)) if found.parts else found.reply
+    among = bool(set(found.specialists) & set(case.expect)) or got in case.expect
+    return _routed(case, got, str(found), among=among)
+
+
+async def route_naive(case: RoutingCase, bench: Bench, model: CountedModel) -> Outcome:
+    """Ask for a name."""
+    text = await ask_naively(model, "router", _asked(case, bench))
+    names = [*bench.crew.specialists, *bench.crew.crews, *LABELS]
+    found = re.search("|".join(rf"\b{re.escape(name)}\b" for name in names), text, re.IGNORECASE)
+    got = found[0].lower() if found else "none"
+    return _routed(case, got, text, among=got in case.expect)
+
+
+def _routed(case: RoutingCase, got: str, said: str, *, among: bool) -> Outcome:
+    right = got in case.expect
+    why = "" if right else f"{got}, not {' or '.join(case.expect)}"
+    return Outcome(right, said, why, {"the right one is among them": among})
+
+
+# ---------------------------------------------------------------- planning
+
+
+async def plan_product(case: PlanningCase, bench: Bench, model: CountedModel) -> Outcome:
+    """Have the product plan a request."""
+    return _scored(case.expect, await _planned(case, bench, model))
+
+
+async def plan_naive(case: PlanningCase, bench: Bench, model: CountedModel) -> Outcome:
+    """Ask for parts."""
+    return _scored(case.expect, naive_plan(await ask_naively(model, "planner", _asked(case, bench))))
+
+
+def _scored(expected: PlanExpected, found: Decided) -> Outcome:
+    faults = list(_faults(expected, found))
+    named = {one for one in (*expected.must, *expected.may) if ARROW not in one}
+    extra = sorted(set(found.specialists) - named)
+    clean = not faults and not extra
+    return Outcome(not faults, str(found), "; ".join(faults), {"clean: nothing but what was asked for": clean})
+
+
+def _faults(expected: PlanExpected, found: Decided) -> Iterator[str]:
+    """Yield what keeps a plan from doing the job."""
+    if found.reply == "failed":
+        yield f"no plan: {found.why}"
+        return
+    reply = "plan" if found.reply == NOBODY else found.reply
+    if reply not in expected.reply and not (reply == "any" and _may_be_empty(expected)):
+        yield f"it is {found.reply}, not {' or '.join(expected.reply)}"
+        return
+    if reply != "plan":
+        return
+    for one in expected.must:
+        if ARROW in one:
+            yield from _order_fault(one, found.parts)
+        elif one not in found.specialists:
+            yield f"no part for {one}"
+    yield from (f"a part for {one}" for one in expected.must_not if one in found.specialists)
+    least, most = expected.parts
+    if not least <= len(found.parts) <= most:
+        yield f"{len(found.parts)} parts, not {least} to {most}"
+    if found.strategy is not None and len(found.parts) > 1 and found.strategy not in expected.strategy:
+        yield f"strategy {found.strategy}"
+    if None not in {expected.missing, found.missing} and expected.missing != found.missing:
+        yield "it does not say what nobody can do" if expected.missing else "it says that nobody can do a part"
+
+
+def _may_be_empty(expected: PlanExpected) -> bool:
+    return expected.reply != ("plan",) or (expected.parts[0] == 0 and not expected.must)
+
+
+def _order_fault(order: str, parts: Sequence[Part]) -> Iterator[str]:
+    first, second = (name.strip() for name in order.split(ARROW))
+    by_id = {part.id: part for part in parts}
+    if not any(_builds_on(part, first, by_id) for part in parts if part.specialist == second):
+        yield f"no part of {second} builds on one of {first}"
+
+
+def _builds_on(part: Part, specialist: str, by_id: dict[str, Part]) -> bool:
+    seen: set[str] = set()
+    open_ids = list(part.after)
+    while open_ids:
+        other = by_id.get(name := open_ids.pop())
+        if other is None or name in seen:
+            continue
+        seen.add(name)
+        if other.specialist == specialist:
+            return True
+        open_ids += other.after
+    return False

@@ -1,0 +1,111 @@
+"""Single specialists: a question with a known answer, done with their real tools, the checks and the judge."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from bot.evaluation.answer_texts import MARK, leak, says, says_figure
+from bot.evaluation.cases import Said, SpecialistCase
+from bot.evaluation.counted_model import CountedModel
+from bot.evaluation.naive_prompts import naive_call
+from bot.evaluation.outcome import Outcome
+from bot.evaluation.staged_job import Bench, StagedJob, file_bytes
+from handoff.contracts import Artifact, Plan, Subtask, ToolReply, Turn
+from specialists.specialist import Specialist
+from specialists.toolkits.tool import FolderWorkbench, Workbench
+from specialists.turns.model import ModelMessage
+from specialists.turns.one_call import Ready, check, perform
+
+_COMPLETED = ("completed and wrong", "completed, wrong and nothing marked")
+DONE_WHEN = "States what was asked for."
+
+
+async def ask_specialist(case: SpecialistCase, bench: Bench, model: CountedModel) -> Outcome:
+    """Have a specialist answer as the only part of a plan: its result is the answer, judged and marked as usual."""
+    job = StagedJob(bench, model, case.input, case.files)
+    part = Subtask(
+        id="part",
+        title="The answer",
+        intent=case.input,
+        specialist=case.specialist,
+        done_when=case.done_when or DONE_WHEN,
+    )
+    job.plan(Plan(goal=case.input, subtasks=(part,)))
+    await job.play(lambda ask: ask.run.concluded)
+    run = job.ask.run
+    if run.answer is None:
+        why = run.failure.reason if run.failure else job.ask.work["part"].reason or f"it is {job.ask.state}"
+        return Outcome(False, why, f"no answer: {why}", dict.fromkeys(_COMPLETED, False))
+    return _scored(case.expect, run.answer, completed=job.ask.work["part"].state == "complete")
+
+
+async def ask_specialist_naively(case: SpecialistCase, bench: Bench, model: CountedModel) -> Outcome:
+    """Ask the same model with the same tools in a plain loop: what it says without a call is the answer."""
+    specialist = bench.crew.specialists[case.specialist]
+    with tempfile.TemporaryDirectory(prefix="leadhand-eval-") as folder:
+        workbench = _workbench(case, bench, Path(folder))
+        listed = f"\n\nFiles: {', '.join(case.files)}" if case.files else ""
+        messages = [ModelMessage(role="user", text=case.input + listed)]
+        tools = tuple(tool.spec for tool in specialist.tools)
+        for _ in range(specialist.max_turns):
+            turn = await model.reply(naive_call("specialist", *messages, tools=tools, tier=specialist.tier))
+            if not turn.calls:
+                return _scored(case.expect, turn.text, completed=bool(turn.text.strip()))
+            replies = await _called(turn, specialist, workbench)
+            messages += [
+                ModelMessage(role="assistant", text=turn.text, calls=turn.calls, thoughts=turn.thoughts),
+                ModelMessage(role="tool", replies=replies),
+            ]
+    return _scored(case.expect, "", completed=False)
+
+
+async def _called(turn: Turn, specialist: Specialist, workbench: Workbench) -> tuple[ToolReply, ...]:
+    until = asyncio.get_running_loop().time() + 120
+    replies = []
+    for call in turn.calls:
+        ready = check(call, specialist.toolbox, times=1)
+        outcome = await perform(ready, workbench, until=until) if isinstance(ready, Ready) else ready
+        replies.append(ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed))
+    return tuple(replies)
+
+
+def _workbench(case: SpecialistCase, bench: Bench, folder: Path) -> FolderWorkbench:
+    kept: dict[str, bytes] = {}
+    artifacts = []
+
+    async def get(digest: str) -> bytes:
+        return kept[digest]
+
+    async def put(data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        kept[digest] = data
+        return digest
+
+    for name in case.files:
+        data = file_bytes(name, bench.folders) or b""
+        digest = hashlib.sha256(data).hexdigest()
+        kept[digest] = data
+        artifacts.append(Artifact(id=digest, name=name, size=len(data)))
+    return FolderWorkbench(tuple(artifacts), get, put, folder)
+
+
+def _scored(expected: Said, text: str, *, completed: bool) -> Outcome:
+    faults = list(_faults(expected, text))
+    if not completed:
+        faults.insert(0, "not completed")
+    measures = {
+        _COMPLETED[0]: completed and bool(faults),
+        _COMPLETED[1]: completed and bool(faults) and MARK not in text,
+        "a tool call, schema or heading in the answer": bool(leak(text)),
+    }
+    return Outcome(not faults, text, "; ".join(faults), measures)
+
+
+def _faults(expected: Said, text: str) -> Iterator[str]:
+    yield from (f"{figure} is not in it" for figure in expected.figures if not says_figure(text, figure))
+    yield from (f"{words!r} is not in it" for words in expected.texts if not says(text, words))
+    yield from (f"{words!r} is in it" for words in expected.must_not if says(text, words))

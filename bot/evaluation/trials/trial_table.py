@@ -1,0 +1,33 @@
+"""The table of trials: how the cases of each set are played."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.evaluation.outcome import Trial
+from bot.evaluation.trials.answer_trials import aggregate, aggregate_naively
+from bot.evaluation.trials.contradiction_trials import contradiction_naive, contradiction_product
+from bot.evaluation.trials.free_trials import figures_product, vagueness_product
+from bot.evaluation.trials.plan_trials import plan_naive, plan_product, route_naive, route_product
+from bot.evaluation.trials.specialist_trials import ask_specialist, ask_specialist_naively
+from bot.evaluation.trials.verdict_trials import (
+    arbiter_naively,
+    arbiter_product,
+    critic_naively,
+    critic_product,
+    judge_naively,
+    judge_product,
+)
+
+TRIALS: Mapping[str, Trial] = {
+    "routing": Trial(route_product, route_naive),
+    "planning": Trial(plan_product, plan_naive),
+    "specialists": Trial(ask_specialist, ask_specialist_naively),
+    "aggregation": Trial(aggregate, aggregate_naively),
+    "figures": Trial(figures_product),
+    "contradictions": Trial(contradiction_product, contradiction_naive),
+    "judge": Trial(judge_product, judge_naively),
+    "critic": Trial(critic_product, critic_naively),
+    "arbiter": Trial(arbiter_product, arbiter_naively),
+    "vagueness": Trial(vagueness_product),
+}

@@ -1,0 +1,125 @@
+"""Replies in the format of chat completions, whole and as a stream, and what servers do differently there."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator
+from typing import Any
+
+from bot.models.event_stream import Event, Kind
+from bot.models.think_tags import ThinkTagStripper, strip_thinking
+from bot.models.wire import BadReplyError, Emitter, Reading, Tokens, WireError, tokens_of, tool_call
+from handoff.contracts import StopReason, ToolCall
+
+_STOPS: dict[str, StopReason] = {
+    "stop": "end",
+    "eos_token": "end",
+    "stop_sequence": "end",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "length": "max_tokens",
+    "model_length": "max_tokens",
+    "content_filter": "refused",
+}
+
+
+def read(completion: dict[str, Any]) -> Reading:
+    """Read a completion. Raises BadReplyError or WireError for anything else."""
+    if (error := completion.get("error")) and not completion.get("choices"):
+        about = error if isinstance(error, dict) else {"message": error}
+        raise WireError(str(about.get("code") or about.get("type") or ""), str(about.get("message") or ""))
+    tokens = tokens_of(completion.get("usage"), "prompt_tokens", "completion_tokens")
+    choices = completion.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    message = choice.get("message") or {}
+    stop = _STOPS.get(choice.get("finish_reason") or "")
+    if stop is None:
+        raise BadReplyError(f"it was cut short (finish reason {choice.get('finish_reason')!r})", tokens)
+    text = strip_thinking(_text(message.get("content")))
+    if message.get("refusal"):
+        return Reading(_text(message["refusal"]), (), "refused", tokens)
+    wished = [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    if stop in {"max_tokens", "refused"} or not (wished or stop == "tool_use"):
+        return Reading(text, (), stop, tokens)
+    if not wished:
+        raise BadReplyError("it announced a tool call and made none", tokens)
+    # Some servers finish a whole tool call with `stop`; only `length` says that it was cut.
+    return Reading(text, _calls(wished, tokens), "tool_use", tokens)
+
+
+def _text(content: Any) -> str:
+    """Return the text of a message. Some servers give it in parts, thinking apart from the words."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text")
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _calls(wished: list[dict[str, Any]], tokens: Tokens) -> tuple[ToolCall, ...]:
+    """Read the tool calls, and give each an id of its own: some servers give none, or one to all."""
+    calls: dict[str, ToolCall] = {}
+    for call in wished:
+        function = call.get("function") or {}
+        name = str(call.get("id") or "")
+        if not name or name in calls:
+            name = f"call_{secrets.token_hex(8)}"
+        calls[name] = tool_call(name, str(function.get("name")), function.get("arguments"), tokens)
+    return tuple(calls.values())
+
+
+def kind_of(chunk: Event) -> Kind:
+    """Say if a chunk holds words, or only opens the reply."""
+    choices = chunk.get("choices")
+    delta = choices[0].get("delta") if choices else None
+    return "words" if delta and any(value for key, value in delta.items() if key != "role") else "opening"
+
+
+async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
+    """Collect a stream into the completion that a call without one returns. A whole completion stays as it is."""
+    text = refusal = ""
+    without_thinking = ThinkTagStripper()
+    calls: list[dict[str, Any]] = []
+    finish = None
+    usage: dict[str, Any] = {}
+    async for chunk in chunks:
+        choices = chunk.get("choices")
+        if chunk.get("error") or (choices and "message" in choices[0]):
+            return chunk
+        usage = chunk.get("usage") or usage
+        if not choices:
+            continue
+        finish = choices[0].get("finish_reason") or finish
+        delta = choices[0].get("delta") or {}
+        refusal += delta.get("refusal") or ""
+        for part in delta.get("tool_calls") or ():
+            _add_call(calls, part)
+        if piece := _text(delta.get("content")):
+            text += piece
+            await emitter.emit(without_thinking.feed(piece))
+    await emitter.emit(without_thinking.end())
+    message = {"content": text, "refusal": refusal, "tool_calls": calls}
+    return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+
+def _add_call(calls: list[dict[str, Any]], part: dict[str, Any]) -> None:
+    """Add a part of a stream to the tool call that it continues, or as a new one.
+
+    Some servers give each call whole under the index 0, or under none; then a second id or name marks a new call.
+    """
+    said = part.get("function") or {}
+    name, index, given = said.get("name") or "", part.get("index"), part.get("id") or ""
+    call = next((each for each in reversed(calls) if each["index"] == index), None)
+    another_id = call is not None and given and call["id"] and given != call["id"]
+    if call is None or another_id or (index is None and name):
+        call = {"index": index, "id": "", "function": {"name": "", "arguments": ""}}
+        calls.append(call)
+    call["id"] = given or call["id"]
+    function = call["function"]
+    if name != function["name"]:  # some repeat it in every part
+        function["name"] += name
+    arguments = said.get("arguments")
+    if isinstance(arguments, dict):
+        arguments = json.dumps(arguments)
+    function["arguments"] += arguments or ""

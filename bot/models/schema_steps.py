@@ -1,0 +1,130 @@
+"""Steps held by a JSON schema, for servers that do not recognise their model's tool calls.
+
+A call with tools goes out without them: they are listed in the system prompt, the reply has to be the JSON of one step
+(a tool by its name, arguments by that tool's schema), and earlier calls and replies are told as plain messages.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bot.models.strict_schema import enforced_schema
+from bot.models.wire import Reading
+from specialists.toolkits.tool import ToolSpec
+from specialists.turns.model import ModelCall, ModelMessage
+from specialists.turns.written_calls import written_call
+
+_NO_PART = ("properties", "$defs", "title", "default", "description")
+_PROMPT = Path(__file__).with_name("schema_steps.md")
+
+
+def as_steps(call: ModelCall) -> ModelCall:
+    """Write a call with tools as one for a single step, see the module."""
+    system = f"{call.system}\n\n{_prompt().format(tools=_listed(call.tools))}".strip()
+    # What streams is JSON, which is for nobody's eyes.
+    return replace(call, system=system, messages=_told(call.messages), tools=(), tool_choice="auto", on_text=None)
+
+
+def steps_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    """Return the JSON Schema of a step with one of these tools.
+
+    A choice between whole steps: with a name and arguments apart a model takes one tool and another's arguments.
+    """
+    return {
+        "oneOf": [
+            {
+                "type": "object",
+                "properties": {"tool": {"const": tool.name}, "arguments": _arguments(tool.parameters)},
+                "required": ["tool", "arguments"],
+                "additionalProperties": False,
+            }
+            for tool in tools
+        ]
+    }
+
+
+def read_step(reading: Reading, tools: Sequence[ToolSpec]) -> Reading:
+    """Read the call out of a reply. A reply without one stays text: its caller knows what to say to that."""
+    call = written_call(reading.text, tools) if reading.stop in {"end", "tool_use"} else None
+    if call is None:
+        return reading
+    call = call.model_copy(update={"id": f"call_{secrets.token_hex(8)}"})
+    return replace(reading, text="", calls=(call,), stop="tool_use")
+
+
+@cache
+def _prompt() -> str:
+    return _PROMPT.read_text(encoding="utf-8").strip()
+
+
+def _listed(tools: Sequence[ToolSpec]) -> str:
+    return "\n".join(f"- {tool.name}({_signature(tool.parameters)}): {_line(tool.description)}" for tool in tools)
+
+
+def _signature(schema: dict[str, Any]) -> str:
+    required = schema.get("required", ())
+    return ", ".join(
+        f"{name}{'' if name in required else '?'}: {_kind(part)}" for name, part in schema.get("properties", {}).items()
+    )
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """Say in a word or two what a value is."""
+    if "enum" in schema:
+        kind = "|".join(map(str, schema["enum"]))
+    elif schema.get("type") == "array":
+        kind = f"[{_kind(schema.get('items', {}))}]"
+    else:
+        kind = str(schema.get("type", "any"))
+    return f"{kind} ({about})" if (about := schema.get("description")) else kind
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _arguments(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool's schema as part of a larger one, whose root its references would miss."""
+    parts = schema.get("$defs", {})
+
+    def whole(value: Any, inside: tuple[str, ...] = ()) -> Any:
+        if isinstance(value, list):
+            return [whole(each, inside) for each in value]
+        if not isinstance(value, dict):
+            return value
+        name = str(value.get("$ref", "")).removeprefix("#/$defs/")
+        if name in inside:
+            return {}  # it holds itself: anything, as no schema could be written out
+        if name in parts:
+            return whole(parts[name], (*inside, name))
+        properties = {name: whole(part, inside) for name, part in value.get("properties", {}).items()}
+        rest = {key: whole(each, inside) for key, each in value.items() if key not in _NO_PART}
+        return rest | ({"properties": properties} if properties else {})
+
+    bare: dict[str, Any] = whole(enforced_schema(schema))
+    return {"additionalProperties": False, **bare}
+
+
+def _told(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
+    """Tell the conversation so far in plain messages: calls as the JSON asked for, replies as the words of a user."""
+    told, names = [], dict[str, str]()
+    for message in messages:
+        names |= {call.id: call.name for call in message.calls}
+        steps = (
+            json.dumps({"tool": call.name, "arguments": call.arguments}, ensure_ascii=False) for call in message.calls
+        )
+        replies = (
+            f"# {names.get(reply.call_id, 'tool')} {'failed' if reply.failed else 'replied'}\n{reply.text}"
+            for reply in message.replies
+        )
+        role = "assistant" if message.role == "assistant" else "user"
+        text = "\n".join(filter(None, (message.text, *steps))) if role == "assistant" else ""
+        text = text or "\n\n".join(filter(None, (*replies, message.text)))
+        told.append(ModelMessage(role=role, text=text))
+    return tuple(told)

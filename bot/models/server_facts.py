@@ -1,0 +1,59 @@
+"""What a server says about itself: which models it has, and how many tokens their context takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+PATIENCE = 3.0
+"""Seconds that a server may take to say something about itself."""
+
+
+async def get_json(url: str, headers: Mapping[str, str], patience: float = PATIENCE) -> Any:
+    """Fetch the JSON at an address; None if there is none within that many seconds."""
+    import aiohttp  # noqa: PLC0415 - only for servers that are asked about themselves
+
+    timeout = aiohttp.ClientTimeout(total=patience)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.get(url, allow_redirects=False, headers=headers) as response,
+        ):
+            return await response.json(content_type=None)
+    except (aiohttp.ClientError, TimeoutError, ValueError, OSError):
+        return None
+
+
+async def context_at(base_url: str, model: str, headers: Mapping[str, str]) -> int | None:
+    """Ask a compatible server for the tokens of a model's context; None if it does not say.
+
+    llama.cpp says what a slot has in `/props`, vLLM and others what a model has in `/v1/models`, and Ollama what it
+    has loaded a model with in `/api/ps`.
+    """
+    address = base_url.rstrip("/")
+    root = address.removesuffix("/v1")
+    props = await get_json(f"{root}/props", headers)
+    if found := _count(_inside(props, "default_generation_settings"), "n_ctx"):
+        return found
+    for entry in _named(await get_json(f"{address}/models", headers), "data", "id", model):
+        for about in (entry, _inside(entry, "meta")):
+            if found := _count(about, "max_model_len", "context_length", "n_ctx"):
+                return found
+    for entry in _named(await get_json(f"{root}/api/ps", headers), "models", "name", model):
+        return _count(entry, "context_length")
+    return None
+
+
+def _inside(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def _named(value: Any, key: str, by: str, name: str) -> list[dict[str, Any]]:
+    entries = _inside(value, key)
+    entries = entries if isinstance(entries, list) else []
+    return [entry for entry in entries if isinstance(entry, dict) and entry.get(by) == name]
+
+
+def _count(value: Any, *keys: str) -> int | None:
+    counts = (_inside(value, key) for key in keys)
+    return next((count for count in counts if isinstance(count, int) and count > 0), None)

@@ -1,0 +1,87 @@
+"""Which characters and links may go out, and text for places that show it as it is."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+BROADCAST = re.compile(r"@(?:channel|here|everyone)(?![^\W_])", re.IGNORECASE)
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_ASCII_CONTROL = re.compile(r"[^\n\t -~]")
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+
+
+def visible(text: str) -> str:
+    """Drop control, zero-width, tag, bidi and filler characters; keep newlines and tabs."""
+    if text.isascii():
+        return _ASCII_CONTROL.sub("", text)  # one by one takes long for a long text
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if character in "\n\t" or (character.isascii() and character.isprintable()):
+        return character
+    if character in "\u2028\u2029":
+        return " "
+    code = ord(character)
+    if character in _FILLERS or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
+        return ""
+    return "" if unicodedata.category(character) in _INVISIBLE else character
+
+
+def plain(text: str, limit: int = 150) -> str:
+    """One line for places that show text as it is: titles, buttons, rows. At most `limit` characters."""
+    flat = " ".join(visible(text).split()).replace("<", "\u2039").replace(">", "\u203a")
+    flat = BROADCAST.sub(lambda found: "\uff20" + found.group()[1:], flat)
+    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+
+
+_STOP = r"\s<>|`\"()\[\]{}*"
+_URL = rf"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{{0,30}}://[^{_STOP}]+"
+_OTHER = rf"(?:mailto|tel|sms|data|javascript|vbscript|slack|file|facetime|skype|callto):[^{_STOP}]+"
+_DOMAIN = (
+    r"(?<![^\W_])(?:[\w.+\-]{1,64}@)?"  # a mail address as well
+    r"[^\W_][\w\-]*(?:\.[\w\-]+)*\.(?:xn--[a-z0-9\-]{2,59}|[^\W\d_]{2,63})(?![^\W_])"
+    rf"(?::\d{{1,5}}(?!\w))?(?:[/?#][^{_STOP}]*)?"
+)
+_LINK = re.compile(rf"{_URL}|{_OTHER}|{_DOMAIN}", re.IGNORECASE)
+_PLAIN = re.compile(
+    r"(?:https?://)?([a-z0-9](?:[a-z0-9.\-]*[a-z0-9])?)(?::\d{1,5})?(?:[/?#][^\s\\<>|`\"(){}\[\]]*)?",
+    re.IGNORECASE | re.ASCII,
+)
+_LONGEST = 300
+"""Characters of an address that are shown."""
+
+
+class Found(NamedTuple):
+    """An address in a text: where it starts and ends, and what it is."""
+
+    start: int
+    end: int
+    address: str
+
+
+def find(word: str) -> Iterator[Found]:
+    """Find the addresses in a word without spaces: with a scheme, of a mailbox, or a bare domain."""
+    if "." not in word and ":" not in word:
+        return
+    for match in _LINK.finditer(word):
+        address = match.group().rstrip(".,;:!?'")
+        yield Found(match.start(), match.start() + len(address), address)
+
+
+def allowed(address: str, hosts: Collection[str]) -> bool:
+    """Return True if any browser would go to one of the hosts from this address.
+
+    No credentials, backslashes or letters beyond ASCII are taken: they are how a host is disguised.
+    """
+    match = _PLAIN.fullmatch(address) if hosts else None
+    return match is not None and match.group(1).lower() in hosts
+
+
+def shown(address: str) -> str:
+    """Show an address as it stands in the text: its host first, cut if it is very long, without backticks."""
+    flat = address.replace("`", "'").replace("\n", " ")
+    return flat if len(flat) <= _LONGEST else flat[:_LONGEST] + "…"

@@ -1,0 +1,242 @@
+"""How the store lies on the server: the names of its keys, how much and how long it keeps of each, and readers.
+
+Names are `PREFIX:{pN}:...`, the number of the partition following from the job. What one script touches shares a
+partition, and with it a slot of a cluster. The readers make the values of `bot.store.interface`. Times are seconds,
+sizes are bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.store.interface import (
+    BLOB_LIMIT,
+    EVENT_LIMIT,
+    INLINE_LIMIT,
+    LOG_LIMIT,
+    Entry,
+    Head,
+    Intent,
+    JobKey,
+    LogBroken,
+    PayloadTooLarge,
+)
+
+OWN = ("head", "log", "in", "ops", "blobs", "out")
+"""The last words of the keys that belong to one job alone, and expire with it."""
+PLACES = ("lease", "newer", "due")
+"""The sets of a partition in which a job may wait for an owner, in the order in which they are served."""
+HEAD, LOG, INBOX, BLOBS, OUTBOX = 0, 1, 2, 4, 5
+"""The places of these keys in `Keys.of_job`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The names of all keys of a deployment, which start with `prefix`; its jobs are spread over `partitions`."""
+
+    prefix: str
+    partitions: int
+
+    def part(self, number: int) -> str:
+        """Give the start of a partition's keys. Partitions are numbered from 0."""
+        return f"{self.prefix}:{{p{number}}}"
+
+    def part_of(self, key: JobKey) -> str:
+        """Give the start of the keys of a job's partition."""
+        return self.part(zlib.crc32(f"{key.team}/{key.job}".encode()) % self.partitions)
+
+    def parts(self) -> list[str]:
+        """List all partitions, each as `part` gives it."""
+        return [self.part(number) for number in range(self.partitions)]
+
+    def of_job(self, key: JobKey) -> list[str]:
+        """List the nine keys that every script about a job gets, in the order of `scripts/job.lua`."""
+        part = self.part_of(key)
+        base = f"{part}:{member(key)}"
+        return [*(f"{base}:{name}" for name in OWN), *(f"{part}:{name}" for name in ("due", "lease", "newer"))]
+
+    def seen(self, key: JobKey, name: str) -> str:
+        """Name the key that remembers a dedupe id."""
+        return f"{self.part_of(key)}:{member(key)}:seen:{name}"
+
+    def asked_by(self, part: str, team: str, user: str) -> str:
+        """Name the index of the jobs of a partition that a person asked for."""
+        return f"{part}:user:{team}/{user}"
+
+    @property
+    def schedules(self) -> tuple[str, str, str]:
+        """Keys of all schedules. They are few and share one partition, so that one look finds those that are due."""
+        part = f"{self.part(0)}:schedule"
+        return f"{part}:payload", f"{part}:due", f"{part}:fired"
+
+    @property
+    def fixed(self) -> str:
+        """Key of the number of partitions that the jobs are spread over."""
+        return f"{self.part(0)}:partitions"
+
+    @property
+    def channel(self) -> str:
+        """Channel of notices about jobs."""
+        return f"{self.prefix}:signals"
+
+    @property
+    def limits(self) -> str:
+        """Start of the keys of the shared counters: all in one slot, so that one script reaches each."""
+        return f"{self.prefix}:{{limits}}:"
+
+    @property
+    def breaker_channel(self) -> str:
+        """Channel of notices about breakers: an older release would take one for a job on `channel`."""
+        return f"{self.prefix}:breakers"
+
+
+def member(key: JobKey) -> str:
+    """Write a job as indexes and notices do. Raises ValueError for parts that could not be told apart."""
+    return pair(key.team, key.job)
+
+
+def pair(team: str, name: str) -> str:
+    """Join a team and a name within it. Raises ValueError for parts that could not be told apart."""
+    if not team or not name or "/" in team:
+        message = f"not usable in a key of the store: {team!r}, {name!r}"
+        raise ValueError(message)
+    return f"{team}/{name}"
+
+
+def names(text: bytes) -> tuple[str, str]:
+    """Take apart what `pair` joined."""
+    team, _, name = text.decode().partition("/")
+    return team, name
+
+
+def job_key(text: bytes) -> JobKey:
+    """Read the job that `member` wrote."""
+    return JobKey(*names(text))
+
+
+REPAIR = "Something deleted it on the server: restore that from a backup, or ask again in a new thread."
+
+
+def entry(key: JobKey, row: Any, kept: Mapping[bytes, bytes | None]) -> Entry:
+    """Read an entry of a stream; a payload kept beside it is looked up in `kept`. Raises LogBroken if it is gone."""
+    name, fields = row
+    seq = int(name.partition(b"-")[0])
+    payload = fields.get(b"p")
+    if payload is None:
+        payload = kept.get(fields.get(b"b", b""))
+    if payload is None:
+        message = f"The contents of event {seq} of job {key.job} are gone. {REPAIR}"
+        raise LogBroken(message)
+    return Entry(seq, payload.decode())
+
+
+def joined(strings: Iterable[bytes], first: int) -> list[Entry]:
+    """Read the entries of `scripts/log.lua`, which have no gap from `first` on."""
+    payloads = [payload for some in strings for payload in some.decode().split("\0")]
+    return list(map(Entry, itertools.count(first), payloads))
+
+
+def check_order(key: JobKey, entries: Sequence[Entry], after: int, last: int) -> None:
+    """Raise LogBroken unless a log goes on after event `after` without a gap to event `last` at least."""
+    for found in entries:
+        if found.seq != after + 1:
+            where = f"jumps from event {after} to {found.seq}" if after else f"begins with event {found.seq}"
+            message = f"The log of job {key.job} {where}. {REPAIR}"
+            raise LogBroken(message)
+        after = found.seq
+    if after < last:
+        message = f"The log of job {key.job} ends with event {after} of {last}. {REPAIR}"
+        raise LogBroken(message)
+
+
+def head(key: JobKey, state: Mapping[bytes, bytes]) -> Head | None:
+    """Read a head from its hash; None if that is empty."""
+    if not state:
+        return None
+    texts = {name.decode(): value.decode() for name, value in state.items()}
+    return Head(
+        key=key,
+        seq=int(texts["_seq"]),
+        schema=int(texts["_schema"]),
+        epoch=int(texts["_epoch"]),
+        due=float(texts["_due"]) if texts["_due"] else None,
+        owner=texts["_owner"],
+        updated=float(texts["_updated"]),
+        lost=int(texts.get("_lost", 0)),
+        quarantined=texts.get("_aside") == "1",
+        fields={name: value for name, value in texts.items() if not name.startswith("_")},
+    )
+
+
+def intent(record: bytes, *, first: bool) -> Intent:
+    """Read an outbox record."""
+    known = json.loads(record)
+    return Intent(first=first, began=float(known["began"]), ts=known["ts"], draft_ts=known["draft"])
+
+
+DAY = 86_400.0
+RETENTION = 30 * DAY
+"""How long a finished job is kept."""
+IDLE_RETENTION = 180 * DAY
+"""How long a job is kept that is not finished and has nothing to do: a question that nobody ever answers."""
+FULLNESS_FOR = 2.0
+"""How long an answer of `full` holds."""
+SEEN_FOR = 3600.0
+"""How long a dedupe id is remembered."""
+OPERATIONS_FOR = 600.0
+"""How long the operation ids of a job are remembered once nobody owns it."""
+OPERATIONS_KEPT = 100
+OPERATIONS_LEFT = 2
+"""Of them, once nobody owns the job: whoever owned it made one after the other."""
+SETTLES_IN = 30.0
+"""How long after its intent it may take until it is known if a message was sent. For so long, to look into that is
+progress, and an owner that is lost over it says nothing against the job."""
+INBOX_LIMIT = 1000
+OUTBOX_LIMIT = LOG_LIMIT
+SCHEDULE_LIMIT = 10_000
+JOB_BYTES_LIMIT = 512 * 1024 * 1024
+"""Bytes that one job may keep outside its log: blobs, and payloads over `INLINE_LIMIT`."""
+ASKED_BY_LIMIT = 100
+
+JOB_FULL = "this job holds as much as the store keeps for one job; start a new thread"
+
+
+def digest_if_large(payload: str) -> str:
+    """Give the sha256 (hex) of an event's JSON that is too large for the log, else nothing. Raises PayloadTooLarge."""
+    # A character takes four bytes at most, so that most payloads need not be encoded to be measured.
+    if len(payload) * 4 <= INLINE_LIMIT:
+        return ""
+    data = payload.encode()
+    if len(data) > EVENT_LIMIT:
+        message = f"an event of {len(data)} bytes is over the limit of {EVENT_LIMIT}; keep its bulk in a blob"
+        raise PayloadTooLarge(message)
+    return hashlib.sha256(data).hexdigest() if len(data) > INLINE_LIMIT else ""
+
+
+def blob_digest(data: bytes) -> str:
+    """Give the sha256 (hex) of a blob. Raises PayloadTooLarge."""
+    if len(data) > BLOB_LIMIT:
+        message = f"a file of {len(data)} bytes is over the limit of {BLOB_LIMIT}"
+        raise PayloadTooLarge(message)
+    return hashlib.sha256(data).hexdigest()
+
+
+def check_log(expected: int, payloads: Sequence[str]) -> None:
+    """Raise PayloadTooLarge if the log would get longer than `LOG_LIMIT`."""
+    if expected + len(payloads) > LOG_LIMIT:
+        message = f"the log would be over the limit of {LOG_LIMIT} events"
+        raise PayloadTooLarge(message)
+
+
+def check_fields(fields: Iterable[str]) -> None:
+    """Raise ValueError for a field name that the store keeps for itself."""
+    for name in fields:
+        if name.startswith("_"):
+            message = f"a head field must not start with an underscore: {name!r}"
+            raise ValueError(message)

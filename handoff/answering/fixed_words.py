@@ -1,0 +1,217 @@
+"""The few fixed phrases that our own code puts into answers, in the language of the request. Data, and a guess. Pure.
+
+A language that is not here, or that cannot be told from so few words, gets English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Literal
+
+Phrase = Literal[
+    "less_sure", "more", "below", "unsupported", "contradict", "first", "second", "neither", "open", "nobody",
+    "cut_off", "apart", "chosen", "without", "passages", "partly", "sources",
+]  # fmt: skip
+Language = Literal["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ja", "zh"]
+
+PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
+    {
+        "less_sure": {
+            "en": "Less sure", "de": "Weniger sicher", "fr": "Moins sûr", "es": "Menos seguro", "it": "Meno certo",
+            "pt": "Menos certo", "nl": "Minder zeker", "pl": "Mniej pewne", "ja": "確度が低い点", "zh": "不太确定",
+        },
+        "more": {
+            "en": "and {n} more", "de": "und {n} weitere", "fr": "et {n} autres", "es": "y {n} más",
+            "it": "e altri {n}", "pt": "e mais {n}", "nl": "en nog {n}", "pl": "i jeszcze {n}", "ja": "ほか{n}件",
+            "zh": "另有{n}项",
+        },
+        "below": {
+            "en": "{n} more below {least}", "de": "{n} weitere unter {least}", "fr": "{n} autres sous {least}",
+            "es": "{n} más por debajo de {least}", "it": "altri {n} sotto {least}", "pt": "mais {n} abaixo de {least}",
+            "nl": "nog {n} onder {least}", "pl": "jeszcze {n} poniżej {least}", "ja": "{least}未満がほかに{n}件",
+            "zh": "另有{n}项低于{least}",
+        },
+        "unsupported": {
+            "en": "not found in any source", "de": "in keiner Quelle gefunden", "fr": "introuvable dans les sources",
+            "es": "no consta en ninguna fuente", "it": "non trovato in alcuna fonte",
+            "pt": "não encontrado em nenhuma fonte", "nl": "in geen enkele bron gevonden",
+            "pl": "nie znaleziono w żadnym źródle", "ja": "どの情報源にも見つかりません", "zh": "未在任何来源中找到",
+        },
+        "contradict": {
+            "en": "The results contradict each other", "de": "Die Ergebnisse widersprechen sich",
+            "fr": "Les résultats se contredisent", "es": "Los resultados se contradicen",
+            "it": "I risultati si contraddicono", "pt": "Os resultados contradizem-se",
+            "nl": "De resultaten spreken elkaar tegen", "pl": "Wyniki są sprzeczne", "ja": "結果が矛盾しています",
+            "zh": "结果相互矛盾",
+        },
+        "first": {
+            "en": "The evidence supports the first", "de": "Die Belege stützen das Erste",
+            "fr": "Les éléments appuient le premier", "es": "La evidencia apoya lo primero",
+            "it": "Le prove sostengono il primo", "pt": "As provas apoiam o primeiro",
+            "nl": "Het bewijs steunt het eerste", "pl": "Dowody wspierają pierwsze", "ja": "根拠は前者を支持します",
+            "zh": "证据支持前者",
+        },
+        "second": {
+            "en": "The evidence supports the second", "de": "Die Belege stützen das Zweite",
+            "fr": "Les éléments appuient le second", "es": "La evidencia apoya lo segundo",
+            "it": "Le prove sostengono il secondo", "pt": "As provas apoiam o segundo",
+            "nl": "Het bewijs steunt het tweede", "pl": "Dowody wspierają drugie", "ja": "根拠は後者を支持します",
+            "zh": "证据支持后者",
+        },
+        "neither": {
+            "en": "The evidence supports neither", "de": "Die Belege stützen keines von beiden",
+            "fr": "Les éléments n'appuient ni l'un ni l'autre", "es": "La evidencia no apoya ninguno",
+            "it": "Le prove non sostengono nessuno dei due", "pt": "As provas não apoiam nenhum",
+            "nl": "Het bewijs steunt geen van beide", "pl": "Dowody nie wspierają żadnego",
+            "ja": "根拠はどちらも支持しません", "zh": "证据对两者均不支持",
+        },
+        "open": {
+            "en": "Not settled", "de": "Nicht geklärt", "fr": "Non tranché", "es": "Sin resolver", "it": "Non chiarito",
+            "pt": "Por esclarecer", "nl": "Niet opgehelderd", "pl": "Nierozstrzygnięte", "ja": "未解決です",
+            "zh": "尚无定论",
+        },
+        "nobody": {
+            "en": "nobody in the crew can {what}", "de": "Das kann niemand im Team: {what}",
+            "fr": "personne dans l'équipe ne peut le faire : {what}", "es": "nadie del equipo puede hacerlo: {what}",
+            "it": "nessuno nel gruppo può farlo: {what}", "pt": "ninguém na equipa o pode fazer: {what}",
+            "nl": "niemand in het team kan dit: {what}", "pl": "nikt w zespole tego nie potrafi: {what}",
+            "ja": "対応できる担当者がいません: {what}", "zh": "团队中无人能做: {what}",
+        },
+        "cut_off": {
+            "en": "cut off at the length limit", "de": "an der Längengrenze abgeschnitten",
+            "fr": "coupé à la longueur maximale", "es": "cortado por el límite de longitud",
+            "it": "tagliato al limite di lunghezza", "pt": "cortado no limite de comprimento",
+            "nl": "afgekapt op de lengtelimiet", "pl": "ucięte na limicie długości", "ja": "長さの上限で切れています",
+            "zh": "因长度限制被截断",
+        },
+        "apart": {
+            "en": "The parts could not be put together; here they are as they came.",
+            "de": "Die Teile ließen sich nicht zusammenfügen; hier stehen sie, wie sie kamen.",
+            "fr": "Les parties n'ont pas pu être réunies ; les voici telles quelles.",
+            "es": "No se pudieron unir las partes; aquí están tal como llegaron.",
+            "it": "Non è stato possibile unire le parti; eccole come sono arrivate.",
+            "pt": "Não foi possível juntar as partes; aqui estão como chegaram.",
+            "nl": "De delen konden niet worden samengevoegd; hier staan ze zoals ze kwamen.",
+            "pl": "Nie udało się połączyć części; oto one w takiej postaci, w jakiej przyszły.",
+            "ja": "まとめられなかったため、各結果をそのまま示します。", "zh": "无法合并各部分, 以下为原始结果。",
+        },
+        "chosen": {
+            "en": "Chosen: {picked} over {others}: {why}", "de": "Gewählt: {picked} statt {others}: {why}",
+            "fr": "Choisi : {picked} plutôt que {others} : {why}", "es": "Elegido: {picked} en vez de {others}: {why}",
+            "it": "Scelto: {picked} anziché {others}: {why}", "pt": "Escolhido: {picked} em vez de {others}: {why}",
+            "nl": "Gekozen: {picked} boven {others}: {why}", "pl": "Wybrano: {picked} zamiast {others}: {why}",
+            "ja": "選択: {picked}(ほか: {others}): {why}", "zh": "选择: {picked}, 而非{others}: {why}",
+        },
+        "without": {
+            "en": "{title}: done without {others}", "de": "{title}: erledigt ohne {others}",
+            "fr": "{title} : fait sans {others}", "es": "{title}: hecho sin {others}",
+            "it": "{title}: fatto senza {others}",
+            "pt": "{title}: feito sem {others}", "nl": "{title}: gedaan zonder {others}",
+            "pl": "{title}: zrobione bez {others}", "ja": "{title}: {others}なしで行いました",
+            "zh": "{title}: 在缺少{others}的情况下完成",
+        },
+        "passages": {
+            "en": "{n} passages of long results could not be read or kept in full",
+            "de": "{n} Stellen langer Ergebnisse konnten nicht ganz gelesen oder behalten werden",
+            "fr": "{n} passages de longs résultats n'ont pas pu être lus ou gardés en entier",
+            "es": "{n} pasajes de resultados largos no se pudieron leer o conservar por completo",
+            "it": "{n} passaggi di risultati lunghi non sono stati letti o conservati per intero",
+            "pt": "{n} passagens de resultados longos não puderam ser lidas ou mantidas por inteiro",
+            "nl": "{n} passages van lange resultaten konden niet volledig worden gelezen of bewaard",
+            "pl": "{n} fragmentów długich wyników nie dało się w całości przeczytać lub zachować",
+            "ja": "長い結果のうち{n}箇所は全文を扱えませんでした", "zh": "较长结果中有{n}处未能完整读取或保留",
+        },
+        "partly": {
+            "en": "*Answered in part.* Missing:", "de": "*Zum Teil beantwortet.* Es fehlt:",
+            "fr": "*Réponse partielle.* Il manque :", "es": "*Respuesta parcial.* Falta:",
+            "it": "*Risposta parziale.* Manca:", "pt": "*Resposta parcial.* Falta:",
+            "nl": "*Deels beantwoord.* Ontbreekt:", "pl": "*Odpowiedź częściowa.* Brakuje:",
+            "ja": "*一部のみの回答です。* 不足:", "zh": "*部分回答。* 缺少:",
+        },
+        "sources": {
+            "en": "Sources:", "de": "Quellen:", "fr": "Sources :", "es": "Fuentes:", "it": "Fonti:", "pt": "Fontes:",
+            "nl": "Bronnen:", "pl": "Źródła:", "ja": "出典:", "zh": "来源:",
+        },
+    }
+)  # fmt: skip
+"""Each phrase in each language."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_TELLING: Mapping[Language, frozenset[str]] = MappingProxyType(
+    {
+        "en": _words("""
+            the and of what which how is are was were to for in on with from please you we our this
+            that who when where why many much does did can show make give tell by it at be
+            do as no me an am a in not also or if has have had so they he she its i about into than
+            then will would
+        """),
+        "de": _words("""
+            der die das und ist sind war wie was welche welcher wer wann wo warum bitte mit von für
+            ein eine einen im am zum zur den dem des nicht wir uns unser auf aus bei wurde wurden
+            auch kannst mir viele
+        """),
+        "fr": _words("""
+            le la les des du et est sont était quel quelle quels quelles qui quand où pourquoi
+            combien avec pour dans une un sur nous notre vous s'il plaît ce cette au aux par mais il
+            elle donne moi
+        """),
+        "es": _words("""
+            el los las del y es son era qué cuál cuáles quién cuándo dónde cuánto cuántos cuántas
+            por con para una un en nuestro nuestra nosotros favor este esta cómo hay se lo al
+            muestra dame
+        """),
+        "it": _words("""
+            il lo gli dei delle della del e è sono era quale quali chi quando dove perché quanto
+            quanti con per una un nel nella nostro nostra favore questo questa come che mi di al
+            alla
+        """),
+        "pt": _words("""
+            o os as dos das do da e é são era qual quais quem quando onde porquê quanto quantos
+            quantas com para uma um no na nosso nossa nós favor este esta como não mais em ao foi
+            quero
+        """),
+        "nl": _words("""
+            de het een en is zijn was wat kost welke wie wanneer waar waarom hoeveel met voor van op in ons
+            onze wij alsjeblieft dit dat hoe niet ook naar bij werd geef mij maak
+        """),
+        "pl": _words("""
+            i jest są był była jaki jaka jakie który która które kto kiedy gdzie dlaczego ile z ze
+            dla na w we do nasz nasza proszę to ten ta nie jak oraz się od po mi
+        """),
+    }
+)
+"""Short words that tell a language; those of Japanese and Chinese are told by their script."""
+
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+ENOUGH = 1
+"""Words that are not enough to tell a language, unless they are most of the request."""
+_READ = 2_000
+"""Characters of a request that are looked at."""
+
+
+@lru_cache(maxsize=256)
+def language_of(request: str) -> Language:
+    """Guess the language of a request from its script and its short words; English if they do not tell."""
+    text = request[:_READ].casefold()
+    if _KANA.search(text):
+        return "ja"
+    if _HAN.search(text):
+        return "zh"
+    words = _WORD.findall(text)
+    scores: dict[Language, int] = {one: sum(word in telling for word in words) for one, telling in _TELLING.items()}
+    best = max(scores, key=lambda one: (scores[one], one == "en"))
+    return best if scores[best] > ENOUGH or scores[best] * 2 > len(words) else "en"
+
+
+def phrase(name: Phrase, request: str, **parts: object) -> str:
+    """Return a phrase in the language of `request`, with its parts filled in."""
+    return PHRASES[name][language_of(request)].format(**parts)

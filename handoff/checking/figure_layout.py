@@ -1,0 +1,124 @@
+"""Reads how the figures of a text stand: in sentences, lines, the cells of a table, CSV or JSON, and columns."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby
+from typing import Any
+
+from handoff.checking.derived_figures import Quantity, quantities
+from handoff.checking.numerals import Numeral
+
+_COMMAS = re.compile(r",(?=\S)")
+_SHARE_HEAD = re.compile(
+    r"%|(?<![^\W_])(?:pct|percent\w*|prozent\w*|pour ?cent\w*|porcentaje|por ?cento|rate|quote|anteil)", re.IGNORECASE
+)
+_RULE = re.compile(r"[\s|:+-]*")
+"""The line below the head of a table."""
+_SUMMED_ROWS = 60
+"""The most rows of a table whose rows are summed up as well as its columns."""
+SENTENCE_END = re.compile(r"[.!?;] +(?=[^\W\d])|[\u3002\uff01\uff1f]")
+
+
+def as_lines(text: str) -> str:
+    """Return JSON as lines of cells, and the lines of a CSV with bars for its commas; other text as it is."""
+    if text.lstrip()[:1] in {"{", "["}:
+        try:
+            return "\n".join(_flat(json.loads(text), ""))
+        except (ValueError, RecursionError):
+            return text
+    lines = text.splitlines()
+    counts = [len(_COMMAS.findall(line)) if "," in line and len(line) < 2_000 else 0 for line in lines]
+    for count, run in groupby(range(len(lines)), key=counts.__getitem__):
+        places = list(run)
+        if count and len(places) > 1 and any(re.search(r"[^\d\s],[^\d\s]", lines[place]) for place in places):
+            for place in places:
+                lines[place] = _COMMAS.sub("|", lines[place])
+    return "\n".join(lines)
+
+
+def _flat(given: Any, path: str) -> Iterator[str]:
+    if isinstance(given, dict):
+        if given and not any(isinstance(value, dict | list) for value in given.values()) and path.endswith("[]"):
+            yield " | ".join(f"{value}" for value in given.values())
+            return
+        for key, value in given.items():
+            yield from _flat(value, f"{path} {key}")
+    elif isinstance(given, list):
+        if all(not isinstance(value, dict | list) for value in given):
+            yield f"{path} | " + " ; ".join(map(str, given))
+            return
+        for value in given:
+            yield from _flat(value, f"{path}[]")
+    else:
+        yield f"{path} | {given}"
+
+
+def lines_and_cells(text: str, found: Sequence[Numeral]) -> tuple[list[list[Numeral]], list[tuple[int, list[int]]]]:
+    """Return the numbers of each line, and for each line its number of cells and the cell of each number."""
+    by_line: list[list[Numeral]] = []
+    cells: list[tuple[int, list[int]]] = []
+    place, start = 0, 0
+    for line in text.split("\n"):
+        end = start + len(line)
+        own = []
+        while place < len(found) and found[place].start < end:
+            own.append(found[place])
+            place += 1
+        mark = next((sign for sign in "|;\t" if sign in line), "")
+        cells.append(
+            (line.count(mark) + 1, [line.count(mark, 0, one.start - start) for one in own]) if mark else (1, [])
+        )
+        by_line.append(own)
+        start = end + 1
+    return by_line, cells
+
+
+def as_shares(lines: Sequence[str], by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]) -> None:
+    """Make the bare figures below a head such as `churn_pct` or `Anteil in %` shares."""
+    heads: dict[int, set[int]] = {}
+    for place, (count, where) in enumerate(cells):
+        if count > 1 and not where:
+            mark = next(sign for sign in "|;\t" if sign in lines[place])
+            named = {column for column, head in enumerate(lines[place].split(mark)) if _SHARE_HEAD.search(head)}
+            if named or not _RULE.fullmatch(lines[place]):
+                heads = {count: named}
+        for index, column in enumerate(where):
+            one = by_line[place][index]
+            if column in heads.get(count, ()) and not one.kind:
+                by_line[place][index] = one._replace(kind="%")
+
+
+def lists_of(by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]) -> Iterator[tuple[Quantity, ...]]:
+    """Yield the columns of each run of like lines, and each line of three figures and more."""
+    for (_, delimited, _), run in groupby(
+        range(len(by_line)),
+        key=lambda place: (cells[place][0], bool(cells[place][1]), 0 if cells[place][1] else len(by_line[place])),
+    ):
+        places = list(run)
+        if len(places) < 2:
+            continue
+        columns: dict[int, list[Quantity]] = {}
+        for place in places:
+            where = cells[place][1] if delimited else range(len(by_line[place]))
+            for column, one in zip(where, by_line[place], strict=True):
+                columns.setdefault(column, []).append(next(quantities(one)))
+        yield from (tuple(column) for column in columns.values() if len(column) > 1)
+    rows = sum(1 for count, _ in cells if count > 1)
+    for line, (count, _) in zip(by_line, cells, strict=True):
+        if len(line) > 2 and (count == 1 or rows <= _SUMMED_ROWS):
+            yield tuple(next(quantities(one)) for one in line)
+
+
+def groups_of(text: str, by_line: list[list[Numeral]], named: Sequence[float]) -> Iterator[tuple[Quantity, ...]]:
+    """Yield the figures of each sentence and of each line, if there are two and more."""
+    for line in by_line:
+        if len(line) > 1:
+            ends = [found.end() for found in SENTENCE_END.finditer(text, line[0].start, line[-1].end)]
+            if ends:
+                for _, sentence in groupby(line, key=lambda one: bisect_left(ends, one.end)):
+                    yield tuple(chain.from_iterable(quantities(one, named) for one in sentence))
+            yield tuple(chain.from_iterable(quantities(one, named) for one in line))

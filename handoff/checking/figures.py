@@ -1,0 +1,121 @@
+"""Finds the figures of a text that nobody said: in no tool's reply, no file, by no person, and worked out from none.
+
+A figure stands if it is said, rounded as it is printed, or follows from at most two that are: a sum, a difference, a
+product, a ratio, per cent, a change in per cent, another unit; or if it is the total, mean or median of a list. A short
+figure follows from some pair of many by chance, so the more pairs were tried, the longer it must be.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from handoff.checking.derived_figures import CHANCE, MISQUOTED, WAYS, distinct, follows, worked_out
+from handoff.checking.known_figures import Known, said, sentence
+from handoff.checking.numerals import Numeral, numerals, plain, without_code, without_dates, without_labels
+from handoff.contracts import Result
+
+SMALL = 12
+"""A bare count up to this is no figure: it counts words, steps or rows of the text itself."""
+
+MOST_LINES = 24
+"""The most lines that are kept of all replies."""
+READ = 40_000
+"""Characters of a reply that are searched."""
+
+_YEARS = range(1800, 2200)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a text, as it is written there, from `start` to `end`."""
+
+    text: str
+    start: int
+    end: int
+
+
+def unsupported(text: str, known: Iterable[str]) -> tuple[Figure, ...]:
+    """Return the figures of a text that no text of `known` says, and that do not follow from what they say."""
+    shown = _shown(text)
+    given = figures_of(shown)
+    if not given:
+        return ()
+    ground = Known(tuple(known), shown)
+    standing = [one for one in given if _is_said(one, ground, shown)]
+    left = [one for one in given if one not in standing]
+    while left:
+        found = [one for one in left if _follows(one, ground, shown, standing)]
+        if not found:
+            break
+        standing += found
+        left = [one for one in left if one not in found]
+    return tuple(Figure(text[one.start : one.end].strip(), one.start, one.end) for one in left)
+
+
+def _shown(text: str) -> str:
+    return without_dates(without_labels(without_code(plain(text))))
+
+
+def figures_of(shown: str) -> list[Numeral]:
+    """Return the figures of a text of which all is blanked out that only looks like one."""
+    return [one for one in numerals(shown) if _is_figure(one)]
+
+
+def _is_figure(one: Numeral) -> bool:
+    """Return True unless it is a small count, a year, nothing or all."""
+    if one.whole is not None and (one.whole <= SMALL or (one.whole in _YEARS and not one.kind)):
+        return False
+    return bool(one.readings) and one.readings[0][0] != 0 and not (one.kind == "%" and one.readings[0][0] == 100.0)
+
+
+def _is_said(one: Numeral, ground: Known, shown: str) -> bool:
+    return ground.says(one, shown[one.start : one.end]) or ground.bounds(one, shown[max(0, one.start - 20) : one.start])
+
+
+def _follows(one: Numeral, ground: Known, shown: str, standing: Sequence[Numeral]) -> bool:
+    """Return True if a figure follows from what is said, and not by chance."""
+    start, end = sentence(shown, one.start, one.end)
+    near = distinct(other for other in standing if start <= other.start < end)
+    around = distinct(standing, ground.totals)
+    groups = [near, *ground.groups(near), around, tuple(dict.fromkeys((*distinct(standing), *ground.everything)))[:100]]
+    ways = (ground.listed(one), *(worked_out(one, groups, way) for way in WAYS))
+    chance = MISQUOTED if ground.misquotes(one) else CHANCE
+    return not ground.opposes(one) and any(follows(one, way, chance) for way in ways)
+
+
+def misquoted(figure: str, known: Iterable[str]) -> str:
+    """Return the figure, as some text of `known` writes it, that this one may be a misquotation of; empty if none is.
+
+    That is the only one with the same digits and other noughts or units; else with two digits swapped; else with
+    another digit.
+    """
+    found: dict[int, set[str]] = {}
+    for text in known:
+        for likeness, written in said(text).near(figure):
+            found.setdefault(likeness, set()).add(written.strip())
+    nearest = found[min(found)] if found else set()
+    return nearest.pop() if len(nearest) == 1 else ""
+
+
+def lines_behind(text: str, replies: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield for each figure of a text the lines of the replies that say it, or the figure that it may misquote."""
+    for one in figures_of(_shown(text)):
+        written = text[one.start : one.end]
+        lines = [line for reply in replies for line in said(reply).lines_of(one)]
+        if not lines and (near := misquoted(written, replies)):
+            lines = [line for reply in replies for line in said(reply).lines_with(near)]
+        yield tuple(lines)
+
+
+def behind(result: Result, replies: Sequence[str]) -> tuple[str, ...]:
+    """Return a line of the tools' replies for each figure of the result, as it stands there, each once.
+
+    Of several lines that say a figure, one with more of the result's figures is taken, then the first. Judge and
+    arbiter see them with the result, and so more than words.
+    """
+    text = "\n".join([result.content, *(finding.message for finding in result.findings)])
+    found = list(lines_behind(text, [reply[:READ] for reply in replies]))
+    held = Counter(line for lines in found for line in dict.fromkeys(lines))
+    return tuple(dict.fromkeys(max(lines, key=held.__getitem__) for lines in found if lines))[:MOST_LINES]

@@ -1,0 +1,263 @@
+"""Reads the numbers of a text in the formats of any language: 1,234.5, 1.234,5, 1 234,5, 1'234, 12,34,567, 三百万.
+
+What only looks like a number is none: dates, times, years, links, versions, identifiers, labels, the numbers of lists.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_MONTH = (
+    r"(?:jan(?:uary|uar|vier|vier|uari|eiro)?|feb(?:ruary|ruar|brero|braio|ruari)?|f[ée]v(?:rier|ereiro)?|"
+    r"m[aä]r(?:ch|z|s|zo|ço)?|maart|apr(?:il|ile)?|avr(?:il)?|abr(?:il)?|may|mai|mayo|mei|maggio|maio|jun[ei]?|juin|"
+    r"junio|junho|giugno|jul[yi]?|juillet|julio|julho|luglio|aug(?:ust|ustus)?|août|agosto|sep(?:t|tember|tembre)?|"
+    r"settembre|setembro|septiembre|o[ck]t(?:ober|obre)?|octubre|ottobre|outubro|nov(?:ember|embre|iembre|embro)?|"
+    r"de[cz](?:ember|embro)?|déc(?:embre)?|diciembre|dicembre|enero|gennaio)\b"
+)
+_DATE = re.compile(
+    r"\d(?<![\d.]\d)(?:\d{3}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?(?![\d-])"
+    r"|\d?([./-])\d\d?\1(?:\d{4}|\d\d)(?!\d|,\d)|\d{3}([./])\d\d?\2\d\d?(?!\d)"
+    r"|(?<=[mnsbr] \d)\d?\.(?:0?[1-9]|1[0-2])\.(?=\s|$)"
+    r"|(?:(?<=1)9|(?<=2)0)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?!\.?\d)"
+    r"|\d?:\d\d(?::\d\d(?:\.\d+)?)?(?!\d)|\d?h\d\d\b|\d? ?(?:[ap]\.?m\b|Uhr\b)"
+    rf"|\d?(?:\.|st|nd|rd|th|er|º)?(?: of| de)? {_MONTH}|\d{{0,3}}(?:年度?|년)(?!間)|\d?(?:月|월)(?: ?\d\d?(?:日|일))?"
+    r"|\d{3} ?[/\u2013-] ?\d\d(?:\d\d)?(?![\d%]))",
+    re.IGNORECASE,
+)
+_LINK = re.compile(r"https?://[^\s|)\]]+|[\w.+-]{1,64}@[\w.-]{1,64}\.\w+")
+_CODE = re.compile(r"```(?!(?:csv|tsv|json|text|markdown|md)?\s)[\s\S]*?(?:```|\Z)|`[^`\n]+`")
+_CURRENCY = r"EUR|USD|GBP|CHF|INR|Rs\.?|SAR|JPY|CNY|RMB|BRL|AUD|CAD|SEK|NOK|DKK|PLN|CZK|HUF|TRY|KRW|MXN|ZAR"
+_LETTER = r"A-Za-z\u00c0-\u024f\u0370-\u052f_"
+_LABELLED = (
+    r"§+|#|sections?|sec\.|abschnitt|kapitel|chapters?|clauses?|articles?|art\.|artikel|ziffer|figures?|fig\.|tables?|"
+    r"tabelle|abb\.|pages?|pp?\.|seiten?|página|steps?|schritt|étape|paso|lines?|zeilen?|versions?|python|numbers?|no\.?|"
+    r"nr\.?|nummer|n[°º]|número|numéro|numero|numero|id|pep|rfc|iso|din|issue|ticket|room|raum|gate|day|tag|jour|día|"
+    r"weeks?|woche|phase|level|option|item|part|teil|appendix|invoice|rechnung|facture|factura|order|bestellung|"
+    r"commande|pedido|sku|slide|folie|question|frage|chap\.|番号"
+)
+_NO_FIGURE = re.compile(
+    rf"(?:(?<![{_LETTER}\d])(?!(?:{_CURRENCY}|x)\d)[{_LETTER}][{_LETTER}\d]*[-_./#]?\d[{_LETTER}\d]*(?:[-_./]\d+)*"
+    rf"|(?<![{_LETTER}])(?:{_LABELLED})(?: (?:is|was|will be|are|ist|war|est|es))?:? ?#?"
+    r"\d+(?:\.\d+)*(?!\d| ?%|[.,]\d)"
+    rf"|(?<![{_LETTER}]){_MONTH}\.? \d\d?(?:st|nd|rd|th)?(?![\d.,]\d|\d)"
+    r"|\[\^?\d{1,3}\]|(?<!\d)\d+(?:st|nd|rd|th|er|ème|º|ª)\b|(?<!\d)\d+-[A-Z]\w*"
+    r"|(?<![\d.])\d+\.(?:\d{1,2}\.\d+|\d+\.\d{1,2})(?![\d,])"
+    r"|\+\d[\d\s()/.-]{6,}\d|\b[A-Z]{2} ?\d{2,3}(?: \d{3,4}){2,})"
+    r"|(?<!\d)(?<!\d[.,])\d+ (?:words|characters|sentences|paragraphs|wörter|worte|zeichen|mots|palabras|parole)\b"
+    r"|^[ \t]*(?:[-*>#]+[ \t]*)*(?:[^\W\d]+ \d+:|(?:\*\*)?\(?\d{1,3}(?:\.\d{1,2})*[.)](?=\s|\*\*))"
+    r"|^#+[ \t]*\d+(?:\.\d+)*(?=\s)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NUMBER = re.compile(
+    r"\d(?<![A-Za-wyz\u00c0-\u024f\u0370-\u052f_\d]\d)(?<!\d[.,']\d)"
+    r"(?:(?:\d{0,2}(?:,\d\d)*(?:,\d{3})+(?:\.\d+)?|\d{0,2}(?:\.\d{3})+(?:,\d+)?|\d{0,2}(?:'\d{3})+(?:[.,]\d+)?"
+    r"|\d{0,2}(?:[\xa0 ]\d{3})+(?:[.,]\d+)?)(?![\d']|[.,]\d)|\d*(?:[.,]\d+)?)(?:[eE][+-]?\d\d?\b)?"
+)
+_CERTAIN = re.compile(
+    r"\d(?:([.,])(?=(?:\d\d?|\d{4,})(?![\d.,]{0,30}\d))|(?<![\d.,]0)(?<=0)([.,])(?=\d{3}(?!\d))|(?<=,\d{3})(\.)(?=\d))"
+)
+"""The mark before decimals where there can be no doubt: not just three digits after it, or a bare nought before it."""
+_SCALES = {
+    1e3: r"thousand|tausend|tsd\.?|mila|mille|mil|tys\.?|тыс\.?|千|k(?![\w])|k(?=[€$£])",
+    1e5: r"lakhs?|lacs?",
+    1e6: r"millions?|millionen|mio\.?|mln\.?|mn|millones|millón|milh(?:ões|ão)|milion[ei]|miljoen|млн\.?|百万|백만|"
+    r"(?-i:M)(?![\w])|(?-i:M)(?=[€$£])|(?-i:m)(?=€)|mi(?![\w])",
+    1e7: r"crores?|cr(?![\w])|千万",
+    1e9: r"billions?(?!en)|bn|milliard(?:en?|s)?|mrd\.?|mds?(?=[ €])|mil millones|bilh(?:ões|ão)|bi(?![\w])|"
+    r"miliard[oi]|mld\.?|miljard|млрд\.?|十亿|(?-i:B)(?![\w])",
+    1e12: r"trillions?|tn|billionen|billones|trilh(?:ões|ão)|兆|万亿|조",
+    1e4: r"万|萬|만",
+    1e8: r"億|亿|억",
+}
+_ORDER = (1e9, 1e12, 1e6, 1e7, 1e5, 1e3, 1e4, 1e8)
+_PATTERNS = {f"s{place}": (scale, _SCALES[scale]) for place, scale in enumerate(_ORDER)}
+_UNSURE = {"mil", "mille"}
+"""Thousands in one language and miles in another."""
+_UNITS: dict[str, tuple[str, float, str]] = {
+    "pp": (r"(?:percentage[ -])?points?\b|prozentpunkten?|points? de pourcentage|puntos? porcentuales|pp\b", 1.0, "%"),
+    "bp": (r"basis points?|basispunkten?|points? de base|bps?\b", 0.01, "%"),
+    "pc": (r"%|percent|per ?cent\b|prozent|pour ?cent|por ?ciento|por ?cento|per cento|pct\b|프로", 1.0, "%"),
+    "ct": (r"cents?\b", 0.01, ""),
+    "ms": (r"ms\b|milliseconds?", 1e-3, "time"),
+    "sec": (r"s\b|secs?\b|seconds?|sekunden?|secondes?|segundos?", 1.0, "time"),
+    "min": (r"mins?\b|minutes?|minuten?|minutos?", 60.0, "time"),
+    "h": (r"h\b|hrs?\b|hours?|stunden?|heures?|horas?", 3600.0, "time"),
+    "d": (r"days?\b|tagen?\b|tage\b|jours?|días", 86400.0, "time"),
+    "mm": (r"mm\b", 1e-3, "length"),
+    "cm": (r"cm\b", 1e-2, "length"),
+    "km": (r"km\b(?![²³])|kilomet(?:er|re)s?", 1e3, "length"),
+    "m": (r"(?-i:m)\b(?![²³])|met(?:er|re)s?\b", 1.0, "length"),
+    "kg": (r"kg\b|kilograms?", 1.0, "mass"),
+    "g": (r"(?-i:g)\b|grams?\b", 1e-3, "mass"),
+    "t": (r"(?-i:t)\b|tonn?e?s?\b|tonnen", 1e3, "mass"),
+}
+_AFTER = re.compile(
+    r"(?:[\s\xa0-]{0,2}(?:"
+    + "|".join(f"(?P<{name}>{pattern})" for name, (_, pattern) in _PATTERNS.items())
+    + rf")(?![{_LETTER}]))?(?:[\s\xa0-]?(?:"
+    + "|".join(f"(?P<{name}>{pattern})" for name, (pattern, _, _) in _UNITS.items())
+    + "))?",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(rf"(?:[€$£¥₹₩]|R\$|\b(?:{_CURRENCY}))[\s\xa0]?[-+]?$")
+_COINS = re.compile(r"[\s\xa0]?(?:[kM]?[€$£¥₹₩]|円|元|원|(?:euros?|dollars?|francs?|pounds|EUR|USD|CHF|GBP)\b)")
+_CHINESE = re.compile(r"[一二三四五六七八九两\u3007零十百千]+[万萬億亿兆]|[一二三四五六七八九两十百千]{3,}")
+_CHINESE_DIGITS = {**{sign: value for value, sign in enumerate("零一二三四五六七八九")}, "\u3007": 0, "两": 2}
+_CHINESE_PLACES = {"十": 10, "百": 100, "千": 1000}
+_CHINESE_SCALES = {"万": 1e4, "萬": 1e4, "億": 1e8, "亿": 1e8, "兆": 1e12}
+_ENDS, _BEGINS = frozenset(("", *",;|\n)]}")), frozenset(("", *",;|\n([{"))
+"""What stands around the bare numbers of tables."""
+_LONGEST = 30
+"""The most characters of a number; a longer one is noise."""
+_SIGNS = {0x066C: "'", 0x066B: ".", 0x066A: "%", 0xFF05: "%", 0x2212: "-", 0xFF0D: "-", 0x2019: "'", 0xFF0E: "."}
+_SIGNS |= dict.fromkeys((0x202F, 0x2009, 0x2007), "\xa0")
+_ZEROS = (0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xE50, 0xED0, 0xFF10)
+_PLAIN = _SIGNS | {zero + digit: str(digit) for zero in _ZEROS for digit in range(10)}
+
+
+class Numeral(NamedTuple):
+    """A number as it is written, from `start` to `end` of its text.
+
+    `readings` are its possible values, each with the size of its last digit: 1.234 may be a thousand. `kind` is `%`,
+    `time`, `length`, `mass` (in per cent, seconds, metres, kilograms), `money` or empty. `sign` is `+`, `-` or empty.
+    """
+
+    start: int
+    end: int
+    readings: tuple[tuple[float, float], ...]
+    kind: str = ""
+    sign: str = ""
+    factor: float = 1.0
+    """The base units in one of the unit that it is written in."""
+    whole: int | None = None
+    """Its value if it is a bare integer without separators, scale or unit of share or money."""
+    is_points: bool = False
+    """True for percentage points and basis points."""
+
+
+def plain(text: str) -> str:
+    """Return the text with the digits and signs of all scripts as ASCII, every character in its place."""
+    return text if text.isascii() else text.translate(_PLAIN)
+
+
+def without_code(text: str) -> str:
+    """Return the text with its code and links blanked out."""
+    return _CODE.sub(_blank, _without_links(text))
+
+
+def without_labels(text: str) -> str:
+    """Return the text with its identifiers, labels, ordinals and list numbers blanked out."""
+    return _NO_FIGURE.sub(_blank, text)
+
+
+def without_dates(text: str) -> str:
+    """Return the text with its dates, times and links blanked out."""
+    return _DATE.sub(_blank, _without_links(text))
+
+
+def _without_links(text: str) -> str:
+    return _LINK.sub(_blank, text) if "://" in text or "@" in text else text
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+def numerals(text: str) -> list[Numeral]:
+    """Return the numbers of a text that is `plain` and without its dates, in order."""
+    found: list[Numeral] = []
+    marks = _decimal_marks(text)
+    for match in _NUMBER.finditer(text):
+        if match.end() - match.start() > _LONGEST:
+            continue
+        numeral = _numeral(text, match, marks)
+        last = found[-1] if found else None
+        if last is not None and last.end == numeral.start and text[last.end - 1] in _CHINESE_SCALES:
+            found[-1] = _joined(last, numeral)  # 8兆1395億
+        else:
+            found.append(numeral)
+    if not text.isascii():
+        found += [Numeral(one.start(), one.end(), ((_chinese(one[0]), 1.0),)) for one in _CHINESE.finditer(text)]
+    return found
+
+
+def _numeral(text: str, match: re.Match[str], marks: str) -> Numeral:
+    written, start, end = match[0], match.start(), match.end()
+    if written.isdigit() and text[end : end + 1] in _ENDS and text[max(0, start - 1) : start] in _BEGINS:
+        return Numeral(start, end, ((float(written), 1.0),), whole=int(written))
+    scale, factor, kind, points = 1.0, 1.0, "", False
+    after = text[end : end + 1]
+    if after not in _ENDS:
+        after_it = _AFTER.match(text, end)
+        if after_it is not None and after_it.lastgroup:
+            groups = {name: value for name, value in after_it.groupdict().items() if value}
+            scale = next((_PATTERNS[name][0] for name in groups if name in _PATTERNS), 1.0)
+            unit = next((name for name in groups if name in _UNITS), "")
+            if unit:
+                _, factor, kind = _UNITS[unit]
+                points = unit in {"pp", "bp"}
+            end = after_it.end()
+    before = text[max(0, start - 6) : start]
+    if not kind and (_BEFORE.search(before) or _COINS.match(text, end)):
+        kind = "money"
+    if kind == "length" and _BEFORE.search(before):
+        scale, kind = 1e6, "money"  # $812.6m
+    sign = before[-1:] if before[-1:] in {"+", "-"} and not before[-2:-1].isalnum() else ""
+    scales = (scale, 1.0) if text[match.end() : end].strip().lower() in _UNSURE else (scale,)
+    readings = tuple(
+        (value * each * factor, step * each * factor) for value, step in _readings(written, marks) for each in scales
+    )
+    whole = int(written) if written.isdigit() and scale == 1.0 and kind not in {"%", "money"} else None
+    return Numeral(start, end, readings, kind, sign, factor, whole, points)
+
+
+def _decimal_marks(text: str) -> str:
+    """Return the marks before decimals in a text, `.`, `,` or both, by those of its numbers that leave no doubt.
+
+    If there is none, a comma is taken to part thousands; a point may do either.
+    """
+    return "".join(sorted({found[1] or found[2] or found[3] for found in _CERTAIN.finditer(text)}))
+
+
+def _readings(written: str, marks: str) -> list[tuple[float, float]]:
+    """Return the values that a number may have as it is written, each with the size of its last digit."""
+    if written.isdigit():
+        return [(float(written), 1.0)]
+    if "e" in written.lower():
+        return [(float(written.replace(",", ".")), 1e-9)] if written.count(",") + written.count(".") < 2 else []
+    digits = re.sub(r"[\xa0' ]", "", written)
+    signs = re.findall(r"[.,]", digits)
+    if not signs:
+        return [(float(digits), 1.0)]
+    last = max(digits.rfind("."), digits.rfind(","))
+    decimals = len(digits) - last - 1
+    whole, part = re.sub(r"[.,]", "", digits), re.sub(r"[.,]", "", digits[:last]) + "." + digits[last + 1 :]
+    as_whole, as_part = (float(whole), 1.0), (float(part), 10.0**-decimals)
+    if len(set(signs)) == 2 or decimals != 3 or digits[0] == "0" or (digits != written and len(signs) == 1):
+        return [as_part]
+    if len(signs) > 1:
+        return [as_whole]
+    if marks == ".,"[signs[0] == ","]:
+        return [as_part]
+    if marks in {".", ","} or (not marks and signs[0] == ","):
+        return [as_whole]
+    return [as_whole, as_part]
+
+
+def _joined(one: Numeral, other: Numeral) -> Numeral:
+    (value, _), (more, step) = one.readings[0], other.readings[0]
+    return Numeral(one.start, other.end, ((value + more, step),), other.kind or one.kind, one.sign)
+
+
+def _chinese(written: str) -> float:
+    """Return the value of a number in Chinese characters."""
+    total, section, digit = 0.0, 0.0, 0.0
+    for sign in written:
+        if sign in _CHINESE_DIGITS:
+            digit = _CHINESE_DIGITS[sign]
+        elif sign in _CHINESE_PLACES:
+            section, digit = section + (digit or 1) * _CHINESE_PLACES[sign], 0.0
+        else:
+            total, section, digit = total + (section + digit) * _CHINESE_SCALES[sign], 0.0, 0.0
+    return total + section + digit

@@ -1,0 +1,62 @@
+"""Knows which texts an answer's figures may come from, and finds the figures that follow from none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from handoff.answering.disputes import line
+from handoff.answering.figure_marks import named, without
+from handoff.checking.figures import unsupported
+from handoff.contracts import Result
+from handoff.engine.answer import gaps, results, told
+from handoff.engine.nested import asked
+from handoff.state import Ask, Run
+
+
+def figures_of_no_source(ask: Ask, run: Run, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the figures of a text, as it writes them, that no result, tool or person said or lets one work out.
+
+    What a result has without a source is no source. `earlier` are the requests and answers before this one.
+    """
+    return _not_in(ask, run, text, sources(ask, run, earlier))
+
+
+def figures_of_no_result(ask: Ask, run: Run, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return those of them that no result has either: whoever wrote the text made them up, and can mend that."""
+    contents = (text for result in results(ask, run).values() for text in (result.content, result.summary))
+    return _not_in(ask, run, text, (*sources(ask, run, earlier), *contents))
+
+
+def _not_in(ask: Ask, run: Run, text: str, known: Sequence[str]) -> tuple[str, ...]:
+    if not any(sign.isdigit() for sign in text):
+        return ()
+    sure = {str(each) for result in results(ask, run).values() for each in _how_sure(result)}
+    found = [one for one in unsupported(text, known) if one.text.rstrip(" %") not in sure]
+    return named(text, found)
+
+
+def sources(ask: Ask, run: Run, earlier: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the texts that an answer's figures may come from: results, tools' lines, people's words, our own lines."""
+    own = ask.inside(run.within)
+    answers = (note.text for work in ask.work.values() for note in work.answers)
+    titles = (f"{work.subtask.title} {work.reason}" for work in own)
+    ours = (*(line(one) for one in told(ask, run)), *gaps(ask, run), *run.left_out)
+    given = (text for result in results(ask, run).values() for text in _texts(result))
+    return (ask.request.text, asked(ask, run), *earlier, *answers, *titles, *ours, *given)
+
+
+def _how_sure(result: Result) -> tuple[int, ...]:
+    """Return how sure a result and its findings are: an answer may say it, and nothing may be worked out from it."""
+    return (result.confidence, *(one.confidence for one in result.findings))
+
+
+def _texts(result: Result) -> Iterator[str]:
+    """Yield the texts of a result without the figures that it has of no source."""
+    texts = [
+        result.content,
+        result.summary,
+        *(f"{one.message} {one.where} {one.suggestion}" for one in result.findings),
+    ]
+    yield from (without(text, result.unsupported) for text in texts)
+    yield from result.evidence
+    yield from (f"{one.name} {one.about}" for one in result.artifacts)

@@ -1,0 +1,95 @@
+"""Mends what is certain in a plan without a model: dependencies that cannot hold, and a needless strategy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+from handoff.contracts import Plan, Subtask
+
+ALIKE = 0.5
+"""The share of the shorter brief's words that two briefs must have in common to be about the same question."""
+_WORD = re.compile(r"[^\W_]{4,}")
+
+
+def mend(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
+    """Return the plan without dependencies that cannot hold and without a strategy that would throw results away.
+
+    Also return the reason of each change. Faults that have more than one remedy are left to `plan_check`.
+    """
+    plan, reasons = mend_dependencies(plan)
+    if plan.strategy == "merge" or not plan.subtasks:
+        return plan, reasons
+    why = _why_merge(plan)
+    if why:
+        reasons = (*reasons, f"merged instead of {plan.strategy}: {why}")
+        plan = plan.model_copy(update={"strategy": "merge"})
+    return plan, reasons
+
+
+def mend_dependencies(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
+    """Drop dependencies on nothing, on themselves and in a circle, each with its reason.
+
+    Of a circle, the dependency goes that runs against the order in which the plan lists its subtasks.
+    """
+    ids = [subtask.id for subtask in plan.subtasks]
+    if len(set(ids)) < len(ids):  # nobody can tell which one is meant
+        return plan, ()
+    after: dict[str, list[str]] = {name: [] for name in ids}
+    reasons: list[str] = []
+    for name, other in _in_order(plan, ids):
+        if other not in after or other == name:
+            what = "itself" if other == name else repr(other) if other.strip() else "nothing"
+            reasons.append(f"{name} no longer waits for {what}" + ("" if other == name else ", which is not there"))
+        elif _waits_for(after, other, name):
+            reasons.append(f"{name} no longer waits for {other}, which waits for {name}")
+        else:
+            after[name].append(other)
+    subtasks = tuple(_with_after(one, after[one.id]) for one in plan.subtasks)
+    return plan.model_copy(update={"subtasks": subtasks}), tuple(reasons)
+
+
+def _in_order(plan: Plan, ids: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield each dependency once: first those on subtasks that are listed before, which cannot form a circle."""
+    place = {name: index for index, name in enumerate(ids)}
+    pairs = list(dict.fromkeys((one.id, other) for one in plan.subtasks for other in one.after))
+    yield from sorted(pairs, key=lambda pair: place.get(pair[1], -1) > place[pair[0]])
+
+
+def _waits_for(after: dict[str, list[str]], name: str, other: str) -> bool:
+    """Return True if `name` waits for `other`, directly or through others."""
+    left, seen = [name], set[str]()
+    while left:
+        one = left.pop()
+        if one == other:
+            return True
+        left += [each for each in after[one] if each not in seen]
+        seen.update(after[one])
+    return False
+
+
+def _with_after(subtask: Subtask, kept: list[str]) -> Subtask:
+    ordered = tuple(other for other in dict.fromkeys(subtask.after) if other in kept)
+    return subtask if ordered == subtask.after else subtask.model_copy(update={"after": ordered})
+
+
+def _why_merge(plan: Plan) -> str:
+    """Say why the results must be merged; empty if the plan's own strategy may stay."""
+    if len(plan.subtasks) == 1:
+        return "there is one part"
+    if plan.strategy != "select":
+        return ""
+    needed = {other for subtask in plan.subtasks for other in subtask.after}
+    last = [subtask for subtask in plan.subtasks if subtask.id not in needed]
+    if len(last) < 2:
+        return "only one part has a result that nothing builds on"
+    if any(not _answer_the_same(one, other) for one, other in combinations(last, 2)):
+        return f"{', '.join(one.id for one in last)} do not answer the same question"
+    return ""
+
+
+def _answer_the_same(one: Subtask, other: Subtask) -> bool:
+    """Return True if two briefs are about the same, by their words. In doubt they are not: a merge loses nothing."""
+    mine, theirs = (set(_WORD.findall(f"{each.title} {each.intent}".casefold())) for each in (one, other))
+    return bool(mine and theirs) and len(mine & theirs) >= ALIKE * min(len(mine), len(theirs))

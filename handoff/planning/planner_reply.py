@@ -1,0 +1,129 @@
+"""Reads what a planner replies: an answer, a question to the requester, one specialist, or a whole plan."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Member, Plan
+from handoff.planning import plan_check
+from handoff.planning.adhoc import Allowance
+from handoff.planning.mending import mend
+from handoff.planning.plan_brief import PlanBrief
+from handoff.planning.routing import alone
+from handoff.reply_text import json_in, replace_surrogates
+
+MAX_OPTIONS = 5
+MAX_ANSWER = 12_000
+_LONGEST = {"answer": MAX_ANSWER, "question": 2_000, "option": 200, "why": 300}
+_FIGURE = re.compile(r"\d+")
+_TOLD = {"subtasks": SEVERAL, "question": ASK, "text": ANSWER, "missing": NOBODY}
+"""The field that tells what a reply does that does not say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerReply:
+    """What a planner decided: one of `plan`, `answer` and `question` is set, or `faults` say why none is.
+
+    `options` are likely answers to the question. `reasons` are the planner's own reason, and what was mended.
+    """
+
+    plan: Plan | None = None
+    answer: str = ""
+    question: str = ""
+    options: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def read_reply(
+    text: str,
+    brief: PlanBrief,
+    members: Mapping[str, Member],
+    allowed: Allowance | None = None,
+    *,
+    mended: bool = False,
+) -> PlannerReply:
+    """Read a planner's reply to `brief`. Never raises for anything that a model says.
+
+    The JSON may be fenced or surrounded by prose. `allowed` is what the crew allows to have made; None: nothing.
+    `mended`: it is the second try, see `plan_check.check`.
+    """
+    if not (found := json_in(text)):
+        return PlannerReply(faults=("The reply holds no JSON object; answer with one JSON object.",))
+    try:
+        fields = replace_surrogates(json.loads(found))
+    except (ValueError, RecursionError):  # the latter: a reply nested a thousand levels deep
+        return PlannerReply(faults=("The reply is no valid JSON; answer with one JSON object.",))
+    why = _line(fields.pop("why", ""), "why")
+    inner = fields.get("next")
+    fields = inner if isinstance(inner, dict) else fields
+    told = (fields.pop("who", None), fields.get("specialist"), *(who for name, who in _TOLD.items() if name in fields))
+    who = str(next((one for one in told if one), SEVERAL)).strip()
+    reasons = (why,) if why else ()
+    if who == ANSWER:
+        return _answer(fields, brief, members, reasons)
+    if who == ASK:
+        return _question(fields, brief, reasons)
+    if who in members and "subtasks" not in fields:
+        return PlannerReply(alone(brief.text, who), reasons=reasons)
+    if who == NOBODY:
+        fields = {"goal": brief.text, "subtasks": [], **fields}
+    elif who != SEVERAL and "subtasks" not in fields:
+        known = ", ".join(sorted(members))
+        return PlannerReply(faults=(f"There is no specialist {who!r}; there are: {known}.",))
+    return _plan(fields, brief, members, allowed, reasons, mended=mended)
+
+
+def _answer(
+    fields: dict[str, Any], brief: PlanBrief, members: Mapping[str, Member], reasons: tuple[str, ...]
+) -> PlannerReply:
+    text = str(fields.get("text") or "").strip()[:MAX_ANSWER]
+    if not brief.may_answer:
+        return PlannerReply(faults=("This is a part of a request, so nobody reads an answer; hand it on or plan it.",))
+    if not any(letter.isalpha() for letter in text) or text.endswith("..."):  # as small models copy examples
+        return PlannerReply(faults=("The answer has no text.",))
+    said = "\n".join((*brief.texts, *(f"{one.name} {one.line}" for one in members.values()), str(len(members))))
+    if new := [figure for figure in _FIGURE.findall(text) if figure not in said]:
+        return PlannerReply(faults=(f"The answer states {', '.join(new[:5])}: that is work; hand it on or plan it.",))
+    return PlannerReply(answer=text, reasons=reasons)
+
+
+def _question(fields: dict[str, Any], brief: PlanBrief, reasons: tuple[str, ...]) -> PlannerReply:
+    text = str(fields.get("text") or fields.get("question") or "").strip()[: _LONGEST["question"]]
+    if not brief.may_ask:
+        return PlannerReply(faults=("Nobody can be asked any more; decide by what is known.",))
+    if not text:
+        return PlannerReply(faults=("The question has no text.",))
+    given = fields.get("options")
+    options = [_line(one, "option") for one in given] if isinstance(given, list) else []
+    kept = tuple(dict.fromkeys(one for one in options if one))[:MAX_OPTIONS]
+    return PlannerReply(question=text, options=kept, reasons=reasons)
+
+
+def _plan(
+    fields: dict[str, Any],
+    brief: PlanBrief,
+    members: Mapping[str, Member],
+    allowed: Allowance | None,
+    reasons: tuple[str, ...],
+    *,
+    mended: bool,
+) -> PlannerReply:
+    plan, faults = plan_check.parsed(json.dumps(fields))
+    if plan is None:
+        return PlannerReply(faults=faults)
+    plan, changed = mend(plan)
+    faults = plan_check.check(plan, members, allowed, mended=mended, known=brief.texts)
+    if faults:
+        return PlannerReply(faults=faults)
+    passed = plan_check.check(plan, members, allowed, known=brief.texts) if mended else ()
+    told = (*reasons, *(f"mended: {one}" for one in changed), *(f"taken as it is: {fault}" for fault in passed))
+    return PlannerReply(plan, reasons=told)
+
+
+def _line(value: object, what: str) -> str:
+    return " ".join(str(value or "").split())[: _LONGEST[what]]

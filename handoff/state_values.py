@@ -1,0 +1,154 @@
+"""The small values that the state of a job is made of: troubles, questions, calls in doubt, decisions, candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from handoff.contracts import EscalationReason, Note, Result, Usage
+from handoff.events import FailureKind, ToolReturned, ToolStarted, TurnTaken
+
+Trouble = FailureKind | EscalationReason | Literal["passing"]
+"""The reason why an attempt brought no result. `passing`: a fault of the provider that is likely to go away."""
+Rung = Literal["retry", "refine", "stronger", "fallback", "replan", "ask", "without"]
+
+PLEASE_CHECK = "unknown, please check"
+"""The words that tell people of a call that may or may not have been carried out."""
+
+DoubtVerdict = Literal["happened", "not_happened", "stop", "words"]
+"""The meaning of a person's answer about a call in doubt. `words`: the answer is free text and settles nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownWrite:
+    """A call of a writing tool of which nobody knows whether it was carried out: people are asked.
+
+    `call` is its id in the turn, `what` says in a few words for people what it does, `reason` says why nobody knows,
+    and `usage` is the usage of its attempt by then.
+    """
+
+    call: str
+    tool: str
+    what: str
+    reason: str
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A person's answer on a call that was in doubt. As a checkpoint it takes the place of the call's outcome."""
+
+    at: float
+    call: str
+    verdict: DoubtVerdict
+    user: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A call of an earlier attempt that must not be made again.
+
+    `known` is True if it was certainly carried out; otherwise it may have been. `came_of_it` is its reply, or the
+    words of the person who was asked.
+    """
+
+    what: str
+    digest: str
+    known: bool
+    came_of_it: str
+
+
+Checkpoint = TurnTaken | ToolReturned | ToolStarted | Checked
+"""One step of an attempt, kept so that the next owner can go on after it."""
+
+
+def may_answer(whom: tuple[str, ...], user: str) -> bool:
+    """Return True if a person may answer a question that is for `whom`; anybody may if it names nobody."""
+    return not whom or user in whom
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question of a subtask, or of the planner, to people. `number` counts its questions from 1.
+
+    `asked` is seconds since the epoch.
+
+    `whom` are the ids of the people who may answer it; empty: anybody in the thread. `doubt`, if there is one, is the
+    tool call that people are asked about: was it carried out?
+    """
+
+    number: int
+    message: str
+    options: tuple[str, ...]
+    asked: float
+    whom: tuple[str, ...] = ()
+    doubt: UnknownWrite | None = None
+
+    def may_answer(self, user: str) -> bool:
+        """Return True if an answer by this person counts."""
+        return may_answer(self.whom, user)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer to a question: who gave it, its text, and when (seconds since the epoch)."""
+
+    question: Question
+    user: str
+    text: str
+    at: float
+
+    @property
+    def note(self) -> Note:
+        """The question and its answer, for those who work on."""
+        return Note(source=f"Asked: {self.question.message}", text=f"Answered by a person: {self.text}")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A decision of the engine and its reason, in words for people.
+
+    `at` is seconds since the epoch. `subtask` is empty if the decision is about the whole request.
+    """
+
+    at: float
+    subtask: str
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplanTrigger:
+    """A reason to ask the planner again: a finding or a failure of a subtask, in the subtask's own `words`.
+
+    `within` is the subtask whose inner plan is in question; empty: the request's own plan.
+    """
+
+    subtask: str
+    words: str
+    cause: Literal["finding", "failure"]
+    within: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The reason why an attempt or a request failed. `step` is the title of a subtask or a stage of the job."""
+
+    step: str
+    reason: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A result that is not accepted yet.
+
+    `faults` are certain, `doubts` need a look; each quotes the text that it is about. `partial` is True if the attempt
+    failed and this is what it had by then.
+    """
+
+    result: Result
+    faults: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    partial: bool = False

@@ -1,0 +1,68 @@
+"""Words and sentences of a text, for comparing texts roughly in any language. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+STOP = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a an the this that these those it its they their them there here he she his her we our you your i is are was
+        were be been being am do does did done has have had having will shall of in on at to for from by with within
+        and or as than then so also about into over under out per via both all each any some such own same very just
+        only still already now currently overall total totally around roughly approximately nearly almost exactly
+        least most more less fewer up down
+        """,
+    )
+)
+"""English words that say nothing of what a sentence is about."""
+
+_WORD = re.compile(r"[^\W_]+(?:[.&'\u2019/-][^\W_]+)*")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""A letter of a language that puts no spaces between words."""
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^)]*\)")
+_MARKS = re.compile(r"^\s*(?:[-*+•]\s+|\d+[.)]\s+|>\s*)|[*_`]{1,3}|\[\d+\]")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-z_]|[\"“(*_$€£])|(?<=[\u3002\uff01\uff1f])|\n+")
+_SHORTENED = re.compile(r"\b(e\.g|i\.e|approx|vs|Inc|Ltd|Co|Corp|No|Mr|Mrs|Dr|St|U\.S)\.", re.IGNORECASE)
+_DOT = "\u2024"
+"""Stands for the point of an abbreviation while sentences are taken apart."""
+
+
+@lru_cache(maxsize=512)
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text that say what it is about, without endings; of unspaced scripts each two letters."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    found: set[str] = set()
+    for word in _WORD.findall(plain):
+        if _UNSPACED.search(word):
+            found |= {word[place : place + 2] for place in range(max(1, len(word) - 1))}
+        elif word not in STOP:
+            found.add(stem(re.sub(r"['\u2019]s$", "", word)))
+    return frozenset(found)
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a Markdown text without its marks. Headings, tables and code are left out."""
+    prose = _LINK.sub(r"\1", _FENCED.sub("\n", text)).splitlines()
+    lines = [_MARKS.sub("", line).strip() for line in prose if not line.lstrip().startswith(("#", "|"))]
+    joined = _SHORTENED.sub(lambda found: found[0][:-1] + _DOT, "\n".join(lines))
+    parts = (part.replace(_DOT, ".").strip() for part in _SENTENCE.split(joined))
+    return [part for part in parts if part]
+
+
+def stem(word: str) -> str:
+    """Return a lower-case word without its English ending."""
+    if any(sign.isdigit() for sign in word):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    for ending in ("ing", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            bare = word[: -len(ending)]
+            doubled = ending in {"ing", "ed"} and bare[-1:] == bare[-2:-1] and bare[-1] not in "ls"
+            return bare[:-1] if doubled else bare
+    return word

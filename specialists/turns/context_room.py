@@ -1,0 +1,151 @@
+"""Keeps the messages of a conversation within their room: the oldest tool replies give way to references.
+
+What gives way follows from the turns and replies alone, so that whoever takes an attempt up again from its log sends
+the very same messages. The replies themselves are kept, for `read_reply` and for the checks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, Field
+
+from handoff.context_budget import tokens
+from handoff.contracts import ToolReply, Turn
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.turns import briefing
+from specialists.turns.model import ModelMessage
+
+READ_REPLY = "read_reply"
+GOAL = 0.7
+"""The share of the room that is filled once replies gave way: they give way many at a time, since providers cache what
+stays the same."""
+WORTH = 400
+"""Characters of the shortest reply for which a reference makes room."""
+PART = 6_000
+"""Characters of a left-out reply that are given again at a time, at most about a third of the room."""
+_LEAST_PART = 500
+_LEAST_FACTOR, _MOST_FACTOR = 0.5, 8.0
+"""Bounds of the factor by which a provider's count of tokens differs from the estimate."""
+
+
+class ReadReply(BaseModel):
+    """The arguments of `read_reply`."""
+
+    number: int = Field(ge=1)
+    start: int = Field(default=0, ge=0)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A tool's reply and its place among the messages. `number` is that of the reply that it repeats, or its own."""
+
+    tool: str
+    reply: ToolReply
+    message: int
+    place: int
+    number: int
+    left_out: bool = False
+
+
+class ContextRoom:
+    """The messages of a conversation, within a number of tokens.
+
+    Args:
+        limit: The most tokens that a call may send.
+        overhead: About how many of them the system prompt and the tools take.
+
+    Attributes:
+        messages: What the next model call sends.
+    """
+
+    def __init__(self, limit: int, overhead: int = 0) -> None:
+        self.messages: list[ModelMessage] = []
+        self._limit = limit
+        self._estimate = overhead
+        self._factor = 1.0
+        self._sizes: list[int] = []
+        self._kept: list[_Kept] = []
+        self._unread = -1
+        self._has_left_out = False
+
+    @property
+    def tool(self) -> Tool | None:
+        """The tool that gives left-out replies again; None as long as nothing was left out."""
+        return Tool(READ_REPLY, "read", ReadReply, self._read) if self._has_left_out else None
+
+    @property
+    def tokens(self) -> float:
+        """About how many tokens the next call sends, as the provider counts them."""
+        return self._estimate * self._factor
+
+    def add(self, message: ModelMessage) -> None:
+        """Add a message without replies."""
+        self.messages.append(message)
+        self._sizes.append(_size(message))
+        self._estimate += self._sizes[-1]
+
+    def add_replies(self, replies: list[tuple[str, ToolReply, int | None]]) -> None:
+        """Add the message with the replies of a turn: each with its tool, and the number of the reply it repeats."""
+        message = ModelMessage(role="tool", replies=tuple(reply for _, reply, _ in replies))
+        self._unread = len(self.messages)
+        for place, (tool, reply, repeated) in enumerate(replies):
+            number = repeated or len(self._kept) + 1
+            self._kept.append(_Kept(tool, reply, len(self.messages), place, number))
+        self.add(message)
+
+    def counted(self, turn: Turn) -> None:
+        """Correct the estimate by what the provider counted for the call that brought this turn."""
+        self._unread = -1
+        if turn.usage.tokens_in and turn.usage.calls == 1:  # of several tries nobody knows which counted what
+            factor = turn.usage.tokens_in / max(1, self._estimate)
+            self._factor = min(max(factor, _LEAST_FACTOR), _MOST_FACTOR)
+
+    def make(self) -> None:
+        """Make room for the next call: leave out the oldest replies; one that no turn has read, only if it must be."""
+        if self.tokens <= self._limit:
+            return
+        for kept in self._kept:
+            goal = self._limit if kept.message == self._unread else self._limit * GOAL
+            if self.tokens <= goal:
+                return
+            if not kept.left_out and len(kept.reply.text) > WORTH:
+                self._leave_out(kept)
+
+    def number_of(self, arguments: object) -> int | None:
+        """Return the number of the reply that a call of `read_reply` asks for."""
+        number = arguments.get("number") if isinstance(arguments, dict) else None
+        return number if isinstance(number, int) and 0 < number <= len(self._kept) else None
+
+    def _leave_out(self, kept: _Kept) -> None:
+        length = f"{len(kept.reply.text):,}"
+        text = briefing.note("left_out", number=str(kept.number), tool=self._kept[kept.number - 1].tool, length=length)
+        message = self.messages[kept.message]
+        replies = list(message.replies)
+        replies[kept.place] = kept.reply.model_copy(update={"text": text})
+        self.messages[kept.message] = message.model_copy(update={"replies": tuple(replies)})
+        size = _size(self.messages[kept.message])
+        self._estimate += size - self._sizes[kept.message]
+        self._sizes[kept.message] = size
+        kept.left_out = self._has_left_out = True
+
+    async def _read(self, arguments: ReadReply, _workbench: Workbench) -> ToolOutcome:
+        """Give a reply again that was left out for room, from a character on."""
+        number = self.number_of(arguments.model_dump())
+        if number is None:
+            return ToolOutcome(f"There are replies 1 to {len(self._kept)}.", failed=True)
+        text, start = self._kept[number - 1].reply.text, arguments.start
+        most = max(
+            _LEAST_PART, min(PART, int(self._limit / self._factor))
+        )  # about a quarter, at 3 or 4 characters a token
+        part, end = text[start : start + most], start + most
+        if not part:
+            return ToolOutcome(f"Reply {number} has {len(text):,} characters.", failed=True)
+        more = f"\n[{len(text) - end:,} characters follow, from {end} on]" if end < len(text) else ""
+        return ToolOutcome(f"{part}{more}")
+
+
+def _size(message: ModelMessage) -> int:
+    """Estimate the tokens of a message."""
+    size = tokens(message.text) + sum(tokens(reply.text) for reply in message.replies)
+    return size + sum(tokens(call.name) + tokens(str(call.arguments)) for call in message.calls)

@@ -1,0 +1,166 @@
+"""Reads tool calls that a model wrote as text, and tells them from words and from calls that nobody can read.
+
+Some models write their calls as text, above all small ones, in the forms that they were trained on. What can be read
+as a call of a tool that only reads, or of the two that end the work, is one. A call that writes never is: words may
+quote what a page or a file says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from handoff.contracts import ToolCall, Turn
+from handoff.reply_text import is_shallow, replace_surrogates
+from specialists.toolkits.tool import ToolSpec
+from specialists.turns.finish_tools import ALSO_READ, RETURN
+
+AROUND = 600
+"""Characters of words around a written call; a call in a longer text is a quotation."""
+
+_NAME = re.compile(r'"(?:name|tool|tool_name|function|function_name|action)"\s*:\s*"([^"\s]{1,64})"')
+_TAG = re.compile(r"<\W{0,2}(?:tool|function)(?:_?calls?)?\b[^\n>]{0,80}>|\[TOOL_CALLS?\]", re.IGNORECASE)
+_NAMES = ("name", "tool", "tool_name", "function", "function_name", "action")
+_ARGUMENTS = ("arguments", "parameters", "input", "args", "action_input")
+_INSIDE = ("function", "function_call", "tool_call", "tool_calls", "step")
+"""Keys that hold the name, the arguments, and a whole call in itself."""
+_NAMED_BEFORE = re.compile(r"<function=([\w.-]+)>\s*\Z")
+_TRIES = 50
+"""Braces of a text that are tried as the beginning of an object."""
+_LEVELS = 40
+_WORDS_BESIDE = 500
+"""Characters that may stand around calls: an announcement, tags and fences."""
+_DECODER = json.JSONDecoder(strict=False)  # small models put line breaks into their strings as they are
+
+
+def as_turn_with_call(turn: Turn, specs: Sequence[ToolSpec], writing: Collection[str], number: int) -> Turn:
+    """Read a turn in words as the call that is written in it; give back the same turn if there is none.
+
+    Args:
+        turn: The model's turn.
+        specs: The tools that it was offered.
+        writing: The names of those that write.
+        number: The turn's number, which sets its call apart from the same words in another turn.
+    """
+    if turn.calls or turn.stop != "end" or not turn.text.strip():
+        return turn
+    call = _fitting_call(turn.text, specs, writing)
+    if call is None:
+        return turn
+    call = call.model_copy(update={"id": f"{call.id}_{number}"})
+    return turn.model_copy(update={"text": "", "calls": (call,), "stop": "tool_use"})
+
+
+def is_call(text: str, specs: Sequence[ToolSpec]) -> bool:
+    """Return True if a text is a call of one of the tools and no more than a few words."""
+    found = _fitting_call(text, specs)
+    return found is not None and found.name in {spec.name for spec in specs}
+
+
+def holds_call(text: str, names: Collection[str]) -> bool:
+    """Return True if a text holds a tool call that is none, since it cannot be read, or since its tool writes."""
+    if _TAG.search(text):
+        return True
+    named = "|".join(re.escape(name) for name in names)
+    return bool(re.search(rf'"(?:{named})"\s*:\s*\{{|:\s*"(?:{named})"|(?<![\w.])(?:{named})\(', text))
+
+
+def _fitting_call(text: str, specs: Sequence[ToolSpec], without: Collection[str] = ()) -> ToolCall | None:
+    """Read a call that fits its schema; else one whose fault the model can be told as with any other call."""
+    known = {spec.name: spec for spec in specs}
+    found = written_call(text, [spec for spec in specs if spec.name not in without])
+    if found is None and (named := set(_NAME.findall(text)).difference(without)):
+        found = written_call(text, [_undemanding(known.get(name), name) for name in sorted(named)])
+    if found is None or len(text) > 2 * len(json.dumps(found.arguments, ensure_ascii=False)) + AROUND:
+        return None
+    return found
+
+
+def _undemanding(spec: ToolSpec | None, name: str) -> ToolSpec:
+    """Make a spec that requires nothing. Only the arguments of `return_result` are also read without its name."""
+    if spec is not None and name == RETURN:
+        return spec
+    return ToolSpec(name, "", {"type": "object", "properties": {}})
+
+
+def written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
+    """Read the first call of one of the tools that stands in a text as JSON; None if there is none.
+
+    Tags, fences and words around it are ignored. A call has a name and an object of arguments, under any of the keys
+    that models use. The arguments of `return_result` are also read without its name. No call has arguments that lack
+    what the tool requires. An object that was cut off is never completed. A text that says much more than the call is
+    a report, and what it quotes is no call. The same text gives the same id.
+    """
+    by_name = {tool.name: tool for tool in tools}
+    objects = tuple(_objects(text)) if by_name else ()
+    if len(text) - sum(length for _, _, length in objects) > _WORDS_BESIDE:
+        return None
+    for before, value, _ in objects:
+        found = _named(_NAMED_BEFORE.search(before), value, by_name) or _call(value, by_name) or _bare(value, by_name)
+        if found is not None:
+            name, arguments = found
+            digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+            return ToolCall(id=f"written_{digest}", name=name, arguments=replace_surrogates(arguments))
+    return None
+
+
+_Found = tuple[str, dict[str, Any]]
+
+
+def _objects(text: str) -> Iterator[tuple[str, dict[str, Any], int]]:
+    """Give each JSON object of a text, what stands before it, and its length. What is inside is not one of its own."""
+    start = text.find("{")
+    for _ in range(_TRIES):
+        if start < 0:
+            return
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            if is_shallow(value, _LEVELS):
+                yield text[max(0, start - 100) : start], value, end - start
+        start = text.find("{", end)
+
+
+def _named(before: re.Match[str] | None, value: dict[str, Any], tools: dict[str, ToolSpec]) -> _Found | None:
+    """Read arguments whose tool is named in a tag before them."""
+    return _complete(before[1], value, tools) if before else None
+
+
+def _call(value: Any, tools: dict[str, ToolSpec]) -> _Found | None:
+    """Read a name with its arguments, or the first of the calls inside."""
+    if isinstance(value, list):
+        return next(filter(None, (_call(each, tools) for each in value)), None)
+    if not isinstance(value, dict):
+        return None
+    name = next((value[key] for key in _NAMES if isinstance(value.get(key), str) and value[key] in tools), None)
+    if name is not None:
+        given = next((value[key] for key in _ARGUMENTS if key in value), None)
+        return _complete(name, given, tools)
+    if len(value) == 1 and (only := next(iter(value))) in tools:
+        return _complete(only, value[only], tools)
+    return next(filter(None, (_call(value[key], tools) for key in _INSIDE if key in value)), None)
+
+
+def _bare(value: dict[str, Any], tools: dict[str, ToolSpec]) -> _Found | None:
+    """Read the arguments of `return_result` that stand alone: all that it requires, nothing else."""
+    tool = tools.get(RETURN)
+    if tool is None or not set(value) <= {*tool.parameters.get("properties", ()), *ALSO_READ}:
+        return None
+    return _complete(RETURN, value, tools)
+
+
+def _complete(name: str, arguments: Any, tools: dict[str, ToolSpec]) -> _Found | None:
+    """Return the call if its arguments are an object, or the JSON text of one, with all that the tool requires."""
+    if isinstance(arguments, str):
+        try:
+            arguments = _DECODER.decode(arguments)
+        except (ValueError, RecursionError):
+            return None
+    if name not in tools or not isinstance(arguments, dict) or not is_shallow(arguments, _LEVELS):
+        return None
+    return (name, arguments) if set(tools[name].parameters.get("required", ())) <= set(arguments) else None

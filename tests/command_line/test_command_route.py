@@ -1,0 +1,81 @@
+"""`leadhand route`: who would get a request, and why; nothing is run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.command_line.command import environment, leadhand, processes_in
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.server import ProviderServer
+from tests.system.brains import in_turn, plan, subtask
+
+REHEARSED = {"LEADHAND_MODEL": "rehearsal"}
+
+
+def test_a_rule_sends_it_to_its_specialist_and_nothing_is_started(tmp_path: Path) -> None:
+    ended = leadhand("route", "search the web for tea prices", env=environment(tmp_path, **REHEARSED))
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines() == [
+        "researcher gets it as it stands (by rule web-search)",
+        "why: rule web-search: researcher alone, without asking the planner",
+    ]
+    assert processes_in(tmp_path) == []
+
+
+def test_a_plan_shows_its_parts_and_what_is_missing(tmp_path: Path) -> None:
+    words = "why did churn rise in sales.csv, draft a note, and book a flight"
+    ended = leadhand("route", words, "--file", "sales.csv", env=environment(tmp_path, **REHEARSED))
+    assert ended.code == 3, "only a part of it"
+    assert "a plan of 2 parts (by rehearsal (no language model))" in ended.out
+    assert "- text: writer: Draft a note (after analysis)" in ended.out
+    assert "missing: nobody in the crew can book a flight" in ended.out
+
+
+def test_what_nobody_can_do_is_said_with_who_there_is(tmp_path: Path) -> None:
+    ended = leadhand("route", "book a flight", env=environment(tmp_path, **REHEARSED))
+    assert (ended.code, ended.out) == (1, "")
+    assert "nobody in the crew can book a flight" in ended.err
+    assert leadhand("route", env=environment(tmp_path, **REHEARSED)).code == 2
+
+
+async def routed(tmp_path: Path, *replies: Reply | Fault) -> tuple[dict[str, Any], int]:
+    async with ProviderServer(in_turn(*replies)) as server:
+        keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
+        env = environment(tmp_path, **keys)
+        ended = await asyncio.to_thread(leadhand, "route", "--json", "which fair?", env=env)
+        return json.loads(ended.out or "{}"), ended.code
+
+
+def decided(who: str, **fields: Any) -> Reply:
+    return Reply(json.dumps({"why": "so it is", "next": {"who": who, **fields}}))
+
+
+async def test_what_the_planner_decides_is_told_as_json(tmp_path: Path) -> None:
+    found, code = await routed(tmp_path, decided("answer", text="Hello!"))
+    assert (found["does"], found["text"], found["why"], found["calls"], code) == (
+        "answer",
+        "Hello!",
+        ["so it is"],
+        1,
+        0,
+    )
+    found, code = await routed(tmp_path, decided("ask", text="Which?", options=["a"]))
+    assert (found["does"], found["text"], found["options"], code) == ("ask", "Which?", ["a"], 0)
+    found, code = await routed(tmp_path, decided("writer"))
+    assert (found["does"], found["parts"][0]["intent"], code) == ("hand", "which fair?", 0)
+
+
+async def test_a_refused_plan_is_asked_for_once_more(tmp_path: Path) -> None:
+    travel = plan(subtask("trip", "travel_agent"))
+    found, _ = await routed(tmp_path, travel)
+    assert "unknown specialist 'travel_agent'" in found["refused"][0]
+    assert (found["does"], found["parts"][0]["specialist"], found["calls"]) == ("hand", "writer", 2)
+    assert "no usable plan in two tries" in found["why"][0]
+
+
+async def test_a_model_that_cannot_be_reached_decides_nothing(tmp_path: Path) -> None:
+    assert (await routed(tmp_path, Fault("bad_request")))[1] == 1

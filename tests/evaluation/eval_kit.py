@@ -1,0 +1,57 @@
+"""A model of a scripted server, a bench, and cases, for the tests of the harness."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from bot.evaluation.cases import KINDS
+from bot.evaluation.harness import Choice, Record, run_sets
+from bot.evaluation.set_files import LabelledSet
+from bot.evaluation.staged_job import Bench
+from bot.models.openai_chat import OpenAIChat
+from bot.models.provider_model import ProviderModel
+from bot.models.retrying import RetryPolicy
+from bot.supervisor.planning import Planning
+from bot.supervisor.track_record import TrackRecord
+from handoff.contracts import Terms
+from specialists.registry import CREWS, load_crew
+from specialists.toolkits.catalogue import all_tools
+from specialists.toolkits.search import SearchSettings
+from tests.providers.server import Brain, ProviderServer
+
+GENERAL = CREWS / "general"
+SAMPLES = CREWS.parent / "samples"
+
+
+@asynccontextmanager
+async def model_of(brain: Brain) -> AsyncIterator[tuple[ProviderModel, ProviderServer]]:
+    """A model whose replies a brain makes, over a real wire."""
+    async with ProviderServer(brain) as server:
+        tiers = {"fast": "m", "balanced": "m", "deep": "m"}
+        retries = RetryPolicy(first_pause=0.01, longest_pause=0.02)
+        model = ProviderModel(OpenAIChat("key", server.openai_url), tiers, provider="home", retries=retries)
+        try:
+            yield model, server
+        finally:
+            await model.close()
+
+
+def bench_of(model: ProviderModel) -> Bench:
+    crew = load_crew(GENERAL, all_tools(SearchSettings()))
+    return Bench(crew, Planning(crew, model, TrackRecord(), Terms()), Terms(), (SAMPLES,))
+
+
+def one_set(name: str, *cases: dict[str, Any]) -> LabelledSet:
+    made = tuple(KINDS[name].model_validate({"id": f"c{n}", **case}) for n, case in enumerate(cases, start=1))
+    return LabelledSet(name, made, (GENERAL / "evaluation",))
+
+
+async def played(sets: LabelledSet | Iterable[LabelledSet], brain: Brain, **choice: Any) -> dict[str, Record]:
+    """Play sets; the records by side and case."""
+    records: list[Record] = []
+    async with model_of(brain) as (model, _):
+        listed = [sets] if isinstance(sets, LabelledSet) else sets
+        await run_sets(listed, bench_of(model), model, Choice(**choice), on_record=lambda one, *_: records.append(one))
+    return {f"{one.side} {one.id}": one for one in records}

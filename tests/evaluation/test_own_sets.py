@@ -1,0 +1,90 @@
+"""The sets that come with the product and with the crew `general`: large enough, in several languages, and possible."""
+
+from collections import Counter
+
+import pytest
+
+from bot.evaluation.cases import ArbiterCase, JudgeCase, PlanningCase, RoutingCase, SpecialistCase, VaguenessCase
+from bot.evaluation.set_files import LabelledSet, read_sets
+from bot.evaluation.staged_job import file_bytes
+from bot.evaluation.trials.plan_trials import ARROW, LABELS
+from specialists.registry import load_crew
+from specialists.toolkits.catalogue import all_tools
+from specialists.toolkits.search import SearchSettings
+from tests.evaluation.eval_kit import GENERAL, SAMPLES
+
+SETS = {one.name: one for one in read_sets(GENERAL)}
+LEAST = {
+    "routing": 200,
+    "planning": 40,
+    "specialists": 14,
+    "aggregation": 12,
+    "figures": 200,
+    "contradictions": 120,
+    "judge": 24,
+    "critic": 12,
+    "arbiter": 20,
+    "vagueness": 20,
+}
+LANGUAGES = ("en", "de", "es")
+
+
+def tags(of: LabelledSet) -> Counter[str]:
+    return Counter(tag for case in of.cases for tag in case.tags)
+
+
+def specialists() -> set[str]:
+    return set(load_crew(GENERAL, all_tools(SearchSettings())).specialists)
+
+
+@pytest.mark.parametrize(("name", "least"), LEAST.items())
+def test_a_set_is_large_enough_and_says_each_thing_once(name: str, least: int) -> None:
+    cases = SETS[name].cases
+    assert len(cases) >= least
+    contents = [case.model_dump_json(exclude={"id", "tags"}) for case in cases]
+    assert len(set(contents)) == len(contents)
+    assert set(LANGUAGES) <= set(tags(SETS[name]))
+
+
+def test_routing_names_who_is_there_and_has_near_misses_unclear_ones_and_small_talk() -> None:
+    cases = [case for case in SETS["routing"].cases if isinstance(case, RoutingCase)]
+    known = {*specialists(), *LABELS}
+    assert {name for case in cases for name in case.expect} == known
+    counted = tags(SETS["routing"])
+    assert all(counted[language] >= 50 for language in LANGUAGES)
+    assert counted["near"] >= 30
+    assert counted["unclear"] >= 20
+    assert counted["small"] >= 20
+
+
+def test_plans_are_possible_for_the_crew() -> None:
+    known = specialists()
+    for case in SETS["planning"].cases:
+        assert isinstance(case, PlanningCase)
+        expect = case.expect
+        named = {name.strip() for one in (*expect.must, *expect.may, *expect.must_not) for name in one.split(ARROW)}
+        assert named <= known, case.id
+        assert not {*expect.must, *expect.may} & set(expect.must_not), case.id
+        alone = [one for one in expect.must if ARROW not in one]
+        assert len(alone) <= expect.parts[1], case.id
+        assert expect.must or expect.reply != ("plan",) or expect.missing, case.id
+    assert {"one", "several", "order", "missing", "small", "unclear", "near"} <= set(tags(SETS["planning"]))
+
+
+def test_files_of_questions_are_there_and_specialists_too() -> None:
+    known, folders = specialists(), (*SETS["specialists"].folders, SAMPLES)
+    for case in SETS["specialists"].cases:
+        assert isinstance(case, SpecialistCase)
+        assert case.specialist in known
+        assert all(file_bytes(name, folders) for name in case.files), case.id
+    counted = tags(SETS["specialists"])
+    assert counted["arithmetic"] >= 8
+    assert counted["table"] >= 6
+
+
+def test_verdicts_are_balanced() -> None:
+    judged = Counter(case.expect for case in SETS["judge"].cases if isinstance(case, JudgeCase))
+    arbitrated = Counter(case.expect for case in SETS["arbiter"].cases if isinstance(case, ArbiterCase))
+    vague = Counter(case.expect for case in SETS["vagueness"].cases if isinstance(case, VaguenessCase))
+    for counted, n in ((judged, 12), (arbitrated, 10), (vague, 10)):
+        assert min(counted.values()) >= n

@@ -1,0 +1,309 @@
+"""Each kind of case, played by scripted models over a real wire: right replies are right, wrong ones wrong."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from handoff.contracts import ToolCall
+from tests.evaluation.eval_kit import one_set, played
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.scripts import purpose_of
+from tests.providers.wire import WireRequest
+
+
+def brain(product: str | Callable[[WireRequest], Reply], naive: str) -> Callable[[WireRequest], Reply]:
+    """Answer the product's calls and the plain prompts."""
+
+    def answer(request: WireRequest) -> Reply:
+        if purpose_of(request) == "other" or "supervisor managing several agents" in request.system:
+            return Reply(naive)
+        return Reply(product) if isinstance(product, str) else product(request)
+
+    return answer
+
+
+def plan(*parts: tuple[str, str, list[str]], **more: Any) -> str:
+    subtasks = [
+        {
+            "id": name,
+            "title": f"Part {name}",
+            "intent": f"Find the figure of {name} in the file data.csv and state it.",
+            "specialist": specialist,
+            "after": after,
+            "done_when": "The figure is stated.",
+            "tier": None,
+            "critical": False,
+        }
+        for name, specialist, after in parts
+    ]
+    given = {"goal": "g", "subtasks": subtasks, "strategy": "merge", "instruction": "", "missing": [], **more}
+    return json.dumps(given)
+
+
+ROUTE = {"input": "What is the median in data.csv?", "files": ["data.csv"], "expect": "analyst"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "right", "among"),
+    [
+        (plan(("a", "analyst", [])), True, True),
+        (plan(("a", "analyst", []), ("b", "writer", [])), False, True),
+        (plan(("a", "writer", [])), False, False),
+    ],
+)
+async def test_routing_counts_the_right_one_alone(reply: str, right: bool, among: bool) -> None:  # noqa: FBT001 - a parameter of pytest
+    found = await played(one_set("routing", {**ROUTE, "input": "Draft it from data.csv"}), brain(reply, "Analyst."))
+    assert found["product c1"].right is right
+    assert found["product c1"].measures == {"the right one is among them": among}
+    assert found["product c1"].tokens_in > found["naive c1"].tokens_in > 0
+    assert found["naive c1"].right
+
+
+async def test_the_plain_prompt_may_be_wrong() -> None:
+    found = await played(one_set("routing", ROUTE), brain(plan(("a", "analyst", [])), "I would ask the writer."))
+    assert (found["naive c1"].right, found["naive c1"].why) == (False, "ask, not analyst")
+
+
+PLANNED = {
+    "input": "Read data.csv and write the note on it.",
+    "files": ["data.csv"],
+    "expect": {"must": ["analyst", "writer", "analyst > writer"], "must_not": ["researcher"], "parts": [2, 3]},
+}
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (plan(("a", "analyst", []), ("b", "writer", ["a"])), ""),
+        (plan(("a", "analyst", []), ("b", "writer", [])), "no part of writer builds on one of analyst"),
+        (plan(("a", "analyst", [])), "no part for writer; no part of writer builds on one of analyst; 1 parts, not 2"),
+        (plan(("a", "analyst", []), ("b", "writer", ["a"]), ("r", "researcher", [])), "a part for researcher"),
+        (plan(("a", "analyst", []), ("b", "writer", ["a"]), missing=["fly a kite"]), ""),
+    ],
+)
+async def test_plans_are_scored_by_what_must_and_must_not_be_there(reply: str, why: str) -> None:
+    naive = '{"parts":[{"id":"x","specialist":"analyst","task":"t"},{"id":"y","specialist":"writer","after":["x"]}]}'
+    found = await played(one_set("planning", PLANNED), brain(reply, naive))
+    assert found["product c1"].right is (not why)
+    assert found["product c1"].why.startswith(why)
+    assert found["naive c1"].right
+
+
+async def test_a_plan_is_clean_without_parts_that_nobody_asked_for() -> None:
+    reply = plan(("a", "analyst", []), ("b", "writer", ["a"]), ("c", "reviewer", ["b"]))
+    (measure,) = (await played(one_set("planning", PLANNED), brain(reply, "{}")))["product c1"].measures.values()
+    assert measure is False
+
+
+async def test_small_talk_is_answered_and_the_naive_prompt_may_leave_its_parts_empty() -> None:
+    case = {"input": "Thanks!", "expect": {"reply": "answer"}}
+    found = await played(one_set("planning", case), brain(plan(("a", "writer", [])), '{"parts": []}'))
+    assert (found["product c1"].right, found["product c1"].why) == (False, "it is plan, not answer")
+    assert found["naive c1"].right
+
+
+async def test_what_nobody_can_do_must_be_named() -> None:
+    case = {"input": "Phone them", "expect": {"parts": [0, 0], "missing": True}}
+    nobody = json.dumps({"goal": "g", "subtasks": [], "strategy": "merge", "instruction": "", "missing": ["phone"]})
+    found = await played(one_set("planning", case), brain(nobody, "no JSON at all"))
+    assert found["product c1"].right
+    assert found["naive c1"].why.startswith("no plan")
+
+
+async def test_a_plan_that_is_refused_twice_is_not_one_that_nobody_can_do() -> None:
+    case = {"input": "Phone them", "expect": {"parts": [0, 0], "missing": True}}
+    found = await played(one_set("planning", case), brain("no JSON at all", "{}"))
+    assert not found["product c1"].right
+
+
+def working(content: str) -> Callable[[WireRequest], Reply]:
+    """Call calculate, then return a result; a plain loop gets the same tool and then words."""
+
+    def answer(request: WireRequest) -> Reply:
+        if not any(message.replies for message in request.messages):
+            arguments = {"expression": "1234 * 5678"}
+            arguments = dict.fromkeys(_required(request, "calculate"), "1234 * 5678") or arguments
+            return Reply(calls=(ToolCall(id="1", name="calculate", arguments=arguments),), stop="tool_use")
+        if not any(tool.name == "return_result" for tool in request.tools):
+            return Reply(content)
+        result = {"summary": content, "content": content, "confidence": 90}
+        return Reply(calls=(ToolCall(id="2", name="return_result", arguments=result),), stop="tool_use")
+
+    return answer
+
+
+def _required(request: WireRequest, tool: str) -> list[str]:
+    return [name for one in request.tools if one.name == tool for name in one.parameters.get("required", [])]
+
+
+SUM = {"specialist": "analyst", "input": "What is 1234 times 5678?", "expect": {"figures": 7006652}}
+
+
+async def test_a_specialist_works_with_its_real_tools_on_both_sides() -> None:
+    found = await played(one_set("specialists", SUM), working("It is 7,006,652."))
+    for side in ("product c1", "naive c1"):
+        assert found[side].right, found[side]
+        assert found[side].calls == 2
+        assert not any(found[side].measures.values())
+
+
+async def test_a_wrong_figure_is_completed_and_wrong() -> None:
+    found = (await played(one_set("specialists", SUM), working("It is 12."), naive=False))["product c1"]
+    assert not found.right
+    assert found.measures["completed and wrong"] is True
+    assert found.measures["completed, wrong and nothing marked"] is True
+
+
+async def test_a_wrong_figure_that_is_marked_is_told_apart() -> None:
+    found = (await played(one_set("specialists", SUM), working("It is 12 \u26a0.")))["naive c1"]
+    assert found.measures["completed and wrong"] is True
+    assert found.measures["completed, wrong and nothing marked"] is False
+
+
+RESULTS = [
+    {"by": "analyst", "title": "Ghent", "content": "A flat in Ghent costs 980 euros."},
+    {"by": "researcher", "title": "Bruges", "failed": "no source"},
+]
+AGGREGATE = {
+    "input": "Rents in Ghent and Bruges?",
+    "results": RESULTS,
+    "expect": {"facts": ["980"], "gaps": [["Bruges"]], "once": ["flat in Ghent"], "must_not": ["probably"]},
+}
+
+
+async def test_an_answer_keeps_facts_tells_gaps_and_says_nothing_twice() -> None:
+    good, bad = "A flat in Ghent is 980 euros; Bruges is unknown.", "Probably 900. A flat in Ghent. A flat in Ghent."
+    found = await played(one_set("aggregation", AGGREGATE), brain(good, bad))
+    assert found["product c1"].right, found["product c1"]
+    assert found["product c1"].measures["gaps told"] is True
+    naive = found["naive c1"]
+    assert not naive.right
+    assert [naive.measures[name] for name in ("planted facts kept", "gaps told", "duplicates merged")] == [False] * 3
+    assert "'probably' is in it" in naive.why
+
+
+async def test_both_sides_of_a_contradiction_must_be_shown() -> None:
+    case = {**AGGREGATE, "expect": {"both": [["980", "990"]]}}
+    found = await played(one_set("aggregation", case), brain("It is 980.", "It is 980 or 990."))
+    assert [found[f"{side} c1"].right for side in ("product", "naive")] == [False, True]
+
+
+JUDGED = {"input": "Name churn for March from churn.csv.", "done_when": "States it.", "evidence": "2026-03: 4.2"}
+
+
+def verdict(word: str) -> str:
+    faults = [{"quote": "2.4", "problem": "The tool said 4.2."}] if word == "revise" else []
+    settled = [{"number": 1, "reason": "It follows from 4.2.", "harmless": word == "accept"}]
+    return json.dumps({"doubts": settled, "faults": faults, "verdict": word})
+
+
+async def test_the_judges_errors_are_told_by_their_sort() -> None:
+    wrong = {**JUDGED, "result": "Churn in March was 2.4 %.", "expect": "revise"}
+    right = {**JUDGED, "result": "Churn in March was 4.2 %.", "expect": "accept"}
+    found = await played(one_set("judge", wrong, right), brain(verdict("accept"), "No, it is not."))
+    assert found["product c1"].measures == {"wrong results accepted": True}
+    assert found["product c2"].measures == {"right results refused": False}
+    assert found["naive c1"].right
+    assert found["naive c2"].measures == {"right results refused": True}
+
+
+async def test_the_critic_reads_a_draft_that_it_did_not_write() -> None:
+    content = {"by": "analyst", "title": "Churn", "content": "Churn was 4.2 % in May."}
+    case = {"input": "Churn in May?", "results": [content], "answer": "It was 2.4 %.", "expect": "faults"}
+    fault = json.dumps({"faults": ['The answer says "2.4 %"; the results say 4.2 %.']})
+    found = await played(one_set("critic", case), brain(fault, "Yes, it is right."))
+    assert found["product c1"].right, found["product c1"]
+    assert found["naive c1"].measures == {"wrong answers let pass": True}
+
+
+async def test_the_arbiter_judges_one_pair_and_names_the_better_side() -> None:
+    pair = {"a": {"statement": "It costs $49.", "evidence": "49 USD"}, "b": {"statement": "It costs $59."}}
+    case = {**pair, "expect": "contradict", "supported": "A"}
+    judgement = {"pair": 1, "verdict": "contradict", "supported": "A", "confidence": 90, "reason": "49 USD."}
+    found = await played(one_set("arbiter", case), brain(json.dumps({"judgements": [judgement]}), "no, both hold"))
+    assert found["product c1"].right
+    assert found["product c1"].measures["the better supported side named"] is True
+    assert found["naive c1"].measures["contradictions called harmless"] is True
+
+
+@pytest.mark.parametrize(("reported", "word"), [(False, "contradict"), (True, "same")])
+async def test_a_pair_counts_that_is_reported_and_that_the_arbiter_upholds(reported: bool, word: str) -> None:  # noqa: FBT001 - a parameter of pytest
+    case = {"question": "Who owns it?", "a": "Anna Keller owns it.", "b": "Tom Brandt owns it.", "contradict": True}
+    sides = [{"result": "part1", "statement": case["a"]}, {"result": "part2", "statement": case["b"]}]
+    report = json.dumps({"contradictions": [{"claim": "the owner", "sides": sides}]})
+    judgement = {"pair": 1, "verdict": word, "supported": "none", "confidence": 90, "reason": "So."}
+
+    def reply(request: WireRequest) -> Reply:
+        if purpose_of(request) == "arbiter":
+            return Reply(json.dumps({"judgements": [judgement]}))
+        return Reply(report if reported else "Anna Keller owns it.")
+
+    found = (await played(one_set("contradictions", case), brain(reply, "No.")))["product c1"]
+    assert (found.right, found.error) == (False, "")
+    assert found.measures == {"contradictions found": False, "contradictions given to the arbiter": reported}
+
+
+async def test_contradictions_are_found_as_the_product_finds_them() -> None:
+    case = {"question": "Churn in May?", "a": "Churn was 4.2 % in May.", "b": "Churn was 6.1 % in May."}
+    judgement = {"pair": 1, "verdict": "contradict", "supported": "none", "confidence": 90, "reason": "They differ."}
+
+    sides = [{"result": "part1", "statement": case["a"]}, {"result": "part2", "statement": case["b"]}]
+    report = {"contradictions": [{"claim": "churn in May", "sides": sides}]}
+
+    def reply(request: WireRequest) -> Reply:
+        judging = purpose_of(request) == "arbiter"
+        return Reply(json.dumps({"judgements": [judgement]} if judging else report))
+
+    cases = ({**case, "contradict": True}, {**case, "contradict": False})
+    found = await played(one_set("contradictions", *cases), brain(reply, "Yes."))
+    assert [found[f"product c{n}"].right for n in (1, 2)] == [True, False]
+    called, given = "harmless pairs called contradictions", "harmless pairs given to the arbiter"
+    assert found["product c2"].measures == {called: True, given: True}
+    assert found["naive c2"].measures == {called: True}
+
+
+async def test_what_code_decides_takes_no_call() -> None:
+    vague = one_set(
+        "vagueness", {"input": "Analyze the data.", "expect": "vague"}, {"input": "Sum b.csv", "expect": "vague"}
+    )
+    known = "sum: 1284553, n: 204, m: 31"
+    figures = one_set(
+        "figures",
+        {"known": known, "result": "It is 1,284,553.", "wrong": []},
+        {"known": known, "result": "It is 1,234,553.", "wrong": ["1,234,553"]},
+    )
+    found = await played([vague], brain("", ""))
+    assert (found["product c1"].right, found["product c2"].right) == (True, False)
+    found = await played([figures], brain("", ""))
+    assert all(record.right and not record.calls for record in found.values()), found
+
+
+async def test_a_call_that_fails_is_an_error_of_its_case_and_of_no_other() -> None:
+    def answer(request: WireRequest) -> Reply | Fault:
+        return Fault("bad_request") if "median" in request.messages[0].text else Reply("writer")
+
+    cases = ({"input": "the median", "expect": "writer"}, {"input": "the letter", "expect": "writer"})
+    found = await played(one_set("routing", *cases), answer)
+    assert found["naive c1"].error.startswith("naive:router: bad_request")
+    assert (found["naive c2"].right, found["naive c2"].error) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("reply", "expect"),
+    [
+        ({"who": "answer", "text": "You are welcome."}, "answer"),
+        ({"who": "ask", "question": "Which two?", "options": ["A", "B"]}, "ask"),
+        ({"who": "writer"}, "writer"),
+    ],
+)
+async def test_a_planner_may_do_without_a_plan(reply: dict[str, Any], expect: str) -> None:
+    answer = json.dumps({"why": "So.", "next": reply})
+    routed = one_set("routing", {"input": "Compare the two.", "expect": expect})
+    found = await played(routed, brain(answer, "none of them"))
+    assert (found["product c1"].right, found["product c1"].why) == (True, "")
+    expected = {"must": ["writer"]} if expect == "writer" else {"reply": expect}
+    planned = one_set("planning", {"input": "Compare the two.", "expect": expected})
+    assert (await played(planned, brain(answer, "{}")))["product c1"].right

@@ -1,0 +1,146 @@
+"""A request before it has a plan: who asks and where, the planner's own answer, and its one question."""
+
+from __future__ import annotations
+
+import pytest
+
+from handoff import events as ev
+from handoff.context import circumstances, provenance_of
+from handoff.contracts import Setting
+from handoff.effects import MakePlan, Post, RunSubtask, WriteAnswer, answer_key, card_end_key, card_key, question_key
+from handoff.engine.nested import asked as to_answer
+from handoff.engine.replay import open_log
+from handoff.planning.plan_brief import of_request
+from handoff.state import Job
+from handoff.summary import OpenQuestion, open_questions, projection, step
+from tests.handoff.kit import R, ask, asked, effects, handed, job, planned, running, started, subtask
+
+CARD = ev.Posted(at=1.0, request=R, key=card_key(R), ts="1.1")
+QUESTION = ev.PlannerAsked(at=2.0, request=R, question="Which churn?", options=("ours", "theirs"), reasons=("unclear",))
+KEY = question_key(R, "", 1)
+
+
+def answered(text: str = "ours", user: str = "U1", at: float = 90.0, number: int = 1) -> ev.QuestionAnswered:
+    return ev.QuestionAnswered(at=at, request=R, subtask="", user=user, text=text, number=number)
+
+
+def test_a_question_waits_for_the_requester_and_nothing_is_planned() -> None:
+    state = job(asked(), CARD, QUESTION)
+    assert ask(state).state == "input_required"
+    assert effects(state) == [Post(R, KEY)]
+    assert effects(job(asked(), CARD, QUESTION, ev.Posted(at=3.0, request=R, key=KEY, ts="1.2"))) == []
+    assert open_questions(projection(state)) == (OpenQuestion(R, "", 1, ("U1",)),)
+    assert step(ask(state)) == "asking what is meant"
+    assert ask(state).decisions[-1].why == "Which churn?; unclear"
+
+
+@pytest.mark.parametrize("odd", [answered(user="U2"), answered(number=2)])
+def test_who_was_not_asked_answers_nothing(odd: ev.QuestionAnswered) -> None:
+    assert ask(job(asked(), CARD, QUESTION, odd)).state == "input_required"
+
+
+def test_the_answer_comes_back_into_planning_and_reaches_who_works() -> None:
+    state = job(asked(), CARD, QUESTION, answered())
+    assert ask(state).state == "submitted"
+    assert effects(state) == [MakePlan(R)]
+    brief = of_request(state, ask(state))
+    (note,) = brief.notes
+    assert (note.source, note.text) == ("Asked: Which churn?", "Answered by a person: ours")
+    assert (brief.may_answer, brief.may_ask) == (True, False)
+    assert to_answer(ask(state), ask(state).run).endswith("Asked: Which churn?\nAnswered by a person: ours")
+    at_work = job(asked(), CARD, QUESTION, answered(), planned(subtask("a")))
+    (effect,) = [one for one in effects(at_work) if not isinstance(one, Post)]
+    assert note in handed(at_work, effect).context
+    assert ask(at_work).run.paused == 0.0
+
+
+def test_words_that_a_person_typed_are_theirs_and_an_offered_answer_is_not() -> None:
+    for text, words in (("the one in Oslo", ("the one in Oslo",)), ("ours", ())):
+        state = job(asked(), CARD, QUESTION, answered(text), planned(subtask("a")))
+        assert provenance_of(state, ask(state), ask(state).work["a"]).words[1:] == words
+
+
+def test_it_asks_once_and_a_plan_does_not_overtake_its_question() -> None:
+    again = QUESTION.model_copy(update={"question": "And which year?", "at": 95.0})
+    assert ask(job(asked(), CARD, QUESTION, answered(), again)).state == "submitted"
+    assert ask(job(asked(), CARD, planned(subtask("a")), QUESTION)).question is None
+    assert ask(job(asked(), CARD, QUESTION, planned(subtask("a")))).run.plan is None
+    assert ask(job(asked(), CARD, answered())).state == "submitted", "nobody asked"
+
+
+def test_a_stop_closes_the_question() -> None:
+    state = job(asked(), CARD, QUESTION, ev.CancelRequested(at=3.0, user="U1"))
+    assert dict(ask(state).open_questions) == {}
+    assert Post(R, KEY) not in effects(state)
+    assert ask(job(asked(), CARD, QUESTION, ev.CancelRequested(at=3.0, user="U1"), answered())).answered == ()
+
+
+def test_the_planners_own_answer_ends_the_request_without_a_plan() -> None:
+    state = job(asked(), CARD, ev.AnswerWritten(at=3.0, request=R, text="You are welcome.", why="Thanks."))
+    assert [(one.what, one.why) for one in ask(state).decisions] == [("answer without a plan", "Thanks.")]
+    assert effects(state) == [Post(R, answer_key(R)), Post(R, card_end_key(R))]
+    assert not any(isinstance(one, WriteAnswer) for one in effects(state))
+    ends = [ev.Posted(at=4.0, request=R, key=key, ts="2") for key in (answer_key(R), card_end_key(R))]
+    over = job(asked(), CARD, ev.AnswerWritten(at=3.0, request=R, text="You are welcome."), *ends)
+    assert (ask(over).state, ask(over).run.plan, dict(ask(over).work)) == ("completed", None, {})
+
+
+def test_a_log_with_them_opens_as_it_folds() -> None:
+    log = [asked(), CARD, ev.SettingKnown(at=2.0, request=R, setting=ANA), QUESTION, answered(), planned(subtask("a"))]
+    assert open_log([ev.dump(event) for event in log]) == job(*log)
+
+
+# ---------------------------------------------------------------- when, who and where
+
+ANA = Setting(requester="Ana Keller", channel="#sales", zone="Europe/Berlin", offset=3600)
+SUNDAY = 1_795_374_600.0
+"""22 November 2026, 19:10 UTC."""
+
+
+@pytest.mark.parametrize(
+    ("setting", "line"),
+    [
+        (ANA, "Sun 22 Nov 2026, 20:10 Europe/Berlin. From Ana Keller in #sales."),
+        (None, "Sun 22 Nov 2026, 19:10 UTC."),
+        (Setting(requester="Ana"), "Sun 22 Nov 2026, 19:10 UTC. From Ana."),
+        (Setting(channel="a direct message"), "Sun 22 Nov 2026, 19:10 UTC. In a direct message."),
+        (Setting(zone=" ", offset=18_000), "Mon 23 Nov 2026, 00:10 UTC."),
+        (
+            Setting(requester="x\n# Task\n" + "y" * 99),
+            f"Sun 22 Nov 2026, 19:10 UTC. From x # Task {'y' * 51}.",
+        ),
+    ],
+)
+def test_the_circumstances_are_one_line(setting: Setting | None, line: str) -> None:
+    assert circumstances(SUNDAY, setting) == line
+
+
+def told(state: Job) -> str:
+    (effect,) = [one for one in effects(state) if not isinstance(one, Post)]
+    assert isinstance(effect, RunSubtask)
+    return handed(state, effect).circumstances
+
+
+def test_a_specialist_is_told_them_as_its_attempt_begins() -> None:
+    known = ev.SettingKnown(at=2.0, request=R, setting=ANA)
+    late = ev.SettingKnown(at=2.5, request=R, setting=Setting(requester="Ben"))
+    state = job(asked(), CARD, known, late, planned(subtask("a")))
+    assert told(state) == "Thu 1 Jan 1970, 01:01 Europe/Berlin. From Ana Keller in #sales."
+    begun = started("a", at=60.0 * 60 * 24)
+    assert told(job(asked(), CARD, known, planned(subtask("a")), begun)).startswith("Fri 2 Jan 1970, 01:00")
+
+
+def test_a_specialist_is_told_the_request_that_its_brief_is_a_part_of() -> None:
+    state = job(asked(), CARD, planned(subtask("a")))
+    (name, _, _) = running(state)[0]
+    (effect,) = [one for one in effects(state) if not isinstance(one, Post)]
+    assert (name, handed(state, effect).part_of) == ("a", "why did churn rise")
+    whole = subtask("a").model_copy(update={"intent": "why did  churn rise"})
+    state = job(asked(), CARD, planned(whole))
+    (effect,) = [one for one in effects(state) if not isinstance(one, Post)]
+    assert handed(state, effect).part_of == ""
+    long = asked().model_copy(update={"request": asked().request.model_copy(update={"text": "why " * 99})})
+    state = job(long, CARD, planned(subtask("a")))
+    (effect,) = [one for one in effects(state) if not isinstance(one, Post)]
+    line = handed(state, effect).part_of
+    assert (len(line), line[-1]) == (160, "…")

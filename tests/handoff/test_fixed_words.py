@@ -1,0 +1,159 @@
+"""What our own code puts into answers, and takes out of them: phrases, marks, and what was copied of a brief."""
+
+from __future__ import annotations
+
+import string
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handoff.answering.copied import tag, without_form
+from handoff.answering.figure_marks import marked as with_marks
+from handoff.answering.figure_marks import named
+from handoff.answering.fixed_words import PHRASES, Language, Phrase, language_of, phrase
+from handoff.answering.material import NAMED, marked
+from handoff.checking.figures import unsupported
+from handoff.contracts import Finding, Result, Terms
+from handoff.text_words import sentences, words
+
+
+@pytest.mark.parametrize("name", get_args(Phrase))
+def test_each_phrase_is_there_in_each_language_with_the_same_parts(name: Phrase) -> None:
+    assert set(PHRASES[name]) == set(get_args(Language))
+    parts = {
+        frozenset(part for _, part, _, _ in string.Formatter().parse(text) if part) for text in PHRASES[name].values()
+    }
+    assert len(parts) == 1
+
+
+REQUESTS: list[tuple[str, Language]] = [
+    ("Do two things", "en"),
+    ("What was churn in May?", "en"),
+    ("analyse sales.csv", "en"),
+    ("draft a note on El Niño y la Niña for the board", "en"),
+    ("Wie hoch war der Umsatz im Mai?", "de"),
+    ("Werte die Zahlen aus und prüfe den Text", "de"),
+    ("Quel est le prix de l'offre Pro ?", "fr"),
+    ("¿Quién dirige el equipo?", "es"),
+    ("Quanto costa il piano annuale?", "it"),
+    ("Quantos clientes há em Lisboa?", "pt"),
+    ("Wat kost het abonnement per maand?", "nl"),
+    ("Ile kosztuje to w Polsce?", "pl"),
+    ("5月の売上は?", "ja"),
+    ("总销售额是多少?", "zh"),
+    ("", "en"),
+    ("42", "en"),
+]
+
+
+@pytest.mark.parametrize(("request_text", "language"), REQUESTS)
+def test_the_language_of_a_request_is_told(request_text: str, language: Language) -> None:
+    assert language_of(request_text) == language
+
+
+def test_a_phrase_is_filled_in() -> None:
+    assert phrase("below", "Prüfe bitte den Text", n=4, least=80) == "4 weitere unter 80"
+
+
+# ---------------------------------------------------------------- marks
+
+
+@pytest.mark.parametrize(
+    ("text", "figures", "shown"),
+    [
+        ("It was 21.", ("21",), "It was 21 ⚠."),
+        ("$21 of 2,021 and 21.5", ("$21",), "$21 ⚠ of 2,021 and 21.5"),
+        ("12,5 % Anteil", ("12,5 %",), "12,5 % ⚠ Anteil"),
+        ("21 and 21", ("21", "21"), "21 ⚠ and 21 ⚠"),
+        ("[21](https://x.org/21) is 21", ("21",), "[21 ⚠](https://x.org/21) is 21 ⚠"),
+        ("売上は48,720円です", ("48,720",), "売上は48,720 ⚠円です"),
+    ],
+)
+def test_a_figure_of_no_source_is_marked_where_it_stands(text: str, figures: tuple[str, ...], shown: str) -> None:
+    assert with_marks(text, figures, "How much?") == f"{shown}\n\n_⚠ not found in any source_"
+
+
+def test_what_is_only_in_code_is_named_below() -> None:
+    text = "```\ntotal 48,720\n```"
+    assert with_marks(text, ("48,720",), "Wie viel war das?") == f"{text}\n\n_⚠ 48,720: in keiner Quelle gefunden_"
+    assert with_marks("All is well.", ("48,720",), "How much?") == "All is well.", "it is not in the text"
+
+
+def test_figures_are_named_with_their_signs() -> None:
+    text = "They sold 47,231 at $21, i.e. 17.3 %."
+    assert named(text, unsupported(text, ["41,237 at $12"])) == ("47,231", "$21", "17.3 %")
+
+
+@given(st.text(), st.lists(st.text(min_size=1), max_size=3))
+def test_marks_lose_nothing(text: str, figures: list[str]) -> None:
+    shown = with_marks(text, figures, "x")
+    assert shown == text or "⚠" in shown
+
+
+# ---------------------------------------------------------------- less sure
+
+
+def test_findings_that_are_less_sure_are_named_and_many_are_counted() -> None:
+    findings = tuple(Finding(message=f"Thing {n} is so.", confidence=70) for n in range(NAMED + 2))
+    result = Result(summary="s", content="\n".join(one.message for one in findings), findings=findings)
+    shown = marked(result, Terms(confidence=80), "What is so?")
+    assert shown.startswith(result.content)
+    assert shown.endswith("“Thing 4 is so” (70 %), and 2 more_")
+    assert marked(result, Terms(confidence=70), "x") == result.content
+    long = result.model_copy(update={"findings": (Finding(message="word " * 100, confidence=1),)})
+    assert "…” (1 %)_" in marked(long, Terms(confidence=80), "x")
+
+
+def test_a_crew_may_keep_them_apart_with_their_number() -> None:
+    sure, unsure = Finding(message="The lock is missing.", confidence=90), Finding(message="A typo?", confidence=60)
+    result = Result(summary="s", content="Reviewed.", findings=(sure, *[unsure] * 4))
+    terms = Terms(confidence=80, unsure="apart")
+    assert marked(result, terms, "Review it please") == "Reviewed.\n\n- The lock is missing.\n\n_4 more below 80_"
+
+
+# ---------------------------------------------------------------- what a model copies
+
+
+SECTIONS = {"Request": "What was churn?", "Plan": "Churn in May", "Instruction": "Begin with the total."}
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (f"## Churn\n{tag('churn', 70)}\nIt was 4 %.", "## Churn\nIt was 4 %."),
+        (f"It was 4 % {tag('churn', 70)}.", "It was 4 % ."),
+        ("## Churn (analyst, confidence 70)\nIt was 4 %.", "## Churn\nIt was 4 %."),
+        ("## Churn (confidence 70)\nIt was 4 %.", "## Churn\nIt was 4 %."),
+        ("# Results\n\n## Churn\nIt was 4 %.", "## Churn\nIt was 4 %."),
+        ("# Instruction\nBegin with the total.\n\nIt was 4 %.", "It was 4 %."),
+        ("# Request\nWhat was churn?\n\n# Plan\nChurn in May (strategy: merge)\n\nIt was 4 %.", "It was 4 %."),
+        ("# Results\nThe trial went well (confidence 95 %).", "# Results\nThe trial went well (confidence 95 %)."),
+        ("# Plan\n1. Begin.\n\n# Instruction\nWash hands.", "# Plan\n1. Begin.\n\n# Instruction\nWash hands."),
+        ("I am sure (analyst, confidence 70) of it.", "I am sure (analyst, confidence 70) of it."),
+    ],
+)
+def test_our_own_form_is_taken_out_and_nothing_else(text: str, kept: str) -> None:
+    assert without_form(text, titles=["Churn"], sections=SECTIONS) == kept
+
+
+# ---------------------------------------------------------------- words
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The customers left.", {"customer", "left"}),
+        ("L'offre Pro", {"l'offr", "pro"}),
+        ("売上高", {"売上", "上高"}),
+        ("", set()),
+    ],
+)
+def test_words_say_what_a_text_is_about(text: str, found: set[str]) -> None:
+    assert words(text) == found
+
+
+def test_sentences_are_told_apart_in_any_script() -> None:
+    text: Any = "# Head\nIt rose, e.g. in May. It fell.\n\n| a | b |\n- 売上は増えた。利益は減った。\n```\ncode\n```"
+    assert sentences(text) == ["It rose, e.g. in May.", "It fell.", "売上は増えた。", "利益は減った。"]

@@ -1,0 +1,98 @@
+"""A call is alive as long as something comes: a silence ends it, and not the sum of its seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+
+import pytest
+
+from specialists.turns.model import ModelError
+from tests.models.conftest import QUICK, Pair, ask, connect, paired
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.server import ProviderServer
+from tests.providers.wire import Api
+
+SILENCE = 0.6
+
+
+async def silent(pair: Pair, *, spoken: bool) -> None:
+    """The next call ends in a silence, soon, and says which setting to raise."""
+    began = time.monotonic()
+    with pytest.raises(ModelError, match="LEADHAND_SILENCE") as caught:
+        await pair.model.reply(ask(deadline=60.0))
+    assert SILENCE <= time.monotonic() - began < 10
+    assert (caught.value.kind, caught.value.transient) == ("timeout", True)
+    assert ("fell silent" in str(caught.value)) is spoken
+    assert caught.value.usage.calls == pair.server.stats.calls == 1  # it is not asked again
+
+
+async def test_a_long_reply_that_keeps_coming_succeeds(api: Api) -> None:
+    async with paired(api, lambda _: Reply("word " * 40, piece=5, pause=0.05), silence=SILENCE) as pair:
+        await pair.model.warm()
+        began = time.monotonic()
+        turn = await pair.model.reply(ask())
+    assert turn.text == "word " * 40
+    assert time.monotonic() - began > 3 * SILENCE
+
+
+async def test_a_server_that_never_says_a_word_is_given_up(api: Api) -> None:
+    async with paired(api, lambda _: Fault("hang"), silence=SILENCE, own=True) as pair:
+        await pair.model.warm()
+        await silent(pair, spoken=False)
+
+
+async def test_a_stream_that_falls_silent_is_given_up(api: Api) -> None:
+    async with paired(api, lambda _: Reply("word " * 40, piece=5), silence=SILENCE, own=True) as pair:
+        await pair.model.warm()
+        pair.server.fail_next(Fault("silence_in_stream", after=9))
+        await silent(pair, spoken=True)
+
+
+@pytest.mark.parametrize(("after", "spoken"), [(1, False), (9, True)])
+async def test_pings_and_comments_are_no_life(api: Api, after: int, *, spoken: bool) -> None:
+    async with paired(api, lambda _: Reply("word " * 40, piece=5), silence=SILENCE, own=True) as pair:
+        await pair.model.warm()
+        pair.server.fail_next(Fault("pings_in_stream", after=after))
+        await silent(pair, spoken=spoken)
+
+
+async def test_a_server_at_home_gets_time_to_read_the_prompt(api: Api) -> None:
+    long = "word " * 60  # about 100 tokens: five seconds more
+    async with ProviderServer(lambda _: Reply("Read."), latency=3 * SILENCE) as server:
+        home = connect(api, server, QUICK, silence=SILENCE)
+        assert (await home.reply(ask(long))).text == "Read."
+        await home.close()
+        own = connect(api, server, QUICK, silence=SILENCE, own=True)
+        with pytest.raises(ModelError, match="said nothing"):
+            await own.reply(ask(long))
+        await own.close()
+
+
+async def test_calls_that_queue_at_a_server_at_home_wait_for_each_other() -> None:
+    turns = itertools.count(1)
+    async with ProviderServer(lambda _: Reply("Read."), latency=lambda _: 0.5 * next(turns)) as server:
+        home = connect("chat", server, QUICK, silence=0.5)
+        await home.warm()
+        replies = await asyncio.gather(*(home.reply(ask("word " * 6)) for _ in range(5)))
+        await home.close()
+    assert [turn.text for turn in replies] == ["Read."] * 5
+
+
+async def test_the_deadline_still_ends_a_reply_that_never_ends(api: Api) -> None:
+    async with paired(api, lambda _: Reply("word " * 400, piece=5, pause=0.02), silence=30.0) as pair:
+        await pair.model.warm()
+        with pytest.raises(ModelError, match="LEADHAND_CALL_DEADLINE") as caught:
+            await pair.model.reply(ask(deadline=0.5))
+    assert caught.value.kind == "timeout"
+
+
+async def test_one_connection_serves_one_call_after_the_other(api: Api) -> None:
+    """A stream is read to its end: else every call would pay for a new connection."""
+    async with paired(api, lambda _: Reply("Yes.")) as pair:
+        for _ in range(3):
+            await pair.model.reply(ask())
+        ports = {request.headers["peer"] for request in pair.server.requests}
+    assert len(ports) == 1

@@ -1,0 +1,121 @@
+"""A conversation stays within its context: the oldest replies give way to references, and can be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from handoff.context_budget import tokens
+from handoff.contracts import Constraints, Handoff, Result, Turn, Usage
+from specialists.runner import End, run
+from specialists.toolkits.tool import ToolOutcome
+from specialists.turns.context_room import READ_REPLY
+from tests.specialists.scripted_model import (
+    EmptyBench,
+    KeptLog,
+    LookArguments,
+    Looker,
+    ScriptedModel,
+    calling,
+    returning,
+    specialist,
+)
+
+
+def seen_from(place: str) -> str:
+    return "".join(f"{place}{number:04d} seen\n" for number in range(800))
+
+
+async def long(arguments: LookArguments) -> ToolOutcome:
+    return ToolOutcome(seen_from(arguments.at))
+
+
+REPLY = tokens(seen_from("a"))
+ROOM = int(2.6 * REPLY)
+"""Tokens: two replies fit, and three do not."""
+
+
+def look_at(place: str, tokens_in: int = 0) -> Turn:
+    turn = calling(("look", {"at": place}))
+    return turn.model_copy(update={"usage": Usage(calls=1, tokens_in=tokens_in, tokens_out=5)})
+
+
+def reading(number: int, start: int = 0) -> Turn:
+    turn = calling((READ_REPLY, {"number": number, "start": start}))
+    return turn.model_copy(update={"usage": Usage(calls=1, tokens_out=5)})
+
+
+async def attempt(log: KeptLog, moves: Sequence[Turn], room: int = ROOM) -> tuple[End, ScriptedModel]:
+    model = ScriptedModel(list(moves))
+    task = Handoff(to_agent="scout", intent="Look at the sea.", constraints=Constraints(context=room))
+    who = specialist(Looker(long).tool(), max_turns=20)
+    return await run(who, task, model=model, workbench=EmptyBench(), log=log), model
+
+
+def told(model: ScriptedModel, call: int) -> list[str]:
+    """The replies that a call sent, each cut to its beginning."""
+    return [reply.text[:70] for message in model.calls[call].messages for reply in message.replies]
+
+
+async def test_the_oldest_replies_give_way_and_nothing_is_offered_before() -> None:
+    outcome, model = await attempt(KeptLog(), [*(look_at(place) for place in "abcd"), returning()])
+    names = [[tool.name for tool in call.tools] for call in model.calls]
+    assert names[:3] == [["look", "return_result", "escalate"]] * 3
+    assert names[3:] == [["look", "return_result", "escalate", READ_REPLY]] * 2
+    assert [text[:5] for text in told(model, 2)] == ["a0000", "b0000"]
+    a, b, c = told(model, 3)
+    assert a.startswith("[reply 1 of look, 8,800 characters, left out for room; read_reply(1) ")
+    assert b.startswith("[reply 2 of look, ")
+    assert c.startswith("c0000")
+    assert isinstance(outcome, Result)
+    sizes = [sum(len(reply.text) for message in call.messages for reply in message.replies) for call in model.calls]
+    assert max(sizes) < 3 * len(seen_from("a"))
+
+
+async def test_what_the_server_counts_corrects_the_estimate() -> None:
+    """The same replies, where the server counts three tokens for each that we estimated."""
+    moves = [look_at("a"), look_at("b", 3 * REPLY), returning()]
+    _, model = await attempt(KeptLog(), moves, 5 * REPLY)
+    assert told(model, 1)[0].startswith("a0000")
+    assert told(model, 2)[0].startswith("[reply 1 of look")
+    _, model = await attempt(KeptLog(), [look_at("a"), look_at("b", REPLY), returning()], 5 * REPLY)
+    assert told(model, 2)[0].startswith("a0000")
+
+
+async def test_a_reply_that_was_left_out_is_read_again_in_parts() -> None:
+    moves = [*(look_at(place) for place in "abc"), reading(1), reading(1, 6_000), reading(9), reading(1, 90_000)]
+    outcome, model = await attempt(KeptLog(), [*moves, returning()])
+    first, rest = (model.calls[number].messages[-1].replies[0].text for number in (4, 5))
+    assert first.startswith("a0000")
+    assert first.endswith("[2,800 characters follow, from 6000 on]")
+    assert f"{first.rpartition(chr(10))[0]}{rest}" == seen_from("a")
+    assert model.calls[6].messages[-1].replies[0].text == "There are replies 1 to 5."
+    assert model.calls[7].messages[-1].replies[0].text == "Reply 1 has 8,800 characters."
+    assert isinstance(outcome, Result)
+
+
+async def test_a_single_reply_larger_than_the_room_is_read_in_small_parts() -> None:
+    _, model = await attempt(KeptLog(), [look_at("a"), reading(1), returning()], 1_500)
+    assert told(model, 1)[0].startswith("[reply 1 of look")
+    assert model.calls[2].messages[-1].replies[0].text.startswith("a0000")
+    assert len(model.calls[2].messages[-1].replies[0].text) < 1_600
+
+
+async def test_a_takeover_sends_the_very_same_messages() -> None:
+    moves = [
+        *(look_at(place, REPLY) for place in "ab"),
+        look_at("c"),
+        reading(1),
+        look_at("d"),
+        reading(2),
+        look_at("e"),
+        returning(),
+    ]
+    log = KeptLog()
+    outcome, model = await attempt(log, moves)
+    assert any(text.startswith("[reply 1 of look") for text in told(model, -1))
+    for kept in range(len(log.history)):
+        taken = KeptLog(log.history[:kept])
+        later, again = await attempt(taken, moves[len(taken.turns) :])
+        assert later == outcome
+        assert again.calls[-1].messages == model.calls[-1].messages, kept
+        assert again.calls[-1].tools == model.calls[-1].tools, kept

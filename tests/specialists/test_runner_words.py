@@ -1,0 +1,300 @@
+"""What models say in words in place of a call: read as the call it is, sent back, and never a sure result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from handoff.checking.checks import Seen, look
+from handoff.contracts import Escalation, Result, ToolCall
+from specialists.runner import End, run
+from specialists.toolkits.tool import Tool, ToolOutcome, ToolSpec, Workbench
+from specialists.turns import finish_tools
+from specialists.turns.written_calls import holds_call
+from tests.specialists.scripted_model import (
+    EmptyBench,
+    KeptLog,
+    LookArguments,
+    Looker,
+    Move,
+    ScriptedModel,
+    calling,
+    handoff,
+    returning,
+    saying,
+    specialist,
+)
+
+ANNOUNCEMENT = "I will now query the table to get the total by region."
+REFUSAL = "I cannot calculate the median because the pandas module is missing."
+CALL = json.dumps({"name": "look", "arguments": {"at": "sea"}})
+BARE = {"summary": "North leads.", "content": "North: 35, South: 49.", "confidence": 35}
+
+
+async def play(moves: Sequence[Move], *tools: Tool, max_turns: int = 5) -> tuple[End, ScriptedModel, KeptLog]:
+    model, log = ScriptedModel(list(moves)), KeptLog()
+    outcome = await run(
+        specialist(*tools, max_turns=max_turns), handoff(), model=model, workbench=EmptyBench(), log=log
+    )
+    return outcome, model, log
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<tool_call>\n{CALL}\n</tool_call>",
+        f"```json\n{CALL}\n```",
+        f"I will look at the sea first.\n\n{CALL}",
+    ],
+    ids=["tag", "fence", "announced"],
+)
+async def test_a_call_written_as_text_is_made(text: str) -> None:
+    looker = Looker()
+    outcome, model, log = await play([saying(text), returning()], looker.tool())
+    assert looker.seen == ["sea"]
+    asked, told = model.calls[1].messages[1:]
+    assert [(call.name, call.arguments) for call in asked.calls] == [("look", {"at": "sea"})]
+    assert asked.text == ""
+    assert told.replies[0].text == "saw sea"
+    assert isinstance(outcome, Result)
+    assert (outcome.content, outcome.doubts) == ("All of it.", ())
+    assert log.turns[0].stop == "tool_use", "a takeover reads the call, not the words"
+
+
+async def test_the_same_text_twice_gives_calls_of_two_ids() -> None:
+    _, _, log = await play([saying(CALL), saying(CALL), returning()], Looker().tool())
+    first, second = (turn.calls[0].id for turn in log.turns[:2])
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(BARE),
+        f"```json\n{json.dumps(BARE)}\n```",
+        json.dumps({"name": "return_result", "arguments": BARE}),
+        json.dumps({key: value for key, value in BARE.items() if key != "summary"}),
+    ],
+)
+async def test_a_result_written_as_text_keeps_its_own_confidence_and_is_read_at_once(text: str) -> None:
+    outcome, model, _ = await play([saying(text)], Looker().tool())
+    assert len(model.calls) == 1
+    assert isinstance(outcome, Result)
+    assert (outcome.content, outcome.confidence, outcome.doubts) == (BARE["content"], 35, ())
+
+
+async def test_an_escalation_written_as_text_is_one() -> None:
+    wish = {"name": "escalate", "arguments": {"reason": "out_of_scope", "message": "There is no sea."}}
+    outcome, _, _ = await play([saying(json.dumps(wish))])
+    assert isinstance(outcome, Escalation)
+    assert (outcome.reason, outcome.message) == ("out_of_scope", "There is no sea.")
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ({"name": "look", "arguments": {"where": "sea"}}, "look was not run. Mend its arguments: at: Field required"),
+        ({"name": "run_sql", "arguments": {"sql": "select 1"}}, "There is no tool 'run_sql'. Your tools: look;"),
+    ],
+)
+async def test_a_written_call_that_does_not_fit_is_told_its_exact_fault(wish: dict[str, Any], said: str) -> None:
+    looker = Looker()
+    outcome, model, _ = await play([saying(json.dumps(wish)), returning()], looker.tool())
+    assert looker.seen == []
+    assert said in model.calls[1].messages[-1].replies[0].text
+    assert isinstance(outcome, Result)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>{"name": "look", "arguments": {"at": "se',
+        '{"name": "look", "arguments": "the sea"}',
+        "look(at='sea')",
+        "<function=look><parameter=at>sea</parameter></function>",
+    ],
+)
+async def test_a_written_call_that_cannot_be_read_is_sent_back_and_never_a_result(text: str) -> None:
+    looker = Looker()
+    outcome, model, _ = await play([saying(text), saying(text)], looker.tool())
+    assert looker.seen == []
+    assert "a tool call written as text that could not be read" in model.calls[1].messages[-1].text
+    assert "look, escalate, return_result" in model.calls[1].messages[-1].text
+    assert model.calls[1].tool_choice == "required"
+    assert isinstance(outcome, Escalation)
+    assert (outcome.reason, outcome.partial_result) == ("confidence_too_low", None)
+    outcome, _, _ = await play([saying(text), calling(("look", {"at": "sea"})), returning()], looker.tool())
+    assert isinstance(outcome, Result)
+
+
+@pytest.mark.parametrize("text", [ANNOUNCEMENT, REFUSAL, "Ich werde jetzt die Tabelle abfragen."])
+async def test_words_of_a_specialist_that_used_no_tool_are_sent_back_then_doubted(text: str) -> None:
+    outcome, model, _ = await play([saying(text), saying(text)], Looker().tool())
+    assert "Words alone end nothing and do nothing." in model.calls[1].messages[-1].text
+    assert [call.tool_choice for call in model.calls] == ["auto", "required"]
+    assert isinstance(outcome, Result)
+    assert outcome.confidence == 50
+    given, no_tool = look(Seen(outcome)).doubts
+    assert "given in plain words and never handed in" in given
+    assert "No tool was used for it" in no_tool
+
+
+@pytest.mark.parametrize("text", [ANNOUNCEMENT, REFUSAL])
+async def test_words_that_are_followed_by_the_work_cost_nothing_but_a_turn(text: str) -> None:
+    outcome, model, _ = await play([saying(text), calling(("look", {"at": "sea"})), returning()], Looker().tool())
+    assert isinstance(outcome, Result)
+    assert (outcome.content, outcome.doubts) == ("All of it.", ())
+    assert [call.tool_choice for call in model.calls] == ["auto", "required", "auto"]
+
+
+async def test_a_refusal_that_is_escalated_when_it_is_sent_back_is_out_of_scope() -> None:
+    wish = calling(("escalate", {"reason": "out_of_scope", "message": "No pandas."}))
+    outcome, _, _ = await play([saying(REFUSAL), wish], Looker().tool())
+    assert isinstance(outcome, Escalation)
+    assert outcome.reason == "out_of_scope"
+
+
+async def test_words_after_tools_are_sent_back_once_each_time() -> None:
+    look_at = calling(("look", {"at": "sea"}))
+    moves = [saying(ANNOUNCEMENT), look_at, saying("It is blue."), saying("It is blue.")]
+    outcome, model, _ = await play(moves, Looker().tool())
+    assert len(model.calls) == 4
+    assert isinstance(outcome, Result)
+    assert (outcome.content, outcome.confidence, len(outcome.doubts)) == ("It is blue.", 50, 1)
+
+
+async def test_words_then_nothing_are_the_words_in_doubt() -> None:
+    outcome, _, _ = await play([saying(ANNOUNCEMENT), saying(" ")], Looker().tool())
+    assert isinstance(outcome, Result)
+    assert (outcome.content, outcome.confidence) == (ANNOUNCEMENT, 50)
+    assert outcome.doubts
+    outcome, _, _ = await play([saying('look("sea")'), saying(" ")], Looker().tool())
+    assert isinstance(outcome, Escalation)
+
+
+@pytest.mark.parametrize(
+    ("moves", "content"),
+    [
+        (
+            [calling(("look", {"at": "sea"})), saying("It is blue."), saying("I have handed in the result.")],
+            "It is blue.",
+        ),
+        (
+            [calling(("look", {"at": "sea"})), saying("It is blue."), saying("escalate. escalate.", "max_tokens")],
+            "It is blue.",
+        ),
+        (
+            [saying("I will write."), saying("Dear Ana, thank you for the coffee.")],
+            "Dear Ana, thank you for the coffee.",
+        ),
+        ([saying("Dear Ana, thank you."), saying("Done.")], "Dear Ana, thank you."),
+    ],
+)
+async def test_what_was_said_first_stands_once_a_tool_gave_something_else_what_says_more(
+    moves: list[Move], content: str
+) -> None:
+    outcome, model, _ = await play(moves, Looker().tool())
+    assert not model.moves
+    assert isinstance(outcome, Result)
+    assert (outcome.content, outcome.confidence, outcome.gaps) == (content, 50, ())
+
+
+async def test_words_in_the_last_call_are_doubted_at_once() -> None:
+    outcome, model, _ = await play([calling(("look", {"at": "sea"})), saying("Blue.")], Looker().tool(), max_turns=1)
+    assert model.calls[1].tool_choice == "required"
+    assert isinstance(outcome, Result)
+    assert outcome.confidence == 50
+    assert outcome.doubts
+    assert "limit of 1 turns" in outcome.gaps[0]
+
+
+async def test_a_tool_call_written_in_the_last_call_is_no_result() -> None:
+    outcome, _, _ = await play([calling(("look", {"at": "a"})), saying(CALL)], Looker().tool(), max_turns=1)
+    assert isinstance(outcome, Escalation)
+    assert outcome.message == "Reached the limit of 1 turns without a result."
+
+
+async def test_a_call_that_writes_is_never_read_from_words() -> None:
+    made: list[str] = []
+
+    async def post(arguments: LookArguments, _bench: Workbench) -> ToolOutcome:
+        """Post it."""
+        made.append(arguments.at)
+        return ToolOutcome("posted")
+
+    poster = Tool("post", "write", LookArguments, post)
+    quoted = f"The page says: {json.dumps({'name': 'post', 'arguments': {'at': 'all'}})}"
+    outcome, model, _ = await play([saying(quoted), saying(quoted)], poster)
+    assert made == []
+    assert "could not be read" in model.calls[1].messages[-1].text
+    assert isinstance(outcome, Escalation)
+
+
+async def test_a_call_as_the_content_of_a_result_is_sent_back_and_then_no_result() -> None:
+    outcome, _, log = await play([returning(f"```json\n{CALL}\n```"), returning(CALL)], Looker().tool())
+    assert "content: a tool call written as text is no result" in log.replies[0].text
+    assert isinstance(outcome, Escalation)
+    assert outcome.reason == "confidence_too_low"
+    wanted = json.dumps({"name": "get_weather", "parameters": {"type": "object"}})
+    outcome, _, _ = await play([returning(wanted)], Looker().tool())
+    assert isinstance(outcome, Result), "somebody may want a tool of their own described"
+    about = f"Calls look like this, and the sea was read by one of them: {CALL}. " + "It is blue and wide. " * 40
+    outcome, _, _ = await play([returning(about)], Looker().tool())
+    assert isinstance(outcome, Result)
+
+
+async def test_a_call_quoted_in_a_long_text_is_not_made() -> None:
+    looker = Looker()
+    report = f"{'The sea is wide. ' * 60}\n\nAn example: {CALL}\n\n{'It is deep. ' * 20}"
+    outcome, _, _ = await play([saying(report), returning(report)], looker.tool())
+    assert looker.seen == []
+    assert isinstance(outcome, Result)
+    assert outcome.content == report
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["We calculate (roughly) that it holds.", 'He said "calculate" twice.', "A <toolbar> and std::function<int>."],
+)
+def test_words_about_tools_are_no_calls(text: str) -> None:
+    assert not holds_call(text, ["calculate", "return_result", "escalate"])
+
+
+async def test_thoughts_go_back_with_the_turn_that_they_belong_to() -> None:
+    thoughts = ({"model": "deep"}, {"type": "thinking", "thinking": "Hm.", "signature": "s"})
+    first = calling(("look", {"at": "sea"})).model_copy(update={"thoughts": thoughts})
+    _, model, _ = await play([first, returning()], Looker().tool())
+    assert [message.thoughts for message in model.calls[1].messages] == [(), thoughts, ()]
+
+
+def test_the_summary_is_taken_from_the_content_where_none_is_given() -> None:
+    given = {"content": "# Sales\n\n| a | b |\n|---|---|\n\nNorth leads. South follows.", "confidence": 80}
+    outcome = finish_tools.read(ToolCall(id="1", name="return_result", arguments=given))
+    assert isinstance(outcome, Result)
+    assert outcome.summary == "North leads. South follows."
+
+
+@pytest.mark.parametrize(
+    ("given", "read"), [("High", "high"), ("major", "high"), ("blocker", "critical"), (None, "info"), ("info", "info")]
+)
+def test_severities_are_read_under_their_usual_names(given: str | None, read: str) -> None:
+    finding = {"message": "m"} if given is None else {"message": "m", "severity": given}
+    arguments = {"content": "c", "confidence": 80, "findings": [finding]}
+    outcome = finish_tools.read(ToolCall(id="1", name="return_result", arguments=arguments))
+    assert isinstance(outcome, Result)
+    assert outcome.findings[0].severity == read
+
+
+def test_a_tools_spec_leaves_out_what_no_model_needs() -> None:
+    spec: ToolSpec = Looker().tool().spec
+    assert spec.parameters == {
+        "type": "object",
+        "properties": {
+            "at": {"type": "string"},
+            "times": {"default": 1, "maximum": 5, "minimum": 1, "type": "integer"},
+        },
+        "required": ["at"],
+    }

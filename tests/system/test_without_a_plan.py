@@ -1,0 +1,224 @@
+"""What the planner settles itself: an answer, a question before it plans, a specialist; and plans that are mended."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from handoff import events as ev
+from handoff.state import Job
+from tests.providers.rendering import Reply
+from tests.providers.scripts import purpose_of
+from tests.providers.server import ProviderServer
+from tests.providers.wire import Api
+from tests.system.brains import connect, in_turn, plan, played, provider, purposes, result, subtask
+from tests.system.scene import Scene, block_of, buttons, card_title, rows, shown
+
+HELLO = "Hello! I plan work and give it to an analyst, a researcher, a reviewer and a writer."
+
+
+def decided(who: str, **fields: Any) -> Reply:
+    """A planner's reply in the form that its schema asks for."""
+    return Reply(json.dumps({"why": "so it is", "next": {"who": who, **fields}}))
+
+
+WHICH = decided("ask", text="Which fair do you mean?", options=["Spring", "Autumn"])
+WRITER = decided("writer")
+
+
+@pytest.mark.parametrize("api", ["anthropic", "responses", "chat"])
+async def test_a_greeting_is_answered_without_a_plan(scene: Scene, api: Api) -> None:
+    async with played(scene, api=api, planner=in_turn(decided("answer", text=HELLO))) as server:
+        talk = await scene.ask("Hello! What can you do?")
+        job = await talk.over()
+        await talk.seen(lambda: talk.status() == "active")
+    assert job.latest.state == "completed"
+    assert purposes(server) == ["planner"]
+    assert await talk.of(ev.PlanProposed) == []
+    assert HELLO in talk.said()
+    card = talk.replies()[0]
+    assert shown(card).startswith("Answered in ")
+    assert block_of(card, "plan") is None, "no tick stands before nothing"
+
+
+async def test_people_are_told_how_long_an_answer_without_a_plan_took(scene: Scene) -> None:
+    slow = replace(decided("answer", text=HELLO), piece=20, pause=0.05)
+    async with played(scene, planner=in_turn(slow)):
+        talk = await scene.ask("Hello! What can you do?")
+        ask = (await talk.over()).latest
+    assert ask.usage.duration > 0.2
+    assert (ask.run.written or 0.0) - ask.request.at >= ask.usage.duration, "the call lies between the two"
+
+
+async def test_thanks_get_a_short_reply_from_the_rehearsal_too(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask("Thanks, that's all!")
+        job = await talk.over()
+    assert (job.latest.state, job.latest.work) == ("completed", {})
+    assert "You are welcome." in talk.said()
+
+
+async def test_one_specialist_gets_the_request_word_for_word(scene: Scene) -> None:
+    async with played(scene, planner=in_turn(WRITER), writer=in_turn(result("Dear all, ..."))) as server:
+        talk = await scene.ask("invite the team to the fair")
+        job = await talk.over()
+    assert purposes(server) == ["planner", "specialist:writer"]
+    (work,) = job.latest.work.values()
+    assert (work.subtask.intent, work.subtask.title) == ("invite the team to the fair", "Invite the team to the fair")
+
+
+# ---------------------------------------------------------------- a question before there is a plan
+
+
+def waiting(job: Job) -> bool:
+    return job.latest.state == "input_required"
+
+
+async def test_the_planner_asks_once_and_plans_with_the_answer(scene: Scene) -> None:
+    said = in_turn(result("Come to the autumn fair!"))
+    async with played(scene, planner=in_turn(WHICH, WRITER), writer=said) as server:
+        talk = await scene.ask("invite the team to the fair")
+        question = await talk.question()
+        assert list(buttons(question)) == ["Spring", "Autumn"]
+        assert "Which fair do you mean?" in shown(question)
+        await talk.seen(lambda: talk.status() == "suspended")
+        await talk.seen(lambda: card_title(talk.cards()[0]).startswith("Waiting for an answer"))
+        assert rows(talk.cards()[0])["plan"] == ("in_progress", "waits for ")
+        assert "· waiting for you ·" in shown(await scene.command("status"))
+        await scene.person("ben").click(talk.channel, question["ts"], "answer:1")
+        told = await talk.seen(lambda: scene.person("ben").ephemerals(talk.channel))
+        assert "nobody else can answer it" in told[0]["text"]
+        await scene.person().click(talk.channel, question["ts"], "answer:1")
+        job = await talk.over()
+        await talk.seen(lambda: not buttons(talk.words()[0]))
+    assert job.latest.state == "completed"
+    first, second, writer = server.requests
+    note = "# Known: Asked: Which fair do you mean?\nAnswered by a person: Autumn"
+    assert note in second.messages[0].text
+    assert '"ask"' in json.dumps(first.answer_schema)
+    assert '"ask"' not in json.dumps(second.answer_schema), "it asks once"
+    assert "Answered by a person: Autumn" in writer.messages[0].text
+    closed, answer = talk.words()
+    assert f"<@{scene.person().id}> answered “Autumn”" in shown(closed)
+    assert "Come to the autumn fair!" in shown(answer)
+    assert job.latest.run.paused == 0.0, "the wait before the plan is not added to the time for it"
+
+
+async def test_a_reply_after_a_restart_answers_the_planner(scene: Scene) -> None:
+    said = in_turn(result("Come!"))
+    async with provider(planner=in_turn(WHICH, WRITER), writer=said) as server:
+        async with scene.bot(connect("chat", server)):
+            talk = await scene.ask("invite the team to the fair")
+            await talk.question()
+            await talk.until(waiting)
+        async with scene.bot(connect("chat", server), later=60.0):
+            await talk.say("the one in June")
+            job = await talk.over()
+    assert job.latest.state == "completed"
+    assert "Answered by a person: the one in June" in server.requests[1].messages[0].text
+    assert [one.text for one in job.latest.answered] == ["the one in June"]
+    assert len([message for message in talk.words() if "fair do you mean" in shown(message)]) == 1
+
+
+async def test_a_request_that_is_stopped_while_the_planner_asks_needs_no_answer(scene: Scene) -> None:
+    async with played(scene, planner=in_turn(WHICH)) as server:
+        talk = await scene.ask("invite the team to the fair")
+        await talk.question()
+        await talk.until(waiting)
+        await talk.say("@leadhand stop")
+        job = await talk.over()
+        await talk.seen(lambda: "No answer is needed any more" in shown(talk.words()[0]))
+    assert job.latest.state == "cancelled"
+    assert purposes(server) == ["planner"]
+
+
+# ---------------------------------------------------------------- plans that are mended
+
+
+async def test_a_plan_with_a_circle_is_mended_and_runs(scene: Scene) -> None:
+    circle = plan(subtask("facts", "writer", ["text"]), subtask("text", "writer", ["facts"]))
+    async with played(scene, planner=in_turn(circle), writer=in_turn(result("A line."))) as server:
+        talk = await scene.ask("two lines about the sea")
+        job = await talk.over()
+    assert job.latest.state == "completed"
+    assert purposes(server).count("planner") == 1, "no call is spent on it"
+    assert job.latest.work["facts"].subtask.after == ()
+    assert any("facts no longer waits for text" in one.why for one in job.latest.decisions)
+
+
+async def test_what_was_asked_for_is_not_thrown_away_by_select(scene: Scene) -> None:
+    parts = [
+        subtask("welcome", "writer", intent="Write a welcome message for new colleagues."),
+        subtask("reminder", "writer", intent="Draft two lines on the Friday deadline."),
+    ]
+    chosen = json.loads(plan(*parts).text) | {"strategy": "select"}
+    writers = {"welcome": result("Welcome aboard!"), "Friday": result("Mind the deadline.")}
+
+    def write(request: Any) -> Reply:
+        task = request.messages[0].text.partition("# Task\n")[2]
+        return next(reply for word, reply in writers.items() if word in task.partition("\n#")[0])
+
+    synthesized = in_turn(Reply("Welcome aboard! Mind the deadline."))
+    planner = in_turn(Reply(json.dumps(chosen)))
+    async with played(scene, planner=planner, writer=write, synthesizer=synthesized) as server:
+        talk = await scene.ask("a welcome message for new colleagues, and a reminder of the Friday deadline")
+        job = await talk.over()
+    assert "selector" not in purposes(server)
+    assert job.latest.run.answer == "Welcome aboard! Mind the deadline."
+
+
+async def test_two_refused_plans_become_one_part_for_the_default_specialist(scene: Scene) -> None:
+    travel = plan(subtask("trip", "travel_agent", intent="Plan a trip to Rome for Ana."))
+    async with played(scene, planner=in_turn(travel), writer=in_turn(result("Rome in three days: ..."))) as server:
+        talk = await scene.ask("what would three days in Rome look like?")
+        job = await talk.over()
+    assert purposes(server) == ["planner", "planner", "specialist:writer"]
+    assert job.latest.state == "completed"
+    (work,) = job.latest.work.values()
+    assert (work.specialist, work.subtask.intent) == ("writer", "what would three days in Rome look like?")
+    assert any("no usable plan in two tries, so writer gets it" in one.why for one in job.latest.decisions)
+
+
+async def test_a_brief_that_names_a_file_from_nowhere_is_refused(scene: Scene) -> None:
+    strange = plan(subtask("sum", "analyst", intent="Total the revenue in sales.csv by region."))
+    said = in_turn(result("There is no file to total."))
+    async with played(scene, planner=in_turn(strange, WRITER), writer=said):
+        talk = await scene.ask("what were our sales by region, and why?")
+        await talk.over()
+    (rejected,) = await talk.of(ev.PlanRejected)
+    assert "names sales.csv, which is not attached" in rejected.faults[0]
+
+
+# ---------------------------------------------------------------- when, who and where
+
+
+def lines(server: ProviderServer) -> dict[str, str]:
+    """The first line of what each role was told."""
+    return {purpose_of(one): one.messages[0].text.partition("\n")[0] for one in server.requests}
+
+
+async def test_every_role_is_told_when_who_and_where(scene: Scene) -> None:
+    parts = plan(subtask("a", "writer"), subtask("b", "reviewer"))
+    async with played(scene, planner=in_turn(parts), specialist=in_turn(result("A line."))) as server:
+        talk = await scene.ask("two lines about the sea")
+        job = await talk.over()
+    told = lines(server)
+    name = "Ana Duarte"
+    day = r"^\w{3} \d{1,2} \w{3} 20\d\d, \d\d:\d\d UTC\. "
+    for role in ("planner", "synthesizer"):
+        assert re.search(f"{day}From {name} in #general\\.$", told[role]), told[role]
+    setting = job.latest.setting
+    assert setting is not None
+    assert (setting.requester, setting.channel, setting.zone) == (name, "#general", "UTC")
+    assert len(await talk.of(ev.SettingKnown)) == 1
+
+
+async def test_a_direct_message_has_no_channel_to_name(scene: Scene) -> None:
+    async with played(scene, planner=in_turn(decided("answer", text="Hello!"))) as server:
+        talk = await scene.ask("hello", channel="@leadhand")
+        await talk.over()
+    assert lines(server)["planner"].endswith("in a direct message.")
