@@ -100,6 +100,7 @@ async def test_a_narrow_window_shows_one_thing_at_a_time(
     await expect(page.locator("#sidebar")).to_be_hidden()
     await expect(opener).to_be_focused()
     await opener.click()
+    await expect(page.locator("#sidebar [aria-current]")).to_be_focused()
     await page.locator("[data-testid=channel][data-name=sales]").click()
     await expect(page.locator("#sidebar")).to_be_hidden()
     await page.get_by_test_id("thread-line").click()

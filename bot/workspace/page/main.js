@@ -143,7 +143,6 @@ function draw() {
   const notice = document.getElementById("notice");
   notice.textContent = state.workspace.notice ?? "";
   notice.hidden = !notice.textContent;
-  document.getElementById("app").classList.toggle("with-sidebar", state.sidebar);
   drawSidebar(actAs);
   drawChannel();
   drawThread();

@@ -6,6 +6,9 @@ import { changed, channelTitle, nameOf, state } from "./state.js";
 
 export function drawSidebar(actAs) {
   const { channels, team } = state.workspace;
+  const app = document.getElementById("app");
+  const opens = state.sidebar && !app.classList.contains("with-sidebar");
+  app.classList.toggle("with-sidebar", state.sidebar);
   document.getElementById("team").textContent = team.name;
   const list = (chosen) => el("ul", {}, chosen.map(entry));
   morphChildren(document.getElementById("channels"), [
@@ -15,6 +18,8 @@ export function drawSidebar(actAs) {
     list(channels.filter((channel) => channel.is_im)),
   ]);
   drawPerson(actAs);
+  // After the drawing, never on a timer: Escape pressed at once has closed it by then, and the focus stays with its button.
+  if (opens) document.querySelector("#sidebar [aria-current]")?.focus();
 }
 
 function entry(channel) {
@@ -48,7 +53,6 @@ export function sidebarButton() {
   const open = () => {
     state.sidebar = true;
     changed();
-    setTimeout(() => document.querySelector("#sidebar [aria-current]")?.focus(), 50);
   };
   return el("button", { type: "button", class: "quiet sidebar-button", "aria-label": "Channels", "aria-expanded": String(state.sidebar), data: { testid: "sidebar-button" }, onclick: open }, icon("menu"));
 }
