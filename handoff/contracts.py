@@ -60,6 +60,36 @@ class Attachment(Contract):
     url: str = ""
 
 
+class Section(Contract):
+    """A part of a material that can be cited: a page, heading, sheet, function, hunk or message.
+
+    `name` is what it is cited by, such as `page 3`. `start` is the place of its first character in the text.
+    """
+
+    name: str
+    start: int = 0
+
+
+class Material(Contract):
+    """One thing that there is to work on, by reference. `name` is its id: plans, handoffs and tools call it so.
+
+    `text` is the sha256 (hex) of its text in UTF-8, which the store keeps, and `size` the characters of that text;
+    `file` is the file itself, where it is one. `author` is who wrote or attached it, as people know them. `origin` says
+    whose words it holds, for the egress guard. `fault` says why it cannot be read, `gaps` what its text lacks.
+    """
+
+    name: str
+    kind: Literal["request", "thread", "answer", "result", "file"] = "file"
+    size: int = 0
+    text: str = ""
+    file: Artifact | None = None
+    outline: tuple[Section, ...] = ()
+    author: str = ""
+    origin: Literal["requester", "person", "model"] = "person"
+    fault: str = ""
+    gaps: tuple[str, ...] = ()
+
+
 class Usage(Contract):
     """The usage of model calls. `cost` is None if no price is known; `model` names the last one used."""
 

@@ -21,8 +21,19 @@ ModelErrorKind = Literal[
 WithheldFor = Literal["breaker", "rate", "slots", "budget"]
 
 
+class Picture(Contract):
+    """A picture for a model that sees: PNG, JPEG, WebP or GIF. `data` are its bytes."""
+
+    name: str
+    media_type: Literal["image/png", "image/jpeg", "image/webp", "image/gif"]
+    data: bytes
+
+
 class ModelMessage(Contract):
-    """A message of a conversation with a model. An assistant's may carry calls, a tool's message carries replies."""
+    """A message of a conversation with a model.
+
+    An assistant's may carry calls, a tool's message carries replies, and a user's may carry pictures before its text.
+    """
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""
@@ -30,6 +41,7 @@ class ModelMessage(Contract):
     replies: tuple[ToolReply, ...] = ()
     thoughts: tuple[dict[str, Any], ...] = ()
     """An assistant's: `Turn.thoughts`, handed back as they came."""
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
