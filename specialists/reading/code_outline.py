@@ -19,7 +19,7 @@ _NAMED = re.compile(
 _ARROW = re.compile(r"^\s*(?:export +)?(?:const|let|var) +(?P<name>[\w$]+) *=.*(?:=> *[{(]|\bfunction\b)")
 _C_LIKE = re.compile(
     r"^(?:    |\t)?(?!return|else|if|for|while|switch|throw|new|case|goto|delete\b)"
-    r"(?:[\w:<>,*&\[\]~]+[ \t*&]+)+(?P<name>[\w:~]+)\s*\([^;]*$"
+    r"(?:[\w:<>,\[\]~]+[ \t*&]+){1,12}(?P<name>[\w:~]+)\s*\([^;]*$"
 )
 _SHELL = re.compile(r"^\s*(?P<name>[\w-]+)\s*\(\)\s*\{?")
 _SQL = re.compile(

@@ -18,9 +18,11 @@ def read_diff(data: bytes, name: str, contents: Contents) -> None:
     del name
     text = text_of(data, contents)
     places: list[tuple[str, int, bool]] = []
-    start, file, old = 0, "", ""
+    start, file, old, before = 0, "", "", ""
     for line in text.splitlines(keepends=True):
-        if found := _FILE.match(line.rstrip("\n")):
+        found = _FILE.match(line.rstrip("\n"))
+        # A line that was added may begin with two pluses of its own; the name of a file follows that of the old one.
+        if found and (not found["new"] or before.startswith("--- ")):
             path = next(part for part in found.groups() if part).strip()
             path = old if path == "/dev/null" else path.removeprefix("b/") if found["new"] else path
             if path != file:
@@ -34,7 +36,7 @@ def read_diff(data: bytes, name: str, contents: Contents) -> None:
         elif commit := _COMMIT.match(line):
             places.append((f"commit {commit[1]}", start, True))
             file = ""
-        start += len(line)
+        start, before = start + len(line), line
     if not any(place[2] for place in places):
         lines_outlined(text, contents)
         return

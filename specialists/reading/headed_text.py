@@ -7,7 +7,7 @@ import re
 from specialists.reading.contents import Contents
 from specialists.reading.plain_text import lines_outlined, places_outlined, text_of
 
-_ATX = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*$|={1,5} (\S.*)$")
+_ATX = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*$|={1,5} (\w.*)$")
 _UNDER = re.compile(r"([=\-~^*\"#])\1{2,}\s*$")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _MOST = 500
@@ -29,7 +29,8 @@ def read_markdown(data: bytes, name: str, contents: Contents) -> None:
 def headings(lines: list[str]) -> list[tuple[int, str]]:
     """List the headings of a text with their lines, counted from 1. What stands in a block of code is none."""
     found, fence = [], ""
-    for number, line in enumerate(lines, start=1):
+    front = lines.index("---", 1) + 1 if lines[0] == "---" and "---" in lines[1:] else 0
+    for number, line in enumerate(lines[front:], start=front + 1):
         if mark := _FENCE.match(line):
             fence = "" if fence == mark[1] else fence or mark[1]
         elif fence:
@@ -45,4 +46,5 @@ def _can_be_heading(lines: list[str], index: int, length: int) -> bool:
     """A heading with a line below it stands alone, and the line is about as long. A table or a list is none."""
     title = lines[index].strip()
     alone = index == 0 or not lines[index - 1].strip() or lines[index - 1][:3] == lines[index + 1][:3]
-    return bool(title) and alone and "|" not in title and not title.startswith(("-", "*", "+")) and length >= 3
+    row = "|" in title or title.startswith(("-", "*", "+")) or not any(map(str.isalnum, title))
+    return alone and not row and length >= 3

@@ -17,9 +17,13 @@ _BLOCKS = frozenset(
         *("caption", "thead", "tbody", "details", "summary", "option"),
     )
 )
+_STRUCK = frozenset({"del", "s", "strike"})
+_MARK = re.compile(r"\s*(?:-|\d+\.)\s*")
 _BLANKS = re.compile(r"[ \t\n\r\f\v]+")
 _LINK = re.compile(r"(?:https?://|mailto:)\S+", re.IGNORECASE)
 _LONGEST_LINK = 500
+_LISTS = {"ul": 0, "ol": 1}
+"""The number of the first item, if items have any."""
 
 
 def read_html(data: bytes, name: str, contents: Contents) -> None:
@@ -56,6 +60,7 @@ class _Page(HTMLParser):
         self._title = False
         self._links: list[tuple[str, int]] = []
         self._cells = 0
+        self._lists: list[int] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin what the tag means for the line."""
@@ -65,7 +70,7 @@ class _Page(HTMLParser):
             self.end_line()
             self._heading = _HEADINGS.get(tag, self._heading)
             self._title = tag == "title"
-            self._line += ["- "] if tag == "li" else []
+            self._line += [self._mark()] if tag == "li" else []
         elif tag in ("td", "th"):
             self._line += [" | "] if self._cells else []
             self._cells += 1
@@ -76,10 +81,21 @@ class _Page(HTMLParser):
         else:
             self._inline(tag, dict(attrs))
 
+    def _mark(self) -> str:
+        """Give what stands before an item: its number, in a list that has them."""
+        if not self._lists or not self._lists[-1]:
+            return "- "
+        self._lists[-1] += 1
+        return f"{self._lists[-1] - 1}. "
+
     def _begin_block(self, tag: str) -> None:
+        if tag in _LISTS:
+            self._lists.append(_LISTS[tag])
         if tag == "tr":
             self.end_line()
             self._cells = 0
+        elif _MARK.fullmatch("".join(self._line)):
+            pass  # the text of an item goes on after its mark
         elif not self._cells or tag == "table":
             self.end_line()
         else:
@@ -89,6 +105,8 @@ class _Page(HTMLParser):
     def _inline(self, tag: str, attributes: dict[str, str | None]) -> None:
         if tag == "a" and (found := _LINK.match(attributes.get("href") or "")):
             self._links.append((found[0][:_LONGEST_LINK], len(self._line)))
+        elif tag in _STRUCK:
+            self._line.append("~~")
         elif tag == "img" and (words := (attributes.get("alt") or "").strip()):
             self._line.append(f"[picture: {words}]")
         elif tag == "input" and attributes.get("type") not in ("hidden", "submit", "password"):
@@ -106,13 +124,18 @@ class _Page(HTMLParser):
             address, place = self._links.pop()
             if address not in "".join(self._line[place:]):
                 self._line.append(f" ({address.removeprefix('mailto:')})")
-        elif tag == "tr":
-            self.end_line()
-            self._cells = 0
+        elif tag in _STRUCK:
+            self._line.append("~~")
         elif tag in _BLOCKS or tag == "li":
-            self._pre -= tag == "pre" and self._pre > 0
-            if not self._cells or tag == "table":
-                self.end_line()
+            self._end_block(tag)
+
+    def _end_block(self, tag: str) -> None:
+        if tag in _LISTS and self._lists:
+            self._lists.pop()
+        self._pre -= tag == "pre" and self._pre > 0
+        if tag in ("tr", "table") or not self._cells:
+            self.end_line()
+        self._cells = 0 if tag == "tr" else self._cells
 
     def handle_data(self, data: str) -> None:
         """Add text."""

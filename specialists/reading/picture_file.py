@@ -13,6 +13,8 @@ LONGEST_SIDE = 1568
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _MOST_PIXELS = 80_000_000
 _LARGEST_PNG = 1_500_000
+_ORIENTATION, _SIDEWAYS = 0x0112, 5
+"""The tag of EXIF, and the first of its values that turn a picture by a quarter."""
 
 
 def read_picture(data: bytes, name: str, contents: Contents) -> None:
@@ -30,12 +32,12 @@ def read_picture(data: bytes, name: str, contents: Contents) -> None:
         if width * height > _MOST_PIXELS:
             raise Unreadable(_too_large(width, height))
         kind, frames = image.format, getattr(image, "n_frames", 1)
+        turned = image.getexif().get(_ORIENTATION, 1) >= _SIDEWAYS
+        width, height = (height, width) if turned else (width, height)
         image.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
         image = ImageOps.exif_transpose(image)
         image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-    except Image.DecompressionBombError:
-        raise Unreadable("has far too many pixels; scale it down and attach that") from None
-    except Image.DecompressionBombWarning:
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise Unreadable("has far too many pixels; scale it down and attach that") from None
     except (OSError, SyntaxError, ValueError, IndexError, EOFError, KeyError):
         raise Unreadable("is a damaged picture; open it, save it anew as PNG or JPEG and attach that") from None

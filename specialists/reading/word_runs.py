@@ -22,6 +22,7 @@ class Runs:
         """Know the addresses of links by their ids."""
         self._links = links
         self._deleted = self._hidden = self._pictures = 0
+        self._numbers: dict[tuple[str, str], int] = {}
 
     def text_of(self, paragraph: ET.Element) -> tuple[str, list[ET.Element]]:
         """Give the text of a paragraph, and the boxes in it, which hold paragraphs of their own."""
@@ -34,7 +35,7 @@ class Runs:
         """Say what is no part of the text."""
         said = []
         if self._deleted:
-            said.append(f"{self._deleted:,} tracked deletions are left out, as if they were accepted")
+            said.append(f"tracked deletions are left out, in {self._deleted:,} places, as if they were accepted")
         if self._hidden:
             said.append(f"hidden text is left out, in {self._hidden:,} places")
         if self._pictures:
@@ -51,20 +52,23 @@ class Runs:
             elif kind == "r" and _is_hidden(part):
                 self._hidden += 1
             elif kind not in _LEFT_OUT:
-                pieces.append(_sign(part, kind))
+                pieces.append(self._sign(part, kind))
                 self._pictures += kind in _PICTURES
                 self._collect(part, pieces, boxes)
                 if kind == "hyperlink" and (address := self._links.get(value_of(part, "id"))):
                     pieces.append("" if address in "".join(pieces) else f" ({address.removeprefix('mailto:')})")
 
+    def _sign(self, part: ET.Element, kind: str) -> str:
+        """Give what an element itself stands for; most stand for nothing but what is in them."""
+        if kind == "t":
+            return part.text or ""
+        if word := _REFERENCES.get(kind):
+            return f"[{word} {self.number_of(word, value_of(part, 'id'))}]"
+        return _SIGNS.get(kind, "")
 
-def _sign(part: ET.Element, kind: str) -> str:
-    """Give what an element itself stands for; most stand for nothing but what is in them."""
-    if kind == "t":
-        return part.text or ""
-    if kind in _REFERENCES:
-        return f"[{_REFERENCES[kind]} {value_of(part, 'id')}]"
-    return _SIGNS.get(kind, "")
+    def number_of(self, word: str, key: str) -> int:
+        """Give the number that people see of a note or comment: the file has another, which nobody sees."""
+        return self._numbers.setdefault((word, key), 1 + sum(kind == word for kind, _ in self._numbers))
 
 
 def _is_hidden(run: ET.Element) -> bool:

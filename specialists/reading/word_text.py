@@ -128,8 +128,9 @@ class _Word:
         for note in tree if tree is not None else ():
             texts = [self._runs.text_of(paragraph)[0] for paragraph in note.iter() if local(paragraph) == "p"]
             text = " ".join(" ".join(texts).split())
-            number, author = value_of(note, "id"), value_of(note, "author")
+            author = value_of(note, "author")
             if text:
+                number = self._runs.number_of(word, value_of(note, "id"))
                 label = f"{word} {number}{f' by {author}' if author else ''}"
                 self._contents.section(label)
                 self._contents.say(f"[{label}] {text}\n")
