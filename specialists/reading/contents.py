@@ -76,7 +76,7 @@ class Contents:
             text = self._beginning(text) if cut else self._both_ends(text)
         if len(self.outline) > MOST_SECTIONS:
             every = -(-len(self.outline) // MOST_SECTIONS)
-            self.gap(f"the outline names every {every}th of {len(self.outline):,} sections")
+            self.gap(f"the outline names one in {every} of {len(self.outline):,} sections")
             self.outline = self.outline[::every]
         self.outline = _named_apart(self.outline)
         return text

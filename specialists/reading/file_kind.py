@@ -65,6 +65,8 @@ _BY_MEDIA_TYPE = {
     "application/yaml": "yaml",
     "text/calendar": "calendar",
 }
+_ZIPPED = {".docx": "docx", ".docm": "docx", ".pptx": "pptx", ".odt": "odt", ".odp": "odp"}
+_ZIPPED |= dict.fromkeys((".xlsx", ".xlsm", ".ods"), "workbook")
 _HEAD = 4096
 
 
@@ -77,7 +79,7 @@ def kind_of(data: bytes, name: str, media_type: str) -> str:
     if b"%PDF-" in data[:1024]:
         return "pdf"
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")):
-        return _kind_of_zip(data)
+        return _kind_of_zip(data, name)
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         return _kind_of_old_office(data)
     if any(data.startswith(magic) for magic in _PICTURES) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
@@ -86,14 +88,13 @@ def kind_of(data: bytes, name: str, media_type: str) -> str:
     return _kind_of_text(data, name, media_type)
 
 
-def _kind_of_zip(data: bytes) -> str:
+def _kind_of_zip(data: bytes, name: str) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = set(archive.namelist()[:20_000])
             said = archive.read("mimetype")[:100].decode("ascii", "replace") if "mimetype" in names else ""
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, OSError, EOFError):
-        # What its directory no longer says, the names of members in clear may.
-        names, said = {word for word in ("word/document.xml", "ppt/presentation.xml") if word.encode() in data}, ""
+        return _ZIPPED.get(PurePosixPath(name.lower()).suffix, "zip")  # its reader says what is wrong with it
     if "word/document.xml" in names:
         return "docx"
     if "ppt/presentation.xml" in names:

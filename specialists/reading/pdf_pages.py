@@ -51,12 +51,13 @@ def _read_pages(document: Any, name: str, contents: Contents) -> None:
     until = time.monotonic() + _SECONDS
     broken: list[int] = []
     unseen: list[int] = []
-    empty = 0
+    empty = read = 0
     for index in range(min(pages, _MOST_PAGES)):
         if time.monotonic() > until or contents.full:
             contents.gap(f"pages {index + 1}-{pages:,} of {pages:,} are not read: there is too much before them")
             break
         empty += _read_page(document, index, name, contents, broken=broken, unseen=unseen)
+        read += 1
     else:
         if pages > _MOST_PAGES:
             contents.gap(f"only the first {_MOST_PAGES:,} of {pages:,} pages are read")
@@ -66,7 +67,7 @@ def _read_pages(document: Any, name: str, contents: Contents) -> None:
         contents.gap(
             f"{_pages(unseen)} without text (scanned or drawn) and not read, beyond the pictures of pages before"
         )
-    if empty + len(broken) == pages:
+    if empty + len(broken) == read:
         words = "has only broken pages" if broken else "has only blank pages"
         raise Unreadable(f"is a PDF that {words}; print it to a new PDF and attach that")
     _attached(document, contents)
