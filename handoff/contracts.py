@@ -369,6 +369,8 @@ class Turn(Contract):
     calls: tuple[ToolCall, ...] = ()
     stop: StopReason
     usage: Usage
+    unseen: tuple[str, ...] = ()
+    """The pictures of the call that the model was not shown, and why, a line each."""
     thoughts: tuple[dict[str, Any], ...] = ()
     """The provider's reasoning items or thinking blocks of this turn, in order and as they came.
 
