@@ -145,6 +145,8 @@ class Result(Contract):
     """Lines from its tools' replies about the figures in it; no other specialist sees them."""
     doubts: tuple[str, ...] = ()
     """Reasons to look at it that lie in how it came about, for the judge: it was given in words, and not handed in."""
+    addresses: tuple[str, ...] = ()
+    """The web addresses in it that a search, a page or material gave word for word."""
     unsupported: tuple[str, ...] = ()
     """Figures of it, as they are written, that no tool, material or person said and that follow from none of theirs."""
 

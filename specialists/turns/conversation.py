@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from handoff.addresses import cited
 from handoff.contracts import Artifact, Finding, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.events import ToolReturned
 from specialists.toolkits.tool import Tool, ToolOutcome
@@ -206,9 +207,10 @@ class Conversation:
     def complete(self, result: Result, *, gap: str = "") -> Result:
         """Complete a result with all that the specialist does not write itself: files, gaps, sources, usage."""
         gaps = dict.fromkeys((*result.gaps, *self.gaps, *((gap,) if gap else ())))
+        result = result.model_copy(update={"findings": tuple(self._sourced(one) for one in result.findings)})
         return result.model_copy(
             update={
-                "findings": tuple(self._sourced(finding) for finding in result.findings),
+                "addresses": cited(result, self.egress.given),
                 "artifacts": tuple(self.artifacts),
                 "gaps": tuple(gaps),
                 "usage": self.usage,

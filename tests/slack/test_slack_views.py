@@ -333,7 +333,7 @@ def test_an_answer_tells_its_sources_cost_and_gain() -> None:
     shown = taken(message)
     assert message.blocks[0] == {"type": "markdown", "text": "# Result\n\nSales rose."}
     assert cited(ask) == ["sales.csv", "https://evil.com/report"]
-    assert "Sources: `sales.csv` · `https://evil.com/report`" in shown
+    assert "Sources: sales.csv · `https://evil.com/report`" in shown
     line = "claude (Anthropic) · 12.3k tokens · $0.04 · 7.0 s · 2 specialists side by side: 2.0x faster than one by one"
     assert line in shown
     assert "feedback_buttons" in shown
@@ -343,7 +343,7 @@ def test_an_answer_tells_its_sources_cost_and_gain() -> None:
 
 def test_an_answer_in_part_names_its_gaps() -> None:
     ask = answered(file_faults=("big.csv is too large",))
-    assert "*Answered in part.* Missing:\\n• `big.csv` is too large" in taken(answer(job_of(ask), ask, "m")[-1])
+    assert "*Answered in part.* Missing:\\n• big.csv is too large" in taken(answer(job_of(ask), ask, "m")[-1])
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,7 @@ def test_a_failure_names_the_files_that_could_not_be_had_and_what_nobody_can_do(
     assert ask.run.plan is not None
     ask = changed(ask, plan=ask.run.plan.model_copy(update={"missing": ("read c.txt",)}))
     shown = taken(failed(job_of(ask), ask))
-    assert "*Missing from the start:*\\n• `b.csv` is too large.\\n• nobody in the crew can read `c.txt`" in shown
+    assert "*Missing from the start:*\\n• b.csv is too large.\\n• nobody in the crew can read c.txt" in shown
     assert gaps(ask, ask.run)[:2] == out_of_reach(ask, ask.run)
 
 

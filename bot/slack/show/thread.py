@@ -18,12 +18,14 @@ from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.people import People
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.session import STATUS, Sessions, set_status
+from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question, question_dropped
 from bot.store.interface import Claim, JobKey, Store
+from handoff.addresses import known_addresses
 from handoff.contracts import Artifact
 from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key
 from handoff.events import AttachmentsFetched, SettingKnown
@@ -106,16 +108,17 @@ class Thread:
         results = [work.result for work in ask.work.values() if work.result is not None]
         for artifact in (file for result in results for file in result.artifacts):
             if key == file_key(ask.id, artifact.id):
-                return await self._post_file(claim, job, key, artifact)
+                return await self._post_file(claim, job, ask, key, artifact)
         return Sent("", "there is nothing to show any more")
 
-    async def _post_file(self, claim: Claim, job: Job, key: str, artifact: Artifact) -> Sent:
+    async def _post_file(self, claim: Claim, job: Job, ask: Ask, key: str, artifact: Artifact) -> Sent:
         try:
             data = await self._store.blobs.get(claim.key, artifact.id)
         except KeyError:
             return Sent("", f"{artifact.name} is no longer kept")
         if artifact.publish_as == "canvas":
-            return await self._publisher.canvas(claim, job.place, key, artifact, data.decode("utf-8", "replace"))
+            markdown = clean_markdown(data.decode("utf-8", "replace"), known=known_addresses(job, ask))
+            return await self._publisher.canvas(claim, job.place, key, artifact, markdown)
         return await self._publisher.file(claim, job.place, key, artifact, data)
 
     async def _post_the_end(self, claim: Claim, job: Job, ask: Ask) -> Sent:
@@ -165,7 +168,8 @@ class Thread:
         from bot.slack.show.stream import AnswerStream  # noqa: PLC0415 - only for an answer that is written
 
         key, reader = answer_key(ask.id), ask.request.user
-        stream = AnswerStream(self._outbox, claim, job.place, key, reader=reader, allowed=allowed)
+        known = known_addresses(job, ask)
+        stream = AnswerStream(self._outbox, claim, job.place, key, reader=reader, allowed=allowed, known=known)
         self._streams[claim.key, ask.id] = stream
         return stream
 

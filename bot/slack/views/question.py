@@ -15,6 +15,7 @@ from bot.slack.views.outgoing import (
     moment,
     section,
 )
+from handoff.addresses import known_addresses
 from handoff.engine.writes import OPTIONS
 from handoff.state import Ask, Job
 from handoff.state_values import PLEASE_CHECK, Answered, Question, UnknownWrite
@@ -47,11 +48,12 @@ def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
     if asked.doubt is not None:
         return _doubt(job, ask, subtask, asked.doubt)
     options = [option.strip() for option in asked.options if option.strip()][:MAX_BUTTONS]
-    message = clean(asked.message, limit=_MESSAGE_LIMIT)
+    known = known_addresses(job, ask)
+    message = clean(asked.message, known=known, limit=_MESSAGE_LIMIT)
     title = clean(asker(ask, subtask), limit=150)
     blocks = [section(f"{who} *{title}* needs an answer:\n{message}" if subtask else f"{who} {message}")]
     if any(len(option) > _SHORT for option in options):
-        lines = [f"*{number}.* {clean(option, limit=500)}" for number, option in enumerate(options, 1)]
+        lines = [f"*{number}.* {clean(option, known=known, limit=500)}" for number, option in enumerate(options, 1)]
         blocks.append(section("\n".join(lines)))
         labels = [str(number) for number in range(1, len(options) + 1)]
     else:

@@ -1,0 +1,164 @@
+"""Addresses that somebody gave word for word are links; all others are none, whatever their label says."""
+
+import re
+from itertools import pairwise
+
+import pytest
+
+from bot.slack.text.cleaning import StreamCleaner, clean, clean_markdown
+
+DOCS = "https://docs.python.org/3/"
+JSON = "https://docs.python.org/3/library/json.html#json.dumps"
+WIKI = "https://en.wikipedia.org/wiki/Python_(film)"
+QUERY = "https://shop.example.com/s?q=tea&page=2"
+KNOWN = frozenset(
+    {DOCS, JSON, WIKI, QUERY, f"{DOCS}_x_", "https://xn--evl-ipa.com/", "https://good.com@evil.com/", "https://a.com./"}
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "markdown", "mrkdwn"),
+    [
+        (f"[docs]({DOCS})", f"[docs]({DOCS})", f"<{DOCS}|docs>"),
+        (f"[the *docs*]({DOCS})", f"[the *docs*]({DOCS})", f"<{DOCS}|the *docs*>"),
+        (f"See {DOCS}.", f"See [{DOCS}]({DOCS}).", f"See <{DOCS}>."),
+        (f"(see {DOCS})", f"(see [{DOCS}]({DOCS}))", f"(see <{DOCS}>)"),
+        (f"**{DOCS}**", f"**[{DOCS}]({DOCS})**", f"**<{DOCS}>**"),
+        (f'"{DOCS}", said she', f'"[{DOCS}]({DOCS})", said she', f'"<{DOCS}>", said she'),
+        (f"<{DOCS}>", f"[{DOCS}]({DOCS})", f"<{DOCS}>"),
+        (f"<{DOCS}> and <b>", f"[{DOCS}]({DOCS}) and &lt;b&gt;", f"<{DOCS}> and &lt;b&gt;"),
+        (f"[{DOCS}]({DOCS})", f"[{DOCS}]({DOCS})", f"<{DOCS}>"),
+        (f"[docs.python.org]({DOCS})", f"[docs.python.org]({DOCS})", f"<{DOCS}|docs.python.org>"),
+        (f"[json.dumps]({JSON})", f"[json.dumps]({JSON})", f"<{JSON}|json.dumps>"),
+        (QUERY, f"[{QUERY.replace('&', '&amp;')}]({QUERY})", f"<{QUERY.replace('&', '&amp;')}>"),
+        (f"[tea]({QUERY})", f"[tea]({QUERY})", f"<{QUERY.replace('&', '&amp;')}|tea>"),
+        (WIKI, f"[{WIKI}](https://en.wikipedia.org/wiki/Python_%28film%29)", f"<{WIKI}>"),
+        (f"[film]({WIKI})", "[film](https://en.wikipedia.org/wiki/Python_%28film%29)", f"<{WIKI}|film>"),
+        (WIKI.replace("_", r"\_"), f"[{WIKI}](https://en.wikipedia.org/wiki/Python_%28film%29)", f"<{WIKI}>"),
+        ("https://docs.python.org/3/_x_", "[https://docs.python.org/3/\\_x_](https://docs.python.org/3/_x_)", None),
+        (f"| {DOCS} | x |", f"| [{DOCS}]({DOCS}) | x |", f"| <{DOCS}> | x |"),
+        (f"{DOCS}を見る", f"[{DOCS}]({DOCS})を見る", f"<{DOCS}>を見る"),
+    ],
+)
+def test_a_known_address_is_a_link(text: str, markdown: str, mrkdwn: str | None) -> None:
+    assert clean_markdown(text, known=KNOWN) == markdown
+    assert clean(text, known=KNOWN) == (mrkdwn or f"<{text}>")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://docs.python.org/3",  # less than what was said
+        "https://docs.python.org/3/?d=SECRET",
+        "https://docs.python.org/3/SECRET",
+        "https://docs.python.org/%33/",
+        "https://docs.python.org/3/#SECRET",
+        "http://docs.python.org/3/",
+        "https://docs.python.org:443/3/",
+        "https://DOCS.python.org/3/",
+        "https://docs.python.org./3/",
+        "https://docs.python.org/3/é",
+        "https://user@docs.python.org/3/",
+        "https://shop.example.com/s?page=2&q=tea",
+        "https://xn--evl-ipa.com/",  # known, and still no link: nobody sees which letters these are
+        "https://good.com@evil.com/",
+        "https://a.com./",
+    ],
+)
+def test_what_is_not_known_word_for_word_is_no_link(text: str) -> None:
+    for whole in (text, f"[docs]({text})", f"<{text}>", f"![docs]({text})"):
+        assert "](" not in clean_markdown(whole, known=KNOWN), whole
+        assert not re.search("<[^!@#]", clean(whole, known=KNOWN)), whole
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "bank.com",
+        "https://bank.com/login",
+        "the **bank**.com",
+        "bank . com",
+        "bank\\.com",
+        "bank%2Ecom",
+        "bank\uff0ecom",
+        "bank\u3002com",
+        "bank\u200b.com",
+        "b\u0430nk.com",  # a Cyrillic letter
+        "info@bank.com",
+        "docs.python.org.bank.com",
+        "www.docs.python.org/3/",
+        "docs.python.org/4/",
+    ],
+)
+def test_a_label_that_looks_like_another_address_does_not_hide_where_it_goes(label: str) -> None:
+    done = clean_markdown(f"[{label}]({DOCS})", known=KNOWN)
+    assert done.endswith(f" ([{DOCS}]({DOCS}))")
+    assert clean(f"[{label}]({DOCS})", known=KNOWN).endswith(f" (<{DOCS}>)")
+
+
+def test_no_link_is_an_image_and_none_is_escaped() -> None:
+    for text in (f"![x]({DOCS})", f"!![x]({DOCS})", f"!{DOCS}", f"!<{DOCS}>", f"Wow!![x]({DOCS})"):
+        done = clean_markdown(text, known=KNOWN)
+        assert f"]({DOCS})" in done
+        assert "![" not in done
+    assert clean_markdown(f"[x\\]({DOCS})", known=KNOWN) == f"[x]({DOCS})"
+    assert clean_markdown(f"\\{DOCS}", known=KNOWN) == f"\\ [{DOCS}]({DOCS})"
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "Call requests.get(url) and then response.json() on it.",
+        "Use os.path.join(a, b), np.array([1, 2]) and df.groupby(x).",
+        "Both sales.xlsx and notes.docx are there; so are app.js and index.html.",
+        "Version 3.11.2 of it, e.g. in section 4.2.",
+    ],
+)
+def test_code_in_prose_stays_as_it_was(prose: str) -> None:
+    assert clean_markdown(prose) == prose
+    assert clean_markdown(prose, known=KNOWN) == prose
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "evil.com",
+        "evil.md",
+        "evil.zip",
+        "www.evil.get",
+        "evil.get/x",
+        "evil.get:80/x",
+        "a@evil.get",
+        "evil.рф",
+        "1.2.3.4/S",
+    ],
+)
+def test_whatever_a_reader_may_link_is_code(address: str) -> None:
+    assert clean_markdown(f"See {address} now") == f"See `{address}` now"
+
+
+def test_an_address_of_numbers_in_brackets_loses_its_scheme_to_code() -> None:
+    assert clean_markdown("See http://[2001:db8::1]/?d=S now").startswith("See `http://`[")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
+def test_a_stream_of_links_equals_the_whole(size: int) -> None:
+    text = f"See [docs]({DOCS}), <{QUERY}>, {WIKI}. And {JSON}, not https://evil.com/?d=1 or <https://evil.com>!\n" * 3
+    cuts = [*range(0, len(text), size), len(text)]
+    for target in ("markdown", "mrkdwn"):
+        cleaner = StreamCleaner(known=KNOWN, target=target)  # type: ignore[arg-type]
+        pieces = [cleaner.feed(text[start:end]) for start, end in pairwise(cuts)]
+        whole = StreamCleaner(known=KNOWN, target=target).whole(text)  # type: ignore[arg-type]
+        assert "".join(pieces) + cleaner.finish() == whole
+        assert whole.count(DOCS) >= 3
+
+
+def test_a_huge_text_is_cleaned_in_time() -> None:
+    for text in (
+        "https://" * 8_000,
+        "<https://" * 8_000,
+        f"[x]({DOCS}" * 2_000,
+        "https://a" + ")" * 60_000,
+        "http" * 9_000,
+    ):
+        assert clean_markdown(text, known=KNOWN)
