@@ -282,6 +282,22 @@ def test_a_question_of_a_stopped_request_has_no_buttons() -> None:
     assert "No answer is needed any more" in shown
 
 
+def test_a_question_links_what_the_requester_named_open_or_closed() -> None:
+    named, made = "https://docs.example/x", "https://evil.com/?d=1"
+    asked = Question(1, f"Do you mean {named} or {made}?", (f"{named} or {made}, the first of them",), 1000.0)
+    ask = ask_of(work("a", "input_required", question=asked))
+    ask = replace(ask, request=ask.request.model_copy(update={"text": f"Read {named}"}))
+    known = {named}
+    for message in (
+        question(job_of(ask), ask, "a"),
+        question_answered("Do a", Answered(asked, "U0000000A", "yes", 1005.0), known),
+        question_dropped("Do a", asked, known),
+    ):
+        shown = taken(message)
+        assert f"<{named}> or `{made}`" in shown
+        assert f"<{made}" not in shown
+
+
 def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
     ask = doubtful("post_note(text='tea')", "I was interrupted while it was under way")
     message = question(job_of(ask), ask, "a")

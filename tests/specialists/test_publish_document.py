@@ -147,7 +147,10 @@ async def test_headings_and_the_title_stand_once(tmp_path: Path) -> None:
 async def test_marks_become_runs_and_links_lead_where_they_say(tmp_path: Path) -> None:
     document = await opened(tmp_path)
     paragraph = document.paragraphs[1]
-    assert paragraph.text == "Rose by 4872 mm in six hours, not five both, see the office (https://a.example/t?x=1&y=2). Same paragraph."
+    assert (
+        paragraph.text
+        == "Rose by 4872 mm in six hours, not five both, see the office (https://a.example/t?x=1&y=2). Same paragraph."
+    )
     runs = {run.text: run for run in paragraph.runs}
     assert runs["4872 mm"].bold
     assert runs["six"].italic
@@ -214,8 +217,8 @@ async def test_a_picture_is_embedded_fits_the_page_and_is_described(tmp_path: Pa
 async def test_no_link_hides_where_it_goes(tmp_path: Path) -> None:
     document = await opened(
         tmp_path,
-        markdown="[Report](https://evil.com/?d=SECRET) [good.com](https://evil.com/) [https://c.example](https://c.example) "
-        "[Write](mailto:a@evil.com?body=SECRET) a\u202eb\u200bc",
+        markdown="[Report](https://evil.com/?d=SECRET) [good.com](https://evil.com/) "
+        "[https://c.example](https://c.example) [Write](mailto:a@evil.com?body=SECRET) a\u202eb\u200bc",
     )
     paragraph = document.paragraphs[-1]
     assert paragraph.text == (

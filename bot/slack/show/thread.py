@@ -197,7 +197,7 @@ class Thread:
             if now is None or now.number != asked.number:
                 self._close_question(after, ask, name, asked, allowed)
             elif old.run.failure is None and ask.run.failure is not None:
-                dropped = question_dropped(asker(ask, name), asked)
+                dropped = question_dropped(asker(ask, name), asked, known_addresses(after, ask))
                 self._redraw_question(after, ask, name, asked, dropped, allowed)
         ts = ask.posted.get(card_key(ask.id), "")
         if ts and ask.run.answer is None and ask.run.failure is None:  # after that, only the card's last edit is drawn
@@ -232,7 +232,7 @@ class Thread:
     def _close_question(self, job: Job, ask: Ask, name: str, asked: Question, allowed: Allowed) -> None:
         """Take the buttons off a question that was answered, and say who decided."""
         gone = name and name not in ask.work
-        closed = None if gone else closed_question(ask, name, asked.number)
+        closed = None if gone else closed_question(job, ask, name, asked.number)
         if closed is not None:
             self._redraw_question(job, ask, name, asked, closed, allowed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain
@@ -126,17 +127,18 @@ def choice_of(value: str) -> Choice | None:
     return Choice(texts[0], texts[1], texts[2], number, texts[3], asked)
 
 
-def question_answered(title: str, answer: Answered) -> Outgoing:
-    """Redraw a question that was answered: no buttons, and who decided what, when."""
+def question_answered(title: str, answer: Answered, known: Collection[str] = ()) -> Outgoing:
+    """Redraw a question that was answered: no buttons, and who decided what, when. `known` addresses are links."""
     title = clean(title, limit=150)
-    asked = section(f"*{title}* asked:\n{clean(answer.question.message, limit=_MESSAGE_LIMIT)}")
+    asked = section(f"*{title}* asked:\n{clean(answer.question.message, known=known, limit=_MESSAGE_LIMIT)}")
     decided = decision(answer.user, answer.text, answer.at)
     return Outgoing(text=decided, blocks=(asked, context(decided)), priority="question")
 
 
-def question_dropped(title: str, asked_last: Question) -> Outgoing:
+def question_dropped(title: str, asked_last: Question, known: Collection[str] = ()) -> Outgoing:
     """Redraw a question whose request was stopped: no buttons, and that nobody waits for an answer."""
-    asked = section(f"*{clean(title, limit=150)}* asked:\n{clean(asked_last.message, limit=_MESSAGE_LIMIT)}")
+    message = clean(asked_last.message, known=known, limit=_MESSAGE_LIMIT)
+    asked = section(f"*{clean(title, limit=150)}* asked:\n{message}")
     closed = "No answer is needed any more: the request was stopped."
     if asked_last.doubt is not None:
         closed = f"The request was stopped before anybody answered. This is {PLEASE_CHECK}."
