@@ -1,11 +1,18 @@
 """Addresses that somebody gave word for word are links; all others are none, whatever their label says."""
 
+import html
 import re
 from itertools import pairwise
+from urllib.parse import unquote
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
 
 from bot.slack.text.cleaning import StreamCleaner, clean, clean_markdown
+from bot.slack.text.stream_cleaner import Target
 
 DOCS = "https://docs.python.org/3/"
 JSON = "https://docs.python.org/3/library/json.html#json.dumps"
@@ -145,10 +152,11 @@ def test_an_address_of_numbers_in_brackets_loses_its_scheme_to_code() -> None:
 def test_a_stream_of_links_equals_the_whole(size: int) -> None:
     text = f"See [docs]({DOCS}), <{QUERY}>, {WIKI}. And {JSON}, not https://evil.com/?d=1 or <https://evil.com>!\n" * 3
     cuts = [*range(0, len(text), size), len(text)]
-    for target in ("markdown", "mrkdwn"):
-        cleaner = StreamCleaner(known=KNOWN, target=target)  # type: ignore[arg-type]
+    targets: tuple[Target, ...] = ("markdown", "mrkdwn")
+    for target in targets:
+        cleaner = StreamCleaner(known=KNOWN, target=target)
         pieces = [cleaner.feed(text[start:end]) for start, end in pairwise(cuts)]
-        whole = StreamCleaner(known=KNOWN, target=target).whole(text)  # type: ignore[arg-type]
+        whole = StreamCleaner(known=KNOWN, target=target).whole(text)
         assert "".join(pieces) + cleaner.finish() == whole
         assert whole.count(DOCS) >= 3
 
@@ -162,3 +170,74 @@ def test_a_huge_text_is_cleaned_in_time() -> None:
         "http" * 9_000,
     ):
         assert clean_markdown(text, known=KNOWN)
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            *KNOWN,
+            "https://evil.com/?d=1",
+            "https://docs.python.org",
+            "/3/",
+            "evil.com",
+            "http",
+            "s://",
+            "<https://",
+            ">",
+        ),
+        *("[docs](", f"[docs]({DOCS})", f"[bank.com]({JSON})", f"![x]({DOCS})", f"<{QUERY}>", f"[`a`]({DOCS})"),
+        *(
+            "[",
+            "]",
+            "(",
+            ")",
+            "](",
+            "][",
+            "!",
+            "\\",
+            "`",
+            "```\n",
+            "~~~\n",
+            "|",
+            "*",
+            "**",
+            "_",
+            "~",
+            "&amp;",
+            "&",
+            "#",
+        ),
+        *(" ", "\n", "\n\n", "- ", "> ", "é", "を", "\u200b", '"', "'", ":", ".", ",", "x", "[1]: ", "    "),
+    ]
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.lists(PIECES, max_size=14).map("".join))
+@example(f"!{DOCS}")
+@example(f"[x\\]({DOCS})")
+@example(f"[a]({DOCS}\n[b](https://evil.com)")
+def test_a_reader_of_markdown_finds_known_links_only_and_no_picture(text: str) -> None:
+    tree = SyntaxTreeNode(MarkdownIt("commonmark").enable("table").parse(clean_markdown(text, known=KNOWN)))
+    targets = [unquote(str(node.attrs["href"])) for node in tree.walk() if node.type == "link"]
+    assert {*targets} <= KNOWN
+    assert not [node for node in tree.walk() if node.type in {"image", "html_inline", "html_block"}]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PIECES, max_size=14).map("".join), st.lists(st.integers(0, 900), max_size=9), st.booleans())
+def test_a_stream_equals_the_whole_wherever_it_is_cut(text: str, cuts: list[int], mrkdwn: bool) -> None:  # noqa: FBT001
+    target: Target = "mrkdwn" if mrkdwn else "markdown"
+    cleaner = StreamCleaner(known=KNOWN, target=target)
+    at = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    pieces = [cleaner.feed(text[start:end]) for start, end in pairwise(at)]
+    assert "".join(pieces) + cleaner.finish() == StreamCleaner(known=KNOWN, target=target).whole(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PIECES, max_size=14).map("".join))
+def test_a_reader_of_mrkdwn_finds_known_links_only(text: str) -> None:
+    done = clean(text, known=KNOWN)
+    targets = [html.unescape(found) for found in re.findall(r"<([^>|]*)(?:\|[^>]*)?>", done)]
+    assert {*targets} <= KNOWN
+    assert done.count("<") == len(targets)
