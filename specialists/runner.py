@@ -17,8 +17,9 @@ from specialists.turns.context_room import ContextRoom
 from specialists.turns.conversation import Conversation
 from specialists.turns.egress import EgressGuard
 from specialists.turns.endings import Endings
-from specialists.turns.model import Model, ModelCall, ModelError, Withheld
+from specialists.turns.model import Model, ModelCall, ModelError, ModelMessage, Withheld
 from specialists.turns.one_call import ToolBroke
+from specialists.turns.pictures import load_pictures
 from specialists.turns.tool_calls import ToolCalls
 from specialists.turns.written_calls import as_turn_with_call, is_call
 
@@ -84,7 +85,10 @@ async def run(
     derived = provenance.has_derived_content or bool(handoff.context or handoff.given)
     egress = EgressGuard(provenance.words, url_tools, derived=derived)
     room = ContextRoom(handoff.constraints.context, specialist.overhead)
-    conversation = Conversation(briefing.render(handoff, done_when), egress, room, specialist.toolbox)
+    pictures, gaps = await load_pictures(handoff.artifacts, workbench, handoff.constraints.context)
+    opening = ModelMessage(role="user", text=briefing.render(handoff, done_when), pictures=pictures)
+    conversation = Conversation(opening, egress, room, specialist.toolbox)
+    conversation.add_gaps(gaps)
     tools = ToolCalls(specialist.toolbox, workbench, log, conversation, limits.last_call_at, barred=dict(log.written))
     endings = Endings(conversation, handoff.constraints.max_tokens)
     return await _Attempt(specialist, handoff, model, log, conversation, tools, endings, limits).run()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from handoff.addresses import cited
 from handoff.contracts import Artifact, Finding, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.events import ToolReturned
 from specialists.toolkits.tool import Tool, ToolOutcome
@@ -26,7 +27,7 @@ class Conversation:
     """Messages, usage, files, gaps and sources, built up turn by turn, live or from a log.
 
     Args:
-        opening: The first message.
+        opening: The first message, with the pictures that the task is about.
         egress: Decides which URLs the calls of its last turn may ask for.
         room: Keeps the messages, within the tokens that a call may send.
         toolbox: The specialist's own tools by name.
@@ -42,7 +43,9 @@ class Conversation:
         last: The last turn, or None.
     """
 
-    def __init__(self, opening: str, egress: EgressGuard, room: ContextRoom, toolbox: Mapping[str, Tool]) -> None:
+    def __init__(
+        self, opening: ModelMessage, egress: EgressGuard, room: ContextRoom, toolbox: Mapping[str, Tool]
+    ) -> None:
         self.egress = egress
         self.room = room
         self.turns = self.cuts = self.silent = self.finishes = self.loop = 0
@@ -63,7 +66,7 @@ class Conversation:
         self._said: dict[str, ToolReply] = {}
         self._text = ""
         self._found: list[str] = []
-        room.add(ModelMessage(role="user", text=opening))
+        room.add(opening)
 
     @property
     def messages(self) -> Sequence[ModelMessage]:
@@ -78,6 +81,7 @@ class Conversation:
         self.turns += 1
         self.egress.turn_ended()
         self.usage += turn.usage
+        self.add_gaps(turn.unseen)
         self.last = turn
         self._calls, self._replies = calls, [None] * len(calls)
         self._times = self._count(calls)
@@ -109,6 +113,10 @@ class Conversation:
         else:
             self.add_note("words" if text else "blank")
 
+    def add_gaps(self, gaps: Iterable[str]) -> None:
+        """Add what the result will lack, each once."""
+        self.gaps.extend(gap for gap in dict.fromkeys(gaps) if gap not in self.gaps)
+
     def add_note(self, note: str, **values: str) -> None:
         """Add one of the runner's own messages, by the name of its file in `notes/`."""
         self.room.add(ModelMessage(role="user", text=briefing.note(note, **values)))
@@ -126,7 +134,7 @@ class Conversation:
                 break
         if brought is not None:
             self.artifacts.extend(brought.artifacts)
-            self.gaps.extend(gap for gap in brought.gaps if gap not in self.gaps)
+            self.add_gaps(brought.gaps)
             self.sources.extend(source for source in brought.sources if source not in self.sources)
         if self._replies and None not in self._replies:
             replies = zip(self._calls, filter(None, self._replies), strict=True)
@@ -199,9 +207,10 @@ class Conversation:
     def complete(self, result: Result, *, gap: str = "") -> Result:
         """Complete a result with all that the specialist does not write itself: files, gaps, sources, usage."""
         gaps = dict.fromkeys((*result.gaps, *self.gaps, *((gap,) if gap else ())))
+        result = result.model_copy(update={"findings": tuple(self._sourced(one) for one in result.findings)})
         return result.model_copy(
             update={
-                "findings": tuple(self._sourced(finding) for finding in result.findings),
+                "addresses": cited(result, self.egress.given),
                 "artifacts": tuple(self.artifacts),
                 "gaps": tuple(gaps),
                 "usage": self.usage,

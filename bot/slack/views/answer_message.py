@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 
 from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, split_answer
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
+from handoff.addresses import known_addresses
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Usage
 from handoff.engine.answer import gaps
@@ -31,7 +33,8 @@ def answer(job: Job, ask: Ask, model_label: str) -> list[Outgoing]:
     """
     if ask.run.answer is None:
         raise ValueError(f"{ask.id} has no answer")
-    parts = markdown_parts(ask.run.answer.strip() or "_The answer is empty._")
+    known = known_addresses(job, ask)
+    parts = markdown_parts(ask.run.answer.strip() or "_The answer is empty._", known)
     preview = clean(ask.run.answer[: 2 * _PREVIEW], limit=_PREVIEW) or "Answered."
     made = []
     for index, part in enumerate(parts):
@@ -42,11 +45,11 @@ def answer(job: Job, ask: Ask, model_label: str) -> list[Outgoing]:
     return made
 
 
-def markdown_parts(text: str) -> list[str]:
-    """Cleaned Markdown, cut so that each part fits a message."""
+def markdown_parts(text: str, known: Collection[str] = ()) -> list[str]:
+    """Cleaned Markdown, cut so that each part fits a message. The addresses that are `known` are links."""
     limit = LIMIT
     while True:
-        parts = [clean_markdown(part) for part in split_answer(text, limit)]
+        parts = [clean_markdown(part, known=known) for part in split_answer(text, limit)]
         longest = max(len(part) for part in parts)
         if longest <= MARKDOWN_LIMIT:
             return parts
@@ -56,14 +59,16 @@ def markdown_parts(text: str) -> list[str]:
 def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
     """Make what stands below an answer: its gaps, its sources, what it took, and the thumbs."""
     blocks: list[Block] = []
+    known = known_addresses(job, ask)
     if lacks := gaps(ask, ask.run):
-        lines = "\n".join(f"• {clean(gap, limit=400)}" for gap in lacks[:6])
+        lines = "\n".join(f"• {clean(gap, known=known, limit=400)}" for gap in lacks[:6])
         more = f"\n• {phrase('more', ask.request.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
         blocks.append(section(f":warning: {phrase('partly', ask.request.text)}\n{lines}{more}"))
     if sources := cited(ask):
         blocks.append(
             context(
-                f"{phrase('sources', ask.request.text)} " + " · ".join(clean(source, limit=200) for source in sources)
+                f"{phrase('sources', ask.request.text)} "
+                + " · ".join(clean(source, known=known, limit=200) for source in sources)
             )
         )
     blocks.append(context(f"{context_line(ask, model_label)} · job {job.id}"))
