@@ -422,6 +422,8 @@ class Request(Contract):
     text: str
     at: float
     attachments: tuple[Attachment, ...] = ()
+    look_back: bool = False
+    """True if Slack is to be asked for more: it was made inside a thread, or its event may lack its files."""
 
 
 class Setting(Contract):

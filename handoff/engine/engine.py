@@ -75,7 +75,7 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
         return replace(job, seq=job.seq + 1)
     failure = Failure("the request", event.refusal) if event.refusal else None
     ask = Ask(request=event.request, run=Run(failure=failure), refusal=event.refusal)
-    if not event.request.attachments:
+    if not (event.request.attachments or event.request.look_back):
         ask = replace(ask, fetched=True)
     return replace(job, asks=(*job.asks, ask), seq=job.seq + 1)
 
