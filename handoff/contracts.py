@@ -76,6 +76,7 @@ class Material(Contract):
     `text` is the sha256 (hex) of its text in UTF-8, which the store keeps, and `size` the characters of that text;
     `file` is the file itself, where it is one. `author` is who wrote or attached it, as people know them. `origin` says
     whose words it holds, for the egress guard. `fault` says why it cannot be read, `gaps` what its text lacks.
+    The outline of a table (`is_table`) are its columns, as far as they are known.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Material(Contract):
     origin: Literal["requester", "person", "model"] = "person"
     fault: str = ""
     gaps: tuple[str, ...] = ()
+    is_table: bool = False
 
 
 class Usage(Contract):
@@ -166,6 +168,8 @@ class Subtask(Contract):
     intent: str
     specialist: str
     after: tuple[str, ...] = ()
+    needs: tuple[str, ...] | None = None
+    """The names of the material that it works on, the most needed first; None: all that there is."""
     done_when: str = ""
     tier: Tier | None = None
     """The tier to work on; None: the tier that the specialist's own file names."""
@@ -338,6 +342,10 @@ class Handoff(Contract):
     circumstances: str = ""
     """The date, the time zone, who asks and where, on one line."""
     context: tuple[Note, ...] = ()
+    given: tuple[Note, ...] = ()
+    """The texts of the material that it needs: whole where they fit, else an outline and the best passages."""
+    readable: tuple[Material, ...] = ()
+    """What of the material is not given whole, and can be read part by part."""
     artifacts: tuple[Artifact, ...] = ()
     constraints: Constraints = Constraints()
     return_to: str = SUPERVISOR

@@ -15,8 +15,8 @@ from handoff.contracts import Tier
 
 
 @dataclass(frozen=True, slots=True)
-class FetchAttachments:
-    """Store the files that people attached."""
+class GatherMaterial:
+    """Fetch what people attached and read it: each file's text is stored, and its outline reported."""
 
     request: str
 
@@ -178,7 +178,7 @@ Step = JudgeConflicts | ReduceMaterial | WriteAnswer | SelectAnswer | ReviewAnsw
 """A step of a role on the way from the results of a run to its answer."""
 OfRole = JudgeResult | RefineBrief | Step
 """The effects that a role performs by itself. Planning is not among them, as it has to know the crew."""
-Effect = FetchAttachments | MakePlan | RevisePlan | RunSubtask | OfRole | ReachDeadline | HandUp | Post
+Effect = GatherMaterial | MakePlan | RevisePlan | RunSubtask | OfRole | ReachDeadline | HandUp | Post
 
 ROLES: tuple[str, ...] = tuple(one.role for one in get_args(Effect) if hasattr(one, "role"))
 """The supervisor's roles. Each performs one effect, by the module and the prompt of its name in `bot/supervisor/`."""

@@ -19,6 +19,7 @@ from handoff.contracts import (
     Contract,
     Escalation,
     Estimate,
+    Material,
     Member,
     Note,
     Packed,
@@ -36,7 +37,7 @@ from handoff.contracts import (
 )
 from handoff.upcasters import UPCASTERS, Json, lifted
 
-SCHEMA = 4
+SCHEMA = 5
 
 FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavailable", "crew"]
 """The kind of an attempt's failure.
@@ -81,11 +82,15 @@ class RequestAdded(Fact):
     refusal: str = ""
 
 
-class AttachmentsFetched(OfRequest):
-    """The files of a request are in the store. `faults` name the files that could not be fetched, and why."""
+class MaterialGathered(OfRequest):
+    """What there is to work on was read: files and their texts are in the store, and outlines are here.
 
-    type: Literal["AttachmentsFetched"] = "AttachmentsFetched"
-    artifacts: tuple[Artifact, ...] = ()
+    `faults` name what could not be fetched or read, or only in part, each in words for people. Up to schema 4 the event
+    was called AttachmentsFetched.
+    """
+
+    type: Literal["MaterialGathered"] = "MaterialGathered"
+    materials: tuple[Material, ...] = ()
     faults: tuple[str, ...] = ()
 
 
@@ -449,7 +454,7 @@ class FeedbackGiven(OfRequest):
 
 Event = Annotated[
     RequestAdded
-    | AttachmentsFetched
+    | MaterialGathered
     | SettingKnown
     | PlannerAsked
     | PlanProposed

@@ -16,6 +16,7 @@ from handoff.contracts import (
     Artifact,
     Conflict,
     Estimate,
+    Material,
     Member,
     Note,
     Packed,
@@ -239,7 +240,7 @@ class Ask:
     `run` is the request's own run. `work` holds the subtasks of all its runs by id, those of the crews inside
     included. `posted` maps the keys of its messages to their Slack ids (an empty id: it can never be posted).
     `replans` are triggers that the planner is still to be asked about, one after the other, and `revisions` counts how
-    often it was asked. `question` is the planner's open question, and `answered` the one that it had answered.
+    often it was asked. `materials` are what was read for it, with files that could not be. `question` is the planner's open question, and `answered` the one that it had answered.
     `setting` says who asks and where; None: nobody has looked yet.
     """
 
@@ -247,8 +248,8 @@ class Ask:
     run: Run = Run()
     work: Mapping[str, Work] = field(default_factory=lambda: NOTHING)
     refusal: str = ""
-    fetched: bool = False
-    artifacts: tuple[Artifact, ...] = ()
+    gathered: bool = False
+    materials: tuple[Material, ...] = ()
     file_faults: tuple[str, ...] = ()
     setting: Setting | None = None
     question: Question | None = None
@@ -265,6 +266,11 @@ class Ask:
     def id(self) -> str:
         """The request's id: the `ts` of its message."""
         return self.request.id
+
+    @property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """The files that people attached, as far as they could be had."""
+        return tuple(one.file for one in self.materials if one.file is not None)
 
     @property
     def state(self) -> RequestState:

@@ -104,7 +104,7 @@ def step(ask: Ask) -> str:
         return "posting the answer"
     if ask.run.failure is not None:
         return "saying how it ended"
-    if not ask.fetched:
+    if not ask.gathered:
         return "reading the attached files"
     if ask.question is not None:
         return "asking what is meant"

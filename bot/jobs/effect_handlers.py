@@ -50,9 +50,14 @@ class Inputs:
     model: Model
 
 
-async def fetch_attachments(_: ef.FetchAttachments, inputs: Inputs) -> ev.Event:
-    """Bring what people attached into the store."""
-    return await inputs.services.thread.fetch(inputs.runner.claim, inputs.ask)
+async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
+    """Bring what people attached into the store, and read it."""
+    from bot.jobs.gathering import gather  # noqa: PLC0415 - only where something is attached
+
+    services, runner = inputs.services, inputs.runner
+    found = await gather(inputs.ask.request.attachments, services.thread.fetch, services.store, runner.claim.key)
+    of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
+    return ev.MaterialGathered(**of, materials=found.materials, faults=found.faults)
 
 
 async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:

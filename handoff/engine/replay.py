@@ -21,7 +21,8 @@ ENDS = frozenset({"ResultReturned", "AttemptFailed", "Escalated"})
 HARMLESS = frozenset(
     {
         "RequestAdded",
-        "AttachmentsFetched",
+        "AttachmentsFetched",  # as MaterialGathered was called up to schema 4
+        "MaterialGathered",
         "SettingKnown",
         "PlannerAsked",
         "PlanProposed",

@@ -26,8 +26,8 @@ def cancelled(ask: Ask, event: ev.CancelRequested) -> Ask:
     return replace(ask, cancelled_by=event.user, run=run)
 
 
-def _attachments_fetched(ask: Ask, event: ev.AttachmentsFetched) -> Ask:
-    return replace(ask, fetched=True, artifacts=event.artifacts, file_faults=event.faults)
+def _material_gathered(ask: Ask, event: ev.MaterialGathered) -> Ask:
+    return replace(ask, gathered=True, materials=event.materials, file_faults=event.faults)
 
 
 # ---------------------------------------------------------------- attempts
@@ -160,7 +160,7 @@ def _of_run(change: Callable[[Ask, Run, Any], Ask]) -> Callable[[Ask, Any], Ask]
 
 
 TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
-    "AttachmentsFetched": _attachments_fetched,
+    "MaterialGathered": _material_gathered,
     "SettingKnown": lambda ask, event: replace(ask, setting=ask.setting or event.setting),
     "PlannerAsked": plan.asked,
     "PlanProposed": _of_run(plan.proposed),

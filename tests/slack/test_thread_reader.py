@@ -47,7 +47,7 @@ def asked(workspace: Workspace, root: str, ts: str, *, before: Sequence[Ask] = (
 
 
 def gathered(ask: Ask) -> Ask:
-    return Ask(request=ask.request, fetched=True)
+    return Ask(request=ask.request, gathered=True)
 
 
 def lines(read: ThreadRead) -> list[str]:

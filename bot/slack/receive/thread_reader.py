@@ -163,7 +163,7 @@ class ThreadReader:
 def read_until(job: Job, ask: Ask) -> str:
     """Return the `ts` up to which the thread was read for earlier requests; 0 if it never was."""
     before = [one for one in job.asks if one.id != ask.id and one.request.at <= ask.request.at]
-    read = [one for one in before if not _in_thread(job.place, one.request) or (one.request.look_back and one.fetched)]
+    read = [one for one in before if not _in_thread(job.place, one.request) or (one.request.look_back and one.gathered)]
     return max((_latest(one.request) for one in read), key=_stamp, default="0")
 
 

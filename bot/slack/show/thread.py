@@ -24,9 +24,9 @@ from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question, question_dropped
 from bot.store.interface import Claim, JobKey, Store
-from handoff.contracts import Artifact
+from handoff.contracts import Artifact, Attachment
 from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key
-from handoff.events import AttachmentsFetched, SettingKnown
+from handoff.events import SettingKnown
 from handoff.state import Ask, Job
 from handoff.state_values import Question
 from handoff.summary import QuarantineNotice
@@ -61,22 +61,9 @@ class Thread:
         self._background = Background()
         self._edits: dict[JobKey, set[asyncio.Task[None]]] = {}
 
-    async def fetch(self, claim: Claim, ask: Ask) -> AttachmentsFetched:
-        """Bring the request's files into the store, side by side; what cannot be had is a named gap."""
-        calls = self._outbox.calls
-        fetched = await asyncio.gather(*(download(self._client, calls, file) for file in ask.request.attachments))
-        artifacts, faults = [], []
-        for found in fetched:
-            if isinstance(found, str):
-                faults.append(found)
-                continue
-            file, data = found
-            digest = await self._store.blobs.put(claim.key, data)
-            kept = Artifact(id=digest, name=file.name, media_type=file.media_type, size=len(data), about="attached")
-            artifacts.append(kept)
-        return AttachmentsFetched(
-            at=self._store.clock(), request=ask.id, artifacts=tuple(artifacts), faults=tuple(faults)
-        )
+    async def fetch(self, attachment: Attachment) -> tuple[Attachment, bytes] | str:
+        """Fetch a file's bytes from Slack, or say in a sentence why it cannot be had and what to do."""
+        return await download(self._client, self._outbox.calls, attachment)
 
     async def look_around(self, job: Job, ask: Ask) -> SettingKnown:
         """Ask Slack who made the request and where."""

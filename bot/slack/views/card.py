@@ -90,7 +90,7 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
         phase = "Taking a second look at the plan"
     elif ask.run.plan is not None:
         phase = _progress(ask)
-    elif not ask.fetched:
+    elif not ask.gathered:
         phase = "Fetching the files"
     return plain(f"{phase}: {goal}" if goal.strip() else phase, 140)
 
@@ -119,10 +119,10 @@ def _rows_before_a_plan(ask: Ask) -> list[Block]:
     if count := len(ask.request.attachments):
         files = "the attached file" if count == 1 else f"{count} attached files"
         status: RowStatus = "pending" if over else "in_progress"
-        if ask.fetched:
+        if ask.gathered:
             status = "error" if ask.file_faults else "complete"
         rows.append(_task("files", f"Fetch {files}", status, " ".join(ask.file_faults)))
-    status = "in_progress" if ask.fetched else "pending"
+    status = "in_progress" if ask.gathered else "pending"
     if over:
         status = "pending" if ask.cancelled_by else "error"
     details = "the first plan had faults" if ask.run.rejections else ""

@@ -238,8 +238,9 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
     match event:
         case ev.RequestAdded():
             return f"asked by {event.request.user}: {event.request.text}" + (" (refused)" if event.refusal else "")
-        case ev.AttachmentsFetched():
-            return f"{counted(len(event.artifacts), 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
+        case ev.MaterialGathered():
+            files = sum(one.file is not None for one in event.materials)
+            return f"{counted(files, 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
         case ev.SettingKnown():
             return ""
         case ev.PlannerAsked():
