@@ -105,7 +105,7 @@ def step(ask: Ask) -> str:
     if ask.run.failure is not None:
         return "saying how it ended"
     if not ask.gathered:
-        return "reading the attached files"
+        return "reading the thread" if ask.request.look_back == "thread" else "reading the attached files"
     if ask.question is not None:
         return "asking what is meant"
     if ask.run.plan is None:

@@ -39,7 +39,7 @@ async def slack(manifest: Path = MANIFEST) -> AsyncIterator[tuple[Workspace, Thr
 def asked(workspace: Workspace, root: str, ts: str, *, before: Sequence[Ask] = ()) -> tuple[Job, Ask]:
     """The job of a request in the thread of #general that begins with `root`."""
     request = Request(
-        id=ts, user=workspace.person("ana").id, text="do it", at=float(ts.partition("-")[0]), look_back=True
+        id=ts, user=workspace.person("ana").id, text="do it", at=float(ts.partition("-")[0]), look_back="thread"
     )
     place = Place(team=workspace.team_id, channel=workspace.channel_id("#general"), thread_ts=root)
     ask = Ask(request=request)
@@ -216,4 +216,4 @@ async def test_a_deleted_first_message_is_said() -> None:
         await workspace.person("ben").delete("#general", root)
         read = await reader.read(*asked(workspace, root, request))
     assert [line.partition(": ")[2] for line in lines(read)] == ["message 2", "message 3"]
-    assert read.thread.gaps == ("1 deleted message of the thread",)
+    assert read.thread.gaps == ("1 deleted message",)

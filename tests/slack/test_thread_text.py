@@ -56,7 +56,7 @@ def test_each_message_is_a_line_with_its_time_and_author_and_a_section() -> None
     expected = "Ben Okafor (edited): @Ana Duarte fine & good, see the plan (https://example.com/a)"
     assert second == f"[2025-11-22 15:40] {expected}"
     assert "Europe/Lisbon" in thread.text
-    assert [section.name for section in thread.outline] == ["message 1, Ana Duarte", "message 2, Ben Okafor"]
+    assert [section.name for section in thread.outline] == ["message 1 by Ana Duarte", "message 2 by Ben Okafor"]
     assert [thread.text[section.start :].split("\n")[0] for section in thread.outline] == [first, second]
     assert [(shared.file.name, shared.author) for shared in thread.files] == [("plan.csv", "Ana Duarte")]
     assert (thread.left_out, thread.gaps) == (0, ())
@@ -79,7 +79,7 @@ def test_the_oldest_are_left_out_but_for_the_first_and_that_is_said() -> None:
     assert 10 < kept < 60
     assert tokens(thread.text) <= 6_100
     assert thread.left_out == 60 - kept
-    assert thread.gaps == (f"{thread.left_out} older messages of the thread were left out",)
+    assert thread.gaps == (f"left out {thread.left_out} older messages",)
     assert f"(… {thread.left_out} older messages left out here)" in thread.text
     assert "Duarte: 0: word" in thread.text
     assert "Duarte: 59: word" in thread.text
@@ -98,7 +98,7 @@ def test_a_huge_message_is_cut_and_that_is_said() -> None:
     assert CUT in thread.text
     assert "a first word" in thread.text
     assert len(thread.text) < LONGEST_MESSAGE + 500
-    assert thread.gaps == (f"1 message of the thread cut after {LONGEST_MESSAGE:,} characters",)
+    assert thread.gaps == (f"cut 1 message after {LONGEST_MESSAGE:,} characters",)
 
 
 def test_only_the_newest_files_are_kept_each_once() -> None:
@@ -106,7 +106,7 @@ def test_only_the_newest_files_are_kept_each_once() -> None:
     messages = [message("here", files=[file], ts=f"{number}.0") for number, file in enumerate([*shared, shared[-1]])]
     thread = thread_text(said(*messages), NAMES)
     assert [one.file.name for one in thread.files] == [f"{number}.csv" for number in range(MOST_FILES + 1, 1, -1)]
-    assert thread.gaps == ("2 older files of the thread were left out",)
+    assert thread.gaps == ("left out 2 older files",)
 
 
 def test_what_says_nothing_is_no_message() -> None:

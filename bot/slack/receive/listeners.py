@@ -148,7 +148,7 @@ class Listeners:
             text=incoming.text,
             at=time.time(),
             attachments=incoming.attachments,
-            look_back=incoming.in_thread or incoming.may_lack_files,
+            look_back="thread" if incoming.in_thread else "files" if incoming.may_lack_files else "",
         )
         refusal = "" if incoming.text else ONLY_FILES if incoming.attachments else NO_REQUEST
         over = await self._service.over_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None

@@ -29,7 +29,8 @@ from bot.slack.receive.thread_text import (
 from bot.slack.send.lookup import NOT_YET, key_of
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from bot.slack.show.people import People
-from handoff.contracts import Attachment, Place, Request
+from bot.slack.views.outgoing import counted
+from handoff.contracts import Attachment, Material, Place, Request
 from handoff.state import Ask, Job
 
 log = logging.getLogger(__name__)
@@ -141,7 +142,7 @@ class ThreadReader:
         before = [one for one in found if one["ts"] not in asked and not self._is_own(one, job)]
         said = [one for one in map(parse_said, before) if one is not None]
         withheld = sum(is_withheld(one) for one in before)
-        lines = [f"{withheld} deleted message{'' if withheld == 1 else 's'} of the thread"] if withheld else []
+        lines = [counted(withheld, "deleted message")] if withheld else []
         return said, lines
 
     def _is_own(self, message: Json, job: Job) -> bool:
@@ -163,8 +164,17 @@ class ThreadReader:
 def read_until(job: Job, ask: Ask) -> str:
     """Return the `ts` up to which the thread was read for earlier requests; 0 if it never was."""
     before = [one for one in job.asks if one.id != ask.id and one.request.at <= ask.request.at]
-    read = [one for one in before if not _in_thread(job.place, one.request) or (one.request.look_back and one.gathered)]
+    read = [one for one in before if not _in_thread(job.place, one.request) or _was_read(one)]
     return max((_latest(one.request) for one in read), key=_stamp, default="0")
+
+
+def _was_read(ask: Ask) -> bool:
+    """Return True if the thread was read for a request: not by an earlier release, nor if Slack refused."""
+    return ask.request.look_back == "thread" and ask.gathered and not any(_failed(one) for one in ask.materials)
+
+
+def _failed(material: Material) -> bool:
+    return material.kind == "thread" and bool(material.fault)
 
 
 def message_of(request: Request) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from bot.slack.receive.message_text import words_of
 from bot.slack.receive.payloads import parse_files, plain_text
+from bot.slack.views.outgoing import counted
 from handoff.context_budget import tokens
 from handoff.contracts import Attachment, Section
 
@@ -119,8 +120,8 @@ def thread_text(
     sections = []
     for number, place in enumerate(kept, 1):
         if place and (place - 1) not in kept:
-            text += f"\n(… {_counted(place - (number - 1), 'older message')} left out here)"
-        sections.append(Section(name=f"message {number}, {_author(messages[place], names)}", start=len(text) + 1))
+            text += f"\n(… {counted(place - (number - 1), 'older message')} left out here)"
+        sections.append(Section(name=f"message {number} by {_author(messages[place], names)}", start=len(text) + 1))
         text += f"\n{lines[place]}"
     files, more = _files(messages, names)
     left_out = len(messages) - len(kept)
@@ -130,8 +131,8 @@ def thread_text(
         left_out=left_out,
         files=files,
         gaps=(
-            *([f"{_counted(left_out, 'older message')} of the thread were left out"] if left_out else ()),
-            *([f"{_counted(more, 'older file')} of the thread were left out"] if more else ()),
+            *([f"left out {counted(left_out, 'older message')}"] if left_out else ()),
+            *([f"left out {counted(more, 'older file')}"] if more else ()),
             *_cut(messages, kept),
         ),
     )
@@ -192,8 +193,4 @@ def _files(messages: Sequence[Said], names: Mapping[str, str]) -> tuple[tuple[Sh
 
 def _cut(messages: Sequence[Said], kept: Sequence[int]) -> list[str]:
     long = sum(len(messages[place].words) > LONGEST_MESSAGE for place in kept)
-    return [f"{_counted(long, 'message')} of the thread cut after {LONGEST_MESSAGE:,} characters"] if long else []
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return [f"cut {counted(long, 'message')} after {LONGEST_MESSAGE:,} characters"] if long else []

@@ -9,6 +9,7 @@ from typing import Literal
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
+from bot.slack.views.read_words import read_words
 from handoff import summary
 from handoff.engine.answer import gaps
 from handoff.engine.judging import MAX_ROUNDS
@@ -91,7 +92,7 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     elif ask.run.plan is not None:
         phase = _progress(ask)
     elif not ask.gathered:
-        phase = "Fetching the files"
+        phase = "Reading the thread" if ask.request.look_back == "thread" else "Fetching the files"
     return plain(f"{phase}: {goal}" if goal.strip() else phase, 140)
 
 
@@ -122,6 +123,10 @@ def _rows_before_a_plan(ask: Ask) -> list[Block]:
         if ask.gathered:
             status = "error" if ask.file_faults else "complete"
         rows.append(_task("files", f"Fetch {files}", status, " ".join(ask.file_faults)))
+    if not ask.gathered and ask.request.look_back == "thread":
+        rows.append(_task("thread", "Read the thread", "pending" if over else "in_progress", ""))
+    elif words := read_words(ask):
+        rows.append(_task("thread", "Read the thread", "complete", words))
     status = "in_progress" if ask.gathered else "pending"
     if over:
         status = "pending" if ask.cancelled_by else "error"
