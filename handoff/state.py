@@ -238,9 +238,10 @@ class Ask:
     """One request of a job, from its arrival to its visible end.
 
     `run` is the request's own run. `work` holds the subtasks of all its runs by id, those of the crews inside
-    included. `posted` maps the keys of its messages to their Slack ids (an empty id: it can never be posted).
-    `replans` are triggers that the planner is still to be asked about, one after the other, and `revisions` counts how
-    often it was asked. `materials` are what was read for it, with files that could not be. `question` is the planner's open question, and `answered` the one that it had answered.
+    included. `materials` is what was fetched and read for it. `posted` maps the keys of its messages to their Slack ids
+    (an empty id: it can never be posted). `replans` are triggers that the planner is still to be asked about, one after
+    the other, and `revisions` counts how often it was asked. `question` is the planner's open question, and `answered`
+    the one that it had answered.
     `setting` says who asks and where; None: nobody has looked yet.
     """
 

@@ -72,12 +72,16 @@ async def run(
         ToolBroke: A tool has a bug; it is logged.
         WorkbenchLost: The place where files are kept is away. The attempt can go on later, from its last checkpoint.
     """
+    if handoff.readable:
+        from specialists.toolkits.material_reading import with_readers  # noqa: PLC0415 - only where there is more
+
+        specialist = with_readers(specialist, handoff.readable)
     timeout = handoff.constraints.timeout
     ends = asyncio.get_running_loop().time() + timeout - elapsed
     limits = _Limits(ends, ends - timeout * (1 - LAST_CALL_SHARE), token_limit)
     url_tools = [name for name, tool in specialist.toolbox.items() if tool.finds_urls]
     provenance = workbench.provenance
-    derived = provenance.has_derived_content or bool(handoff.context)
+    derived = provenance.has_derived_content or bool(handoff.context or handoff.given)
     egress = EgressGuard(provenance.words, url_tools, derived=derived)
     room = ContextRoom(handoff.constraints.context, specialist.overhead)
     conversation = Conversation(briefing.render(handoff, done_when), egress, room, specialist.toolbox)

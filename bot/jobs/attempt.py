@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
+from bot.jobs.material_texts import needed_texts
 from bot.limits.breakers import Breakers
 from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
@@ -23,6 +24,7 @@ from handoff.context import handoff_for, provenance_of, said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
 from handoff.engine.nested import plan_around, writes_before
+from handoff.materials.at_hand import texts_of
 from handoff.state import Work
 from handoff.state_values import UnknownWrite, Written
 from specialists.registry import Crew
@@ -51,7 +53,8 @@ async def run_attempt(
     """
     job, ask = runner.find(effect.request)
     work = ask.work[effect.subtask]
-    handoff, pack = handoff_for(job, ask, work, runner.now())
+    texts = await needed_texts(job, ask, work, store, runner.claim.key)
+    handoff, pack = handoff_for(job, ask, work, runner.now(), texts)
     if work.state == "pending":  # first of all: only an attempt that has started can fail
         runner.report_soon(
             ev.AttemptStarted(**_of(effect, runner), specialist=effect.specialist, tier=effect.tier, pack=pack)
@@ -63,7 +66,7 @@ async def run_attempt(
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
         return _failed(effect, runner, "lost", text)
-    log = _Log(effect, runner, work, resumed=work.state == "in_progress")
+    log = _Log(effect, runner, work, handoff, resumed=work.state == "in_progress")
     try:
         async with _workbench(effect, runner, handoff, log, store) as workbench:
             outcome = await run(
@@ -97,7 +100,7 @@ async def _workbench(
     try:
         yield FolderWorkbench(
             (*handoff.artifacts, *made),
-            lambda digest: _reached(store.blobs.get(runner.claim.key, digest)),
+            lambda digest: _reached(_bytes(digest, effect, runner, store)),
             lambda data: _reached(store.blobs.put(runner.claim.key, data)),
             folder,
             provenance_of(*runner.find(effect.request), _work(effect, runner)),
@@ -105,6 +108,12 @@ async def _workbench(
     finally:
         if folder.exists():  # it is made once a tool asks for a file
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+async def _bytes(digest: str, effect: RunSubtask, runner: JobRunner, store: Store) -> bytes:
+    """Return what lies under a digest: a text of the job's own log, or what the store keeps."""
+    text = texts_of(*runner.find(effect.request)).get(digest)
+    return text.encode() if text is not None else await store.blobs.get(runner.claim.key, digest)
 
 
 async def _reached(call: Awaitable[T]) -> T:
@@ -168,9 +177,10 @@ def _of(effect: RunSubtask, runner: JobRunner) -> dict[str, Any]:
 class _Log:
     """The log of an attempt: its checkpoints, read from the job and written as the job's events."""
 
-    def __init__(self, effect: RunSubtask, runner: JobRunner, work: Work, *, resumed: bool) -> None:
+    def __init__(self, effect: RunSubtask, runner: JobRunner, work: Work, handoff: Handoff, *, resumed: bool) -> None:
         self._effect = effect
         self._runner = runner
+        self._given = [note.text for note in handoff.given]
         self.history = work.checkpoints if resumed else ()
         self.written = {one.digest: _note_of(one) for one in writes_before(runner.find(effect.request)[1], work)}
         returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
@@ -189,7 +199,7 @@ class _Log:
         job, ask = self._runner.find(effect.request)
         work = ask.work[effect.subtask]
         before = [one.result.evidence for one in (work.wanting, work.best) if one is not None]
-        evidence = [*self._evidence, *("\n".join(lines) for lines in before if lines)]
+        evidence = [*self._evidence, *self._given, *("\n".join(lines) for lines in before if lines)]
         return checks.Seen(result, said_to(job, ask, work), effect.done_when, tuple(evidence), tuple(self._sources))
 
     async def turn(self, turn: Turn) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.jobs.attempt import run_attempt
 from bot.jobs.job_runner import JobRunner
+from bot.jobs.material_texts import load, needed_texts
 from bot.limits.breakers import Breakers
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
@@ -67,12 +68,15 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         if inputs.ask.setting is None:
             await runner.report(await inputs.services.thread.look_around(inputs.job, inputs.ask))
         job, ask = runner.find(effect.request)  # as it is committed by now
-        brief = plan_brief.of_request(job, ask)
+        shown = [one.text for one in plan_brief.beginnings_of(job, ask)]
+        texts = await load(shown, job, ask, inputs.services.store, runner.claim.key)
+        brief = plan_brief.of_request(job, ask, texts)
         event = await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now())
         answered = isinstance(event, ev.AnswerWritten)  # people are told how long that took
         return event.model_copy(update={"at": runner.now()}) if answered else event
     work = inputs.ask.work[effect.within]
-    handoff, pack = handoff_for(inputs.job, inputs.ask, work, runner.now())
+    texts = await needed_texts(inputs.job, inputs.ask, work, inputs.services.store, runner.claim.key)
+    handoff, pack = handoff_for(inputs.job, inputs.ask, work, runner.now(), texts)
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.within, "attempt": effect.attempt}
     if work.state == "pending":  # committed before planning: only an attempt that has started can fail
         of_start = {"specialist": work.specialist, "tier": work.tier or "balanced", "pack": pack}
@@ -81,8 +85,9 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
     if crew is None:
         message = f"there is no crew called {work.specialist!r} any more"
         return ev.AttemptFailed(at=runner.now(), **of, kind="lost", message=message)
-    _, ask = runner.find(effect.request)  # as it is committed by now
-    return await crew.plan(effect, plan_brief.of_subtask(handoff), ask, model=inputs.model, now=runner.now())
+    job, ask = runner.find(effect.request)  # as it is committed by now
+    brief = plan_brief.of_subtask(handoff, job, ask, ask.work[effect.within])
+    return await crew.plan(effect, brief, ask, model=inputs.model, now=runner.now())
 
 
 def _planning_of(inputs: Inputs, within: str) -> Planning:

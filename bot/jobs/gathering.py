@@ -93,10 +93,7 @@ async def _kept(name: str, media_type: str, data: bytes, reading: Reading, store
     digest = await store.blobs.put(key, data)
     file = Artifact(id=digest, name=name, media_type=media_type, size=len(data), about="attached")
     if is_table(name, data):
-        text = await asyncio.to_thread(_as_text, name, data)
-        sections = _columns(name, text)
-        known = {"size": len(text), "text": digest if text else "", "outline": sections, "is_table": True}
-        return Gathered((Material.model_validate({"name": name, "file": file, **known}),))
+        return Gathered((await asyncio.to_thread(table_material, file, data),))
     text, gaps = reading.text, [_sentence(name, gap) for gap in reading.gaps[:MOST_GAPS]]
     if len(text) > LONGEST_TEXT:
         gaps.append(f"{name}: the first {LONGEST_TEXT:,} of {len(text):,} characters are read.")
@@ -123,6 +120,13 @@ async def _read(name: str, media_type: str, data: bytes) -> Reading:
         return await read_file(path, name, media_type)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+def table_material(file: Artifact, data: bytes) -> Material:
+    """Return a table as material, with its columns; with its text too if the file is text in UTF-8."""
+    text = _as_text(file.name, data)
+    kept = {"size": len(text), "text": file.id if text else "", "outline": _columns(file.name, text)}
+    return Material.model_validate({"name": file.name, "file": file, "is_table": True, **kept})
 
 
 def is_table(name: str, data: bytes) -> bool:

@@ -19,6 +19,7 @@ from handoff.answering.material import marked, whole
 from handoff.checking.duplicates import without_duplicates
 from handoff.contracts import Conflict, Note, Result, Strategy
 from handoff.effects import Effect, JudgeConflicts, ReduceMaterial, ReviewAnswer, SelectAnswer, WriteAnswer
+from handoff.materials.at_hand import unneeded
 from handoff.state import Ask, Run, Work, replace
 from handoff.state_values import PLEASE_CHECK
 
@@ -182,7 +183,9 @@ def out_of_reach(ask: Ask, run: Run) -> tuple[str, ...]:
     """Return in words what no work could bring: files not fetched, and parts that nobody in the crew can do."""
     files = () if run.within else ask.file_faults
     parts = run.plan.missing if run.plan is not None else ()
-    return (*files, *(phrase("nobody", ask.request.text, what=part) for part in parts))
+    unread = () if run.within else unneeded(ask)
+    said = (phrase("unread", ask.request.text, what=one.name) for one in unread)
+    return (*files, *said, *(phrase("nobody", ask.request.text, what=part) for part in parts))
 
 
 def gaps(ask: Ask, run: Run) -> tuple[str, ...]:

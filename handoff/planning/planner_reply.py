@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Member, Plan
-from handoff.planning import plan_check
+from handoff.planning import needs, plan_check
 from handoff.planning.adhoc import Allowance
 from handoff.planning.mending import mend
 from handoff.planning.plan_brief import PlanBrief
@@ -116,11 +116,13 @@ def _plan(
     plan, faults = plan_check.parsed(json.dumps(fields))
     if plan is None:
         return PlannerReply(faults=faults)
-    plan, changed = mend(plan)
+    settled = needs.settle(plan, brief.materials, brief.own, mended=mended)
+    plan, changed = mend(settled.plan)
     faults = plan_check.check(plan, members, allowed, mended=mended, known=brief.texts)
-    if faults:
-        return PlannerReply(faults=faults)
+    if faults or settled.faults:
+        return PlannerReply(faults=plan_check.capped([*settled.faults, *faults]))
     passed = plan_check.check(plan, members, allowed, known=brief.texts) if mended else ()
+    changed = (*settled.reasons, *changed)
     told = (*reasons, *(f"mended: {one}" for one in changed), *(f"taken as it is: {fault}" for fault in passed))
     return PlannerReply(plan, reasons=told)
 

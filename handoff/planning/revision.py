@@ -244,6 +244,7 @@ class _Draft:
             intent=one.intent.strip(),
             specialist=one.specialist,
             after=after,
+            needs=self.ask.work[mine].subtask.needs if mine in instead else None,
             done_when=one.done_when.strip(),
         )
 

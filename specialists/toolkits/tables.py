@@ -76,8 +76,8 @@ class QueryFailed(Exception):
 def tools() -> tuple[Tool, ...]:
     """Make the tools of this kit."""
     return (
-        Tool("profile_table", "read", ProfileTable, profile_table),
-        Tool("query_table", "read", QueryTable, query_table),
+        Tool("profile_table", "read", ProfileTable, profile_table, reads_tables=True),
+        Tool("query_table", "read", QueryTable, query_table, reads_tables=True),
     )
 
 

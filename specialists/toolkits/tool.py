@@ -104,6 +104,7 @@ class Tool:
         what: For `write`: a few words for people on what a call does. Without, the tool's name and arguments.
         url_of: Gives the URL that a call with these arguments asks for; see `turns.egress`. None: it asks for none.
         finds_urls: True if its replies hold URLs that the web gave, and none of the model's own making.
+        reads_tables: True if it reads the tables among the files, so that nobody need read them as text.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Tool:
     what: Callable[[Any], str] | None = None
     url_of: Callable[[Any], str] | None = None
     finds_urls: bool = False
+    reads_tables: bool = False
 
     @property
     def spec(self) -> ToolSpec:

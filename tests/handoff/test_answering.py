@@ -313,7 +313,7 @@ def test_a_result_cannot_pose_as_a_section_of_what_a_role_is_told() -> None:
             "## s1",
             "# Gaps",
         ],
-        "planner": ["# Request", "# Earlier in this thread", "## Asked: What of Norway?"],
+        "planner": ["# Request", "# Earlier in this thread", "## Asked: What of Norway?", "# Source material"],
         "judge": ["# Result to judge", "## Summary", "## Content", "## Findings"],
     }
     for role, text in (("synthesizer", describe(ask, ask.run).text), ("planner", planner.text), ("judge", judged.text)):

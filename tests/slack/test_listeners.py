@@ -145,7 +145,7 @@ def asking(scene: Scene, place: Place, user: str) -> tuple[Job, Ask, str]:
     subtask = Subtask(id="a", title="Profile", intent="i", specialist="analyst")
     work = Work(subtask=subtask, specialist="analyst", state="input_required", question=asked)
     request = Request(id=place.thread_ts, user=user, text="t", at=1.0)
-    ask = Ask(request=request, run=Run(plan=Plan(goal="g", subtasks=(subtask,))), work={"a": work}, fetched=True)
+    ask = Ask(request=request, run=Run(plan=Plan(goal="g", subtasks=(subtask,))), work={"a": work}, gathered=True)
     scene.service.open.append((place, request.id, "a", 1, user))
     return Job(place=place, asks=(ask,)), ask, "a"
 

@@ -114,8 +114,8 @@ async def test_a_huge_file(scene: Scene) -> None:
         job = await talk.over()
     text = await answered_in_part_or_not(talk, job, "huge.csv")
     assert "32 MB" in text
-    (fetched,) = await talk.of(ev.AttachmentsFetched)
-    assert not fetched.artifacts
+    (fetched,) = await talk.of(ev.MaterialGathered)
+    assert not fetched.materials
 
 
 async def test_a_good_file_beside_a_bad_one(scene: Scene) -> None:
