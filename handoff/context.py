@@ -261,8 +261,8 @@ def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
 
 def _without_file_names(ask: Ask) -> str:
     text = ask.request.text
-    for file in ask.request.attachments:
-        text = text.replace(file.name, " ")
+    for name in (*(file.name for file in ask.request.attachments), *(file.name for file in ask.artifacts)):
+        text = text.replace(name, " ")
     return text
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+import asyncio
 from typing import TYPE_CHECKING
 
-from bot.jobs.gathering import Gathered, gather
+from bot.jobs.gathering import AT_ONCE, Gathered, gather
 from bot.store.interface import JobKey, Store
 from handoff.contracts import Attachment, Material
 from handoff.state import Ask, Job
@@ -42,11 +42,15 @@ async def _said(said: ThreadText, fault: str, store: Store, key: JobKey) -> tupl
 async def _shared(
     shared: tuple[Shared, ...], own: tuple[Attachment, ...], thread: Thread, store: Store, key: JobKey
 ) -> Gathered:
-    """Fetch and read what others attached before, person by person, so that each file has its author."""
-    known, found = {file.file_id for file in own}, Gathered()
-    new = [one for one in shared if one.file.file_id not in known]
-    for author, files in groupby(new, key=lambda one: one.author):
-        theirs = await gather([one.file for one in files], thread.fetch, store, key)
-        signed = tuple(one.model_copy(update={"author": author}) for one in theirs.materials)
-        found += Gathered(signed, theirs.faults)
-    return found
+    """Fetch and read what others attached before; each file has its author."""
+    slots = asyncio.Semaphore(AT_ONCE)
+    known = {file.file_id for file in own}
+
+    async def one(new: Shared) -> Gathered:
+        async with slots:
+            theirs = await gather([new.file], thread.fetch, store, key)
+        signed = tuple(each.model_copy(update={"author": new.author}) for each in theirs.materials)
+        return Gathered(signed, theirs.faults)
+
+    found = await asyncio.gather(*(one(each) for each in shared if each.file.file_id not in known))
+    return sum(found, Gathered())

@@ -53,7 +53,7 @@ def ask_of(*works: Work, **more: Any) -> Ask:
     request = Request(id="100.1", user="U0000000A", text="compare the offers", at=1000.0)
     plan = Plan(goal="Compare the offers", subtasks=tuple(each.subtask for each in works)) if works else None
     mapping = MappingProxyType({each.subtask.id: each for each in works})
-    return changed(Ask(request=request, fetched=True, work=mapping), **{"state": "working", "plan": plan, **more})
+    return changed(Ask(request=request, gathered=True, work=mapping), **{"state": "working", "plan": plan, **more})
 
 
 def job_of(ask: Ask) -> Job:

@@ -109,6 +109,13 @@ def test_only_the_newest_files_are_kept_each_once() -> None:
     assert thread.gaps == ("left out 2 older files",)
 
 
+def test_files_that_slack_no_longer_gives_are_said() -> None:
+    gone = [{"id": "F1", "mode": "tombstone"}, {"id": "F2", "mode": "hidden_by_limit"}, {"id": "F3", "name": "c.csv"}]
+    thread = thread_text(said(message("here", files=gone)), NAMES)
+    assert [one.file.name for one in thread.files] == ["c.csv"]
+    assert thread.gaps == ("2 files deleted or hidden by Slack",)
+
+
 def test_what_says_nothing_is_no_message() -> None:
     assert parse_said(message(subtype="channel_join", text="joined")) is None
     assert parse_said(message(text="")) is None

@@ -52,7 +52,7 @@ async def test_the_thread_is_material_and_how_much_was_read_is_said(scene: Scene
     async with played(scene, planner=gate, writer=lambda _: result("They open on Tuesday at 9.")) as server:
         await talk.say(f"@leadhand {ASKED}")
         await gate.reached.wait()
-        words = "read 3 messages and 1 file"
+        words = "Read 3 messages and 1 file"
         await talk.seen(lambda: talk.cards() and words in shown(talk.cards()[0]))
         gate.open()
         job = await talk.over()
@@ -67,6 +67,10 @@ async def test_the_thread_is_material_and_how_much_was_read_is_said(scene: Scene
     ]
     (labs,) = [one for one in job.asks[0].materials if one.kind == "file"]
     assert (labs.name, labs.author, labs.origin) == ("labs.csv", "Ben Okafor", "person")
+    for reader in ("planner", "writer"):
+        assert all(json.dumps(line)[1:-1] in bodies(server, reader) for line in lines), (
+            f"the {reader} knows who said it"
+        )
     assert "labs.csv" in bodies(server, "planner")
     assert "labs.csv" in bodies(server, "analyst")
     assert "hba1c" in bodies(server, "analyst"), "its tools have read the file"
@@ -90,7 +94,7 @@ async def test_a_long_thread_fits_and_the_oldest_is_left_out_and_said_so(scene: 
     assert "message 1: what do we do" in text
     assert "message 2:" not in text
     assert "message 60:" in text
-    assert f"read {read} messages, left out {60 - read} older messages" in shown(talk.words()[-1])
+    assert f"Read {read} messages, left out {60 - read} older messages" in shown(talk.words()[-1])
 
 
 async def test_a_later_request_reads_what_was_said_since(scene: Scene) -> None:
@@ -104,7 +108,7 @@ async def test_a_later_request_reads_what_was_said_since(scene: Scene) -> None:
 
     text = await text_of(scene, talk, thread_of(job))
     assert [line.partition("] ")[2] for line in text.split("\n")[1:]] == ["Ben Okafor: Make it Wednesday, sorry"]
-    assert "read 1 message" in shown(talk.words()[-1])
+    assert "Read 1 message" in shown(talk.words()[-1])
 
 
 async def test_another_instance_goes_on_after_the_thread_was_read(scene: Scene) -> None:
@@ -159,7 +163,7 @@ async def test_files_are_found_whichever_event_of_a_mention_comes_first(
     assert [work.specialist for work in ask.work.values()] == ["analyst"]
     assert "hba1c" in talk.said()
     assert len(talk.words()) == 1
-    assert "message" not in shown(talk.words()[0]).partition("read ")[2][:12], "nothing was said before it"
+    assert "Read " not in shown(talk.words()[0]), "nothing was said before it"
 
 
 async def test_a_request_from_a_window_reads_the_thread_of_its_message(scene: Scene) -> None:

@@ -28,6 +28,8 @@ CHANNEL_EVENTS = {
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes with which a person says something. All others report changes, joins and the like."""
 _MAX_FILES = 20
+GONE = frozenset({"tombstone", "hidden_by_limit"})
+"""Modes of files of which only the place is left: deleted, or hidden by the limit of a free plan."""
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _TOKEN = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
 
@@ -243,7 +245,7 @@ def parse_files(files: object) -> tuple[Attachment, ...]:
     for file in files[:_MAX_FILES]:
         if not isinstance(file, Mapping) or not isinstance(file.get("id"), str):
             continue
-        if str(file.get("mode")) in {"tombstone", "hidden_by_limit"}:
+        if str(file.get("mode")) in GONE:
             continue
         size = file.get("size")
         # A file kept elsewhere has an address elsewhere, which must never be asked with our token.

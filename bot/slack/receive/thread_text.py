@@ -7,13 +7,13 @@ its further lines are indented, and a name cannot hold what ends one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from bot.slack.receive.message_text import words_of
-from bot.slack.receive.payloads import parse_files, plain_text
+from bot.slack.receive.payloads import GONE, parse_files, plain_text
 from bot.slack.views.outgoing import counted
 from handoff.context_budget import tokens
 from handoff.contracts import Attachment, Section
@@ -39,6 +39,7 @@ class Said:
     """One message of a thread: its time, who wrote it, and its words in Slack's markup.
 
     `name` is the name that the message itself gives, as an app's does. `user` is the author's id; empty: it has none.
+    `lost_files` counts files that were deleted, or that Slack hides for its plan's limit.
     """
 
     ts: str
@@ -46,6 +47,7 @@ class Said:
     name: str
     words: str
     files: tuple[Attachment, ...]
+    lost_files: int
     edited: bool
     by_app: bool
 
@@ -79,7 +81,7 @@ def parse_said(message: Json) -> Said | None:
     if not isinstance(ts, str) or str(message.get("subtype") or "") not in _SAID or message.get("is_ephemeral"):
         return None
     words, files = words_of(message), parse_files(message.get("files"))
-    if not words.strip() and not files:
+    if not words.strip() and not message.get("files"):
         return None
     profile = message.get("bot_profile")
     named = (profile.get("name") if isinstance(profile, Mapping) else None) or message.get("username")
@@ -89,9 +91,15 @@ def parse_said(message: Json) -> Said | None:
         name=str(named or ""),
         words=words,
         files=files,
+        lost_files=_lost(message.get("files")),
         edited=isinstance(message.get("edited"), Mapping),
         by_app=bool(message.get("bot_id") or profile),
     )
+
+
+def _lost(files: object) -> int:
+    listed = files if isinstance(files, list) else []
+    return sum(isinstance(one, Mapping) and str(one.get("mode")) in GONE for one in listed)
 
 
 def is_withheld(message: Json) -> bool:
@@ -114,8 +122,8 @@ def thread_text(
 
     `names` are people's names by their ids. `offset` are the seconds by which the zone of the times is ahead of UTC.
     """
-    lines = [_line(one, names, offset) for one in messages]
-    kept = _that_fit(lines, room)
+    lines = _that_fit(messages, room, lambda one: _line(one, names, offset))
+    kept = sorted(lines)
     text = f"What was said in the thread before the request, the oldest first. Times are in {zone}."
     sections = []
     for number, place in enumerate(kept, 1):
@@ -124,7 +132,7 @@ def thread_text(
         sections.append(Section(name=f"message {number} by {_author(messages[place], names)}", start=len(text) + 1))
         text += f"\n{lines[place]}"
     files, more = _files(messages, names)
-    left_out = len(messages) - len(kept)
+    left_out, lost = len(messages) - len(kept), sum(one.lost_files for one in messages)
     return ThreadText(
         text=text if kept else "",
         outline=tuple(sections),
@@ -133,28 +141,28 @@ def thread_text(
         gaps=(
             *([f"left out {counted(left_out, 'older message')}"] if left_out else ()),
             *([f"left out {counted(more, 'older file')}"] if more else ()),
+            *([f"{counted(lost, 'file')} deleted or hidden by Slack"] if lost else ()),
             *_cut(messages, kept),
         ),
     )
 
 
-def _that_fit(lines: Sequence[str], room: int) -> list[int]:
-    """Return the places of the lines that fit, in order: the first one, which tells what it is about, and the newest.
+def _that_fit(messages: Sequence[Said], room: int, line: Callable[[Said], str]) -> dict[int, str]:
+    """Return the lines that fit, by place: that of the first message, which tells what it is about, and the newest.
 
     If the newest alone is too long, it is the only one.
     """
-    if not lines:
-        return []
-    first = tokens(lines[0])
-    opening = [0] if first <= room // 4 else []
-    left = room - sum(tokens(lines[place]) for place in opening)
-    newest: list[int] = []
-    for place in reversed(range(len(opening), len(lines))):
-        left -= tokens(lines[place])
+    first = line(messages[0]) if messages else ""
+    opening = {0: first} if messages and tokens(first) <= room // 4 else {}
+    left = room - sum(map(tokens, opening.values()))
+    newest: dict[int, str] = {}
+    for place in reversed(range(len(opening), len(messages))):
+        text = line(messages[place])
+        left -= tokens(text)
         if (left < 0 and newest) or len(newest) >= MOST_MESSAGES:
             break
-        newest.append(place)
-    return [*opening, *reversed(newest)]
+        newest[place] = text
+    return opening | newest
 
 
 def _line(said: Said, names: Mapping[str, str], offset: int) -> str:

@@ -8,7 +8,7 @@ from handoff.state import Ask
 
 
 def read_words(ask: Ask) -> str:
-    """Return what was read of the thread, such as `read 34 messages and 2 files, left out 12 older messages`.
+    """Return what was read of the thread, such as `Read 34 messages and 2 files, left out 12 older messages`.
 
     Empty if there was nothing to read there. Counted are the files that the messages came with, not those inside them.
     """
@@ -19,5 +19,5 @@ def read_words(ask: Ask) -> str:
     files = {
         one.name for one in ask.materials if one.kind == "file" and one.author and one.file and "/" not in one.name
     }
-    read = f"read {counted(messages, 'message')}" + (f" and {counted(len(files), 'file')}" if files else "")
+    read = f"Read {counted(messages, 'message')}" + (f" and {counted(len(files), 'file')}" if files else "")
     return clean(", ".join((read, *(gap.rstrip(".") for one in threads for gap in one.gaps))), limit=400)
