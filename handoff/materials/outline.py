@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from handoff.contracts import Material, Section
 
 _PAGE = re.compile(r"page \d+", re.IGNORECASE)
-_NUMBER = re.compile(r"(?:(line|page|at)\s*)?(\d+)", re.IGNORECASE)
+_LINE = re.compile(r"line [\d,]+(?:: |$)", re.IGNORECASE)
+_NUMBER = re.compile(r"(line|at) (\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,47 +29,53 @@ def place(text: str, outline: Sequence[Section], at: int) -> str:
 
 
 def in_short(material: Material, most: int) -> str:
-    """Give an outline on one line of at most `most` characters; empty if there is none."""
+    """Give an outline on one line of at most `most` characters, its headings alone; empty if it says nothing."""
     names = [one.name for one in material.outline]
-    if not names:
-        return ""
-    if all(_PAGE.fullmatch(name) for name in names):
+    if names and all(_PAGE.fullmatch(name) for name in names):
         return f"{len(names):,} pages" if len(names) > 1 else "1 page"
     kept: list[str] = []
     length = 0
-    for name in names:
-        length += len(name) + 2
+    told = [heading for name in names if (heading := _heading(name))]
+    for heading in told:
+        length += len(heading) + 2
         if length > most:
-            return f"{', '.join(kept)}, … ({len(names):,} in all)" if kept else f"{len(names):,} sections"
-        kept.append(name)
+            return f"{', '.join(kept)}, … ({len(told):,} in all)" if kept else f"{len(told):,} sections"
+        kept.append(heading)
     return ", ".join(kept)
 
 
+def _heading(name: str) -> str:
+    """Return a section's name without the line on which it begins; empty if that is all of it."""
+    return _LINE.sub("", name)
+
+
 def find_part(text: str, outline: Sequence[Section], wanted: str, most: int) -> Part | None:
-    """Find a part by the name of a section, or by `line 120`, `page 3` or `at 12000`, which is a character.
+    """Find a part by the name of a section, or by `line 120` or `at 12000`, which is a character.
 
     It has at most `most` characters. Return None if there is no such part. An empty name is the beginning.
     """
     name = " ".join(wanted.split()).casefold()
+    if not name:
+        return Part(0, min(len(text), most)) if text else None
     names = [" ".join(one.name.split()).casefold() for one in outline]
-    chosen = [index for index, one in enumerate(names) if one == name] if name else []
-    chosen = chosen or [index for index, one in enumerate(names) if name and one.startswith(name)]
-    chosen = chosen or [index for index, one in enumerate(names) if len(name) > 2 and name in one]
-    if chosen:
-        start = outline[chosen[0]].start
-        end = outline[chosen[0] + 1].start if chosen[0] + 1 < len(outline) else len(text)
-        return Part(start, min(end, start + most)) if end > start else None
-    number = _NUMBER.fullmatch(name) if name else None
-    start = 0 if not name else _numbered(text, number[1], int(number[2])) if number else -1
-    return Part(start, min(len(text), start + most)) if 0 <= start < len(text) else None
+    chosen = next((index for index, one in enumerate(names) if name in {one, _heading(one)}), None)
+    number = _NUMBER.fullmatch(name)
+    if chosen is None and number:
+        start = _numbered(text, number[1].casefold(), int(number[2]))
+        return Part(start, min(len(text), start + most)) if 0 <= start < len(text) else None
+    if chosen is None:
+        chosen = next((index for index, one in enumerate(names) if len(name) > 2 and name in one), None)
+    if chosen is None:
+        return None
+    start = outline[chosen].start
+    end = outline[chosen + 1].start if chosen + 1 < len(outline) else len(text)
+    return Part(start, min(end, start + most))
 
 
-def _numbered(text: str, kind: str | None, number: int) -> int:
-    """Return the character that a number means; -1 if there is none."""
+def _numbered(text: str, kind: str, number: int) -> int:
+    """Return the character that a number means: itself, or the first of a line; -1 if there is none."""
     if kind == "at":
         return number
-    if kind != "line":
-        return -1
     start = 0
     for _ in range(number - 1):
         start = text.find("\n", start) + 1

@@ -46,7 +46,7 @@ def split(text: str, outline: Sequence[Section] = ()) -> list[tuple[int, int]]:
         ends = [*(match.end() for match in _BREAK.finditer(text, start, end)), end]
         begin = start
         for stop in ends:
-            if stop - begin < SHORTEST and stop != end:
+            if stop - begin < SHORTEST and stop != end and not text.startswith("#", stop):
                 continue
             found += _cut(text, begin, stop)
             begin = stop

@@ -29,10 +29,15 @@ _PEOPLE_CALL = {
     "koi8_r": "KOI8-R",
     "shift_jis": "Shift-JIS",
     "cp932": "Shift-JIS",
+    "euc_jis_2004": "EUC-JP",
+    "euc_jp": "EUC-JP",
+    "gb18030": "GB 18030",
+    "big5": "Big5",
 }
 _WESTERN_LETTERS = frozenset(
     "äöüßÄÖÜéèêëàâáíìîïóòôúùûñçãõåæøÉÀÇÑÅØÆ€£§°«»„“”·©®¿¡ºª²³½\u2018\u2019\u201a\u2013\u2014\u2026\xb4\xa0"
 )
+_BESIDE = re.compile(rb"(?<=[A-Za-z])[\x80-\xff]|[\x80-\xff](?=[A-Za-z])")
 _CYRILLIC = ("cp1251", "koi8-r", "iso8859-5", "cp866")
 _FREQUENT = frozenset("оеаинтсрвл")
 
@@ -73,7 +78,9 @@ def _decoded(data: bytes, charset: str) -> tuple[str, str]:
         if error.start > 100 and data[: error.start].count(b"\xc3") + data[: error.start].count(b"\xe2") > 0:
             return _lossy(data, "utf-8")
     _refuse_binary(data)
-    encoding = _by_letters(data[:_SAMPLE])
+    if encoding := _by_letters(data[:_SAMPLE]):
+        return _lossy(data, encoding)
+    encoding = _guessed(data[:_SAMPLE])
     text, doubt = _lossy(data, encoding)
     guess = f"its encoding is taken for {_PEOPLE_CALL.get(encoding, encoding)}: some letters may be wrong"
     return text, doubt or guess
@@ -122,18 +129,22 @@ def _codec(charset: str) -> str:
 
 
 def _by_letters(sample: bytes) -> str:
-    """Guess the encoding. Single letters among ASCII are Western, Russian is told by its frequent letters."""
+    """Tell the encoding by its letters, where they leave no doubt: Western ones among ASCII, or Russian. Else ""."""
     high = sum(byte >= 0x80 for byte in sample)
     letters = sum(chr(byte).isalpha() for byte in sample if byte < 0x80)
-    if high * 4 < letters:
+    # Accents stand in words of plain letters; a Russian or Japanese word has none of those.
+    beside = len(_BESIDE.findall(sample))
+    if high * 2 < letters or beside * 2 >= high:
         western = sample.decode("cp1252", errors="replace")
-        strange = [letter for letter in western if letter > "\x7f" and letter not in _WESTERN_LETTERS]
-        if len(strange) * 10 <= high:
+        strange = sum(letter > "\x7f" and letter not in _WESTERN_LETTERS for letter in western)
+        if strange * 20 <= high:
             return "cp1252"
     best = max(_CYRILLIC, key=lambda encoding: _russian(sample, encoding))
-    if _russian(sample, best) > 0.6:
-        return best
-    from charset_normalizer import from_bytes  # noqa: PLC0415  # for what cannot be told by hand alone
+    return best if _russian(sample, best) > 0.6 else ""
+
+
+def _guessed(sample: bytes) -> str:
+    from charset_normalizer import from_bytes  # noqa: PLC0415  # slow to import, and wanted for rare texts alone
 
     match = from_bytes(sample).best()
     return match.encoding if match is not None else "cp1252"

@@ -21,6 +21,7 @@ _UNREAD = (
     (b"\x7fELF", "is a program; nothing in it can be read as text"),
     (b"MZ", "is a program; nothing in it can be read as text"),
     (b"SQLite format 3\x00", "is an SQLite database; export the tables that matter as CSV and attach those"),
+    (b"{\\rtf", "is an RTF document; save it as .docx or PDF and attach that"),
     (b"II*\x00", f"is a TIFF picture; {_RE_SAVE_PICTURE}"),
     (b"MM\x00*", f"is a TIFF picture; {_RE_SAVE_PICTURE}"),
     (b"8BPS", f"is a Photoshop picture; {_RE_SAVE_PICTURE}"),
@@ -79,8 +80,6 @@ def kind_of(data: bytes, name: str, media_type: str) -> str:
         return _kind_of_zip(data)
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         return _kind_of_old_office(data)
-    if data.startswith(b"{\\rtf"):
-        return "rtf"
     if any(data.startswith(magic) for magic in _PICTURES) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
         return "picture"
     _refuse(data)

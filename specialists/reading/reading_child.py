@@ -21,6 +21,22 @@ Reader = Callable[[bytes, str, Contents], None]
 
 _DAMAGED = "is damaged: its reader gave up ({}). Open it, save it anew and attach that"
 _READERS = {
+    "pdf": "pdf_pages:read_pdf",
+    "docx": "word_text:read_docx",
+    "pptx": "slide_text:read_pptx",
+    "odt": "open_document:read_odt",
+    "odp": "open_document:read_odp",
+    "workbook": "sheet_text:read_workbook",
+    "delimited": "sheet_text:read_delimited",
+    "picture": "picture_file:read_picture",
+    "zip": "archive_members:read_zip",
+    "mail": "mail_message:read_mail",
+    "calendar": "calendar_entries:read_calendar",
+    "html": "html_text:read_html",
+    "markdown": "headed_text:read_markdown",
+    "diff": "diff_hunks:read_diff",
+    "json": "keyed_text:read_json",
+    "yaml": "keyed_text:read_yaml",
     "text": "plain_text:read_text",
 }
 """The module and function that reads a kind. Imported for its own files only: most need a library."""
@@ -61,7 +77,7 @@ def main() -> None:
 
 def read(data: bytes, name: str, media_type: str, contents: Contents) -> None:
     """Read the bytes of a file with the reader of their kind. Raises `Unreadable`, or whatever a library does."""
-    module, _, function = _READERS.get(kind_of(data, name, media_type), _READERS["text"]).partition(":")
+    module, _, function = _READERS[kind_of(data, name, media_type)].partition(":")
     reader: Reader = getattr(import_module(f"specialists.reading.{module}"), function)
     reader(data, name, contents)
 
