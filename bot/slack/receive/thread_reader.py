@@ -82,6 +82,7 @@ class ThreadReader:
         except (NoReply, TimeoutError):
             fault = f"Slack did not give the whole thread in time; what was said last may be missing. {PASTE}"
             lost = LOST_FILES
+        found.sort(key=lambda one: _stamp(one["ts"]))
         own = [one for one in found if one["ts"] == message_of(ask.request)]
         if not _in_thread(job.place, ask.request):
             return ThreadRead(own_files=_files_of(own), fault="" if own else lost)
