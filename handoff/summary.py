@@ -104,8 +104,10 @@ def step(ask: Ask) -> str:
         return "posting the answer"
     if ask.run.failure is not None:
         return "saying how it ended"
-    if not ask.gathered:
-        return "reading the thread" if ask.request.look_back == "thread" else "reading the attached files"
+    if not ask.gathered and ask.request.look_back == "thread":
+        return "reading the thread"
+    if not ask.gathered and ask.request.look_back != "files":
+        return "reading the attached files"
     if ask.question is not None:
         return "asking what is meant"
     if ask.run.plan is None:

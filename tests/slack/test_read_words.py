@@ -52,11 +52,30 @@ def test_a_gap_makes_no_mention() -> None:
     assert "<!channel>" not in read_words(ask_of(thread(1, "cut <!channel>")))
 
 
-def test_the_card_tells_of_the_thread_until_there_is_a_plan() -> None:
-    reading, read = ask_of(gathered=False), ask_of(thread(3))
-    assert card_title(reading, 3.0) == "Reading the thread: sum it up"
-    for ask, row in ((reading, ("in_progress", "")), (read, ("complete", "Read 3 messages"))):
-        shown = str(plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks)
-        assert "Read the thread" in shown
-        assert row[0] in shown
-        assert row[1] in shown
+NO_SCOPE = "The thread could not be read: the app lacks a scope."
+LATE = "Slack did not give the whole thread in time."
+
+
+@pytest.mark.parametrize(
+    ("ask", "row"),
+    [
+        (ask_of(gathered=False), ("in_progress", "")),
+        (ask_of(thread(3)), ("complete", "Read 3 messages")),
+        (ask_of(Material(name="thread", kind="thread", fault=NO_SCOPE), file_faults=(NO_SCOPE,)), ("error", NO_SCOPE)),
+        (ask_of(thread(3, LATE), file_faults=(LATE,)), ("error", "Read 3 messages, Slack did not give")),
+    ],
+)
+def test_the_card_tells_of_the_thread_until_there_is_a_plan(ask: Ask, row: tuple[str, str]) -> None:
+    assert card_title(ask, 3.0) == ("Planning…: sum it up" if ask.gathered else "Reading the thread: sum it up")
+    blocks = plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks
+    task = blocks[0]["tasks"][0]
+    assert (task["title"], task["status"]) == ("Read the thread", row[0])
+    assert row[1] in str(task)
+
+
+def test_a_look_for_files_that_may_not_be_is_not_shown() -> None:
+    request = Request(id="1.0", user="U1", text="sum it up", at=2.0, look_back="files")
+    ask = Ask(request=request)
+    assert card_title(ask, 3.0) == "Planning…: sum it up"
+    (task,) = plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks[0]["tasks"]
+    assert (task["title"], task["status"]) == ("Make a plan", "in_progress")

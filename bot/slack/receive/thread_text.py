@@ -124,7 +124,7 @@ def thread_text(
     """
     lines = _that_fit(messages, room, lambda one: _line(one, names, offset))
     kept = sorted(lines)
-    text = f"What was said in the thread before the request, the oldest first. Times are in {zone}."
+    text = f"(What was said before the request, the oldest first. Times: {zone}.)"
     sections = []
     for number, place in enumerate(kept, 1):
         if place and (place - 1) not in kept:

@@ -21,3 +21,9 @@ def read_words(ask: Ask) -> str:
     }
     read = f"Read {counted(messages, 'message')}" + (f" and {counted(len(files), 'file')}" if files else "")
     return clean(", ".join((read, *(gap.rstrip(".") for one in threads for gap in one.gaps))), limit=400)
+
+
+def thread_faults(ask: Ask) -> tuple[str, ...]:
+    """Return why the thread, or a part of it, could not be read; empty if it could be, or was not to be."""
+    said = {line for one in ask.materials if one.kind == "thread" for line in (one.fault, *one.gaps)}
+    return tuple(fault for fault in ask.file_faults if fault in said)
