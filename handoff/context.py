@@ -18,7 +18,7 @@ from handoff.engine.ladder import MAX_FAILURES, attempt_seconds
 from handoff.engine.nested import writes_before
 from handoff.materials.at_hand import Needed, material_of, needed_by, result_material
 from handoff.materials.fitting import of_material, of_result
-from handoff.materials.outline import in_short
+from handoff.materials.outline import columns
 from handoff.state import Ask, Job, Work
 
 BRIEF = 0.5
@@ -194,6 +194,7 @@ def _files(job: Job, ask: Ask, work: Work, needed: Needed) -> tuple[Artifact, ..
     there = {one.file.id: _described(one) for one in needed.all if one.file is not None and one.name in wanted | named}
     order = [artifact.id for earlier in job.asks for artifact in earlier.artifacts]
     files = {name: there[name] for name in (*order, *there) if name in there}
+    files |= {one.id: one for material in needed.given for one in material.pictures}
     for other in (*(ask.work[name] for name in work.subtask.after), *_built_on_outside(ask, work)):
         result = other.result
         files.update({artifact.id: artifact for artifact in (result.artifacts if result else ())})
@@ -203,10 +204,8 @@ def _files(job: Job, ask: Ask, work: Work, needed: Needed) -> tuple[Artifact, ..
 def _described(material: Material) -> Artifact:
     """Return a file with what is known of it: a table's columns, or that it cannot be read."""
     file = material.file or Artifact(id="", name=material.name)
-    columns = in_short(material, COLUMNS) if material.is_table else ""
-    about = "; ".join(
-        filter(None, (file.about, columns and f"columns: {columns}", material.fault and "cannot be read"))
-    )
+    table = columns(material, COLUMNS) if material.is_table else ""
+    about = "; ".join(filter(None, (file.about, table, material.fault and "cannot be read")))
     return file.model_copy(update={"name": material.name, "about": about})
 
 

@@ -76,7 +76,8 @@ class Material(Contract):
     `text` is the sha256 (hex) of its text in UTF-8, which the store keeps, and `size` the characters of that text;
     `file` is the file itself, where it is one. `author` is who wrote or attached it, as people know them. `origin` says
     whose words it holds, for the egress guard. `fault` says why it cannot be read, `gaps` what its text lacks.
-    The outline of a table (`is_table`) are its columns, as far as they are known.
+    The outline of a table (`is_table`) are its columns, as far as they are known. `pictures` are those of its pages
+    that are no text, for models that see.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Material(Contract):
     fault: str = ""
     gaps: tuple[str, ...] = ()
     is_table: bool = False
+    pictures: tuple[Artifact, ...] = ()
 
 
 class Usage(Contract):

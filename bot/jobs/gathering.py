@@ -1,7 +1,7 @@
 """Gathers what there is to work on: fetches files, has each read, and keeps its text in the store.
 
-A text lies in the store once, under its digest: events, plans and handoffs carry its name, size and outline alone. A
-table is not read here but for the names of its columns, since tools read tables.
+A text lies in the store once, under its digest: events, plans and handoffs carry its name, size and outline alone. Of
+tables the names of the columns matter here, since tools read them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from bot.store.interface import JobKey, Store
 from handoff.contracts import Artifact, Attachment, Material, Section
 from specialists.reading.reader import read_file
 from specialists.reading.reading import FileInside, Reading
+from specialists.turns.model import Picture
 
 AT_ONCE = 3
 """Files of one request that are fetched and read at the same time: each is held in memory meanwhile."""
@@ -31,6 +32,7 @@ MOST_SECTIONS = 1_000
 SECTION_NAME, SENTENCE = 100, 300
 MOST_GAPS = 5
 MOST_COLUMNS = 60
+LARGEST_WORKBOOK = 2 * 1024 * 1024
 
 _TEXT_TABLES = frozenset({".csv", ".tsv", ".tab", ".jsonl", ".ndjson"})
 _TABLES = _TEXT_TABLES | {".xlsx", ".xlsm", ".xls", ".ods", ".parquet", ".pq"}
@@ -71,7 +73,7 @@ async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, 
 
 async def keep(name: str, media_type: str, data: bytes, store: Store, key: JobKey) -> Gathered:
     """Keep a file and its text in the store, with the files in it (one level deep), and tell what was read."""
-    reading = Reading() if is_table(name, data) else await _read(name, media_type, data)
+    reading = await _reading(name, media_type, data)
     found = await _kept(name, media_type, data, reading, store, key)
     for inside in reading.inside[:MOST_INSIDE]:
         found += await _keep_inside(name, inside, store, key)
@@ -83,16 +85,18 @@ async def keep(name: str, media_type: str, data: bytes, store: Store, key: JobKe
 
 async def _keep_inside(outer: str, inside: FileInside, store: Store, key: JobKey) -> Gathered:
     name = f"{outer}/{inside.name}"
-    table = is_table(inside.name, inside.data)
-    reading = Reading() if table else await _read(inside.name, inside.media_type, inside.data)
+    reading = await _reading(inside.name, inside.media_type, inside.data)
     return await _kept(name, inside.media_type, inside.data, reading, store, key)
 
 
 async def _kept(name: str, media_type: str, data: bytes, reading: Reading, store: Store, key: JobKey) -> Gathered:
     """Put a file and its text into the store."""
+    itself = next((one for one in reading.pictures if one.name == name.rpartition("/")[2]), None)
+    if itself is not None:  # as models are to see it: turned, small enough, without where it was taken
+        data, media_type = itself.data, itself.media_type
     digest = await store.blobs.put(key, data)
     file = Artifact(id=digest, name=name, media_type=media_type, size=len(data), about="attached")
-    if is_table(name, data):
+    if is_table(name, data) and not reading.text:
         return Gathered((await asyncio.to_thread(table_material, file, data),))
     text, gaps = reading.text, [_sentence(name, gap) for gap in reading.gaps[:MOST_GAPS]]
     if len(text) > LONGEST_TEXT:
@@ -107,8 +111,27 @@ async def _kept(name: str, media_type: str, data: bytes, reading: Reading, store
         outline=_bounded(reading.outline, len(text)),
         fault=fault,
         gaps=tuple(gaps),
+        is_table=is_table(name, data),
+        pictures=tuple([await _picture(one, name, store, key) for one in reading.pictures if one is not itself]),
     )
     return Gathered((material,), tuple(filter(None, (fault, *gaps))))
+
+
+async def _picture(one: Picture, of: str, store: Store, key: JobKey) -> Artifact:
+    digest = await store.blobs.put(key, one.data)
+    about = f"a picture in {of}"
+    return Artifact(id=digest, name=one.name, media_type=one.media_type, size=len(one.data), about=about)
+
+
+async def _reading(name: str, media_type: str, data: bytes) -> Reading:
+    """Read a file. Of tables only small workbooks: others are text that is at hand, or more than anybody reads."""
+    if is_table(name, data):
+        ending = Path(name).suffix.lower()
+        if ending in _TEXT_TABLES or ending == ".json" or len(data) > LARGEST_WORKBOOK:
+            return Reading()
+        found = await _read(name, media_type, data)
+        return Reading(found.text[:LONGEST_TEXT], found.outline)  # what is wrong with it, tools for tables say
+    return await _read(name, media_type, data)
 
 
 async def _read(name: str, media_type: str, data: bytes) -> Reading:

@@ -17,7 +17,7 @@ from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, PlannerAsked, PlanProposed, PlanRejected, RequestFailed
 from handoff.headings import demote_headings
 from handoff.materials.at_hand import LAST_ANSWER
-from handoff.materials.outline import in_short
+from handoff.materials.outline import columns, in_short
 from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_SUBTASKS
@@ -148,10 +148,10 @@ def describe(brief: PlanBrief, context: int) -> Pack:
 def _file_line(file: Artifact, material: Material | None) -> str:
     name = material.name if material is not None else file.name
     shown = f"- {name} ({file.media_type}, {file.size} bytes)"
-    outline = in_short(material, OUTLINE) if material is not None else ""
-    if not outline or material is None:
+    if material is None:
         return shown
-    return f"{shown} — {'columns: ' if material.is_table else ''}{outline}"
+    outline = columns(material, OUTLINE) if material.is_table else in_short(material, OUTLINE)
+    return f"{shown} — {outline}" if outline else shown
 
 
 def _source_material(brief: PlanBrief) -> list[Piece]:

@@ -44,6 +44,12 @@ def in_short(material: Material, most: int) -> str:
     return ", ".join(kept)
 
 
+def columns(material: Material, most: int) -> str:
+    """Name the columns of a table, or its sheets with theirs, on one line; empty if they are not known."""
+    short = in_short(material, most)
+    return short if not short or short.startswith("sheet") else f"columns: {short}"
+
+
 def _heading(name: str) -> str:
     """Return a section's name without the line on which it begins; empty if that is all of it."""
     return _LINE.sub("", name)
