@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.material_texts import needed_texts
+from bot.jobs.material_texts import handed
 from bot.limits.breakers import Breakers
 from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
 from handoff.answering.figure_marks import named
 from handoff.checking import checks
 from handoff.checking.figures import behind, unsupported
-from handoff.context import handoff_for, provenance_of, said_to
+from handoff.context import provenance_of, said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
 from handoff.engine.nested import plan_around, writes_before
@@ -53,8 +53,7 @@ async def run_attempt(
     """
     job, ask = runner.find(effect.request)
     work = ask.work[effect.subtask]
-    texts = await needed_texts(job, ask, work, store, runner.claim.key)
-    handoff, pack = handoff_for(job, ask, work, runner.now(), texts)
+    handoff, pack = await handed(job, ask, work, runner.now(), store, runner.claim.key)
     if work.state == "pending":  # first of all: only an attempt that has started can fail
         runner.report_soon(
             ev.AttemptStarted(**_of(effect, runner), specialist=effect.specialist, tier=effect.tier, pack=pack)

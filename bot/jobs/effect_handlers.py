@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.jobs.attempt import run_attempt
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.material_texts import load, needed_texts
+from bot.jobs.material_texts import handed, load
 from bot.limits.breakers import Breakers
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
@@ -15,7 +15,7 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
-from handoff.context import circumstances, handoff_for
+from handoff.context import circumstances
 from handoff.engine.answer import is_draft
 from handoff.engine.nested import crew_at, handed_up, plan_around
 from handoff.planning import plan_brief
@@ -75,8 +75,8 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         answered = isinstance(event, ev.AnswerWritten)  # people are told how long that took
         return event.model_copy(update={"at": runner.now()}) if answered else event
     work = inputs.ask.work[effect.within]
-    texts = await needed_texts(inputs.job, inputs.ask, work, inputs.services.store, runner.claim.key)
-    handoff, pack = handoff_for(inputs.job, inputs.ask, work, runner.now(), texts)
+    store, key = inputs.services.store, runner.claim.key
+    handoff, pack = await handed(inputs.job, inputs.ask, work, runner.now(), store, key)
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.within, "attempt": effect.attempt}
     if work.state == "pending":  # committed before planning: only an attempt that has started can fail
         of_start = {"specialist": work.specialist, "tier": work.tier or "balanced", "pack": pack}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,8 +52,8 @@ def test_passages_are_found_in_other_forms_and_inside_compounds(
 def test_passages_are_the_whole_text_in_order(text: str, starts: list[int]) -> None:
     outline = tuple(Section(name=f"s{at}", start=at) for at in sorted(starts))
     parts = split(text, outline)
-    assert all(0 < end - start for start, end in parts)
-    assert all(before[1] <= after[0] for before, after in zip(parts, parts[1:], strict=False))
+    assert all(end - start > 0 for start, end in parts)
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(parts))
     kept = "".join(text[start:end] for start, end in parts)
     assert kept.split() == text.split()
 

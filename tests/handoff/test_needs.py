@@ -123,6 +123,18 @@ def test_a_long_request_is_given_to_who_needs_it_but_not_twice() -> None:
     assert (handoff.given, handoff.readable, handoff.intent) == ((), (), LONG)
 
 
+def test_a_request_that_is_too_long_to_be_a_brief_begins_there_and_can_be_read() -> None:
+    huge = "worker 7 waits for the pump\n" * 4_000
+    long = state(text=huge)
+    work = ask(long).work["a"]
+    alone = replace(work, subtask=work.subtask.model_copy(update={"intent": huge.strip()}))
+    handoff, packed = handoff_for(long, ask(long).with_work(alone), alone, NOW, texts_of(long, ask(long)))
+    assert handoff.intent.startswith("worker 7 waits")
+    assert handoff.intent.endswith("(… cut here)")
+    assert names(*handoff.readable) == ["request"]
+    assert packed.left_out[0].startswith("the task: ")
+
+
 def test_the_most_needed_stays_whole_and_the_rest_can_be_read() -> None:
     big = "All about the pump. " * 4_000
     both = state(file("a.txt", big + "a"), file("b.txt", "Short."), needs=("b.txt", "a.txt"))
