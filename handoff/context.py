@@ -265,8 +265,8 @@ def people_said(ask: Ask) -> tuple[str, ...]:
 
 def _without_file_names(ask: Ask) -> str:
     text = ask.request.text
-    for file in ask.request.attachments:
-        text = text.replace(file.name, " ")
+    for name in (*(file.name for file in ask.request.attachments), *(file.name for file in ask.artifacts)):
+        text = text.replace(name, " ")
     return text
 
 

@@ -436,6 +436,8 @@ class Request(Contract):
     text: str
     at: float
     attachments: tuple[Attachment, ...] = ()
+    look_back: Literal["", "files", "thread"] = ""
+    """What Slack is to be asked for beside it: its own `files`, which its event may lack, or the `thread` before it."""
 
 
 class Setting(Contract):

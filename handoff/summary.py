@@ -104,7 +104,9 @@ def step(ask: Ask) -> str:
         return "posting the answer"
     if ask.run.failure is not None:
         return "saying how it ended"
-    if not ask.gathered:
+    if not ask.gathered and ask.request.look_back == "thread":
+        return "reading the thread"
+    if not ask.gathered and ask.request.look_back != "files":
         return "reading the attached files"
     if ask.question is not None:
         return "asking what is meant"

@@ -52,11 +52,11 @@ class Inputs:
 
 
 async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
-    """Bring what people attached into the store, and read it."""
-    from bot.jobs.gathering import gather  # noqa: PLC0415 - only where something is attached
+    """Bring what people attached and said before into the store, and read it."""
+    from bot.jobs.request_material import gather_request  # noqa: PLC0415 - only where there is something to read
 
     services, runner = inputs.services, inputs.runner
-    found = await gather(inputs.ask.request.attachments, services.thread.fetch, services.store, runner.claim.key)
+    found = await gather_request(inputs.job, inputs.ask, services.thread, services.store, runner.claim.key)
     of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
     return ev.MaterialGathered(**of, materials=found.materials, faults=found.faults)
 

@@ -179,6 +179,7 @@ class Actions:
             text=with_message(text, shortcut),
             at=time.time(),
             attachments=shortcut.attachments,
+            look_back="thread",
         )
         try:
             async with soon():

@@ -34,6 +34,7 @@ from handoff.state_values import Question
 from handoff.summary import QuarantineNotice
 
 if TYPE_CHECKING:
+    from bot.slack.receive.thread_reader import ThreadRead
     from bot.slack.show.stream import AnswerStream
 
 log = logging.getLogger(__name__)
@@ -66,6 +67,13 @@ class Thread:
     async def fetch(self, attachment: Attachment) -> tuple[Attachment, bytes] | str:
         """Fetch a file's bytes from Slack, or say in a sentence why it cannot be had and what to do."""
         return await download(self._client, self._outbox.calls, attachment)
+
+    async def read_back(self, job: Job, ask: Ask) -> ThreadRead:
+        """Read what was said in the thread before a request, and look up the files of the request's own message."""
+        from bot.slack.receive.thread_reader import ThreadReader  # noqa: PLC0415 - only where there is a thread
+
+        calls, bot = self._outbox.calls, self._outbox.lookup.bot_user_id
+        return await ThreadReader(self._client, calls, self._people, bot_user=bot).read(job, ask)
 
     async def look_around(self, job: Job, ask: Ask) -> SettingKnown:
         """Ask Slack who made the request and where."""

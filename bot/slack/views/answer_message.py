@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, split_answer
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
+from bot.slack.views.read_words import read_words
 from handoff.addresses import known_addresses
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Usage
@@ -90,7 +91,7 @@ def cited(ask: Ask) -> list[str]:
 
 def context_line(ask: Ask, model_label: str) -> str:
     """Model, tokens, cost and time, and the gain of working side by side where there is one."""
-    parts = [clean(model_label, limit=200)]
+    parts = [read_words(ask), clean(model_label, limit=200)]
     sure, lacks = sureness(ask), gaps(ask, ask.run)
     if sure is not None and (lacks or sure < SURE):
         parts.append(f"{sure} % sure of what is there" if lacks else f"{sure} % sure")

@@ -240,7 +240,9 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
             return f"asked by {event.request.user}: {event.request.text}" + (" (refused)" if event.refusal else "")
         case ev.MaterialGathered():
             files = sum(one.file is not None for one in event.materials)
-            return f"{counted(files, 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
+            said = sum(len(one.outline) for one in event.materials if one.kind == "thread")
+            messages = f"{counted(said, 'message')} and " if said else ""
+            return f"{messages}{counted(files, 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
         case ev.SettingKnown():
             return ""
         case ev.PlannerAsked():
