@@ -28,13 +28,14 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 @dataclass(slots=True)
 class LoadedTable:
-    """A table as loaded, from a file or a sheet of it. `facts` and `faults` as in `Sheet`."""
+    """A table as loaded, from a file or a sheet of it. `facts`, `faults` and `apart` as in `Sheet`."""
 
     name: str
     file: str
     sheet: str = ""
     facts: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    apart: list[str] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -81,6 +82,7 @@ def load_sheet(connection: DuckDBPyConnection, table: LoadedTable, sheet: Sheet,
     """Load the rows as text, then give every column the type that all of its values have."""
     table.facts += sheet.facts
     table.faults += sheet.faults
+    table.apart += sheet.apart
     plain = [f"c{index}" for index in range(len(sheet.names))]
     samples = [_sample(sheet.rows, index) for index in range(len(plain))]
     longest = _write(sheet, scratch)

@@ -128,8 +128,9 @@ def _tell(connection: DuckDBPyConnection, column: Column, said: Said) -> None:
     units = units_of(column.sample)
     if kind is None:
         if column.fitting:
+            example = in_either_order(column.sample)
             said.faults.append(
-                f"column {name}: day and month cannot be told apart ('{in_either_order(column.sample)}'), so it was kept as text; "
+                f"column {name}: day and month cannot be told apart ('{example}'), so it was kept as text; "
                 "ask which comes first, then use strptime"
             )
         elif len(units) > 1 and _numbers_with(units, column.sample):
