@@ -28,11 +28,15 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 @dataclass(slots=True)
 class LoadedTable:
-    """A table as loaded, from a file or a sheet of it. `facts`, `faults` and `apart` as in `Sheet`."""
+    """A table as loaded, from a file or a sheet of it. `facts`, `faults` and `apart` as in `Sheet`.
+
+    `ending` follows the name of the file in its name, to tell it from other sheets of the file.
+    """
 
     name: str
     file: str
     sheet: str = ""
+    ending: str = ""
     facts: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     apart: list[str] = field(default_factory=list)
