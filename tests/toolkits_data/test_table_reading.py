@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from specialists.toolkits.tabular.database import LoadedTable, load_sheet, opened
+from specialists.toolkits.tabular.database import LoadedTable, opened
 from specialists.toolkits.tabular.delimited import delimited_sheets
 from specialists.toolkits.tabular.jsonrows import json_sheets
-from specialists.toolkits.tabular.sheet import Sheet, TableRefused
+from specialists.toolkits.tabular.refused import TableRefused
+from specialists.toolkits.tabular.sheet import Sheet
+from specialists.toolkits.tabular.sheet_loading import load_sheet
 from specialists.toolkits.tabular.sniff import identity, text_of
 
 

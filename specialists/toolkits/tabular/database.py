@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import csv
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specialists.toolkits.tabular.column_types import NOTHINGS
-from specialists.toolkits.tabular.sheet import Sheet, TableRefused
-from specialists.toolkits.tabular.typed_columns import typed_columns
+from specialists.toolkits.tabular.naming import quoted
+from specialists.toolkits.tabular.refused import TableRefused
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_SAMPLE = 200
-_BUFFER = 8 * 1024 * 1024
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": "2",
     "memory_limit": "900MB",
@@ -57,8 +54,10 @@ def opened() -> DuckDBPyConnection:
     return connection
 
 
-def shut(connection: DuckDBPyConnection) -> None:
-    """Shut off files, network and extensions, and any way to change that."""
+def shut(connection: DuckDBPyConnection, files: Sequence[str] = ()) -> None:
+    """Shut off files, network and extensions, and any way to change that; but for `files`, which views read."""
+    if files:
+        connection.execute("SET allowed_paths = $1", [list(files)])
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
@@ -80,50 +79,3 @@ def load_parquet(connection: DuckDBPyConnection, table: LoadedTable, path: Path)
         raise
     except duckdb.Error as error:
         raise TableRefused(f"is a broken Parquet file ({str(error).splitlines()[0][:120]})") from None
-
-
-def load_sheet(connection: DuckDBPyConnection, table: LoadedTable, sheet: Sheet, scratch: Path) -> None:
-    """Load the rows as text, then give every column the type that all of its values have."""
-    table.facts += sheet.facts
-    table.faults += sheet.faults
-    table.apart += sheet.apart
-    plain = [f"c{index}" for index in range(len(sheet.names))]
-    samples = [_sample(sheet.rows, index) for index in range(len(plain))]
-    longest = _write(sheet, scratch)
-    columns = ", ".join(f"{name}: 'VARCHAR'" for name in plain)
-    options = f"max_line_size={longest}, buffer_size={max(_BUFFER, 2 * longest)}, parallel=false, auto_detect=false"
-    connection.execute(
-        f"CREATE TABLE raw_rows AS SELECT * FROM read_csv(?, columns={{{columns}}}, header=false, delim=',', "  # noqa: S608 - our own names
-        f"quote='\"', escape='\"', {options})",
-        [str(scratch)],
-    )
-    scratch.unlink()
-    named = dict(zip(plain, zip(sheet.names, samples, strict=True), strict=True))
-    typed, said = typed_columns(connection, named, semicolons=sheet.separator == ";")
-    table.facts += said.facts
-    table.faults += said.faults
-    picked = [f"{expression} AS {quoted(name)}" for expression, name in zip(typed, sheet.names, strict=True)]
-    connection.execute(f"CREATE TABLE {quoted(table.name)} AS SELECT {', '.join(picked)} FROM raw_rows")  # noqa: S608 - quoted
-    connection.execute("DROP TABLE raw_rows")
-
-
-def _write(sheet: Sheet, scratch: Path) -> int:
-    """Write the rows as plain CSV and let go of them; gives a bound for the longest line, in bytes."""
-    with scratch.open("w", newline="", encoding="utf-8", errors="replace") as file:
-        csv.writer(file, lineterminator="\n").writerows(sheet.rows)
-    # A letter takes up to four bytes, a cell two quotation marks and a comma, a quotation mark one more.
-    longest = max((sum(map(len, row)) for row in sheet.rows), default=0) * 4 + 3 * len(sheet.names) + 16
-    sheet.rows = []
-    return max(longest, 1024)
-
-
-def quoted(name: str) -> str:
-    """Quote a name as SQL needs it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _sample(rows: list[list[str]], index: int) -> list[str]:
-    """Pick up to 200 filled cells from the whole length of the column."""
-    step = max(1, len(rows) // _SAMPLE)
-    cells = (row[index].strip() for row in rows[::step])
-    return [cell for cell in cells if cell and cell.lower() not in NOTHINGS][:_SAMPLE]

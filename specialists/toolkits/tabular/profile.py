@@ -7,7 +7,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from specialists.toolkits.tabular.cells import plain, shown
-from specialists.toolkits.tabular.database import LoadedTable, quoted
+from specialists.toolkits.tabular.database import LoadedTable
+from specialists.toolkits.tabular.naming import quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from specialists.toolkits.tabular.cells import plain
-from specialists.toolkits.tabular.sheet import TableRefused
+from specialists.toolkits.tabular.refused import TableRefused
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -91,9 +92,18 @@ def _used(connection: DuckDBPyConnection, sql: str) -> list[str] | None:
     import duckdb  # noqa: PLC0415
 
     try:
-        return sorted(name.casefold() for name in connection.get_table_names(sql))
+        found = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
     except duckdb.Error:
         return None
+    tree = json.loads(found[0]) if found else {}
+    return None if tree.get("error", True) else sorted(set(_tables_in(tree)))
+
+
+def _tables_in(tree: Any) -> Iterator[str]:
+    for each in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from _tables_in(each)
+    if isinstance(tree, dict) and tree.get("type") == "BASE_TABLE":
+        yield str(tree["table_name"]).casefold()
 
 
 def _said(connection: DuckDBPyConnection, error: Exception) -> str:

@@ -6,11 +6,14 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from specialists.toolkits.tabular.naming import unlike
 from specialists.toolkits.tabular.total_rows import set_apart
 
 Row = list[str]
 
 MOST_COLUMNS = 500
+BETWEEN = "\x1f"
+"""The unit separator, which no file of people's holds."""
 _LONGEST_NAME = 100
 _LINES_NAMED = 5
 _HEAD = 50
@@ -19,22 +22,20 @@ _NUMBER_OR_DATE = re.compile(r"[-+]?[€$£¥]?\s?\d[\d.,:/\-\s]*[%€]?([eE][-+
 _TITLES = 8
 
 
-class TableRefused(Exception):
-    """The file cannot be read as a table. The text says what it is and what to do, in one line."""
-
-
 @dataclass(slots=True)
 class Sheet:
     """A table of a file. Every row has as many cells as there are names; an empty cell is "".
 
     `facts` are worth knowing; `faults` are what looks wrong and belongs in the answer's gaps.
     `apart` tells of rows that are not counted, such as totals. `separator` stood between the cells, if one did.
+    `plain` says that no cell holds a line break, a quotation mark or `BETWEEN`.
     """
 
     names: list[str]
     rows: list[Row]
     title: str = ""
     separator: str = ""
+    plain: bool = False
     facts: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     apart: list[str] = field(default_factory=list)
@@ -143,20 +144,6 @@ def _names(header: Row, width: int, body: list[Row], faults: list[str]) -> list[
     doubles = [name for name, want in zip(names, wanted, strict=True) if name != want]
     if doubles:
         faults.append(f"header names occur twice: renamed to {_listed(doubles)}")
-    return names
-
-
-def unlike(wanted: list[str], taken: set[str] | None = None) -> list[str]:
-    """Put a number behind names that occur again (in any case). `taken` is in lower case."""
-    seen = set(taken or ())
-    names = []
-    for want in wanted:
-        name, number = want, 1
-        while name.casefold() in seen:
-            number += 1
-            name = f"{want}_{number}"
-        seen.add(name.casefold())
-        names.append(name)
     return names
 
 

@@ -56,12 +56,12 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     from specialists.toolkits.tabular.kept_tables import EntryBroken  # noqa: PLC0415
     from specialists.toolkits.tabular.profile import profile  # noqa: PLC0415
     from specialists.toolkits.tabular.query import query  # noqa: PLC0415
-    from specialists.toolkits.tabular.sheet import TableRefused  # noqa: PLC0415
+    from specialists.toolkits.tabular.refused import TableRefused  # noqa: PLC0415
 
     try:
         connection = opened()
-        tables, refused = _load(connection, request)
-        shut(connection)
+        tables, refused, files = _load(connection, request)
+        shut(connection, files)
         write_no_more_files()
         limit_processor_from_now(5)
         if not tables:
@@ -83,12 +83,14 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     return answer | {"read": [table.file for table in read], "faults": faults, "apart": apart, "refused": refused}
 
 
-def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[LoadedTable], list[str]]:
-    from specialists.toolkits.tabular.kept_tables import load_kept, read_list, write_tables  # noqa: PLC0415
-    from specialists.toolkits.tabular.sheet import TableRefused, unlike  # noqa: PLC0415
+def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[LoadedTable], list[str], list[str]]:
+    """Give the tables, what could not be read, and the files that the tables read when they are asked."""
+    from specialists.toolkits.tabular.kept_tables import open_kept, read_list, write_tables  # noqa: PLC0415
+    from specialists.toolkits.tabular.naming import unlike  # noqa: PLC0415
+    from specialists.toolkits.tabular.refused import TableRefused  # noqa: PLC0415
 
     tables: list[LoadedTable] = []
-    refused = []
+    refused, files = [], []
     for file in request["files"]:
         others = ({*request["taken"]} - {file["table"]}) | {table.name for table in tables}
 
@@ -101,7 +103,7 @@ def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list
             if file["kept"]:
                 found = read_list(Path(file["kept"]), file["name"])
                 name(found)
-                load_kept(connection, found, Path(file["kept"]))
+                files += open_kept(connection, found, Path(file["kept"]))
             else:
                 found = _read(connection, file, name)
                 if file["keep"]:
@@ -109,14 +111,15 @@ def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list
             tables += found
         except TableRefused as refusal:
             refused.append(f"{file['name']} {refusal}.")
-    return tables, refused
+    return tables, refused, files
 
 
 def _read(
     connection: DuckDBPyConnection, file: dict[str, str], name: Callable[[list[LoadedTable]], None]
 ) -> list[LoadedTable]:
     """Read the tables of a file. `name` gives them their names. Raises `TableRefused`."""
-    from specialists.toolkits.tabular.database import LoadedTable, load_parquet, load_sheet  # noqa: PLC0415
+    from specialists.toolkits.tabular.database import LoadedTable, load_parquet  # noqa: PLC0415
+    from specialists.toolkits.tabular.sheet_loading import load_sheet  # noqa: PLC0415
 
     path = Path(file["path"])
     data = path.read_bytes()
@@ -140,7 +143,7 @@ def _read(
 
 def _checked(data: bytes, extension: str) -> str:
     """Give the file's extension, once the bytes are what it says. Raises `TableRefused`."""
-    from specialists.toolkits.tabular.sheet import TableRefused  # noqa: PLC0415
+    from specialists.toolkits.tabular.refused import TableRefused  # noqa: PLC0415
     from specialists.toolkits.tabular.sniff import identity  # noqa: PLC0415
 
     if not data:

@@ -148,7 +148,7 @@ class _Totals:
             labels = {text for text in {row[at] for row in rows} if label_of(text)}
             if labels:
                 found.update(index for index, row in enumerate(rows) if row[at] in labels)
-        for at in [*self._dates, *(column.at for column in self._numbers)][:3]:
+        for at in [*self._dates, *(column.at for column in self._numbers)][:2]:
             found.update(
                 index
                 for index, row in enumerate(rows)
