@@ -147,6 +147,8 @@ class Result(Contract):
     """Reasons to look at it that lie in how it came about, for the judge: it was given in words, and not handed in."""
     unsupported: tuple[str, ...] = ()
     """Figures of it, as they are written, that no tool, material or person said and that follow from none of theirs."""
+    queries: tuple[str, ...] = ()
+    """The queries that were run for it and brought something, as they were run: people can look at them."""
 
 
 class Escalation(Contract):

@@ -86,7 +86,7 @@ def tools() -> tuple[Tool, ...]:
     """Make the tools of this kit."""
     return (
         Tool("profile_table", "read", ProfileTable, profile_table),
-        Tool("query_table", "read", QueryTable, query_table),
+        Tool("query_table", "read", QueryTable, query_table, query="sql"),
     )
 
 
