@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,7 +104,7 @@ async def profile_table(arguments: ProfileTable, workbench: Workbench) -> ToolOu
     except QueryFailed as failure:
         return ToolOutcome(str(failure), gaps=(f"Not read: {failure}",), sources=(artifact.name,), failed=True)
     gaps = tuple(answer["faults"])
-    return ToolOutcome(answer["text"] + _apart(answer["apart"]) + _report(gaps), gaps=gaps, sources=(artifact.name,))
+    return ToolOutcome(answer["text"] + _report(gaps), gaps=gaps, sources=(artifact.name,))
 
 
 async def query_table(arguments: QueryTable, workbench: Workbench) -> ToolOutcome:
@@ -116,7 +116,7 @@ async def query_table(arguments: QueryTable, workbench: Workbench) -> ToolOutcom
         result = await run_query(arguments.sql, workbench, most=_ROWS_SHOWN)
     except QueryFailed as failure:
         return ToolOutcome(str(failure), failed=True)
-    text = _as_text(result) + _apart(result.apart) + _report(result.gaps)
+    text = _as_text(result) + _report(result.gaps)
     return ToolOutcome(text, gaps=result.gaps, sources=result.sources)
 
 
@@ -261,20 +261,18 @@ def _as_text(result: QueryRows) -> str:
         if length > _TEXT_SHOWN:
             break
         lines.append(line)
-    given = len(lines) - 1
-    total = f"{result.total:,}" if result.total is not None else "more than 100,000"
-    if result.cut_from is not None:
-        whole = f"{result.cut_from:,}" if result.cut_from <= _MOST_COUNTED else f"more than {_MOST_COUNTED:,}"
-        lines.append(f"({given} of {whole} rows: the LIMIT cut the others, so say that there are more)")
-    elif given == result.total:
-        lines.append(f"({total} row{'' if given == 1 else 's'})")
-    else:
-        lines.append(f"(the first {given} of {total} rows; aggregate or LIMIT to see what matters)")
+    lines.append(f"({'; '.join((_how_many(len(lines) - 1, result), *result.apart))})")
     return "\n".join(lines)
 
 
-def _apart(notes: Sequence[str]) -> str:
-    return "\n\nNot in any figure:\n" + "\n".join(f"- {note}" for note in notes) if notes else ""
+def _how_many(given: int, result: QueryRows) -> str:
+    if result.cut_from is not None:
+        whole = f"{result.cut_from:,}" if result.cut_from <= _MOST_COUNTED else f"more than {_MOST_COUNTED:,}"
+        return f"{given} of {whole} rows: the LIMIT cut the others, so say that there are more"
+    total = f"{result.total:,}" if result.total is not None else f"more than {_MOST_COUNTED:,}"
+    if given == result.total:
+        return f"{total} row{'' if given == 1 else 's'}"
+    return f"the first {given} of {total} rows; aggregate or LIMIT to see what matters"
 
 
 def _report(gaps: tuple[str, ...]) -> str:

@@ -55,7 +55,7 @@ async def test_later_queries_do_not_touch_the_file_and_say_the_same(
     assert first.rows == RIGHT
     assert later == first
     assert later.apart == ("sales.csv: 1 total row set apart, not counted: line 4 ('Summe')",)
-    assert later.apart[0] in told.text
+    assert "1 total row set apart, not counted: line 4 ('Summe')" in told.text
     assert "semicolon-separated" in told.text
     assert len(entries(own_cache)) == 1
     assert mode(own_cache) == 0o700
