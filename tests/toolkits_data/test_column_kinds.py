@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from specialists.toolkits.tabular.cells import shown
 from specialists.toolkits.tabular.sheet import Sheet
 from tests.toolkits_data.test_table_reading import column, loaded
 
@@ -135,3 +136,23 @@ def test_another_column_shows_the_order_of_day_and_month(tmp_path: Path) -> None
     assert types == {"ordered": "DATE", "shipped": "DATE"}
     assert rows[0] == (dt.date(2026, 4, 3), dt.date(2026, 4, 13))
     assert "ordered: read as day/month/year" in table.facts
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (8668735.0099999, "8668735.01"),
+        (36.08247422680412, "36.0825"),
+        (0.036082474226, "0.03608"),
+        (1200.5, "1200.5"),
+        (-200.25, "-200.25"),
+        (3.0, "3"),
+        (2999.999999999, "3000"),
+        (float("inf"), "inf"),
+        (1e-9, "1e-09"),
+        (None, "NULL"),
+        (7, "7"),
+    ],
+)
+def test_numbers_are_said_rounded(value: float | None, said: str) -> None:
+    assert shown(value) == said
