@@ -205,6 +205,12 @@ def parts_words(ask: Ask, work: Work) -> str:
     return f"{count} inside"
 
 
+def queries(ask: Ask) -> list[str]:
+    """List the queries behind an answer, each once, in the order of its subtasks."""
+    results = [work.result for work in ask.work.values() if work.result is not None]
+    return list(dict.fromkeys(query for result in results for query in result.queries))
+
+
 def at_hand(ask: Ask) -> tuple[Work, ...]:
     """Return the subtasks, with each one that a crew works on replaced by those inside it."""
     return tuple(_at_hand(ask, ask.inside("")))

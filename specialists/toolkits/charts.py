@@ -45,7 +45,7 @@ class DrawChart(BaseModel):
 
 def tools() -> tuple[Tool, ...]:
     """Make the tools of this kit."""
-    return (Tool("draw_chart", "read", DrawChart, draw_chart),)
+    return (Tool("draw_chart", "read", DrawChart, draw_chart, query="sql"),)
 
 
 async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:

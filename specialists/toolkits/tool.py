@@ -103,6 +103,7 @@ class Tool:
             failed outcome, if it cannot tell.
         what: For `write`: a few words for people on what a call does. Without, the tool's name and arguments.
         url_of: Gives the URL that a call with these arguments asks for; see `turns.egress`. None: it asks for none.
+        query: The name of the argument that holds a query, if there is one: people may look at what was asked.
         finds_urls: True if its replies hold URLs that the web gave, and none of the model's own making.
         reads_tables: True if it reads the tables among the files, so that nobody need read them as text.
     """
@@ -117,6 +118,7 @@ class Tool:
     url_of: Callable[[Any], str] | None = None
     finds_urls: bool = False
     reads_tables: bool = False
+    query: str = ""
 
     @property
     def spec(self) -> ToolSpec:

@@ -56,6 +56,7 @@ class Conversation:
         self.artifacts: list[Artifact] = []
         self.gaps: list[str] = []
         self.sources: list[str] = []
+        self.queries: list[str] = []
         self._toolbox = toolbox
         self._names = (*toolbox, *sorted(finish_tools.NAMES))
         self._writing = frozenset(name for name, tool in toolbox.items() if tool.access == "write")
@@ -152,6 +153,9 @@ class Conversation:
         if call.name in self._toolbox:
             self._used = True
             self._found.append(f"{call.name}: {reply.text[:_FOUND_LENGTH]}")
+            query = str(call.arguments.get(self._toolbox[call.name].query) or "").strip()
+            if query and query not in self.queries:
+                self.queries.append(query)
         if writes:  # what was read before may have changed
             self._said.clear()
             self._asked = Counter({each: n for each, n in self._asked.items() if _name_of(each) in self._writing})
@@ -213,6 +217,7 @@ class Conversation:
                 "addresses": cited(result, self.egress.given),
                 "artifacts": tuple(self.artifacts),
                 "gaps": tuple(gaps),
+                "queries": tuple(self.queries),
                 "usage": self.usage,
             }
         )

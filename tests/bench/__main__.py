@@ -1,7 +1,7 @@
 """`make bench`: the six-specialist job beside its bars and beside the same calls made by hand, in one run.
 
 Machines are shared and noisy: compare by the ratio within this run, not by
-seconds between runs. `--only calls,walls,cpu,mentions,growth,faults,made,start` does a part.
+seconds between runs. `--only calls,walls,cpu,mentions,growth,faults,made,tables,start` does a part.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from tests.bench.child import Child, ChildBroke, child, output
 from tests.bench.faults import faults
 from tests.bench.growth import growth
+from tests.bench.large_tables import SEED, large_tables
 from tests.bench.made import made_beside_fixed
 from tests.bench.scenario import CALLS, LAYERS
 from tests.bench.stage import Stage, provider, stage
@@ -34,7 +35,7 @@ WALLS = 7
 PAIRS, JOBS_A_PAIR = 8, 10
 SIDE_BY_SIDE, RATE_JOBS = 20, 60
 MENTIONS, MENTIONS_A_SECOND = 150, 50
-PARTS = ("calls", "walls", "cpu", "mentions", "growth", "faults", "made", "start")
+PARTS = ("calls", "walls", "cpu", "mentions", "growth", "faults", "made", "tables", "start")
 
 
 def row(name: str, figure: str, bar: str = "", by_hand: str = "", *, met: bool | None = None) -> None:
@@ -43,7 +44,7 @@ def row(name: str, figure: str, bar: str = "", by_hand: str = "", *, met: bool |
     print(f"{name:<46} {figure:>12} {bar:>12} {by_hand:>12}  {mark}".rstrip(), flush=True)
 
 
-async def main(parts: set[str]) -> None:
+async def main(parts: set[str]) -> None:  # noqa: C901 - a line for each part
     """Measure what was asked for and print it."""
     task = asyncio.current_task()
     if task is not None:
@@ -65,6 +66,8 @@ async def main(parts: set[str]) -> None:
             await faults(data, row)
         if "made" in parts:
             await made_beside_fixed(data, row)
+        if "tables" in parts:
+            await large_tables(data, row)
     if "start" in parts:
         await start_up()
 
@@ -240,7 +243,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas: " + ", ".join(PARTS))
     asked = set(parser.parse_args().only.split(","))
-    print(f"Python {sys.version.split()[0]}; no seeds: the job is scripted", flush=True)
+    print(f"Python {sys.version.split()[0]}; the job is scripted; seed of the tables: {SEED}", flush=True)
     try:
         asyncio.run(main(asked))
     except ChildBroke as broken:

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, split_answer
-from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
+from bot.slack.views.outgoing import Block, Outgoing, button, context, seconds, section
 from bot.slack.views.read_words import read_words
 from handoff.addresses import known_addresses
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Usage
 from handoff.engine.answer import gaps
 from handoff.state import Ask, Job
-from handoff.summary import speed_up, sureness
+from handoff.summary import queries, speed_up, sureness
 
 FEEDBACK = "feedback"
 """The action_id of the thumbs below an answer."""
+SHOW_QUERIES = "show_queries"
+"""The action_id of the button below an answer that shows its queries, and the callback_id of their window."""
 MAX_SOURCES = 8
 MARKDOWN_LIMIT = 11_900
 """A little below the 12,000 characters that Slack takes in the markdown blocks of one message."""
 _PREVIEW = 600
 """Characters of it for notifications and screen readers."""
 _WORTH_TELLING = 1.1
+_QUERIES_SHOWN, _PIECES_SHOWN, _QUERY_PIECE = 20, 3, 700
+"""Queries in a window, pieces of one of them, and characters in a piece: a section takes 3,000, escaped."""
 SURE = 80
 """The sureness, 0 to 100, from which on it need not be said."""
 
@@ -73,8 +77,36 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
             )
         )
     blocks.append(context(f"{context_line(ask, model_label)} · job {job.id}"))
+    if asked := queries(ask):
+        value = json.dumps({"job": job.id, "request": ask.id})
+        label = "View query" if len(asked) == 1 else f"View {len(asked)} queries"
+        blocks.append({"type": "actions", "elements": [button(label, SHOW_QUERIES, value)]})
     blocks.append(_feedback(job, ask))
     return blocks
+
+
+def queries_modal(asked: Sequence[str]) -> Block:
+    """Make the window that shows queries as they were run."""
+    blocks: list[Block] = []
+    for query in asked[:_QUERIES_SHOWN]:
+        pieces = [query[at : at + _QUERY_PIECE] for at in range(0, len(query), _QUERY_PIECE)]
+        blocks += [section(f"```{_escaped(piece)}```") for piece in pieces[:_PIECES_SHOWN]]
+        if len(pieces) > _PIECES_SHOWN:
+            blocks.append(context("The rest of this query is in the trace of the job."))
+    if len(asked) > _QUERIES_SHOWN:
+        blocks.append(context(f"{len(asked) - _QUERIES_SHOWN} more are in the trace of the job."))
+    return {
+        "type": "modal",
+        "callback_id": SHOW_QUERIES,
+        "title": {"type": "plain_text", "text": "Worked out with"},
+        "close": {"type": "plain_text", "text": "Close"},
+        "blocks": blocks,
+    }
+
+
+def _escaped(code: str) -> str:
+    """Make text stand in a block of code as it is; what would end the block is changed."""
+    return code.replace("```", "` ` `").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def cited(ask: Ask) -> list[str]:
