@@ -80,7 +80,8 @@ async def run(
     derived = provenance.has_derived_content or bool(handoff.context)
     egress = EgressGuard(provenance.words, url_tools, derived=derived)
     room = ContextRoom(handoff.constraints.context, specialist.overhead)
-    conversation = Conversation(briefing.render(handoff, done_when), egress, room, specialist.toolbox)
+    files = [artifact.name for artifact in handoff.artifacts]
+    conversation = Conversation(briefing.render(handoff, done_when), files, egress, room, specialist.toolbox)
     tools = ToolCalls(specialist.toolbox, workbench, log, conversation, limits.last_call_at, barred=dict(log.written))
     endings = Endings(conversation, handoff.constraints.max_tokens)
     return await _Attempt(specialist, handoff, model, log, conversation, tools, endings, limits).run()
@@ -188,6 +189,10 @@ class _Attempt:
 
     def _offered(self) -> tuple[ToolSpec, ...]:
         """Return the tools of the next call: the two that end the work if it is the last one."""
+        if (
+            self.conversation.idle and not self.limit
+        ):  # a result that was sent back for want of work is not the next step
+            return tuple(spec for spec in self.specialist.specs if spec.name != finish_tools.RETURN)
         if self.limit:  # Not without any tool: some providers refuse that once calls are part of the conversation.
             return finish_tools.SPECS
         more = self.conversation.room.tool
@@ -206,7 +211,7 @@ class _Attempt:
                 system=self.specialist.system,
                 messages=tuple(self.conversation.messages),
                 tools=self._offered(),
-                tool_choice="required" if self.limit or self.conversation.silent else "auto",
+                tool_choice="required" if self._must_call else "auto",
                 tier=self.handoff.constraints.tier,
                 max_tokens=self.handoff.constraints.max_tokens,
                 deadline=left,
@@ -214,6 +219,10 @@ class _Attempt:
                 last=bool(self.limit),
             )
         )
+
+    @property
+    def _must_call(self) -> bool:
+        return bool(self.limit or self.conversation.silent or self.conversation.idle)
 
     def _reached(self) -> str:
         """Name the limit that is reached, if one is."""
@@ -255,8 +264,10 @@ class _Attempt:
             outcome, fault = finish_tools.read_leniently(calls[0]), finish_tools.faults_of(error)
         if isinstance(outcome, Result) and is_call(outcome.content, self.specialist.specs):
             outcome, fault = None, "content: a tool call written as text is no result; make the call itself"
-        if fault and not self.conversation.finishes and not self.limit:
+        text = self.conversation.gathered.sent_back(outcome.content) if isinstance(outcome, Result) else ""
+        if fault and not text:
             text = f"{calls[0].name} was not accepted. Mend its arguments: {fault}"
+        if text and not self.conversation.finishes and not self.limit:
             for call in calls:
                 await self.tools.reply(call, ToolOutcome(text, failed=True))
             return None
@@ -264,4 +275,4 @@ class _Attempt:
             return self.endings.give_up("confidence_too_low", "The specialist handed back nothing that can be used.")
         if isinstance(outcome, Escalation):
             return self.endings.escalated(outcome)
-        return self.endings.complete(outcome, self.limit)
+        return self.endings.handed_in(outcome, self.limit)

@@ -104,6 +104,8 @@ class Tool:
         what: For `write`: a few words for people on what a call does. Without, the tool's name and arguments.
         url_of: Gives the URL that a call with these arguments asks for; see `turns.egress`. None: it asks for none.
         finds_urls: True if its replies hold URLs that the web gave, and none of the model's own making.
+        endings: The endings of attached files that it reads, such as `.csv`: a result for which none of them was read
+            is sent back once.
     """
 
     name: str
@@ -115,6 +117,7 @@ class Tool:
     what: Callable[[Any], str] | None = None
     url_of: Callable[[Any], str] | None = None
     finds_urls: bool = False
+    endings: frozenset[str] = frozenset()
 
     @property
     def spec(self) -> ToolSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from handoff.contracts import Artifact, Finding, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.events import ToolReturned
@@ -12,6 +12,7 @@ from specialists.toolkits.tool import Tool, ToolOutcome
 from specialists.turns import briefing, finish_tools, written_calls
 from specialists.turns.context_room import READ_REPLY, ContextRoom
 from specialists.turns.egress import EgressGuard
+from specialists.turns.gathered import Gathered
 from specialists.turns.model import ModelMessage
 
 TIMES = 3
@@ -27,6 +28,7 @@ class Conversation:
 
     Args:
         opening: The first message.
+        files: The names of the files that are attached.
         egress: Decides which URLs the calls of its last turn may ask for.
         room: Keeps the messages, within the tokens that a call may send.
         toolbox: The specialist's own tools by name.
@@ -37,16 +39,26 @@ class Conversation:
         silent: How many turns in a row made no call, up to the last.
         words: What was said in them and not cut off: the first of it if a tool gave something before, else the most.
         finishes: How many calls to hand back were wrong and got an answer.
+        gathered: What the tools gave.
+        idle: Whether the last result was sent back, as no work was behind it, and no tool was called since.
         loop: The turn that did nothing but repeat calls made twice before; 0: none did.
         usage: The sum of all turns.
         last: The last turn, or None.
     """
 
-    def __init__(self, opening: str, egress: EgressGuard, room: ContextRoom, toolbox: Mapping[str, Tool]) -> None:
+    def __init__(
+        self,
+        opening: str,
+        files: Iterable[str],
+        egress: EgressGuard,
+        room: ContextRoom,
+        toolbox: Mapping[str, Tool],
+    ) -> None:
         self.egress = egress
         self.room = room
         self.turns = self.cuts = self.silent = self.finishes = self.loop = 0
-        self._used = False
+        self.gathered = Gathered(opening, files, toolbox)
+        self.idle = False
         self.words = ""
         self.usage = Usage()
         self.last: Turn | None = None
@@ -102,7 +114,7 @@ class Conversation:
         if not self.silent:
             self.words = ""
             return
-        if text and not unread and not (self.words and (self._used or len(text) <= len(self.words))):
+        if text and not unread and not (self.words and (not self.gathered.nothing or len(text) <= len(self.words))):
             self.words = text
         if unread:
             self.add_note("written_call", tools=", ".join(self._names))
@@ -135,14 +147,17 @@ class Conversation:
     def _heard(self, call: ToolCall, reply: ToolReply) -> None:
         """Take in what a call's reply changes."""
         self.egress.reply_read(call.name, reply)
-        self.finishes += call.name in finish_tools.NAMES and not self.mixed
+        ends = call.name in finish_tools.NAMES
+        self.finishes += ends and not self.mixed
+        self.idle = ends and not self.mixed and bool(self.gathered.sent_back(finish_tools.content_of(call)))
+        if not ends and call.name != READ_REPLY:
+            self.gathered.heard(call.name, reply)
         if reply.failed:
             return
         key, writes = key_of(call), call.name in self._writing
         if key in self._said:
             return
         if call.name in self._toolbox:
-            self._used = True
             self._found.append(f"{call.name}: {reply.text[:_FOUND_LENGTH]}")
         if writes:  # what was read before may have changed
             self._said.clear()
@@ -171,11 +186,6 @@ class Conversation:
             times >= TIMES and call.name not in apart for call, times in zip(self._calls, self._times, strict=True)
         ]
         return bool(repeated) and all(repeated)
-
-    @property
-    def has_unused_tools(self) -> bool:
-        """True if there are tools, and none of them gave anything."""
-        return bool(self._toolbox) and not self._used
 
     def holds_call(self, text: str) -> bool:
         """Return True if a text holds a tool call that is none, see `written_calls.holds_call`."""
