@@ -189,16 +189,15 @@ class _Attempt:
 
     def _offered(self) -> tuple[ToolSpec, ...]:
         """Return the tools of the next call: the two that end the work if it is the last one."""
-        if (
-            self.conversation.idle and not self.limit
-        ):  # a result that was sent back for want of work is not the next step
-            return tuple(spec for spec in self.specialist.specs if spec.name != finish_tools.RETURN)
         if self.limit:  # Not without any tool: some providers refuse that once calls are part of the conversation.
             return finish_tools.SPECS
+        specs = self.specialist.specs_for(artifact.name for artifact in self.handoff.artifacts)
+        if self.conversation.idle:  # the next step is no result like the one that was sent back for want of work
+            return tuple(spec for spec in specs if spec.name != finish_tools.RETURN)
         more = self.conversation.room.tool
         if more is None or more.name in self.specialist.toolbox:
-            return self.specialist.specs
-        return (*self.specialist.specs, more.spec)
+            return specs
+        return (*specs, more.spec)
 
     async def _call_model(self) -> Turn:
         # A second more than is left, so that our deadline cuts first and its word is "timeout".

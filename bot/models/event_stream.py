@@ -24,6 +24,8 @@ PREFILL = 20.0
 _NO_STREAMS = ("json", "html")
 _STALE = 3
 """Connections that the server had closed and that one call may be sent over, before it counts as sent."""
+_ROUNDS = 3
+"""Rounds of the loop in which it reads the ends of kept connections that have come while it was busy."""
 _FAREWELL = 1.0
 """Seconds that a server gets to end the stream after its last event, so that the connection can be used again."""
 
@@ -77,6 +79,8 @@ async def read_events(opening: Opening, quiet: Quiet, kind_of: Callable[[Event],
 
 async def _opened(stack: contextlib.AsyncExitStack, opening: Opening) -> Any:
     """Send a request; once more if the connection was closed before all of it was sent, as it cost nothing then."""
+    for _ in range(_ROUNDS):
+        await asyncio.sleep(0)
     for _ in range(_STALE):
         try:
             return await stack.enter_async_context(opening())

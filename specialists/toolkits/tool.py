@@ -104,8 +104,8 @@ class Tool:
         what: For `write`: a few words for people on what a call does. Without, the tool's name and arguments.
         url_of: Gives the URL that a call with these arguments asks for; see `turns.egress`. None: it asks for none.
         finds_urls: True if its replies hold URLs that the web gave, and none of the model's own making.
-        endings: The endings of attached files that it reads, such as `.csv`: a result for which none of them was read
-            is sent back once.
+        endings: The endings of attached files that it reads, such as `.csv`. It is offered where there is such a file,
+            and a result for which none was read is sent back once.
     """
 
     name: str

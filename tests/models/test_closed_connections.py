@@ -43,6 +43,7 @@ async def test_a_call_that_was_read_is_not_sent_again_for_nothing() -> None:
     with ClosingServer(answers=1) as server:
         model = connected(server, keeps=True)
         await model.reply(ask())
+        assert server.closed.wait(5)
         with pytest.raises(ModelError) as caught:
             await model.reply(ask(tries=1))
         assert caught.value.usage.calls == caught.value.tries == 1

@@ -9,6 +9,7 @@ import pytest
 from handoff.checking.checks import Seen, look
 from handoff.contracts import Artifact, Result
 from specialists.runner import End, run
+from specialists.toolkits.calculate import tools as calculate_tools
 from specialists.toolkits.tables import tools as table_tools
 from specialists.toolkits.tool import Tool, ToolOutcome
 from tests.specialists.scripted_model import (
@@ -144,3 +145,14 @@ async def test_a_takeover_goes_on_where_it_was_sent_back() -> None:
     assert [tool.name for tool in model.calls[0].tools] == ["look", "escalate"]
     assert isinstance(outcome, Result)
     assert len(outcome.doubts) == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "offered"), [((), ["calculate"]), ((SALES,), ["calculate", "profile_table", "query_table"])]
+)
+async def test_a_tool_that_reads_files_is_offered_where_there_is_one(
+    files: tuple[Artifact, ...], offered: list[str]
+) -> None:
+    moves = [calling(("calculate", {"code": "6 * 7"})), returning("42")]
+    _, model = await play(moves, *calculate_tools(), *table_tools(), files=files)
+    assert [tool.name for tool in model.calls[0].tools] == [*offered, "return_result", "escalate"]
