@@ -78,7 +78,7 @@ class QueryFailed(Exception):
 def tools() -> tuple[Tool, ...]:
     """Make the tools of this kit."""
     return (
-        Tool("profile_table", "read", ProfileTable, profile_table, endings=ENDINGS),
+        Tool("profile_table", "read", ProfileTable, profile_table, endings=ENDINGS, previews=True),
         Tool("query_table", "read", QueryTable, query_table, endings=ENDINGS),
     )
 

@@ -106,6 +106,8 @@ class Tool:
         finds_urls: True if its replies hold URLs that the web gave, and none of the model's own making.
         endings: The endings of attached files that it reads, such as `.csv`. It is offered where there is such a file,
             and a result for which none was read is sent back once.
+        previews: True if it only describes a file. A result of no more than that is sent back once, as it is seldom
+            what was asked for.
     """
 
     name: str
@@ -118,6 +120,7 @@ class Tool:
     url_of: Callable[[Any], str] | None = None
     finds_urls: bool = False
     endings: frozenset[str] = frozenset()
+    previews: bool = False
 
     @property
     def spec(self) -> ToolSpec:

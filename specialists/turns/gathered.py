@@ -37,6 +37,8 @@ class Gathered:
         endings = {ending for tool in toolbox.values() for ending in tool.endings}
         self._file = next((name for name in files if PurePath(name).suffix.lower() in endings), "")
         self._given: list[str] = []
+        self._preview = ""
+        self._read = False
         self._failed: list[tuple[str, str]] = []
 
     def heard(self, name: str, reply: ToolReply) -> None:
@@ -47,6 +49,9 @@ class Gathered:
                 self._failed.append((name, reply.text))
         else:
             self._given.append(reply.text)
+            previews = tool is not None and tool.previews
+            self._read = self._read or not previews
+            self._preview = name if previews else self._preview
             self._failed.clear()
 
     @property
@@ -56,7 +61,12 @@ class Gathered:
 
     def sent_back(self, content: str) -> str:
         """Tell the specialist why this is no result; nothing if nothing stands against it."""
-        return self._noted("no_work", content, tools=", ".join(self._toolbox))
+        if text := self._noted("no_work", content, tools=", ".join(self._toolbox)):
+            return text
+        others = [tool.name for tool in self._toolbox.values() if tool.endings and not tool.previews]
+        if self._read or not self._preview or not others:
+            return ""
+        return briefing.note("no_work_preview", tool=self._preview, tools=", ".join(others))
 
     def doubt(self, content: str) -> str:
         """Tell a judge why this may be no result; nothing if nothing stands against it."""

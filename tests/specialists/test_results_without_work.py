@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from pydantic import BaseModel
 
 from handoff.checking.checks import Seen, look
 from handoff.contracts import Artifact, Result
 from specialists.runner import End, run
+from specialists.toolkits.calculate import Calculate
 from specialists.toolkits.calculate import tools as calculate_tools
 from specialists.toolkits.tables import tools as table_tools
-from specialists.toolkits.tool import Tool, ToolOutcome
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from tests.specialists.scripted_model import (
     EmptyBench,
     KeptLog,
@@ -156,3 +158,51 @@ async def test_a_tool_that_reads_files_is_offered_where_there_is_one(
     moves = [calling(("calculate", {"code": "6 * 7"})), returning("42")]
     _, model = await play(moves, *calculate_tools(), *table_tools(), files=files)
     assert [tool.name for tool in model.calls[0].tools] == [*offered, "return_result", "escalate"]
+
+
+class Columns(BaseModel):
+    """What the two tools below take."""
+
+    file: str = "sales.csv"
+
+
+def reading(*, previews: bool, name: str) -> Tool:
+    async def read(_arguments: Columns, _bench: Workbench) -> ToolOutcome:
+        """Read a file."""
+        return ToolOutcome("revenue DOUBLE: mean 97.69, sum 1172.25" if previews else "sum\n3278.75")
+
+    return Tool(name, "read", Columns, read, endings=frozenset({".csv"}), previews=previews)
+
+
+async def test_a_result_of_a_files_description_alone_is_sent_back_once_and_then_stands() -> None:
+    tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
+    wrong, right = returning("It is 1172.25."), returning("It is 3278.75.")
+    outcome, model = await play(
+        [calling(("profile", {})), wrong, calling(("query", {})), right], *tools, files=(SALES,)
+    )
+    told = model.calls[2].messages[-1].replies[0].text
+    assert "profile only describes whole columns" in told
+    assert "comes from query" in told
+    assert isinstance(outcome, Result)
+    assert (outcome.content, outcome.doubts) == ("It is 3278.75.", ())
+    outcome, model = await play([calling(("profile", {})), wrong, wrong], *tools, files=(SALES,))
+    assert isinstance(outcome, Result)
+    assert (outcome.content, outcome.doubts) == ("It is 1172.25.", ())
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("sum(revenue)", "Call query_table with SELECT sum(revenue) FROM sales"),
+        ("print(sum(sales.nights * sales.price))", "Call query_table with SELECT sum(nights * price) FROM sales"),
+        ("import pandas as pd\npd.read_csv('x')", "Call query_table with SELECT ... FROM sales"),
+        ("SELECT sum(a) FROM sales", "Call query_table with this SQL"),
+    ],
+)
+async def test_code_that_looks_for_a_table_is_told_how_tables_are_asked(code: str, said: str) -> None:
+    (calculate,) = calculate_tools()
+    outcome = await calculate.run(Calculate(code=code), EmptyBench(artifacts=(SALES,)))
+    assert outcome.failed
+    assert outcome.text.endswith(said)
+    assert "query_table" not in (await calculate.run(Calculate(code=code), EmptyBench())).text
+    assert "query_table" not in (await calculate.run(Calculate(code="1 / 0"), EmptyBench(artifacts=(SALES,)))).text
