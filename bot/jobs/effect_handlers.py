@@ -63,9 +63,7 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
             await runner.report(await inputs.services.thread.look_around(inputs.job, inputs.ask))
         job, ask = runner.find(effect.request)  # as it is committed by now
         brief = plan_brief.of_request(job, ask)
-        event = await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now())
-        answered = isinstance(event, ev.AnswerWritten)  # people are told how long that took
-        return event.model_copy(update={"at": runner.now()}) if answered else event
+        return await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now)
     work = inputs.ask.work[effect.within]
     handoff, pack = handoff_for(inputs.job, inputs.ask, work, runner.now())
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.within, "attempt": effect.attempt}
@@ -77,7 +75,7 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         message = f"there is no crew called {work.specialist!r} any more"
         return ev.AttemptFailed(at=runner.now(), **of, kind="lost", message=message)
     _, ask = runner.find(effect.request)  # as it is committed by now
-    return await crew.plan(effect, plan_brief.of_subtask(handoff), ask, model=inputs.model, now=runner.now())
+    return await crew.plan(effect, plan_brief.of_subtask(handoff), ask, model=inputs.model, now=runner.now)
 
 
 def _planning_of(inputs: Inputs, within: str) -> Planning:

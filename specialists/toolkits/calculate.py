@@ -88,7 +88,8 @@ def _tables_are_elsewhere(code: str, workbench: Workbench) -> str:
     table = next((name for name in names if re.search(rf"\b{name}\b", code)), names[0])
     term = _PRINTED_TERM.sub(r"\1", code.strip()).replace(f"{table}.", "")
     what = term if _TERM.fullmatch(term) else "..."
-    sql = "this SQL" if _SQL.match(code) else f"SELECT {what} FROM {table}"  # noqa: S608 - for a model to read
+    sql = f"SELECT {what} FROM {table} and the WHERE or GROUP BY that is asked for"  # noqa: S608 - for a model to read
+    sql = "this SQL" if _SQL.match(code) else sql
     return f"\nCode sees no table. Tables attached: {', '.join(names)}. Call query_table with {sql}"
 
 

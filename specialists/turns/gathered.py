@@ -66,7 +66,7 @@ class Gathered:
         others = [tool.name for tool in self._toolbox.values() if tool.endings and not tool.previews]
         if self._read or not self._preview or not others:
             return ""
-        return briefing.note("no_work_preview", tool=self._preview, tools=", ".join(others))
+        return briefing.note("no_work_preview", tool=self._preview, tools=" or ".join(others))
 
     def doubt(self, content: str) -> str:
         """Tell a judge why this may be no result; nothing if nothing stands against it."""

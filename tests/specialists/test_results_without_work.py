@@ -182,7 +182,7 @@ async def test_a_result_of_a_files_description_alone_is_sent_back_once_and_then_
     )
     told = model.calls[2].messages[-1].replies[0].text
     assert "profile only describes whole columns" in told
-    assert "comes from query" in told
+    assert "Call query now" in told
     assert isinstance(outcome, Result)
     assert (outcome.content, outcome.doubts) == ("It is 3278.75.", ())
     outcome, model = await play([calling(("profile", {})), wrong, wrong], *tools, files=(SALES,))
@@ -193,9 +193,9 @@ async def test_a_result_of_a_files_description_alone_is_sent_back_once_and_then_
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("sum(revenue)", "Call query_table with SELECT sum(revenue) FROM sales"),
+        ("sum(revenue)", "Call query_table with SELECT sum(revenue) FROM sales and the WHERE"),
         ("print(sum(sales.nights * sales.price))", "Call query_table with SELECT sum(nights * price) FROM sales"),
-        ("import pandas as pd\npd.read_csv('x')", "Call query_table with SELECT ... FROM sales"),
+        ("import pandas as pd\npd.read_csv('x')", "Call query_table with SELECT ... FROM sales and the"),
         ("SELECT sum(a) FROM sales", "Call query_table with this SQL"),
     ],
 )
@@ -203,6 +203,6 @@ async def test_code_that_looks_for_a_table_is_told_how_tables_are_asked(code: st
     (calculate,) = calculate_tools()
     outcome = await calculate.run(Calculate(code=code), EmptyBench(artifacts=(SALES,)))
     assert outcome.failed
-    assert outcome.text.endswith(said)
+    assert said in outcome.text
     assert "query_table" not in (await calculate.run(Calculate(code=code), EmptyBench())).text
     assert "query_table" not in (await calculate.run(Calculate(code="1 / 0"), EmptyBench(artifacts=(SALES,)))).text
