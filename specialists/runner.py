@@ -87,7 +87,8 @@ async def run(
     room = ContextRoom(handoff.constraints.context, specialist.overhead)
     pictures, gaps = await load_pictures(handoff.artifacts, workbench, handoff.constraints.context)
     opening = ModelMessage(role="user", text=briefing.render(handoff, done_when), pictures=pictures)
-    conversation = Conversation(opening, egress, room, specialist.toolbox)
+    files = [artifact.name for artifact in handoff.artifacts]
+    conversation = Conversation(opening, files, egress, room, specialist.toolbox)
     conversation.add_gaps(gaps)
     tools = ToolCalls(specialist.toolbox, workbench, log, conversation, limits.last_call_at, barred=dict(log.written))
     endings = Endings(conversation, handoff.constraints.max_tokens)
@@ -198,10 +199,13 @@ class _Attempt:
         """Return the tools of the next call: the two that end the work if it is the last one."""
         if self.limit:  # Not without any tool: some providers refuse that once calls are part of the conversation.
             return finish_tools.SPECS
+        specs = self.specialist.specs_for(artifact.name for artifact in self.handoff.artifacts)
+        if self.conversation.idle:  # the next step is no result like the one that was sent back for want of work
+            return tuple(spec for spec in specs if spec.name != finish_tools.RETURN)
         more = self.conversation.room.tool
         if more is None or more.name in self.specialist.toolbox:
-            return self.specialist.specs
-        return (*self.specialist.specs, more.spec)
+            return specs
+        return (*specs, more.spec)
 
     async def _call_model(self) -> Turn:
         # A second more than is left, so that our deadline cuts first and its word is "timeout".
@@ -214,7 +218,7 @@ class _Attempt:
                 system=self.specialist.system,
                 messages=tuple(self.conversation.messages),
                 tools=self._offered(),
-                tool_choice="required" if self.limit or self.conversation.silent else "auto",
+                tool_choice="required" if self._must_call else "auto",
                 tier=self.handoff.constraints.tier,
                 max_tokens=self.handoff.constraints.max_tokens,
                 deadline=left,
@@ -222,6 +226,10 @@ class _Attempt:
                 last=bool(self.limit),
             )
         )
+
+    @property
+    def _must_call(self) -> bool:
+        return bool(self.limit or self.conversation.silent or self.conversation.idle)
 
     def _reached(self) -> str:
         """Name the limit that is reached, if one is."""
@@ -263,8 +271,10 @@ class _Attempt:
             outcome, fault = finish_tools.read_leniently(calls[0]), finish_tools.faults_of(error)
         if isinstance(outcome, Result) and is_call(outcome.content, self.specialist.specs):
             outcome, fault = None, "content: a tool call written as text is no result; make the call itself"
-        if fault and not self.conversation.finishes and not self.limit:
+        text = self.conversation.work_done.sent_back(outcome.content) if isinstance(outcome, Result) else ""
+        if fault and not text:
             text = f"{calls[0].name} was not accepted. Mend its arguments: {fault}"
+        if text and not self.conversation.finishes and not self.limit:
             for call in calls:
                 await self.tools.reply(call, ToolOutcome(text, failed=True))
             return None
@@ -272,4 +282,4 @@ class _Attempt:
             return self.endings.give_up("confidence_too_low", "The specialist handed back nothing that can be used.")
         if isinstance(outcome, Escalation):
             return self.endings.escalated(outcome)
-        return self.endings.complete(outcome, self.limit)
+        return self.endings.handed_in(outcome, self.limit)

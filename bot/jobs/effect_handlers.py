@@ -71,9 +71,7 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         shown = [one.text for one in plan_brief.beginnings_of(job, ask)]
         texts = await load(shown, job, ask, inputs.services.store, runner.claim.key)
         brief = plan_brief.of_request(job, ask, texts)
-        event = await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now())
-        answered = isinstance(event, ev.AnswerWritten)  # people are told how long that took
-        return event.model_copy(update={"at": runner.now()}) if answered else event
+        return await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now)
     work = inputs.ask.work[effect.within]
     store, key = inputs.services.store, runner.claim.key
     handoff, pack = await handed(inputs.job, inputs.ask, work, runner.now(), store, key)
@@ -87,7 +85,7 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         return ev.AttemptFailed(at=runner.now(), **of, kind="lost", message=message)
     job, ask = runner.find(effect.request)  # as it is committed by now
     brief = plan_brief.of_subtask(handoff, job, ask, ask.work[effect.within])
-    return await crew.plan(effect, brief, ask, model=inputs.model, now=runner.now())
+    return await crew.plan(effect, brief, ask, model=inputs.model, now=runner.now)
 
 
 def _planning_of(inputs: Inputs, within: str) -> Planning:

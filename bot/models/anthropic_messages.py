@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -117,7 +118,8 @@ class AnthropicMessages:
         quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> Reading:
-            async with aclosing(read_events(_opened(connection.client, request), quiet, _kind_of)) as events:
+            opening = partial(_opened, connection.client, request)
+            async with aclosing(read_events(opening, quiet, _kind_of)) as events:
                 return _read(await _collect(events, emitter))
 
         def request_of(without: frozenset[str]) -> dict[str, Any]:

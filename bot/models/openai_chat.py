@@ -6,12 +6,13 @@ import json
 import re
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from bot.models.chat_reply import collect, kind_of, read
 from bot.models.event_stream import SILENCE, quiet_of, read_events
-from bot.models.openai_client import connect, is_openai, posted
+from bot.models.openai_client import connect, is_openai, is_plain, posted
 from bot.models.refused_fields import RefusedFields
 from bot.models.schema_steps import as_steps, read_step, steps_schema
 from bot.models.server_facts import context_at, sees_at
@@ -74,7 +75,7 @@ class OpenAIChat:
 
     def connect(self) -> Connection:
         """See `Wire.connect`."""
-        return connect(self._api_key, self.base_url)
+        return connect(self._api_key, self.base_url, keep=self._own or not is_plain(self.base_url))
 
     def takes_steps(self, model: str) -> bool:
         """Return True if this model calls tools by steps in a schema."""
@@ -102,7 +103,7 @@ class OpenAIChat:
 
         async def post(request: dict[str, Any]) -> Reading:
             heard = emitter if "tools" in request or not call.tools else Emitter(None)  # steps are for nobody's eyes
-            opening = posted(connection.client, "chat/completions", request)
+            opening = partial(posted, connection.client, "chat/completions", request)
             async with aclosing(read_events(opening, quiet, kind_of)) as chunks:
                 return read(await collect(chunks, heard))
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from bot.models.event_stream import SILENCE, Event, Kind, quiet_of, read_events
@@ -85,9 +86,8 @@ class OpenAIResponses:
         quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> Reading:
-            async with aclosing(
-                read_events(posted(connection.client, "responses", request), quiet, _kind_of)
-            ) as events:
+            opening = partial(posted, connection.client, "responses", request)
+            async with aclosing(read_events(opening, quiet, _kind_of)) as events:
                 return _read(await _collect(events, emitter))
 
         def request_of(without: frozenset[str]) -> dict[str, Any]:

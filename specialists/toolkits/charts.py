@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from specialists.toolkits.charting.chart_data import ChartData, Kind, NoChart, Series, chart_data
 from specialists.toolkits.charting.wording import titled
 from specialists.toolkits.child_process import run_child
-from specialists.toolkits.tables import QueryFailed, QueryRows, run_query
+from specialists.toolkits.tables import ENDINGS, QueryFailed, QueryRows, run_query
 from specialists.toolkits.tabular.cells import shown
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
@@ -45,7 +45,7 @@ class DrawChart(BaseModel):
 
 def tools() -> tuple[Tool, ...]:
     """Make the tools of this kit."""
-    return (Tool("draw_chart", "read", DrawChart, draw_chart, query="sql"),)
+    return (Tool("draw_chart", "read", DrawChart, draw_chart, endings=ENDINGS, query="sql"),)
 
 
 async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:

@@ -22,6 +22,8 @@ from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 _PARQUET = {".parquet", ".pq"}
 _EXTENSIONS = {".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".xls", ".ods"} | _PARQUET
 _EXTENSIONS |= {".json", ".jsonl", ".ndjson"}
+ENDINGS = frozenset(_EXTENSIONS)
+"""The endings of files that are read as tables."""
 _RESERVED = (
     "all analyse analyze and any array as asc between by case cast check collate column constraint create cross "
     "default desc describe distinct do else end except false fetch filter for foreign from full grant group having "
@@ -85,8 +87,8 @@ class QueryFailed(Exception):
 def tools() -> tuple[Tool, ...]:
     """Make the tools of this kit."""
     return (
-        Tool("profile_table", "read", ProfileTable, profile_table, reads_tables=True),
-        Tool("query_table", "read", QueryTable, query_table, reads_tables=True, query="sql"),
+        Tool("profile_table", "read", ProfileTable, profile_table, endings=ENDINGS, previews=True),
+        Tool("query_table", "read", QueryTable, query_table, endings=ENDINGS, query="sql"),
     )
 
 

@@ -13,6 +13,7 @@ from specialists.toolkits.tool import Tool, ToolOutcome
 from specialists.turns import briefing, finish_tools, written_calls
 from specialists.turns.context_room import READ_REPLY, ContextRoom
 from specialists.turns.egress import EgressGuard
+from specialists.turns.work_done import WorkDone
 from specialists.turns.model import ModelMessage
 
 TIMES = 3
@@ -28,6 +29,7 @@ class Conversation:
 
     Args:
         opening: The first message, with the pictures that the task is about.
+        files: The names of the files that are attached.
         egress: Decides which URLs the calls of its last turn may ask for.
         room: Keeps the messages, within the tokens that a call may send.
         toolbox: The specialist's own tools by name.
@@ -38,18 +40,26 @@ class Conversation:
         silent: How many turns in a row made no call, up to the last.
         words: What was said in them and not cut off: the first of it if a tool gave something before, else the most.
         finishes: How many calls to hand back were wrong and got an answer.
+        work_done: What the tools gave.
+        idle: Whether the last result was sent back, as no work was behind it, and no tool was called since.
         loop: The turn that did nothing but repeat calls made twice before; 0: none did.
         usage: The sum of all turns.
         last: The last turn, or None.
     """
 
     def __init__(
-        self, opening: ModelMessage, egress: EgressGuard, room: ContextRoom, toolbox: Mapping[str, Tool]
+        self,
+        opening: ModelMessage,
+        files: Iterable[str],
+        egress: EgressGuard,
+        room: ContextRoom,
+        toolbox: Mapping[str, Tool],
     ) -> None:
         self.egress = egress
         self.room = room
         self.turns = self.cuts = self.silent = self.finishes = self.loop = 0
-        self._used = False
+        self.work_done = WorkDone(opening.text, files, toolbox)
+        self.idle = False
         self.words = ""
         self.usage = Usage()
         self.last: Turn | None = None
@@ -107,7 +117,7 @@ class Conversation:
         if not self.silent:
             self.words = ""
             return
-        if text and not unread and not (self.words and (self._used or len(text) <= len(self.words))):
+        if text and not unread and not (self.words and (not self.work_done.nothing or len(text) <= len(self.words))):
             self.words = text
         if unread:
             self.add_note("written_call", tools=", ".join(self._names))
@@ -144,14 +154,17 @@ class Conversation:
     def _heard(self, call: ToolCall, reply: ToolReply) -> None:
         """Take in what a call's reply changes."""
         self.egress.reply_read(call.name, reply)
-        self.finishes += call.name in finish_tools.NAMES and not self.mixed
+        ends = call.name in finish_tools.NAMES
+        self.finishes += ends and not self.mixed
+        self.idle = ends and not self.mixed and bool(self.work_done.sent_back(finish_tools.content_of(call)))
+        if not ends and call.name != READ_REPLY:
+            self.work_done.heard(call.name, reply)
         if reply.failed:
             return
         key, writes = key_of(call), call.name in self._writing
         if key in self._said:
             return
         if call.name in self._toolbox:
-            self._used = True
             self._found.append(f"{call.name}: {reply.text[:_FOUND_LENGTH]}")
             query = str(call.arguments.get(self._toolbox[call.name].query) or "").strip()
             if query and query not in self.queries:
@@ -183,11 +196,6 @@ class Conversation:
             times >= TIMES and call.name not in apart for call, times in zip(self._calls, self._times, strict=True)
         ]
         return bool(repeated) and all(repeated)
-
-    @property
-    def has_unused_tools(self) -> bool:
-        """True if there are tools, and none of them gave anything."""
-        return bool(self._toolbox) and not self._used
 
     def holds_call(self, text: str) -> bool:
         """Return True if a text holds a tool call that is none, see `written_calls.holds_call`."""
