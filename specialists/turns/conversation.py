@@ -13,8 +13,8 @@ from specialists.toolkits.tool import Tool, ToolOutcome
 from specialists.turns import briefing, finish_tools, written_calls
 from specialists.turns.context_room import READ_REPLY, ContextRoom
 from specialists.turns.egress import EgressGuard
-from specialists.turns.work_done import WorkDone
 from specialists.turns.model import ModelMessage
+from specialists.turns.work_done import WorkDone
 
 TIMES = 3
 """The turn with the very same call in which an attempt has to end."""
