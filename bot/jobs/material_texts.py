@@ -11,7 +11,6 @@ from handoff.contracts import Handoff, Packed
 from handoff.materials.at_hand import texts_of
 from handoff.state import Ask, Job, Work
 
-
 LARGE = 300_000
 """Characters from which on the passages of texts are looked for beside the event loop."""
 
