@@ -12,8 +12,8 @@ _MODIFIERS = (
     r"partial|pub(?:\([\w: ]+\))?|unsafe|open|inline|data|suspend|const|extern|extension) +)*"
 )
 _NAMED = re.compile(
-    rf"^\s*{_MODIFIERS}(?P<kind>class|interface|struct|enum|trait|impl|module|namespace|object|protocol|record|union|"
-    r"function\*?|func|fun|fn|def|defmodule|defp|sub|procedure|type|macro_rules!|package)"
+    rf"^\s*{_MODIFIERS}(?P<kind>class|interface|struct|enum|trait|impl(?:<[^>]*>)?|module|namespace|object|protocol|"
+    r"record|union|function\*?|func|fun|fn|def|defmodule|defp|sub|procedure|type|macro_rules!|package)"
     r"\s+(?P<name>(?:\([^)]*\)\s*)?[\w$.:<>~!?]+)"
 )
 _ARROW = re.compile(r"^\s*(?:export +)?(?:const|let|var) +(?P<name>[\w$]+) *=.*(?:=> *[{(]|\bfunction\b)")
@@ -58,7 +58,7 @@ def code_places(text: str, ending: str) -> list[tuple[int, str]] | None:
         found = next(filter(None, (pattern.match(line[:_LONGEST_LINE]) for pattern in patterns)), None)
         if found:
             kind = found.groupdict().get("kind") or ""
-            places.append((number, f"{kind.lower()} {found['name']}".strip()))
+            places.append((number, f"{kind.lower() if kind.isupper() else kind} {found['name']}".strip()))
     return places
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 MOST_CHARACTERS = 2_000_000
@@ -9,6 +10,7 @@ MOST_SECTIONS = 1_000
 MOST_PICTURES = 20
 MOST_PICTURE_BYTES = 24 * 1024 * 1024
 _LONGEST_NAME = 120
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 class Unreadable(Exception):
@@ -71,14 +73,15 @@ class Contents:
         A longer one keeps its beginning and its end: a log's last lines matter most. `cut` says that the reader
         stopped early, so there is no end to keep.
         """
-        text = "".join(self.pieces)
+        text = sayable("".join(self.pieces))
         if len(text) > MOST_CHARACTERS:
             text = self._beginning(text) if cut else self._both_ends(text)
         if len(self.outline) > MOST_SECTIONS:
             every = -(-len(self.outline) // MOST_SECTIONS)
-            self.gap(f"the outline names every {every}th of {len(self.outline):,} sections")
+            self.gap(f"the outline names one in {every} of {len(self.outline):,} sections")
             self.outline = self.outline[::every]
-        self.outline = _named_apart(self.outline)
+        self.outline = _named_apart([(sayable(name), start) for name, start in self.outline])
+        self.gaps = [sayable(gap) for gap in self.gaps]
         return text
 
     def _beginning(self, text: str) -> str:
@@ -99,6 +102,11 @@ class Contents:
                 kept.append((name, start - left_out + len(mark)))
         self.outline = kept
         return text[:half] + mark + text[half + left_out :]
+
+
+def sayable(text: str) -> str:
+    """Replace, one by one, what is no character in any encoding: zeros, and halves of surrogate pairs."""
+    return _NO_TEXT.sub("\ufffd", text)
 
 
 def _named_apart(outline: list[tuple[str, int]]) -> list[tuple[str, int]]:

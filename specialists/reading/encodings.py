@@ -65,7 +65,9 @@ def _decoded(data: bytes, charset: str) -> tuple[str, str]:
         if data.startswith(mark):
             return _lossy(data, encoding)
     if b"\x00" in data[:_HEAD]:
-        return _without_mark(data)
+        if (text := _without_mark(data)) is not None:
+            return text, ""
+        return _without_zeros(data, charset)
     if (said := charset or _said_inside(data)) and (encoding := _codec(said)):
         try:
             return data.decode(encoding), ""
@@ -92,7 +94,7 @@ def _lossy(data: bytes, encoding: str) -> tuple[str, str]:
     return text, f"{lost:,} broken characters stand as \ufffd" if lost > 0 else ""
 
 
-def _without_mark(data: bytes) -> tuple[str, str]:
+def _without_mark(data: bytes) -> str | None:
     """Recognise UTF-16 that lacks its mark: zeros stand in every other byte, wherever there are spaces or digits."""
     head = data[:_HEAD]
     even, odd = head[0::2].count(0), head[1::2].count(0)
@@ -100,8 +102,18 @@ def _without_mark(data: bytes) -> tuple[str, str]:
         if here > 0.02 * len(head) and there * 10 <= here:
             text = data.decode(encoding, errors="replace")
             if "\x00" not in text[:_HEAD]:
-                return text, ""
-    raise NoText
+                return text
+    return None
+
+
+def _without_zeros(data: bytes, charset: str) -> tuple[str, str]:
+    """Read a text with a few zeros in it, as a log has where its machine went down."""
+    rest = data.replace(b"\x00", b"")
+    if len(rest) * 2 < len(data):
+        raise NoText
+    _refuse_binary(rest)
+    text, doubt = _decoded(rest, charset)
+    return text, doubt or f"{len(data) - len(rest):,} zero bytes in it are left out"
 
 
 def _refuse_binary(data: bytes) -> None:

@@ -11,6 +11,8 @@ from specialists.reading.contents import Unreadable
 
 _PICTURES = {b"\x89PNG\r\n\x1a\n": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF87a": "GIF", b"GIF89a": "GIF"}
 _RE_SAVE_PICTURE = "save it as PNG or JPEG and attach that"
+_RTF = b"{\\rtf"
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _UNREAD = (
     (b"7z\xbc\xaf\x27\x1c", "is a 7-Zip archive; pack its files as ZIP, or attach them one by one"),
     (b"Rar!", "is a RAR archive; pack its files as ZIP, or attach them one by one"),
@@ -21,7 +23,7 @@ _UNREAD = (
     (b"\x7fELF", "is a program; nothing in it can be read as text"),
     (b"MZ", "is a program; nothing in it can be read as text"),
     (b"SQLite format 3\x00", "is an SQLite database; export the tables that matter as CSV and attach those"),
-    (b"{\\rtf", "is an RTF document; save it as .docx or PDF and attach that"),
+    (_RTF, "is an RTF document; save it as .docx or PDF and attach that"),
     (b"II*\x00", f"is a TIFF picture; {_RE_SAVE_PICTURE}"),
     (b"MM\x00*", f"is a TIFF picture; {_RE_SAVE_PICTURE}"),
     (b"8BPS", f"is a Photoshop picture; {_RE_SAVE_PICTURE}"),
@@ -65,6 +67,8 @@ _BY_MEDIA_TYPE = {
     "application/yaml": "yaml",
     "text/calendar": "calendar",
 }
+_ZIPPED = {".docx": "docx", ".docm": "docx", ".pptx": "pptx", ".odt": "odt", ".odp": "odp"}
+_ZIPPED |= dict.fromkeys((".xlsx", ".xlsm", ".ods"), "workbook")
 _HEAD = 4096
 
 
@@ -74,10 +78,10 @@ def kind_of(data: bytes, name: str, media_type: str) -> str:
     Raises:
         Unreadable: it is of a kind that nobody here reads. Says what to attach instead.
     """
-    if b"%PDF-" in data[:1024]:
+    if _is_pdf(data):
         return "pdf"
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")):
-        return _kind_of_zip(data)
+        return _kind_of_zip(data, name)
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         return _kind_of_old_office(data)
     if any(data.startswith(magic) for magic in _PICTURES) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
@@ -86,14 +90,18 @@ def kind_of(data: bytes, name: str, media_type: str) -> str:
     return _kind_of_text(data, name, media_type)
 
 
-def _kind_of_zip(data: bytes) -> str:
+def _is_pdf(data: bytes) -> bool:
+    """Tell a PDF: some have a few bytes before their mark, which may as well stand in a text about PDFs."""
+    return data.lstrip()[:5] == b"%PDF-" or (b"%PDF-" in data[:1024] and b"startxref" in data[-2048:])
+
+
+def _kind_of_zip(data: bytes, name: str) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = set(archive.namelist()[:20_000])
             said = archive.read("mimetype")[:100].decode("ascii", "replace") if "mimetype" in names else ""
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, OSError, EOFError):
-        # What its directory no longer says, the names of members in clear may.
-        names, said = {word for word in ("word/document.xml", "ppt/presentation.xml") if word.encode() in data}, ""
+        return _ZIPPED.get(PurePosixPath(name.lower()).suffix, "zip")  # its reader says what is wrong with it
     if "word/document.xml" in names:
         return "docx"
     if "ppt/presentation.xml" in names:
@@ -115,8 +123,9 @@ def _kind_of_old_office(data: bytes) -> str:
 
 
 def _refuse(data: bytes) -> None:
+    plain = not _CONTROLS.search(data[:_HEAD])  # a text may begin with `MZ` or `Rar!`
     for magic, words in _UNREAD:
-        if data.startswith(magic):
+        if data.startswith(magic) and (not plain or magic == _RTF):
             raise Unreadable(words)
     if data[4:8] == b"ftyp":
         brand = data[8:12].strip().lower()

@@ -11,7 +11,7 @@ MOST_FILES = 100
 LARGEST_FILE = 32 * 1024 * 1024
 MOST_BYTES = 64 * 1024 * 1024
 _NAMED = 5
-_UNSEEN = re.compile("[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_UNSEEN = re.compile("[\ud800-\udfff\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
 class Allowance:

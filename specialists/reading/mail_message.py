@@ -33,11 +33,11 @@ def read_mail(data: bytes, name: str, contents: Contents) -> None:
         message = message_from_bytes(data)
     except RecursionError:
         raise Unreadable("is a mail nested far too deeply; attach the text that matters") from None
-    if not any(message[header] for header in _SHOWN) and not message.is_multipart():
+    if not any(_raw(message, header) for header in _SHOWN) and not message.is_multipart():
         raise Unreadable("is no mail, whatever its name says: it has no sender and no subject; attach it as text")
     contents.section("headers")
     for header in _SHOWN:
-        for value in message.get_all(header, []):
+        for value in _raw(message, header):
             contents.say(f"{header}: {_readable(value)}\n")
     contents.say("\n")
     body, attached = _parts(message, contents)
@@ -148,9 +148,18 @@ def _name(part: Message) -> str:
     return _readable(name)[:200]
 
 
-def _readable(value: object) -> str:
+def _raw(message: Message, name: str) -> list[str]:
+    """Give the headers of that name as they stand in the mail. Parsed ones have lost what is not ASCII."""
+    return [str(value) for key, value in message.raw_items() if key.lower() == name.lower()]
+
+
+def _readable(value: str) -> str:
     """Decode the encoded words of a header, and take out what is not there to be read."""
-    text = str(value)[:_LONGEST_HEADER]
+    raw = value[:_LONGEST_HEADER].encode("utf-8", errors="surrogateescape")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        text = raw.decode("cp1252", errors="replace")
     with contextlib.suppress(HeaderParseError, LookupError, ValueError):  # else as it was written
         text = "".join(
             piece.decode(charset or "utf-8", errors="replace") if isinstance(piece, bytes) else piece

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from itertools import islice
 from typing import Any
 
 from specialists.reading.contents import Blob, Contents, Unreadable
@@ -14,7 +15,8 @@ from specialists.reading.pdf_lines import page_lines
 from specialists.reading.picture_file import LONGEST_SIDE, compressed
 
 _MOST_PAGES = 2_000
-_SECONDS = 12.0
+_MOST_BOOKMARKS = 2_000
+_SECONDS = 10.0
 _HARDLY_ANY = 80
 _UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f]")
 
@@ -49,14 +51,16 @@ def _read_pages(document: Any, name: str, contents: Contents) -> None:
     if not pages:
         raise Unreadable("is a PDF without a page; save it again and attach that")
     until = time.monotonic() + _SECONDS
+    titles = _titles(document)
     broken: list[int] = []
     unseen: list[int] = []
-    empty = 0
+    empty = read = 0
     for index in range(min(pages, _MOST_PAGES)):
         if time.monotonic() > until or contents.full:
             contents.gap(f"pages {index + 1}-{pages:,} of {pages:,} are not read: there is too much before them")
             break
-        empty += _read_page(document, index, name, contents, broken=broken, unseen=unseen)
+        empty += _read_page(document, index, titles.get(index, ""), name, contents, broken=broken, unseen=unseen)
+        read += 1
     else:
         if pages > _MOST_PAGES:
             contents.gap(f"only the first {_MOST_PAGES:,} of {pages:,} pages are read")
@@ -66,14 +70,33 @@ def _read_pages(document: Any, name: str, contents: Contents) -> None:
         contents.gap(
             f"{_pages(unseen)} without text (scanned or drawn) and not read, beyond the pictures of pages before"
         )
-    if empty + len(broken) == pages:
+    if empty + len(broken) == read:
         words = "has only broken pages" if broken else "has only blank pages"
         raise Unreadable(f"is a PDF that {words}; print it to a new PDF and attach that")
     _attached(document, contents)
 
 
+def _titles(document: Any) -> dict[int, str]:
+    """List the bookmarks that lead to each page, by its index."""
+    titles: dict[int, str] = {}
+    for bookmark in islice(document.get_toc(), _MOST_BOOKMARKS):
+        destination = bookmark.get_dest()
+        title = " ".join(bookmark.get_title().split())
+        if destination is not None and title:
+            index = destination.get_index()
+            titles[index] = f"{titles[index]}; {title}" if index in titles else title
+    return titles
+
+
 def _read_page(
-    document: Any, index: int, name: str, contents: Contents, *, broken: list[int], unseen: list[int]
+    document: Any,
+    index: int,
+    title: str,
+    name: str,
+    contents: Contents,
+    *,
+    broken: list[int],
+    unseen: list[int],
 ) -> bool:
     """Read one page. True if nothing is on it."""
     import pypdfium2 as pdfium  # noqa: PLC0415
@@ -85,7 +108,7 @@ def _read_page(
     except pdfium.PdfiumError:
         broken.append(number)
         return False
-    contents.section(f"page {number}")
+    contents.section(f"page {number}{': ' + title if title else ''}")
     fields = fields_of(page, document.formenv)
     if len(text) < _HARDLY_ANY or len(_UNMAPPED.findall(text)) * 5 > len(text):
         kind = _seen_only(page, text)

@@ -13,16 +13,48 @@ LONGEST_SIDE = 1568
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _MOST_PIXELS = 80_000_000
 _LARGEST_PNG = 1_500_000
+_DAMAGED = "is a damaged picture; open it, save it anew as PNG or JPEG and attach that"
+_BROKEN = (OSError, SyntaxError, ValueError, IndexError, EOFError, KeyError, TypeError)
 _ORIENTATION, _SIDEWAYS = 0x0112, 5
 """The tag of EXIF, and the first of its values that turn a picture by a quarter."""
 
 
 def read_picture(data: bytes, name: str, contents: Contents) -> None:
-    """Read a picture.
+    """Read a picture. One that is cut off is shown as far as it goes.
 
     Raises:
         Unreadable: it is damaged, or has more pixels than anybody looks at.
     """
+    from PIL import ImageFile  # noqa: PLC0415
+
+    try:
+        image, words, frames = _opened(data)
+    except OSError:
+        ImageFile.LOAD_TRUNCATED_IMAGES = True
+        try:
+            image, words, frames = _opened(data)
+        except _BROKEN:
+            raise Unreadable(_DAMAGED) from None
+        contents.gap("it is damaged or cut off: a part of the picture may be missing")
+    except _BROKEN:
+        raise Unreadable(_DAMAGED) from None
+    media_type, small = compressed(image)
+    contents.picture(name, media_type, small)
+    contents.say(f"[picture: {words}]")
+    if frames > 1:
+        contents.gap(f"only the first of {frames:,} pictures in it is looked at")
+
+
+def shrunk(data: bytes) -> tuple[str, bytes] | None:
+    """Give the media type and bytes of a picture out of a document, small enough. None if it cannot be read."""
+    try:
+        return compressed(_opened(data)[0])
+    except (Unreadable, *_BROKEN):
+        return None
+
+
+def _opened(data: bytes) -> tuple[Any, str, int]:
+    """Open a picture, turned and scaled down: the image, what it was in words, and how many are in the file."""
     from PIL import Image, ImageOps  # noqa: PLC0415
 
     warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -39,13 +71,7 @@ def read_picture(data: bytes, name: str, contents: Contents) -> None:
         image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise Unreadable("has far too many pixels; scale it down and attach that") from None
-    except (OSError, SyntaxError, ValueError, IndexError, EOFError, KeyError):
-        raise Unreadable("is a damaged picture; open it, save it anew as PNG or JPEG and attach that") from None
-    media_type, small = compressed(image)
-    contents.picture(name, media_type, small)
-    contents.say(f"[picture: {kind}, {width} x {height} pixels]")
-    if frames > 1:
-        contents.gap(f"only the first of {frames:,} pictures in it is looked at")
+    return image, f"{kind}, {width} x {height} pixels", frames
 
 
 def compressed(image: Any) -> tuple[str, bytes]:

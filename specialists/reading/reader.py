@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from handoff.contracts import Section
 from specialists.reading.reading import FileInside, Reading
 from specialists.toolkits.child_process import run_child
 from specialists.turns.model import Picture
+
+log = logging.getLogger(__name__)
 
 LARGEST = 32 * 1024 * 1024
 _DEADLINE = 40.0
@@ -48,13 +51,15 @@ async def read_file(path: Path, name: str, media_type: str) -> Reading:
     )
     if reply.failure:
         return Reading(fault=f"{name} {_FAILURES[reply.failure]}.")
-    return _reading(reply.output, name)
+    return reading_of(reply.output, name)
 
 
-def _reading(output: bytes, name: str) -> Reading:
+def reading_of(output: bytes, name: str) -> Reading:
     """Take the reply apart: the length of the JSON in 8 bytes, the JSON, and the bytes of what it names, in order."""
     length = int.from_bytes(output[:8], "big")
     told: dict[str, Any] = json.loads(output[8 : 8 + length])
+    if told["broke"]:
+        log.warning("a reader gave up: %s", told["broke"])
     if told["fault"]:
         return Reading(fault=f"{name} {told['fault']}.")
     blobs, place = [], 8 + length

@@ -1,13 +1,14 @@
 """The process that reads a file of any kind: limits first, then the file, with the reader of its kind.
 
 In: `{"path", "name", "media_type"}`. Out: the length of a JSON in 8 bytes, the JSON `{"text", "outline", "gaps",
-"fault", "blobs"}`, and the bytes of the pictures and files that `blobs` names, one after the other.
+"fault", "broke", "blobs"}`, and the bytes of the pictures and files that `blobs` names, one after the other.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import traceback
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +20,7 @@ from specialists.toolkits.confine import confine, own_stdout, shut_in, write_no_
 
 Reader = Callable[[bytes, str, Contents], None]
 
-_DAMAGED = "is damaged: its reader gave up ({}). Open it, save it anew and attach that"
+_DAMAGED = "is damaged: its reader gave up. Open it, save it anew and attach that"
 _READERS = {
     "pdf": "pdf_pages:read_pdf",
     "docx": "word_text:read_docx",
@@ -45,7 +46,7 @@ _EXTRA_OF = {"python_calamine": "tables"}
 
 def main() -> None:
     """Answer the request on stdin."""
-    confine(memory_mb=1500, cpu_seconds=20, file_mb=1, wall_seconds=60)
+    confine(memory_mb=1500, cpu_seconds=15, file_mb=1, wall_seconds=60)
     write_no_more_files()
     shut_in()
     reply = own_stdout()
@@ -53,7 +54,7 @@ def main() -> None:
     sys.setrecursionlimit(2000)
     data = Path(request["path"]).read_bytes()
     contents = Contents()
-    told: dict[str, Any] = {"text": "", "fault": ""}
+    told: dict[str, Any] = {"text": "", "fault": "", "broke": ""}
     try:
         read(data, request["name"], request["media_type"], contents)
         told["text"] = contents.finish()
@@ -64,7 +65,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         told["fault"] = _not_installed(error.name or "")
     except Exception as error:  # noqa: BLE001  # libraries raise all kinds for a broken file; this process is for one
-        told["fault"] = _DAMAGED.format(type(error).__name__)
+        told |= {"fault": _DAMAGED, "broke": f"{type(error).__name__} at {_place(error)}"}
     blobs = [] if told["fault"] else [*_told(contents.pictures, "picture"), *_told(contents.inside, "inside")]
     told |= {"outline": contents.outline, "gaps": contents.gaps, "blobs": blobs}
     line = json.dumps(told).encode()
@@ -84,6 +85,12 @@ def read(data: bytes, name: str, media_type: str, contents: Contents) -> None:
 
 def _told(blobs: list[Blob], what: str) -> list[dict[str, Any]]:
     return [{"what": what, "name": b.name, "media_type": b.media_type, "size": len(b.data)} for b in blobs]
+
+
+def _place(error: BaseException) -> str:
+    """Name the line of ours that an exception came through last: its text may quote the file, and is not told."""
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if "specialists" in frame.filename]
+    return f"{Path(lines[-1].filename).name}:{lines[-1].lineno}" if lines else "nowhere"
 
 
 def _not_installed(module: str) -> str:

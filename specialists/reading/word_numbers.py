@@ -21,14 +21,15 @@ class Numbers:
         """Know the rules of `word/numbering.xml`."""
         self._rules: dict[str, dict[int, tuple[str, str, int]]] = {}
         self._list_of: dict[str, str] = {}
+        self._restarts: dict[str, dict[int, int]] = {}
         self._counts: dict[str, list[int | None]] = {}
         for part in numbering if numbering is not None else ():
             if local(part) == "abstractNum":
                 self._rules[value_of(part, "abstractNumId")] = _rules(part)
             elif local(part) == "num":
-                self._list_of[value_of(part, "numId")] = next(
-                    (value_of(one, "val") for one in part if local(one) == "abstractNumId"), ""
-                )
+                key = value_of(part, "numId")
+                self._list_of[key] = next((value_of(one, "val") for one in part if local(one) == "abstractNumId"), "")
+                self._restarts[key] = _restarts(part)
 
     def next(self, instance: str, depth: int) -> str:
         """Give what stands before the next paragraph of a list, at that depth (0: outermost)."""
@@ -38,6 +39,8 @@ class Numbers:
         rules = self._rules.get(listed, {})
         kind, pattern, start = rules.get(depth, ("bullet", "", 1))
         counts = self._counts.setdefault(listed, [None] * _DEPTHS)
+        for begun, first in self._restarts.pop(instance, {}).items():  # a list of its own, with the rules of another
+            counts[begun] = first - 1
         held = counts[depth]
         counts[depth] = start if held is None else held + 1
         counts[depth + 1 :] = [None] * (_DEPTHS - depth - 1)
@@ -68,6 +71,17 @@ def _rules(listed: ET.Element) -> dict[int, tuple[str, str, int]]:
                 int(start) if start.isdigit() and len(start) < 6 else 1,
             )
     return rules
+
+
+def _restarts(instance: ET.Element) -> dict[int, int]:
+    """Read with which number an instance begins anew, at each depth that it says."""
+    found = {}
+    for part in instance:
+        depth = value_of(part, "ilvl")
+        first = next((value_of(one, "val") for one in part if local(one) == "startOverride"), "")
+        if local(part) == "lvlOverride" and depth in tuple("012345678") and first.isdigit() and len(first) < 6:
+            found[int(depth)] = int(first)
+    return found
 
 
 def _outer(kind: str) -> str:

@@ -9,6 +9,7 @@ import re
 from xml.etree import ElementTree as ET
 
 from specialists.reading.contents import Contents, Unreadable
+from specialists.reading.picture_file import shrunk
 from specialists.reading.plain_text import step_for
 from specialists.reading.word_numbers import Numbers
 from specialists.reading.word_runs import Runs
@@ -27,8 +28,7 @@ def read_docx(data: bytes, name: str, contents: Contents) -> None:
     Raises:
         Unreadable: it is damaged, or nothing is written in it.
     """
-    del name
-    _Word(XmlPackage(data, "Word document"), contents).read()
+    _Word(XmlPackage(data, "Word document"), contents).read(name)
 
 
 class _Word:
@@ -51,13 +51,13 @@ class _Word:
         self._numbers = Numbers(numbering)
         self._paragraphs: list[int] = []
 
-    def read(self) -> None:
+    def read(self, name: str) -> None:
         self._blocks(self._body, 0)
-        if not "".join(self._contents.pieces).strip():
+        if not self._paragraphs and not self._pictured(name):
             raise Unreadable(
                 "is a Word document without text; scanned pages can be read as PDF or pictures, so attach them as those"
             )
-        if not self._contents.outline:
+        if not self._contents.outline and self._paragraphs:
             step = step_for(len(self._paragraphs))
             self._contents.outline = [
                 (f"paragraph {index + 1}", self._paragraphs[index]) for index in range(0, len(self._paragraphs), step)
@@ -68,6 +68,17 @@ class _Word:
         self._margins()
         for gap in self._runs.gaps():
             self._contents.gap(gap)
+
+    def _pictured(self, name: str) -> bool:
+        """Pass on the pictures of a document that has nothing else, as one that was scanned. False if there is none."""
+        seen = 0
+        for kind, target in self._targets.values():
+            found = shrunk(self._package.read(target)) if kind == "image" and self._package.holds(target) else None
+            if found and self._contents.picture(f"{name} picture {seen + 1}", *found):
+                seen += 1
+                self._contents.section(f"picture {seen}")
+                self._contents.say(f"[picture {seen}]\n")
+        return bool(seen)
 
     def _blocks(self, parent: ET.Element, depth: int) -> None:
         for block in parent:

@@ -9,7 +9,7 @@ from specialists.reading.archive_members import BROKEN_ZIP, opened, unpacked
 from specialists.reading.contents import Unreadable
 
 _MOST_MEMBERS = 5_000
-_MOST_XML = 48 * 1024 * 1024
+_MOST_XML = 32 * 1024 * 1024
 _MOST_BYTES = 400 * 1024 * 1024
 _TOO_LARGE = "is far larger inside than it looks. Attach the part that matters, or save it as PDF and attach that"
 
@@ -45,6 +45,17 @@ class XmlPackage:
         self.names = {member.filename for member in members}
         if len(members) > _MOST_MEMBERS or sum(member.file_size for member in members) > _MOST_BYTES:
             raise Unreadable(_TOO_LARGE)
+
+    def holds(self, name: str) -> bool:
+        """Tell if there is a member of that name, no larger than is read at once."""
+        return name in self.names and self._archive.getinfo(name).file_size <= _MOST_XML
+
+    def read(self, name: str) -> bytes:
+        """Unpack a member; nothing if it is broken."""
+        try:
+            return unpacked(self._archive, self._archive.getinfo(name), _MOST_XML) or b""
+        except BROKEN_ZIP:
+            return b""
 
     def tree(self, name: str) -> ET.Element | None:
         """Parse a member. None if there is none of that name.

@@ -43,9 +43,7 @@ async def test_japanese_text(given: Given, encoding: str, gaps: tuple[str, ...])
     assert (reading.text, reading.gaps) == (_JAPANESE, gaps)
 
 
-@pytest.mark.parametrize(
-    "words", ["Größe", "prüfen", "Kündigung zum Jahresende", "déjà vu", "mañana", "5 € für Bücher"]
-)
+@pytest.mark.parametrize("words", ["Größe", "prüfen", "Kündigung zum Jahresende", "déjà vu", "mañana", "5 € je Büro"])
 async def test_a_short_western_text(given: Given, words: str) -> None:
     assert (await given("note.txt", words.encode("cp1252"))).text == words
 
@@ -71,3 +69,17 @@ async def test_what_a_page_and_a_program_say_of_their_charset(given: Given) -> N
     assert "\u041f\u0440\u0438\u0432\u0435\u0442" in (await given("p.html", page.encode("koi8-r"))).text
     program = "# -*- coding: iso-8859-2 -*-\nname = 'Łódź'\n"
     assert "Łódź" in (await given("p.py", program.encode("iso-8859-2"))).text
+
+
+async def test_what_is_no_character_is_replaced_where_it_stands(given: Given) -> None:
+    halves = "[" + ",".join(['"\\ud800 half"'] * 200) + "]"
+    reading = await given("halves.json", halves.encode())
+    assert "\ufffd half" in reading.text
+    reading.text.encode()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+async def test_headers_of_mails_that_are_not_encoded(given: Given, encoding: str) -> None:
+    mail = "From: Jürgen <j@example.org>\nDate: x\nSubject: Größe\n\nhello\n"
+    reading = await given("raw.eml", mail.encode(encoding))
+    assert reading.text.startswith("From: Jürgen <j@example.org>\nDate: x\nSubject: Größe\n")

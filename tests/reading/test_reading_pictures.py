@@ -1,4 +1,4 @@
-"""Pictures, and pages that are pictures, go to a model that sees: turned right, small enough, and without their EXIF."""
+"""Pictures, and pages that are pictures, go to a model that sees: turned right, small enough, without their EXIF."""
 
 from __future__ import annotations
 
