@@ -164,9 +164,11 @@ def _source_material(brief: PlanBrief) -> list[Piece]:
         return []
     lines = [MATERIAL, *(_line(one) for one in others)]
     pieces = [Piece("the material", ("\n".join(("", *lines)),))]
+    kinds = {one.name: one.kind for one in brief.materials}
     for place, (name, text) in enumerate(brief.beginnings.items()):
         shown = demote_headings(text)
-        forms = (f"## {name} begins\n{shown}", f"## {name} begins\n{shown[:SHORT]}", "")
+        heading = f"## {name}" if kinds.get(name) == "thread" else f"## {name} begins"
+        forms = (f"{heading}\n{shown}", f"{heading}\n{shown[:SHORT]}", "")
         pieces.append(Piece(f"{name}, its beginning", forms if len(shown) > SHORT else forms[::2], -place - 1))
     return pieces
 

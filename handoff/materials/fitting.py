@@ -41,11 +41,12 @@ def of_material(material: Material, text: str, wanted: str, place: int) -> Piece
     outline = in_short(material, LINE)
     least = f"({outline})" if outline else ""
     sections: tuple[Section, ...] = material.outline
+    newest = material.kind == "thread"
 
     def part(most: int) -> str:
         long = in_short(material, max(LINE, most // 5))
         head = f"({long})\n" if long else ""
-        return head + excerpt(text, sections, wanted, most - len(head)) if most > len(head) else ""
+        return head + excerpt(text, sections, wanted, most - len(head), newest=newest) if most > len(head) else ""
 
     forms = (text, least) if len(least) < len(text) else (text,)
     return Piece(material.name, forms, NEEDED - place, part)

@@ -86,17 +86,23 @@ def search(text: str, outline: Sequence[Section], wanted: str, most: int) -> lis
     return sorted(hits, key=lambda one: (-one.score, one.start))[:most]
 
 
-def excerpt(text: str, outline: Sequence[Section], wanted: str, most: int) -> str:
+def excerpt(text: str, outline: Sequence[Section], wanted: str, most: int, *, newest: bool = False) -> str:
     """Return what of a text fits into `most` characters: the best passages in their order, each with its place.
 
-    The beginning is always among them. Where no word of `wanted` is found, sections are given by their beginnings.
+    The beginning is always among them. Where no word of `wanted` is found, sections are given by their beginnings. Of a
+    conversation the `newest` is at the end: that is always among them and, where no word is found, what is before it.
     """
     passages = ranked(text, outline, wanted)
     starts = {one.start for one in outline}
-    first = passages[0].start if passages else 0
+    first = passages[-1 if newest else 0].start if passages else 0
 
     def rank(one: Passage) -> tuple[bool, float, bool, int]:
-        return one.start != first, -one.score, one.start not in starts, one.start
+        return (
+            one.start != first,
+            -one.score,
+            not newest and one.start not in starts,
+            -one.start if newest else one.start,
+        )
 
     chosen: list[Passage] = []
     left = most

@@ -12,6 +12,8 @@ from handoff.state import Ask, Job, Work
 
 BEGINNING = 1_500
 """Characters of a material's text that the planner is shown, where there is room."""
+THREAD_END = 6_000
+"""Characters of what was said in a thread before: of its end."""
 MOST_BEGINNINGS = 12
 
 
@@ -21,8 +23,8 @@ class PlanBrief:
 
     `earlier` are the earlier requests of the thread, and `notes` came with a subtask, or are the requester's answers. A
     crew sees no more of the thread than its subtask's handoff tells. `materials` is all that subtasks may need, and
-    `own` are the names of those that came with what is to be planned; `beginnings` of their texts go by their names.
-    The planner of a request may answer it (`may_answer`), and ask the requester once (`may_ask`).
+    `own` are the names of those that came with what is to be planned. `beginnings` of their texts, of a thread its end,
+    go by their names. The planner of a request may answer it (`may_answer`), and ask the requester once (`may_ask`).
     """
 
     text: str
@@ -65,7 +67,7 @@ def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({
         ask.answers,
         materials,
         frozenset(one.name for one in own),
-        {one.name: texts[one.text][:BEGINNING] for one in beginnings_of(job, ask) if one.text in texts},
+        {one.name: _shown(one, texts[one.text]) for one in beginnings_of(job, ask) if one.text in texts},
         may_answer=True,
         may_ask=not ask.answered,
     )
@@ -75,6 +77,13 @@ def beginnings_of(job: Job, ask: Ask) -> tuple[Material, ...]:
     """Return the material whose beginnings the planner is shown: texts that people gave, and that it does not see."""
     found = [one for one in material_of(job, ask) if one.kind in {"file", "thread"} and one.text and not one.is_table]
     return tuple(found[:MOST_BEGINNINGS])
+
+
+def _shown(material: Material, text: str) -> str:
+    """Return what the planner is shown of a text: its beginning, or the end of what was said in a thread."""
+    if material.kind != "thread" or len(text) <= THREAD_END:
+        return text[: THREAD_END if material.kind == "thread" else BEGINNING]
+    return f"(…)\n{text[-THREAD_END:]}"
 
 
 def of_subtask(handoff: Handoff, job: Job, ask: Ask, work: Work) -> PlanBrief:

@@ -64,6 +64,16 @@ def test_where_no_word_is_found_sections_are_given_by_their_beginnings() -> None
     assert [f"[part {n}]" in excerpt(text, outline, "qqq", 6_000) for n in range(5)] == [True] * 5
 
 
+def test_of_a_conversation_the_newest_comes_first() -> None:
+    text = "\n\n".join(f"Ana: line {n} of what we said, {'x ' * 150}" for n in range(60))
+    said = excerpt(text, (), "qqq", 3_000, newest=True)
+    assert "line 59 of" in said
+    assert "line 55 of" in said
+    assert "line 0 of" not in said
+    text = text.replace("line 3 of what", "the budget of what")
+    assert "the budget of" in excerpt(text, (), "budgets", 3_000, newest=True)
+
+
 def test_a_place_is_cited_by_its_section_else_its_line() -> None:
     assert place(PAGES, OUTLINE, 0) == "page 1"
     assert place(PAGES, OUTLINE, 1_200) == "page 3"

@@ -257,8 +257,9 @@ def _done_but(job: Job, part: str) -> bool:
 
 
 async def failed(recorder: Recorder) -> None:
-    """No usable plan."""
-    async with recorder.bot(planner=lambda _: Reply("Bananas are berries.")):
+    """Nobody can do it."""
+    nobody = {"why": "not for us", "next": {"who": "nobody", "missing": ["do two things"]}}
+    async with recorder.bot(planner=lambda _: Reply(json.dumps(nobody))):
         talk = await recorder.scene.ask("Do two things")
         await talk.over()
         await talk.seen(lambda: talk.status() == "active")
