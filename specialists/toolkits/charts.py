@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,8 @@ async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:
     try:
         rows = await run_query(arguments.sql, workbench, most=_MOST_ROWS)
         data = chart_data(arguments.kind, rows.columns, rows.rows, arguments.x, arguments.y)
+        if rows.cut_from is not None:
+            data = replace(data, notes=(*data.notes, f"{len(rows.rows):,} of {rows.cut_from:,} rows of the query"))
         picture, unseen = await _drawn(arguments, data)
     except (QueryFailed, NoChart) as failure:
         return ToolOutcome(str(failure), failed=True)

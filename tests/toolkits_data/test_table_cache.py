@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from handoff.contracts import Artifact
+from specialists.toolkits.charts import DrawChart, draw_chart
 from specialists.toolkits.table_cache import TableCache, key_of
 from specialists.toolkits.tables import ProfileTable, QueryFailed, profile_table, run_query
 from specialists.toolkits.tool import FolderWorkbench
@@ -27,6 +28,10 @@ def entries(folder: Path) -> list[Path]:
 
 def mode(folder: Path) -> int:
     return folder.stat().st_mode & 0o777
+
+
+def write(file: Path, text: str) -> None:
+    file.write_text(text)
 
 
 class Unread(Exception):
@@ -164,3 +169,24 @@ async def test_a_cut_is_said_with_the_number_of_all_rows(bench: Bench) -> None:
         assert (await run_query(whole, workbench)).cut_from is None
     endless = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT x FROM r, t LIMIT 3"
     assert len((await run_query(endless, workbench)).rows) == 3
+
+
+async def test_a_chart_of_some_rows_says_of_how_many(bench: Bench) -> None:
+    text = "n,v\n" + "".join(f"name{number},{number}\n" for number in range(1, 41))
+    sql = "SELECT n, v FROM t ORDER BY v DESC LIMIT 5"
+    told = await draw_chart(DrawChart(title="Top", kind="bar", sql=sql, x="n", y=["v"]), bench({"t.csv": text}))
+    assert "Note in the picture: 5 of 40 rows of the query" in told.text
+
+
+async def test_sql_on_a_kept_table_reaches_no_other_file(bench: Bench, own_cache: Path, tmp_path: Path) -> None:
+    workbench = bench({"sales.csv": TEXT})
+    await run_query(SQL, workbench)
+    other = tmp_path / "other.csv"
+    write(other, "a,b\n1,2\n")
+    (entry,) = entries(own_cache)
+    later = no_fetch(workbench, tmp_path / "later")
+    for source in (other, entry / "tables.json", "/etc/passwd", own_cache / "*"):
+        for reader in ("read_csv", "read_text", "read_blob", "glob"):
+            with pytest.raises(QueryFailed, match="no files and no network"):
+                await run_query(f"SELECT *, (SELECT 1 FROM sales LIMIT 1) FROM {reader}('{source}')", later)  # noqa: S608 - the point
+    assert (await run_query(SQL, later)).rows == RIGHT
