@@ -80,7 +80,7 @@ async def run(
     derived = provenance.has_derived_content or bool(handoff.context)
     egress = EgressGuard(provenance.words, url_tools, derived=derived)
     room = ContextRoom(handoff.constraints.context, specialist.overhead)
-    files = [artifact.name for artifact in handoff.artifacts]
+    files = [] if handoff.context else [artifact.name for artifact in handoff.artifacts]
     conversation = Conversation(briefing.render(handoff, done_when), files, egress, room, specialist.toolbox)
     tools = ToolCalls(specialist.toolbox, workbench, log, conversation, limits.last_call_at, barred=dict(log.written))
     endings = Endings(conversation, handoff.constraints.max_tokens)
