@@ -87,7 +87,7 @@ async def run(
     room = ContextRoom(handoff.constraints.context, specialist.overhead)
     pictures, gaps = await load_pictures(handoff.artifacts, workbench, handoff.constraints.context)
     opening = ModelMessage(role="user", text=briefing.render(handoff, done_when), pictures=pictures)
-    files = [artifact.name for artifact in handoff.artifacts]
+    files = [] if handoff.context or handoff.given else [artifact.name for artifact in handoff.artifacts]
     conversation = Conversation(opening, files, egress, room, specialist.toolbox)
     conversation.add_gaps(gaps)
     tools = ToolCalls(specialist.toolbox, workbench, log, conversation, limits.last_call_at, barred=dict(log.written))

@@ -29,7 +29,7 @@ class Conversation:
 
     Args:
         opening: The first message, with the pictures that the task is about.
-        files: The names of the files that are attached.
+        files: The names of the files that it has to read, as nothing else was handed to it.
         egress: Decides which URLs the calls of its last turn may ask for.
         room: Keeps the messages, within the tokens that a call may send.
         toolbox: The specialist's own tools by name.

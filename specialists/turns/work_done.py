@@ -27,7 +27,7 @@ class WorkDone:
 
     Args:
         brief: All that the specialist was told.
-        files: The names of the files that are attached.
+        files: The names of the files that it has to read, as nothing else was handed to it.
         toolbox: The specialist's own tools by name.
     """
 
@@ -61,8 +61,11 @@ class WorkDone:
 
     def sent_back(self, content: str) -> str:
         """Tell the specialist why this is no result; nothing if nothing stands against it."""
-        if text := self._noted("no_work", content, tools=", ".join(self._toolbox)):
+        tools = ", ".join(self._toolbox)
+        if text := self._noted("no_work", content, tools=tools):
             return text
+        if self.nothing and self._file:
+            return briefing.note("no_work_unread", file=self._file, tools=tools)
         others = [tool.name for tool in self._toolbox.values() if tool.endings and not tool.previews]
         if self._read or not self._preview or not others:
             return ""
@@ -73,12 +76,10 @@ class WorkDone:
         return self._noted("doubt", content)
 
     def _noted(self, note: str, content: str, **values: str) -> str:
-        if not self._toolbox or (self._given and not (self._failed and self._is_foreign(content))):
+        if not self._toolbox or not self._failed or (self._given and not self._is_foreign(content)):
             return ""
-        if self._failed:
-            name, text = self._failed[-1]
-            return briefing.note(f"{note}_failed", tool=name, fault=" ".join(text.split())[:_FAULT], **values)
-        return briefing.note(f"{note}_unread", file=self._file, **values) if self._file else ""
+        name, text = self._failed[-1]
+        return briefing.note(f"{note}_failed", tool=name, fault=" ".join(text.split())[:_FAULT], **values)
 
     def _is_foreign(self, content: str) -> bool:
         """Return True if a text says nothing that the tools gave, beyond the brief and what the failures say."""
