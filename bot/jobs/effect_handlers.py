@@ -53,11 +53,12 @@ class Inputs:
 
 async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
     """Bring what people attached into the store, and read it."""
-    from bot.jobs.gathering import gather  # noqa: PLC0415 - only where something is attached
+    from bot.jobs.gathering import bounded, gather  # noqa: PLC0415 - only where something is attached
 
     services, runner = inputs.services, inputs.runner
     found = await gather(inputs.ask.request.attachments, services.thread.fetch, services.store, runner.claim.key)
     of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
+    found = bounded(found)
     return ev.MaterialGathered(**of, materials=found.materials, faults=found.faults)
 
 
