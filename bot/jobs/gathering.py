@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.store.interface import JobKey, Store
+from bot.store.interface import JobKey, PayloadTooLarge, Store
 from handoff.contracts import Artifact, Attachment, Material, Section
 from specialists.reading.reader import read_file
 from specialists.reading.reading import FileInside, Reading
@@ -31,6 +31,9 @@ MOST_SECTIONS = 1_000
 """Sections of an outline that are kept: it lies in the job's log."""
 SECTION_NAME, SENTENCE = 100, 300
 MOST_GAPS = 5
+MOST_BYTES = 160_000
+"""Bytes of all outlines and names together: an event of the log has its limit."""
+MOST_FAULTS = 40
 MOST_COLUMNS = 60
 LARGEST_WORKBOOK = 2 * 1024 * 1024
 
@@ -66,9 +69,36 @@ async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, 
             if isinstance(found, str):
                 return Gathered(faults=(found,))
             file, data = found
-            return await keep(file.name, file.media_type, data, store, key)
+            try:
+                return await keep(file.name, file.media_type, data, store, key)
+            except PayloadTooLarge as error:
+                return Gathered(faults=(f"{file.name} could not be kept: {error}.",))
 
     return sum(await asyncio.gather(*map(one, attachments)), Gathered())
+
+
+def bounded(found: Gathered) -> Gathered:
+    """Return what of it one event of the log can hold: without the longest outlines, then without the last files.
+
+    A text without its outline is cited by its lines.
+    """
+    materials = list(found.materials)
+    sizes = [len(one.model_dump_json(exclude_defaults=True).encode()) for one in materials]
+    while sum(sizes) > MOST_BYTES:
+        outlined = [place for place, one in enumerate(materials) if one.outline]
+        if not outlined:
+            sizes.pop()
+            materials.pop()
+            continue
+        place = max(outlined, key=sizes.__getitem__)
+        materials[place] = materials[place].model_copy(update={"outline": ()})
+        sizes[place] = len(materials[place].model_dump_json(exclude_defaults=True).encode())
+    faults = list(found.faults)
+    if left := len(found.materials) - len(materials):
+        faults.insert(0, f"{left:,} of {len(found.materials):,} files are more than one request can hold: not read.")
+    if len(faults) > MOST_FAULTS:
+        faults[MOST_FAULTS:] = [f"and {len(faults) - MOST_FAULTS:,} more files that could not be read in full."]
+    return Gathered(tuple(materials), tuple(faults))
 
 
 async def keep(name: str, media_type: str, data: bytes, store: Store, key: JobKey) -> Gathered:

@@ -52,7 +52,7 @@ def row(name: str, figure: str, bar: str = "", by_hand: str = "", *, met: bool |
     print(f"{name:<46} {figure:>12} {bar:>12} {by_hand:>12}  {mark}".rstrip(), flush=True)
 
 
-async def main(parts: set[str]) -> None:  # noqa: C901 - a line for each part
+async def main(parts: set[str]) -> None:
     """Measure what was asked for and print it."""
     task = asyncio.current_task()
     if task is not None:

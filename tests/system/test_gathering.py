@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.jobs.gathering import MOST_INSIDE, Gathered, gather, is_table
+from bot.jobs.gathering import MOST_INSIDE, Gathered, bounded, gather, is_table
+from bot.store.interface import BLOB_LIMIT, EVENT_LIMIT
+from handoff import events as ev
 from handoff.contracts import Attachment
 from tests.system.scene import Scene
 
@@ -69,6 +71,34 @@ async def test_a_picture_is_kept_as_models_are_to_see_it(scene: Scene) -> None:
     kept = await scene.store.blobs.get(scene.thread("#general", "1.0").key, photo.file.id)
     assert kept.startswith(b"\x89PNG")
     assert b"Exif" not in kept
+
+
+async def test_a_file_that_the_store_does_not_take_is_said_and_the_others_are_read(scene: Scene) -> None:
+    found, texts = await gathered(scene, ("huge.csv", bytes(BLOB_LIMIT + 1)), ("terms.md", NOTE.encode()))
+    assert [one.name for one in found.materials] == ["terms.md"]
+    assert set(texts) == {"terms.md"}
+    (fault,) = found.faults
+    assert fault.startswith("huge.csv could not be kept: a file of ")
+
+
+async def test_what_was_gathered_fits_into_an_event_of_the_log(scene: Scene) -> None:
+    long = "".join(
+        f"# A heading on part {n} of the manual, in so many words that it is long\n\nText.\n\n" for n in range(999)
+    )
+    found, _ = await gathered(
+        scene, *((f"{n}.md", (long + str(n)).encode()) for n in range(4)), ("a.md", NOTE.encode())
+    )
+    assert [bool(one.outline) for one in found.materials] == [True] * 5
+    kept = bounded(found)
+    event = ev.MaterialGathered(at=1.0, request="1.0", materials=kept.materials, faults=kept.faults)
+    assert len(ev.dump(event).encode()) < EVENT_LIMIT
+    assert [one.name for one in kept.materials] == [one.name for one in found.materials]
+    assert kept.materials[4].outline, "the longest outlines go first"
+    many = bounded(Gathered(found.materials[:1] * 3_000, ("x.pdf is broken.",) * 3_000))
+    event = ev.MaterialGathered(at=1.0, request="1.0", materials=many.materials, faults=many.faults)
+    assert len(ev.dump(event).encode()) < EVENT_LIMIT
+    assert "of 3,000 files are more than one request can hold" in many.faults[0]
+    assert many.faults[-1].startswith("and 2,961 more files")
 
 
 async def test_files_in_a_file_are_material_of_their_own(scene: Scene) -> None:
