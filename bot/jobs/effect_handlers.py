@@ -52,18 +52,13 @@ class Inputs:
 
 
 async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
-<<<<<<< HEAD
     """Bring what people attached and said before into the store, and read it."""
-    from bot.jobs.request_material import gather_request  # noqa: PLC0415 - only where there is something to read
-=======
-    """Bring what people attached into the store, and read it."""
-    from bot.jobs.gathering import bounded, gather  # noqa: PLC0415 - only where something is attached
->>>>>>> h/material
+    from bot.jobs.gathering import bounded  # noqa: PLC0415 - only where there is something to read
+    from bot.jobs.request_material import gather_request  # noqa: PLC0415 - the same
 
     services, runner = inputs.services, inputs.runner
-    found = await gather_request(inputs.job, inputs.ask, services.thread, services.store, runner.claim.key)
+    found = bounded(await gather_request(inputs.job, inputs.ask, services.thread, services.store, runner.claim.key))
     of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
-    found = bounded(found)
     return ev.MaterialGathered(**of, materials=found.materials, faults=found.faults)
 
 
