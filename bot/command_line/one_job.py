@@ -14,6 +14,7 @@ from typing import Any
 from bot.app import App
 from bot.command_line import console
 from bot.command_line.console import say
+from bot.models.rehearsal.rehearsed_planner import DECLINED
 from bot.settings import SettingsError
 from bot.slack.receive.commands import thread_words
 from bot.store.interface import JobKey
@@ -100,8 +101,10 @@ def _verdict(ask: Ask) -> tuple[int, str]:
         return FAILED, "; ".join(
             [f"{failure.step}: {failure.reason}" if failure else ask.state, *out_of_reach(ask, ask.run)]
         )
+    if any(decision.why == DECLINED for decision in ask.decisions):
+        return FAILED, "declined: nothing was worked out"
     if lacks := gaps(ask, ask.run):
-        return IN_PART, "answered in part; missing: " + "; ".join(lacks)
+        return IN_PART, f"answered in part, {len(lacks)} {'gap' if len(lacks) == 1 else 'gaps'}: " + "; ".join(lacks)
     return ANSWERED, ""
 
 

@@ -20,7 +20,7 @@ from specialists.toolkits.tool import ToolSpec
 RETURN = "return_result"
 ESCALATE = "escalate"
 NAMES = frozenset({RETURN, ESCALATE})
-ALSO_READ = ("summary",)
+ALSO_READ = ("summary", "gaps")
 """Arguments of `return_result` that are read where a model gives them, and not asked for."""
 
 DEFAULT_CONFIDENCE = 70
@@ -93,6 +93,7 @@ class _Return(BaseModel):
     content: str = Field(min_length=1)
     confidence: int = Field(ge=0, le=100)
     findings: tuple[_Finding, ...] = ()
+    gaps: tuple[str, ...] = ()
 
 
 class _Escalate(BaseModel):
@@ -122,7 +123,9 @@ def read(call: ToolCall) -> Result | Escalation:
     given = _Return.model_validate(call.arguments)
     findings = tuple(Finding(**finding.model_dump()) for finding in given.findings)
     summary = given.summary or first_sentences(given.content)
-    return Result(summary=summary, content=given.content, findings=findings, confidence=given.confidence)
+    return Result(
+        summary=summary, content=given.content, findings=findings, confidence=given.confidence, gaps=given.gaps
+    )
 
 
 def read_leniently(call: ToolCall) -> Result | Escalation | None:
@@ -146,6 +149,7 @@ def read_leniently(call: ToolCall) -> Result | Escalation | None:
         content=content or summary,
         findings=tuple(finding for finding in findings if finding),
         confidence=_as_confidence(given.get("confidence")),
+        gaps=tuple(text for text in map(_as_text, _as_list(given.get("gaps"))) if text),
     )
 
 

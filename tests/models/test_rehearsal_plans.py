@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_planner import NO_WORDS
+from bot.models.rehearsal.rehearsed_brief import GOES_ON
+from bot.models.rehearsal.rehearsed_planner import DECLINED
 from handoff.contracts import Plan, Subtask
 from specialists.turns.model import ModelCall, ModelMessage
 
@@ -47,7 +48,6 @@ def plan_in(reply: str) -> Plan:
         ("summarise sales.csv", [SALES], "analyst writer"),
         ("look up what Slack says about rate limits", [], "researcher"),
         ("what does https://example.com/pricing promise?", [], "researcher"),
-        ("draft a welcome note for new colleagues", [], "writer"),
         ("proofread this: The the cat sat.", [], "reviewer"),
         ("what is 17 * 23?", [], "analyst"),
         ("why did churn rise in sales.csv, and draft a one-page note to the board", [SALES], "analyst writer"),
@@ -125,9 +125,12 @@ async def test_a_follow_up_hands_the_earlier_answer_on() -> None:
     ("request_text", "who", "missing"),
     [
         ("book a table for two", "", ("book a table for two",)),
-        ("draft a welcome note, and buy a cake for the team", "writer", ("buy a cake for the team", NO_WORDS)),
-        ("draft a note about the book on our shelf", "writer", (NO_WORDS,)),
-        ("translate 'good morning' into French", "writer", (NO_WORDS,)),
+        ("what is 3 * 4, and buy a cake for the team", "analyst", ("buy a cake for the team",)),
+        (
+            "what is 3 * 4, and translate 'cake' into French",
+            "analyst",
+            ("translate 'cake' into French without a language model",),
+        ),
     ],
 )
 async def test_what_nobody_can_do_is_named_and_not_planned(
@@ -144,13 +147,6 @@ async def test_what_nobody_can_do_is_named_and_not_planned(
 @pytest.mark.parametrize(
     ("request_text", "files", "who", "missing"),
     [
-        (
-            "what is the total revenue?",
-            ["- notes.txt (text/plain, 9 bytes)"],
-            "",
-            ("read notes.txt, which is no table",),
-        ),
-        ("total revenue by month", [], "", ("do this without the file",)),
         (
             "look up the price of tea",
             ["- a.png (image/png, 9 bytes)"],
@@ -169,6 +165,50 @@ async def test_a_file_that_nobody_can_read_is_named(
     plan = plan_in((await RehearsalModel().reply(call)).text)
     assert [subtask.specialist for subtask in plan.subtasks] == who.split()
     assert [found.startswith(said) for found, said in zip(plan.missing, missing, strict=True)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("request_text", "files", "said"),
+    [
+        ("draft a welcome note for new colleagues", [], "can't do that"),
+        ("draft a welcome note, and buy a cake for the team", [], "can't do that"),
+        ("translate 'good morning' into French", [], "can't do that"),
+        ("deploy the api to production", [], "can't do that"),
+        ("remind me tomorrow at 9", [], "can't do that"),
+        ("Erkläre mir die Quantenphysik", [], "can't do that"),
+        ("what is the total revenue?", ["- notes.bin (application/x, 9 bytes)"], "can't read notes.bin"),
+        ("total revenue by month", [], "can't do that"),
+    ],
+)
+async def test_what_rules_cannot_do_is_declined_in_one_sentence(request_text: str, files: list[str], said: str) -> None:
+    parts = [f"# Request\n{request_text}", CREW, *(["\n".join(["# Files", *files])] if files else [])]
+    call = ModelCall(purpose="planner", system="", messages=(ModelMessage(role="user", text="\n\n".join(parts)),))
+    decided = json.loads((await RehearsalModel().reply(call)).text)
+    assert (decided["why"], decided["next"]["who"]) == (DECLINED, "answer")
+    assert said in decided["next"]["text"]
+    assert len(decided["next"]["text"].splitlines()) == 1
+    assert not decided["next"]["text"].startswith("#")
+
+
+@pytest.mark.parametrize("request_text", ["outline it", "what does it say about holidays?", "who signed this?"])
+async def test_a_text_that_can_be_read_is_outlined_or_quoted(request_text: str) -> None:
+    text = (
+        f"# Request\n{request_text}\n\n{CREW}\n\n# Files\n- a.md (text/markdown, 9 bytes)\n\n"
+        "# Source material\n## a.md begins\nHolidays are long."
+    )
+    call = ModelCall(purpose="planner", system="", messages=(ModelMessage(role="user", text=text),))
+    plan = plan_in((await RehearsalModel().reply(call)).text)
+    assert ([subtask.specialist for subtask in plan.subtasks], plan.missing) == (["writer"], ())
+
+
+async def test_a_follow_up_on_a_table_names_what_it_goes_on_from() -> None:
+    earlier = "## Asked: revenue by region\nNorth has 120.\n## Asked: and by plan?\nPro has 60."
+    (analysis,) = await planned("only North", SALES, earlier=earlier)
+    assert analysis.specialist == "analyst"
+    assert [line for line in analysis.intent.splitlines() if line.startswith(GOES_ON)] == [
+        f"{GOES_ON} revenue by region",
+        f"{GOES_ON} and by plan?",
+    ]
 
 
 async def test_a_plan_is_the_same_every_time() -> None:

@@ -21,13 +21,19 @@ class Move:
     text: str = ""
 
 
-def hand_in(summary: str, content: str, *, confidence: int, findings: Sequence[Mapping[str, Any]] = ()) -> Move:
-    """End with a result. `findings` are fields of `handoff.contracts.Finding`."""
+def hand_in(
+    summary: str, content: str, *, findings: Sequence[Mapping[str, Any]] = (), gaps: Sequence[str] = ()
+) -> Move:
+    """End with a result. `findings` are fields of `handoff.contracts.Finding`, `gaps` what the result lacks.
+
+    Rules are sure of what they did, and of nothing else, so no doubt of their own is stated.
+    """
     arguments = {
         "summary": summary,
         "content": content,
-        "confidence": confidence,
+        "confidence": 100,
         "findings": [dict(finding) for finding in findings],
+        "gaps": list(gaps),
     }
     return Move(((RETURN, arguments),))
 

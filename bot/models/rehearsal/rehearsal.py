@@ -9,8 +9,10 @@ The map: `_turn` below goes by the purpose of a call, and each purpose has its r
     the supervisor's calls   planner -> rehearsed_planner     judge, refiner, replanner -> rehearsed_judge
                              synthesizer -> rehearsed_answer  arbiter, reducer, critic, selector -> rehearsed_review
     a specialist's calls     each is a `Move` (moves): the tools to call next, or the end of its work
-                             rehearsed_analyst (rehearsed_profile: which columns; rehearsed_where: which rows;
-                             rehearsed_sql: which query), rehearsed_researcher, rehearsed_writer, rehearsed_reviewer
+                             rehearsed_analyst (rehearsed_profile: which columns there are; rehearsed_request: what is
+                             asked of them, from rehearsed_mentions, rehearsed_periods and the words of rehearsed_words;
+                             rehearsed_sql: which queries; rehearsed_telling: what their rows say), rehearsed_reader,
+                             rehearsed_researcher, rehearsed_writer, rehearsed_reviewer
     what all of them read    rehearsed_brief: the sections, files, tool calls and words of a prompt
 """
 
@@ -25,6 +27,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from bot.models.rehearsal import (
     rehearsed_analyst,
     rehearsed_judge,
+    rehearsed_reader,
     rehearsed_researcher,
     rehearsed_review,
     rehearsed_reviewer,
@@ -129,6 +132,10 @@ def _specialists_move(call: ModelCall, first: str) -> Move:
         return rehearsed_analyst.next_move(brief, history, tools)
     if known & {"web_search", "fetch_page"} or name == "researcher":
         return rehearsed_researcher.next_move(brief, history, tools)
+    texts = {file.name for file in brief.files if not file.is_table}
+    checks = re.search(r"\b(review|check|proof|verif|critique|validate)", brief.own_words, re.IGNORECASE)
+    if not brief.notes and not checks and any(source in texts for source, _ in brief.given):
+        return rehearsed_reader.next_move(brief)
     if "publish_document" in known or name == "writer" or not re.search("review|check|proof|critic", name):
         return rehearsed_writer.next_move(brief, history, tools)
     return rehearsed_reviewer.next_move(brief)

@@ -1,46 +1,38 @@
-"""The rehearsed analyst: profiles the files, queries them, draws a chart, and reports the rows as they came."""
+"""The rehearsed analyst: profiles the files, queries what it understood of the task, and names what it did not."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bot.models.rehearsal.moves import Move, choice, fitted, give_up, hand_in, what_failed
-from bot.models.rehearsal.rehearsed_brief import SUM, WORKED_OUT, Brief, File
-from bot.models.rehearsal.rehearsed_profile import (
-    Column,
-    Table,
-    best_fitting,
-    category,
-    is_timed,
-    measures,
-    read_profile,
-    time_column,
-)
-from bot.models.rehearsal.rehearsed_sql import Question, Rows, in_words, questions, read_rows, statements, unit_of
+from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, Brief, File, sum_in
+from bot.models.rehearsal.rehearsed_profile import Table, read_profile
+from bot.models.rehearsal.rehearsed_request import Asked, read_request
+from bot.models.rehearsal.rehearsed_sql import Question, in_words, questions, unit_of
+from bot.models.rehearsal.rehearsed_telling import Rows, cut, read_rows, statements
 from handoff.contracts import ToolCall, ToolReply
 from specialists.toolkits.tool import ToolSpec
 
 History = Sequence[tuple[ToolCall, ToolReply]]
 
-_COUNTS = re.compile(r"\b(how many|number of|counts?)\b", re.IGNORECASE)
 _ALL = re.compile(r"\b(all|both|each|every)\b", re.IGNORECASE)
-_OVERVIEW = re.compile(
-    r"\b(summar\w+|overview|describe|profile|explain|look at|"
-    r"what('s| is| does)? (in|this|these|it|the (file|data)))\b",
-    re.IGNORECASE,
-)
+_USE = re.compile(r"\n+Use [^\n]*\.\s*$")
 _MOST_FILES = 4
-_MOST_MEASURES = 3
+_MOST_LOOKED_UP = 12
+_CAN = (
+    "As a rehearsal without a language model I give totals, averages, medians, shares, counts, the largest and the "
+    "smallest, by column, month or quarter"
+)
 
 
 def next_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -> Move:
     """Return the analyst's next move, from its task and the tool calls so far."""
-    text = " ".join([brief.objective, *brief.answers])
     attached = any(file.is_table for file in brief.files)
-    if "calculate" in tools and not attached and (found := SUM.search(brief.objective)):
-        return _calculated(found[0], history)
+    if "calculate" in tools and not attached and (found := sum_in(brief.objective)):
+        return _calculated(*found, history)
     files = _files(brief)
     if isinstance(files, Move):
         return files
@@ -51,33 +43,38 @@ def next_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -> 
         return Move(tuple(("profile_table", {"file": file.name}) for file in files), "I look at the data first.")
     tables = [table for reply in profiles if not reply.failed for table in read_profile(reply.text)]
     if not tables:
-        return give_up("confidence_too_low", f"The table could not be read. {what_failed(profiles)}".strip())
-    chosen = {table.name: _measures(table, text, brief) for table in tables}
-    for unclear in chosen.values():
-        if isinstance(unclear, Move):
-            return unclear
-    asked = [
-        question
-        for table in tables
-        if isinstance(columns := chosen[table.name], list)
-        for question in questions(table, columns, category(table, text), time_column(table, text), text)
-    ]
+        return give_up("out_of_scope", f"The table could not be read. {what_failed(profiles)}".strip())
     replies = {str(call.arguments.get("sql")): reply for call, reply in history if call.name == "query_table"}
-    if not replies and "query_table" in tools:
-        return Move(tuple(("query_table", {"sql": question.sql}) for question in asked))
-    chart = _chart(asked, replies, history, tools, text)
-    return chart or _report(tables, asked, replies, history, text)
+    look_up = _look_up(tables, brief)
+    if look_up and look_up not in replies and "query_table" in tools:
+        return Move((("query_table", {"sql": look_up}),))
+    tables = _with_values(tables, replies.get(look_up))
+    return _worked(_about(tables, brief), replies, history, tools)
 
 
-def _calculated(sum_: str, history: History) -> Move:
+def _worked(
+    found: list[Asked] | Move, replies: Mapping[str, ToolReply], history: History, tools: Mapping[str, ToolSpec]
+) -> Move:
+    """Query, draw and report what was understood."""
+    if isinstance(found, Move):
+        return found
+    asked = [question for one in found for question in questions(one)]
+    fresh = [question.sql for question in asked if question.sql not in replies]
+    if len(fresh) == len(asked) and fresh and "query_table" in tools:
+        return Move(tuple(("query_table", {"sql": sql}) for sql in fresh))
+    chart = _chart(asked, replies, history, tools)
+    return chart or _report(found, asked, replies, history)
+
+
+def _calculated(said: str, code: str, history: History) -> Move:
     """Plain arithmetic, worked out by the tool."""
     replies = [reply for call, reply in history if call.name == "calculate"]
     if not replies:
-        return Move((("calculate", {"code": sum_.replace("\u00d7", "*").replace("\u00f7", "/")}),))
+        return Move((("calculate", {"code": code}),))
     if replies[-1].failed:
-        return give_up("confidence_too_low", f"It could not be worked out. {what_failed(replies)}")
-    said = f"{' '.join(sum_.split())} = {replies[-1].text.strip()}"
-    return hand_in(said, said, confidence=95)
+        return give_up("out_of_scope", f"It could not be worked out. {what_failed(replies)}")
+    told = f"{said} = {replies[-1].text.strip()}"
+    return hand_in(told, told)
 
 
 def _files(brief: Brief) -> list[File] | Move:
@@ -97,43 +94,92 @@ def _files(brief: Brief) -> list[File] | Move:
     return give_up("ambiguous_input", "Which of the files do you mean?", names)
 
 
-def _measures(table: Table, text: str, brief: Brief) -> list[Column] | Move:
-    """The numbers that the task is about, none for a plain count, or the question which."""
-    numbers = measures(table)
-    for said in (*reversed(brief.answers), brief.objective, brief.task):
-        fitting = best_fitting(numbers, said)
-        if fitting:
-            return fitting[:_MOST_MEASURES]
-    if _OVERVIEW.search(text) and not brief.answers:
-        return numbers[:_MOST_MEASURES]
-    if len(numbers) < 2 or _COUNTS.search(text):
-        return [] if _COUNTS.search(text) else numbers
-    if brief.answers:
-        return numbers[:1]
-    names = [column.name for column in numbers]
-    return give_up("ambiguous_input", f"Which figure in {table.file} do you mean: {', '.join(names)}?", names)
+# ---------------------------------------------------------------- what is asked, and of which table
+
+
+def _read(table: Table, brief: Brief) -> Asked:
+    """What the task asks of a table, with a column that a person chose."""
+    own = _USE.sub("", brief.own_words)
+    asked = read_request(table, own, [file.name for file in brief.files], brief.before)
+    for answer in reversed(brief.answers):
+        for column in table.measures:
+            if asked.choices and re.search(rf"(?<!\w){re.escape(column.name)}(?!\w)", answer, re.IGNORECASE):
+                return replace(asked, measures=(column,), fold=asked.fold or "sum", choices=(), trouble="")
+    return asked
+
+
+def _about(tables: Sequence[Table], brief: Brief) -> list[Asked] | Move:
+    """What is asked of the table that fits best, of each where several fit as well; or why it is declined."""
+    read = [_read(table, brief) for table in tables]
+    fit = [one for one in read if not one.trouble]
+    if not fit:
+        nearest = max(read, key=lambda one: (one.understood, -len(one.left)))
+        what = nearest.trouble.replace(nearest.table.name, nearest.table.file)
+        return give_up("out_of_scope", f"{_CAN}; I can't work out {what} in {nearest.table.file}.")
+    best = max(one.understood - len(one.left) for one in fit)
+    fit = [one for one in fit if one.understood - len(one.left) == best]
+    if fit[0].choices:
+        names = list(fit[0].choices)
+        return give_up(
+            "ambiguous_input", f"Which figure in {fit[0].table.file} do you mean: {', '.join(names)}?", names
+        )
+    return fit[:_MOST_FILES]
+
+
+def _look_up(tables: Sequence[Table], brief: Brief) -> str:
+    """A query for words that may be values which the profile does not list; empty if there are none to look for."""
+    parts: list[str] = []
+    for table in tables:
+        wide = [one for one in table.columns if one.kind == "VARCHAR" and one.distinct > len(one.values)]
+        left = [word.casefold() for word in _read(table, brief).left][:_MOST_LOOKED_UP]
+        wanted = ", ".join("'" + form.replace("'", "''") + "'" for word in left for form in {word, word.rstrip("s")})
+        if wanted:
+            parts += [
+                f"SELECT DISTINCT '{table.name}' AS of_table, '{one.name.replace(chr(39), chr(39) * 2)}' AS of_column, "  # noqa: S608 - names are quoted, and reading is all that tables allow
+                f'{one.sql} AS found FROM "{table.name}" WHERE lower({one.sql}) IN ({wanted})'
+                for one in wide
+            ]
+    return " UNION ALL ".join(parts)
+
+
+def _with_values(tables: list[Table], reply: ToolReply | None) -> list[Table]:
+    """The tables with the values that were looked up."""
+    rows = read_rows(reply.text) if reply is not None and not reply.failed else None
+    if rows is None or rows.columns != ("of_table", "of_column", "found"):
+        return tables
+    return [
+        replace(
+            table,
+            columns=tuple(
+                replace(
+                    column,
+                    values=(*column.values, *(row[2] for row in rows.rows if row[:2] == (table.name, column.name))),
+                )
+                for column in table.columns
+            ),
+        )
+        for table in tables
+    ]
+
+
+# ---------------------------------------------------------------- what is shown
 
 
 def _chart(
-    asked: Sequence[Question],
-    replies: Mapping[str, ToolReply],
-    history: History,
-    tools: Mapping[str, ToolSpec],
-    text: str,
+    asked: Sequence[Question], replies: Mapping[str, ToolReply], history: History, tools: Mapping[str, ToolSpec]
 ) -> Move | None:
-    """A chart of the rows that say most, once: the course over time if the task is about that."""
+    """A chart of the first query with several rows, once."""
     tool = tools.get("draw_chart")
     if tool is None or any(call.name == "draw_chart" for call, _ in history):
         return None
     drawable = [
         question
         for question in asked
-        if question.figure != "change" and (rows := _rows(question, replies)) is not None and len(rows.rows) > 1
+        if question.kind in {"time", "groups", "periods"} and (rows := _rows(question, replies)) and len(rows.rows) > 1
     ]
     if not drawable:
         return None
-    question = max(drawable, key=lambda each: each.over_time) if is_timed(text) else drawable[0]
-    kind = ("line", "bar") if question.over_time else ("bar", "column")
+    question = drawable[0]
     wishes: dict[str, Any] = {
         "sql": question.sql,
         "title": _capital(question.title),
@@ -143,8 +189,9 @@ def _chart(
         "unit": unit_of(question.figure) or None,
         "y_label": _capital(in_words(question.figure, bare=True)),
     }
+    kinds = ("line", "bar") if question.kind == "time" else ("bar", "column")
     for name in ("kind", "type", "chart"):
-        wishes[name] = choice(tool, name, *kind)
+        wishes[name] = choice(tool, name, *kinds)
     if tool.parameters.get("properties", {}).get("y", {}).get("type") == "array":
         wishes["y"] = [question.figure]
     arguments = fitted(tool, wishes)
@@ -155,44 +202,70 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _about(table: Table) -> str:
-    names = ", ".join(column.name for column in table.columns)
-    return f"{table.file} has {table.rows:,} rows and {len(table.columns)} columns: {names}."
-
-
 def _rows(question: Question, replies: Mapping[str, ToolReply]) -> Rows | None:
     reply = replies.get(question.sql)
     return read_rows(reply.text) if reply is not None and not reply.failed else None
 
 
+def _contents(table: Table) -> str:
+    """What a file holds, column by column."""
+    lines = [f"- {table.file} has {table.rows:,} rows and {len(table.columns)} columns:"]
+    for column in table.columns:
+        span = f", {column.first} to {column.last}" if column.first else ""
+        lines.append(f"  - {column.name}: {column.distinct:,} different values{span}")
+    return "\n".join(lines)
+
+
 def _report(
-    tables: Sequence[Table],
-    asked: Sequence[Question],
-    replies: Mapping[str, ToolReply],
-    history: History,
-    text: str,
+    found: Sequence[Asked], asked: Sequence[Question], replies: Mapping[str, ToolReply], history: History
 ) -> Move:
+    said: list[str] = []
     blocks: list[str] = []
-    said = [_about(table) for table in tables] if _OVERVIEW.search(text) else []
+    used: list[str] = []
     for question in asked:
         rows = _rows(question, replies)
         if rows is None:
             continue
-        said += statements(question, rows, text)
-        note = rows.note if rows.note.startswith("(the first") else ""
-        blocks.append(f"### {_capital(question.title)}\n\n{rows.as_markdown()}\n\n{note}".rstrip())
+        said += statements(question, rows)
+        used.append(question.sql)
+        if question.kind != "one":
+            blocks.append(f"**{_capital(question.title)}**\n\n{rows.as_markdown()}\n\n{cut(rows)}".rstrip())
+    overview = [_contents(one.table) for one in found if one.overview]
     failed = what_failed([reply for _, reply in history])
-    if not blocks:
-        return give_up("confidence_too_low", f"The queries brought nothing. {failed}".strip())
-    source = ", ".join(dict.fromkeys(table.file for table in tables))
-    counted = "; ".join(f"{table.rows:,} rows of {table.file}" for table in tables)
-    method = f"{WORKED_OUT} {counted}; the queries follow from the request's words, and all figures from them."
-    trouble = f"\n\nWhat did not work: {failed}" if failed else ""
-    head = "\n".join(f"- {statement}" for statement in said)
-    doubtful = bool(failed) or any("Parse report:" in reply.text for _, reply in history)
+    if not used and not overview:
+        return give_up("out_of_scope", f"The queries brought nothing. {failed}".strip())
+    said += [line for one in found for line in _premise(one, said)]
+    head = "\n".join([*overview, *(f"- {line}" for line in said)])
+    source = ", ".join(dict.fromkeys(one.table.file for one in found))
+    counted = "; ".join(f"{one.table.rows:,} rows of {one.table.file}" for one in found)
+    query = "\n\n".join(f"```sql\n{sql}\n```" for sql in used)
+    method = f"{WORKED_OUT} {counted}:\n\n{query}" if used else f"From the profile of {counted}."
     return hand_in(
-        " ".join(said[:3]) or f"{len(blocks)} tables from {source}.",
-        "\n\n".join(part for part in (head, *blocks, method + trouble) if part),
-        confidence=65 if doubtful else 85,
-        findings=[{"message": statement, "source": source, "confidence": 85} for statement in said],
+        " ".join(said[:3]) or f"What {source} holds.",
+        "\n\n".join(
+            part for part in (head, *blocks, method, *([f"What did not work: {failed}"] if failed else [])) if part
+        ),
+        findings=[{"message": line, "source": source, "confidence": 100} for line in (said or [source])[:3]],
+        gaps=[gap for one in found for gap in _gaps(one)],
     )
+
+
+def _premise(asked: Asked, said: Sequence[str]) -> list[str]:
+    """Contradict a rise or a fall that the request takes for granted and that the data does not show."""
+    course = next((line for line in said if line.startswith("From ")), "")
+    word = "fell" if " fell from " in course else "rose" if " rose from " in course else "stayed the same"
+    claimed = {1: "rose", -1: "fell"}.get(asked.change or 0)
+    if not asked.why or not course or claimed is None or claimed == word:
+        return []
+    return [f"So from the first to the last period it did not {'rise' if claimed == 'rose' else 'fall'}: it {word}."]
+
+
+def _gaps(asked: Asked) -> list[str]:
+    """What of the request no query used."""
+    gaps = []
+    if asked.left:
+        named = ", ".join(f"“{word}”" for word in asked.left)
+        gaps.append(f"no query used {named}: no column, value or period of {asked.table.file} is called that")
+    if asked.why and asked.periods:
+        gaps.append(f"no query used “{asked.periods[0].words}”: what is shown is the whole course of time")
+    return gaps

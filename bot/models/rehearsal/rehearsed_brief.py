@@ -20,6 +20,13 @@ IN_FULL = "Answer this request in full sentences:"
 SUM = re.compile(r"(?<![\w.-])\(*-?\d[\d.]*(?:\s*\)*\s*[-+*/\u00d7\u00f7]\s*\(*\s*-?\d[\d.]*\)*)+(?![\w-])")
 """Plain arithmetic, such as `17 * 23`."""
 
+_SHARE_OF = re.compile(
+    r"(?P<part>\d[\d.,]*)\s*(?:%|percent|prozent|por ciento)\s+(?:of|von|de)\s+(?P<whole>\d[\d.,]*\d|\d)", re.IGNORECASE
+)
+
+GOES_ON = "It goes on from:"
+"""The line before each earlier request that a follow-up goes on from."""
+
 WORKED_OUT = "Worked out with SQL from"
 """How the analyst's line on its method begins."""
 
@@ -70,19 +77,34 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """A specialist's first message. `notes` are (source, text) of earlier steps; `answers` are people's."""
+    """A specialist's first message.
+
+    `notes` are (source, text) of earlier steps, `given` those of material; `answers` are people's.
+    """
 
     task: str
     done_when: str
     notes: tuple[tuple[str, str], ...]
     answers: tuple[str, ...]
     files: tuple[File, ...]
+    given: tuple[tuple[str, str], ...] = ()
 
     @property
     def objective(self) -> str:
         """The task without what is only there for context."""
         own = self.task.partition(WHOLE_REQUEST)[0].partition(EARLIER_ANSWER)[0].strip()
         return own.removeprefix(IN_FULL).strip() or self.task
+
+    @property
+    def own_words(self) -> str:
+        """The objective without the requests that it goes on from."""
+        return self.objective.partition(GOES_ON)[0].strip()
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """The requests that a follow-up goes on from, oldest first."""
+        _, _, rest = self.objective.partition(GOES_ON)
+        return tuple(line.strip() for line in rest.split(GOES_ON) if line.strip())
 
 
 def sections(text: str, headings: tuple[str, ...]) -> dict[str, str]:
@@ -99,7 +121,7 @@ def sections(text: str, headings: tuple[str, ...]) -> dict[str, str]:
 
 def read_brief(text: str) -> Brief:
     """The parts of a specialist's first message; whatever is missing is empty."""
-    parts = sections(text, ("Task", "Done when", "From earlier steps", "Files"))
+    parts = sections(text, ("Task", "Done when", "From earlier steps", "Source material", "Files"))
     notes: list[tuple[str, str]] = []
     answers: list[str] = []
     for chunk in re.split(r"^## ", parts.get("From earlier steps", ""), flags=re.MULTILINE)[1:]:
@@ -114,7 +136,15 @@ def read_brief(text: str) -> Brief:
         notes=tuple(notes),
         answers=tuple(answers),
         files=read_files(parts.get("Files", "")),
+        given=_given(parts.get("Source material", "")),
     )
+
+
+def _given(text: str) -> tuple[tuple[str, str], ...]:
+    """The texts of material, by name, with their own headings at the levels that they had."""
+    chunks = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    parts = (chunk.partition("\n") for chunk in chunks)
+    return tuple((name.strip(), re.sub(r"^##(?=#+ )", "", body.strip(), flags=re.MULTILINE)) for name, _, body in parts)
 
 
 def read_files(text: str) -> tuple[File, ...]:
@@ -130,6 +160,24 @@ def tool_history(call: ModelCall) -> list[tuple[ToolCall, ToolReply]]:
     replies = {reply.call_id: reply for message in call.messages for reply in message.replies}
     calls = [each for message in call.messages for each in message.calls]
     return [(each, replies[each.id]) for each in calls if each.id in replies]
+
+
+def sum_in(text: str) -> tuple[str, str] | None:
+    """Plain arithmetic of a text, as it stands and as code; None if there is none."""
+    if share := _SHARE_OF.search(text):
+        return " ".join(share[0].split()), f"{_plain(share['part'])} / 100 * {_plain(share['whole'])}"
+    plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+    found = SUM.search(plain)
+    if found is None:
+        return None
+    return " ".join(found[0].split()), found[0].replace("\u00d7", "*").replace("\u00f7", "/")
+
+
+def _plain(number: str) -> str:
+    """A number without commas between thousands, or with a point for a decimal comma."""
+    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", number):
+        return number.replace(",", "")
+    return number.replace(",", ".")
 
 
 def urls(text: str) -> list[str]:
@@ -151,8 +199,9 @@ def keywords(text: str, most: int = 10) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """Split a text into sentences; headings, tables and list signs are left out."""
-    lines = [line.strip().lstrip("-*• ").strip() for line in text.splitlines()]
+    """Split a text into sentences; headings, tables, code and list signs are left out."""
+    plain = re.sub(r"^```.*?^```[ \t]*$", "", text, flags=re.MULTILINE | re.DOTALL)
+    lines = [line.strip().lstrip("-*• ").strip() for line in plain.splitlines()]
     prose = [line for line in lines if line and not line.startswith(("#", "|", ">", "```", "!["))]
     return [part.strip() for line in prose for part in re.split(r"(?<=[.!?])\s+(?=[^\Wa-z_])", line) if part.strip()]
 

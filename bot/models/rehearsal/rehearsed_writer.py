@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from bot.models.rehearsal.moves import Move, choice, fitted, hand_in, what_failed
+from bot.models.rehearsal.moves import Move, choice, fitted, give_up, hand_in, what_failed
 from bot.models.rehearsal.rehearsed_brief import (
     EARLIER_ANSWER,
     UNAVAILABLE,
@@ -17,6 +17,10 @@ from bot.models.rehearsal.rehearsed_brief import (
 )
 from handoff.contracts import ToolCall, ToolReply
 from specialists.toolkits.tool import ToolSpec
+
+NOTHING = "There is nothing to write from: a rehearsal adds no words of its own, and no earlier step brought any."
+_METHOD = re.compile(rf"^{WORKED_OUT}.*", re.MULTILINE | re.DOTALL)
+"""How the analyst's figures came about, which stands in the answer and in no note."""
 
 _DOCUMENT = re.compile(r"\b(document|docx|word|canvas|report|publish\w*|paper)\b", re.IGNORECASE)
 _VERB = re.compile(
@@ -34,6 +38,8 @@ _FORM = re.compile(
 
 def next_move(brief: Brief, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]) -> Move:
     """Return the writer's next move, from its task and the tool calls so far."""
+    if not _material(brief):
+        return give_up("out_of_scope", NOTHING)
     title = _title(brief)
     note = _compose(brief, title)
     published = [reply for call, reply in history if call.name == "publish_document"]
@@ -50,11 +56,10 @@ def next_move(brief: Brief, history: Sequence[tuple[ToolCall, ToolReply]], tools
         if arguments is not None:
             return Move((("publish_document", arguments),))
     failed = what_failed(published)
-    trouble = f"\n\nNot published: {failed}" if failed else ""
     material = _material(brief)
     lead = _lead(material)
     summary = f"“{title}”, {len(note.split())} words. {' '.join(lead[:1])}".strip()
-    return hand_in(summary, note + trouble, confidence=30 if failed else 75 if material else 60)
+    return hand_in(summary, note, gaps=[f"not published: {failed}"] if failed else [])
 
 
 def _title(brief: Brief) -> str:
@@ -68,7 +73,8 @@ def _title(brief: Brief) -> str:
 
 
 def _material(brief: Brief) -> list[tuple[str, str]]:
-    notes = [(source, text) for source, text in brief.notes if text and not text.startswith(UNAVAILABLE)]
+    there = [(source, text) for source, text in brief.notes if text and not text.startswith(UNAVAILABLE)]
+    notes = [(source, _METHOD.sub("", text).strip()) for source, text in there]
     if not notes and EARLIER_ANSWER in brief.task:
         earlier = brief.task.partition(EARLIER_ANSWER)[2].strip()
         return [("From the thread", earlier)] if earlier else []
@@ -91,9 +97,6 @@ def _compose(brief: Brief, title: str) -> str:
     material = _material(brief)
     missing = [source for source, text in brief.notes if text.startswith(UNAVAILABLE)]
     blocks = [f"# {title}"]
-    if not material:
-        blocks.append(f"Asked for: {brief.objective}")
-        blocks.append("There is no material from earlier steps, and a rehearsal adds no words of its own.")
     lead = _lead(material)
     if lead:
         blocks.append("**In short.** " + " ".join(lead))

@@ -125,7 +125,7 @@ def context_line(ask: Ask, model_label: str) -> str:
     """Model, tokens, cost and time, and the gain of working side by side where there is one."""
     parts = [read_words(ask), clean(model_label, limit=200)]
     sure, lacks = sureness(ask), gaps(ask, ask.run)
-    if sure is not None and (lacks or sure < SURE):
+    if sure is not None and sure < SURE:
         parts.append(f"{sure} % sure of what is there" if lacks else f"{sure} % sure")
     parts += usage_words(ask.usage)
     parts.append(seconds((ask.run.written or ask.request.at) - ask.request.at))

@@ -1,0 +1,116 @@
+"""The rehearsed reader: outlines a text, or quotes the sentences that hold a request's words. It sums up nothing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bot.models.rehearsal.moves import Move, give_up, hand_in
+from bot.models.rehearsal.rehearsed_brief import Brief
+from bot.models.rehearsal.rehearsed_words import FILLERS, close, word_set
+from handoff.text_words import stem
+
+_OUTLINE = word_set(
+    "outline structure headings sections contents summary summarise summarize overview gliedere gliederung inhalt "
+    "esquema índice"
+)
+_SUMMARY = re.compile(r"\b(summar\w+|overview|explain|describe)\b", re.IGNORECASE)
+_ASKING = word_set(
+    "draft write compose quote say says said state states mention mentions written find search show cite according "
+    "read document text pdf page pages agreement contract log notes note zitiere steht sagt cita dice"
+)
+_HEADING = re.compile(r"^\s*(?:#{1,6}\s+(?P<marked>.+)|(?P<numbered>\d+(?:\.\d+)*\.?\s+\S.{2,80}))$")
+_PLACE = re.compile(r"^\[(?P<place>[^\]\n]{1,120})\]$")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-z_])")
+_MOST_LINES, _MOST_QUOTES, _LONGEST = 30, 3, 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """A sentence or line of a text, and the heading, page or line number that it stands under."""
+
+    text: str
+    place: str
+
+
+def next_move(brief: Brief) -> Move:
+    """Outline or quote the texts of the brief, and name the words that no quotation holds."""
+    texts = [(name, text) for name, text in brief.given if text.strip()]
+    if not texts:
+        return give_up("out_of_scope", "There is no text that could be read.")
+    asked = [word for word in re.findall(r"[^\W_]+", brief.own_words) if len(word) > 2]
+    names = {stem(word.lower()) for name, _ in texts for word in re.findall(r"[^\W_]+", name)}
+    about = [
+        word
+        for word in dict.fromkeys(word.lower() for word in asked)
+        if word not in FILLERS and word not in _ASKING and word not in _OUTLINE and stem(word) not in names
+    ]
+    if not about:
+        return _outlined(texts, brief.own_words)
+    return _quoted(texts, about)
+
+
+def _outlined(texts: list[tuple[str, str]], asked: str) -> Move:
+    blocks = []
+    for name, text in texts:
+        headings = [
+            found["marked"] or found["numbered"] for line in text.splitlines() if (found := _HEADING.match(line))
+        ]
+        passages = _passages(text)
+        lines = headings or [one.text[:120] for one in passages]
+        told = "has these headings" if headings else "has no headings; it begins"
+        more = f"\n- … and {len(lines) - _MOST_LINES} more" if len(lines) > _MOST_LINES and headings else ""
+        shown = lines[: _MOST_LINES if headings else _MOST_QUOTES]
+        blocks.append(
+            f"{name} {told} ({len(text.split()):,} words in all):\n" + "\n".join(f"- {one}" for one in shown) + more
+        )
+    gaps = ["a summary takes a language model; what is shown is an outline"] if _SUMMARY.search(asked) else []
+    findings = [{"message": f"{name} has", "source": name, "confidence": 100} for name, _ in texts]
+    return hand_in(
+        f"An outline of {', '.join(name for name, _ in texts)}.", "\n\n".join(blocks), findings=findings, gaps=gaps
+    )
+
+
+def _quoted(texts: list[tuple[str, str]], about: list[str]) -> Move:
+    """The passages that hold most of the words, each with its place."""
+    scored = []
+    for name, text in texts:
+        for number, one in enumerate(_passages(text)):
+            own = set(re.findall(r"[^\W_]+", f"{one.text} {one.place}".lower()))
+            held = frozenset(word for word in about if any(close(word, other) for other in own))
+            if held:
+                scored.append((-len(held), number, name, one, held))
+    scored.sort(key=lambda each: each[:2])
+    best = [each for each in scored if each[0] == scored[0][0]][:_MOST_QUOTES]
+    if not best:
+        told = ", ".join(f"“{word}”" for word in about)
+        return give_up("out_of_scope", f"No sentence of {', '.join(name for name, _ in texts)} holds {told}.")
+    held = frozenset().union(*(each[4] for each in best))
+    blocks = [
+        f"> {one.text[:_LONGEST]}\n>\n> {name}{f', {one.place}' if one.place else ''}" for *_, name, one, _ in best
+    ]
+    left = [word for word in about if word not in held]
+    gaps = [f"no quotation holds {', '.join(f'“{word}”' for word in left)}"] if left else []
+    findings = [{"message": one.text[:_LONGEST], "source": name, "confidence": 100} for *_, name, one, _ in best]
+    return hand_in(best[0][3].text[:_LONGEST], "\n\n".join(blocks), findings=findings, gaps=gaps)
+
+
+def _passages(text: str) -> list[_Passage]:
+    """The sentences of a text, each with the nearest heading or page above it."""
+    place = ""
+    found: list[_Passage] = []
+    for block in re.split(r"\n\s*\n|\n(?=\s*#)|(?<=\])\n", text):
+        lines = " ".join(line.strip() for line in block.splitlines()).strip()
+        heading, page = _HEADING.match(lines), _PLACE.match(lines)
+        if heading or page:
+            place = (heading["marked"] or heading["numbered"]) if heading else (page["place"] if page else "")
+            continue
+        parts = block.splitlines() if _is_of_lines(block) else _SENTENCE.split(lines)
+        found += [_Passage(part.strip(), place) for part in parts if part.strip()]
+    return found
+
+
+def _is_of_lines(block: str) -> bool:
+    """True for logs, lists and code, whose lines stand for themselves."""
+    lines = [line for line in block.splitlines() if line.strip()]
+    return len(lines) > 1 and sum(bool(re.match(r"\s*([-*•|\d{\[<]|\S+:)", line)) for line in lines) > len(lines) / 2

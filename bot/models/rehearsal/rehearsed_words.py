@@ -1,0 +1,166 @@
+"""What single words of a request mean to the rehearsal, in English, German and Spanish. Data, and how to compare words.
+
+No file's own words are here: those come from its columns and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeVar
+
+from handoff.text_words import stem
+
+Fold = Literal["sum", "mean", "median", "max", "min", "count", "share"]
+"""How the values of a column become one figure."""
+
+
+_Name = TypeVar("_Name", bound=str)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in text.split())
+
+
+def _each(groups: Mapping[_Name, str]) -> dict[str, _Name]:
+    return {word: name for name, text in groups.items() for word in text.split()}
+
+
+FOLDS: Mapping[str, Fold] = _each(
+    {
+        "sum": "total totals sum sums overall altogether summe gesamt gesamter gesamte insgesamt suma totales "
+        "much viel cuánto cuánta",
+        "mean": "average averages avg mean durchschnitt durchschnittlich durchschnittliche durchschnittlicher "
+        "durchschnittlichen mittelwert promedio medio media",
+        "median": "median mediana",
+        "max": "largest highest maximum max biggest peak greatest höchste höchster höchsten größte größter "
+        "größten mayor máximo máxima",
+        "min": "smallest lowest minimum min kleinste kleinster niedrigste niedrigster menor mínimo mínima",
+        "count": "many count counts number numbers anzahl viele cuántos cuántas número",
+        "share": "share shares percentage percent proportion anteil anteile prozent porcentaje proporción",
+    }
+)
+MOST = word_set("most best meisten beste bester más mejor")
+LEAST = word_set("least worst fewest wenigsten schlechteste menos peor")
+TOP = word_set("top first best")
+BOTTOM = word_set("bottom worst")
+BY = word_set("by per each every across pro je nach por cada")
+WHICH = word_set("which what who welche welcher welches wer qué cuál quién")
+NOT = word_set("excluding exclude except without not ohne außer excl sin excepto")
+OR = word_set("and or und oder y o")
+VERSUS = word_set("compare compared comparing versus vs vergleich verglichen vergleiche comparado compara")
+CHART = word_set("chart charts plot graph diagram diagramm grafik gráfico draw bar line column")
+TREND = word_set("time trend trends course verlauf entwicklung development tendencia evolución")
+LAST = word_set("end now current currently latest last ende aktuell derzeit actual ahora")
+OVERVIEW = word_set(
+    "summarise summarize summary overview describe profile explain analyse analyze analysis look "
+    "zusammenfassung überblick resumen"
+)
+UNITS: Mapping[str, str] = _each(
+    {
+        "day": "day days daily dai tag tage täglich día días",
+        "week": "week weeks weekly woche wochen wöchentlich semana semanas",
+        "month": "month months monthly monat monate monats monatlich mes meses mensual",
+        "quarter": "quarter quarters quarterly quartal quartale trimestre trimestres",
+        "year": "year years yearly annual annually jahr jahre jährlich año años",
+    }
+)
+ADVERBS = word_set("daily weekly monthly quarterly yearly annual annually täglich wöchentlich monatlich jährlich")
+CHANGE: Mapping[str, int] = {
+    **dict.fromkeys(word_set("rise rose risen grew grow grown growing growth increase increased increasing"), 1),
+    **dict.fromkeys(
+        word_set("fall fell fallen drop dropped dropping decline declined declining decrease decreased"), -1
+    ),
+    **dict.fromkeys(word_set("change changed changes changing drive drives driving"), 0),
+}
+"""Verbs of change, with the direction that they claim."""
+WHY = word_set("why warum wieso weshalb")
+FILLERS = word_set(
+    "a an and are as at be been being but can could did do does doing for from had has have here his how i if "
+    "in into is it its just let like make me my no of off ok on only or our out please same show shown shows "
+    "so some still take takes tell than that the their them then there these they this those to too up us use "
+    "want was we were what when where which who will with would you your about all any also get give given "
+    "given's find see need now well across along among come comes figure figures numbers data table file "
+    "files value values row rows record records entry entries line lines spreadsheet sheet attached following "
+    "list it's what's we've much in much wie hoch ist war sind waren der die das den dem des ein eine einer "
+    "einem im in am an auf aus bei für mit und oder von vom zu zum zur es uns wir ich sie bitte zeig zeige "
+    "gib mir gibt hat haben wurde wurden lang lange so cuál cuáles es son el la los las un una de del en con "
+    "y o para que qué se su sus fue fueron hay me por muestra dame tenemos long did made happened"
+)
+"""Words that say nothing about which figure is meant."""
+BEYOND = word_set(
+    "rate rates ratio ratios quote forecast forecasts predict prediction projection prognose pronóstico "
+    "correlation correlate correlated korrelation correlación regression significant significance anomaly "
+    "anomalies outlier outliers reason reasons cause causes cluster clusters recommend suggest should "
+    "translate rewrite rephrase growth variance deviation percentile profit margin"
+)
+"""Words that ask for more than rules can do, where no column has them in its name."""
+
+FLOWS = _stems(
+    "sales revenue turnover income proceeds amount total cost costs expense expenses spend spending spent "
+    "units qty quantity volume pieces sold orders mrr arr visits views clicks signups leavers joiners hires "
+    "new churned lost cancelled tickets hours bytes umsatz umsätze menge betrag kosten anzahl einnahmen "
+    "ausgaben stückzahl importe unidades ventas ingresos gastos cantidad payments payment paid fee fees tax "
+    "donations salary budget"
+)
+"""Words of columns whose values may be added up without being told to."""
+STOCKS = _stems(
+    "customers clients accounts users subscribers members headcount staff employees people inventory stock "
+    "balance saldo kontostand bestand kunden mitarbeiter clientes empleados backlog population"
+)
+"""Words of columns that say how many there are at a moment: added up over moments they mean nothing."""
+RATES = _stems(
+    "rate ratio percent percentage pct share price preis precio score age alter temperature temp rating "
+    "humidity margin conversion average avg mean median satisfied satisfaction grade lat lon latitude "
+    "longitude duration latency speed"
+)
+"""Words of columns whose values must not be added up unless somebody says so; of rates not even then."""
+NEVER_ADDED = _stems("rate ratio percent percentage pct conversion margin")
+ALIKE: tuple[frozenset[str], ...] = tuple(
+    frozenset(stem(word) for word in group.split())
+    for group in (
+        "sales revenue turnover income proceeds umsatz ventas ingresos sold earn earned verkauft",
+        "amount betrag importe sold spend spent spending expense expenses paid ausgegeben gastado",
+        "cost costs expense expenses spend spent spending kosten costes gastos",
+        "units quantity qty volume pieces menge unidades",
+        "customers clients accounts users subscribers kunde kunden clientes",
+        "products articles goods produkt produkte artikel productos",
+        "profit margin earnings gewinn",
+        "staff headcount employees people mitarbeiter empleados",
+        "region area territory",
+        "plan tier package",
+        "price preis precio",
+        "city town stadt ciudad",
+        "country land país",
+        "month monat mes",
+        "date datum fecha when",
+        "people person persons respondent respondents employee employees",
+    )
+)
+"""Words that people use for one another: general ones, not those of any file."""
+YES = word_set("yes y true ja j sí si")
+YES_OR_NO = YES | word_set("no n false nein")
+_SHARED = 6
+
+
+PASSED = BY | WHICH | OR | LAST | MOST | LEAST | NOT
+"""Words that order others, and mean nothing alone."""
+
+
+def close(one: str, other: str) -> bool:
+    """Return True if two words are of one family: the same stem, or a long beginning in common."""
+    one, other = stem(one), stem(other)
+    if one == other:
+        return True
+    shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return shared >= _SHARED and shared >= 0.6 * min(len(one), len(other))
+
+
+def alike(one: str, other: str) -> bool:
+    """Return True if two words are used for one another."""
+    one, other = stem(one), stem(other)
+    return any(one in group and other in group for group in ALIKE)

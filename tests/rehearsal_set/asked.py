@@ -1,0 +1,294 @@
+"""The questions of the set: what people would ask of these files, and what an honest answer is."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from statistics import mean, median
+from typing import Any
+
+from tests.rehearsal_set.plain_tables import Row
+
+Figures = dict[str, float] | list[float]
+"""What a right answer says: a figure by what it belongs to, both on one line, or figures alone."""
+RIGHT, PART, DECLINED, CAREFUL = "right", "in part", "declined", "in part or declined"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request about a file, the outcome that is expected, and for a right answer its figures from the plain rows.
+
+    `then` are follow-ups in the same thread: the outcome and the figures are those of the last one.
+    """
+
+    file: str
+    text: str
+    want: str
+    figures: Callable[[list[Row]], Figures] | None = None
+    then: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.file or 'no file'}: {' / '.join((self.text, *self.then))}"
+
+
+def by(rows: Iterable[Row], column: str, value: str, fold: Callable[[list[Any]], float] = sum) -> dict[str, float]:
+    """A figure for each value of a column; empty cells do not count."""
+    groups: dict[str, list[Any]] = defaultdict(list)
+    for row in rows:
+        if row[column] not in {"", None} and row[value] is not None:
+            groups[str(row[column])].append(row[value])
+    return {name: fold(values) for name, values in groups.items()}
+
+
+def monthly(rows: Iterable[Row], when: str, value: str, fold: Callable[[list[Any]], float] = sum) -> dict[str, float]:
+    """A figure for each month, named as 2026-03."""
+    return by([{"m": f"{row[when]:%Y-%m}", "v": row[value]} for row in rows], "m", "v", fold)
+
+
+def col(rows: Iterable[Row], column: str) -> list[Any]:
+    """The values of a column that are there."""
+    return [row[column] for row in rows if row[column] is not None]
+
+
+def top(groups: dict[str, float], count: int) -> dict[str, float]:
+    """The groups with the largest figures."""
+    return dict(sorted(groups.items(), key=lambda one: -one[1])[:count])
+
+
+def only(rows: Iterable[Row], **wanted: object) -> list[Row]:
+    """The rows with these values."""
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def in_month(rows: Iterable[Row], when: str, month: int, year: int = 2026) -> list[Row]:
+    """The rows of a month."""
+    return [row for row in rows if row[when] is not None and (row[when].year, row[when].month) == (year, month)]
+
+
+def last(rows: list[Row], when: str) -> list[Row]:
+    """The rows of the last period."""
+    end = max(row[when] for row in rows)
+    return only(rows, **{when: end})
+
+
+def share(part: Iterable[Any], whole: Iterable[Any]) -> float:
+    """Percent of rows."""
+    return 100 * len(list(part)) / len(list(whole))
+
+
+SALES = "sales.csv"
+ORDERS, GERMAN, REPORT, SURVEY = "shop_orders.csv", "verkauf_2026.csv", "regional_report.xlsx", "survey_answers.csv"
+STAFF, TICKETS, LOG, BANK = "headcount_by_month.csv", "tickets.csv", "access_log.csv", "bank_statement.csv"
+BUDGET, GOODS, PLANS = "budget_sheets.xlsx", "products.json", "subscriptions.csv"
+PARTS, EXPENSES, SENSOR = "inventory_dup_headers.csv", "expenses_mixed_dates.csv", "sensor.tsv"
+SPANISH, MARKETING, TEXT = "ventas_ciudades.csv", "marketing.csv", "team_agreement.md"
+SCORE, HOURS, EUR = "How satisfied are you? (1-10)", "hours spent", "Amount (EUR)"
+Q1 = range(1, 4)
+
+ASKED: tuple[Asked, ...] = (
+    # the shipped sample: stocks by month
+    Asked(SALES, "how many customers do we have?", RIGHT, lambda r: [sum(col(last(r, "month"), "customers"))]),
+    Asked(SALES, "total revenue by region", RIGHT, lambda r: by(r, "region", "revenue_eur")),
+    Asked(
+        SALES, "revenue excluding North", RIGHT, lambda r: [sum(x["revenue_eur"] for x in r if x["region"] != "North")]
+    ),
+    Asked(
+        SALES,
+        "revenue of Desk in the South in June 2026",
+        RIGHT,
+        lambda r: [sum(col(in_month(only(r, product="Desk", region="South"), "month", 6), "revenue_eur"))],
+    ),
+    Asked(SALES, "customers by plan", RIGHT, lambda r: by(last(r, "month"), "plan", "customers")),
+    Asked(
+        SALES,
+        "revenue in Q1 2026 compared with Q4 2025",
+        RIGHT,
+        lambda r: [
+            sum(x["revenue_eur"] for x in r if x["month"].year == 2026 and x["month"].month in Q1),
+            sum(x["revenue_eur"] for x in r if x["month"].year == 2025 and x["month"].month > 9),
+        ],
+    ),
+    Asked(SALES, "which product has the most support tickets per customer?", CAREFUL),
+    Asked(SALES, "forecast the revenue of the next 3 months", CAREFUL),
+    Asked(SALES, "why did revenue drop in March?", CAREFUL),
+    Asked(SALES, "churn rate by plan", CAREFUL),
+    Asked(SALES, "revenue by region", RIGHT, lambda r: by(r, "product", "revenue_eur"), then=("and by product?",)),
+    Asked(
+        SALES,
+        "total revenue by region",
+        RIGHT,
+        lambda r: by(only(r, region="North"), "product", "revenue_eur"),
+        then=("and by product?", "only North"),
+    ),
+    # orders
+    Asked(ORDERS, "how many orders are there?", RIGHT, lambda r: [len(r)]),
+    Asked(ORDERS, "what share of orders was refunded?", RIGHT, lambda r: [share(only(r, status="refunded"), r)]),
+    Asked(ORDERS, "median unit price by country", RIGHT, lambda r: by(r, "country", "unit_price", median)),
+    Asked(ORDERS, "top 3 customers by total", RIGHT, lambda r: top(by(r, "customer", "total"), 3)),
+    Asked(ORDERS, "How many orders per month?", RIGHT, lambda r: monthly(r, "ordered_on", "order_id", len)),
+    Asked(ORDERS, "average total of paid orders", RIGHT, lambda r: [mean(col(only(r, status="paid"), "total"))]),
+    Asked(
+        ORDERS,
+        "total by product in Q1 2026 as a chart",
+        RIGHT,
+        lambda r: by([x for x in r if x["ordered_on"].month in Q1], "product", "total"),
+    ),
+    Asked(ORDERS, "orders over 500", CAREFUL),
+    Asked(ORDERS, "what is the correlation between units and total?", CAREFUL),
+    Asked(ORDERS, "total of green lamps", CAREFUL),
+    # German, decimal commas, titles above, a row of totals
+    Asked(GERMAN, "Umsatz pro Region", RIGHT, lambda r: by(r, "Region", "Umsatz")),
+    Asked(GERMAN, "Umsatz im März pro Region", RIGHT, lambda r: by(in_month(r, "Datum", 3), "Region", "Umsatz")),
+    Asked(GERMAN, "Wie hoch ist der durchschnittliche Umsatz?", RIGHT, lambda r: [mean(col(r, "Umsatz"))]),
+    Asked(GERMAN, "total Umsatz by month", RIGHT, lambda r: monthly(r, "Datum", "Umsatz")),
+    Asked(GERMAN, "Warum ist der Umsatz in Nord so schlecht?", CAREFUL),
+    # a workbook with notes above the header and a row of totals
+    Asked(REPORT, "total Amount by Region", RIGHT, lambda r: by(r, "Region", "Amount")),
+    Asked(REPORT, "what is the total amount?", RIGHT, lambda r: [sum(col(r, "Amount"))]),
+    Asked(REPORT, "which rep sold the most?", RIGHT, lambda r: top(by(r, "Rep", "Amount"), 1)),
+    Asked(
+        REPORT,
+        "share of the amount by region",
+        RIGHT,
+        lambda r: {n: 100 * v / sum(col(r, "Amount")) for n, v in by(r, "Region", "Amount").items()},
+    ),
+    Asked(REPORT, "amount by region after discount", CAREFUL),
+    # survey
+    Asked(SURVEY, "average satisfaction by department", RIGHT, lambda r: by(r, "Department", SCORE, mean)),
+    Asked(
+        SURVEY,
+        "how many people would recommend us?",
+        RIGHT,
+        lambda r: [sum(x["Would you recommend us?"].lower() == "yes" for x in r)],
+    ),
+    Asked(SURVEY, "how many respondents are there?", RIGHT, lambda r: [len(r)]),
+    Asked(SURVEY, "what do people complain about?", CAREFUL),
+    # staff: stocks at the end of each month
+    Asked(
+        STAFF,
+        "how many people do we have by department?",
+        RIGHT,
+        lambda r: by(last(r, "month"), "department", "headcount"),
+    ),
+    Asked(STAFF, "total headcount by month", RIGHT, lambda r: monthly(r, "month", "headcount")),
+    Asked(STAFF, "average headcount by department", RIGHT, lambda r: by(r, "department", "headcount", mean)),
+    Asked(STAFF, "total leavers by department", RIGHT, lambda r: by(r, "department", "leavers")),
+    Asked(
+        STAFF,
+        "headcount of Engineering in December 2025",
+        RIGHT,
+        lambda r: [sum(col(in_month(only(r, department="Engineering"), "month", 12, 2025), "headcount"))],
+    ),
+    Asked(
+        STAFF,
+        "how many people do we have by department?",
+        RIGHT,
+        lambda r: monthly(r, "month", "headcount"),
+        then=("and by month?",),
+    ),
+    # tickets
+    Asked(TICKETS, "how many tickets are there?", RIGHT, lambda r: [len(r)]),
+    Asked(
+        TICKETS,
+        "how long does it take us to close a ticket on average?",
+        RIGHT,
+        lambda r: [mean((x["closed"] - x["opened"]).days for x in r if x["closed"])],
+    ),
+    Asked(
+        TICKETS,
+        "how many high priority tickets are still open?",
+        RIGHT,
+        lambda r: [sum(x["priority"].lower() == "high" and x["status"] == "open" for x in r)],
+    ),
+    Asked(TICKETS, "number of tickets by status", RIGHT, lambda r: by(r, "status", "ticket", len)),
+    Asked(
+        TICKETS,
+        "number of tickets by priority",
+        RIGHT,
+        lambda r: by([{**x, "priority": x["priority"].lower()} for x in r], "priority", "ticket", len),
+    ),
+    Asked(TICKETS, "average hours spent by team", RIGHT, lambda r: by(r, "team", HOURS, mean)),
+    Asked(TICKETS, "how many tickets were opened in March 2026?", RIGHT, lambda r: [len(in_month(r, "opened", 3))]),
+    # log
+    Asked(LOG, "how many requests by status", PART),
+    Asked(LOG, "how many rows by status", RIGHT, lambda r: by(r, "status", "path", len)),
+    Asked(LOG, "median duration by path", RIGHT, lambda r: by(r, "path", "duration_ms", median)),
+    Asked(LOG, "how many errors are there?", RIGHT, lambda r: [len(only(r, level="ERROR"))]),
+    Asked(LOG, "largest duration_ms", RIGHT, lambda r: [max(col(r, "duration_ms"))]),
+    Asked(LOG, "who attacked the server?", CAREFUL),
+    # bank
+    Asked(BANK, "total amount by category", RIGHT, lambda r: by(r, "Category", "Amount")),
+    Asked(BANK, "what is the balance at the end?", RIGHT, lambda r: [r[-1]["Balance"]]),
+    Asked(
+        BANK, "how much did we spend on Housing?", RIGHT, lambda r: [sum(col(only(r, Category="Housing"), "Amount"))]
+    ),
+    Asked(BANK, "total amount by month", RIGHT, lambda r: monthly(r, "Date", "Amount")),
+    # several sheets
+    Asked(BUDGET, "total Cost by Department", RIGHT, lambda r: by([x for x in r if "Cost" in x], "Department", "Cost")),
+    Asked(BUDGET, "total Income by source", RIGHT, lambda r: by([x for x in r if "Income" in x], "Source", "Income")),
+    Asked(BUDGET, "profit by month", CAREFUL),
+    # JSON
+    Asked(GOODS, "average price by category", RIGHT, lambda r: by(r, "category", "price", mean)),
+    Asked(
+        GOODS,
+        "how many products have a rating above 4?",
+        RIGHT,
+        lambda r: [sum(x["rating"] is not None and x["rating"] > 4 for x in r)],
+    ),
+    Asked(GOODS, "top 5 products by price", RIGHT, lambda r: top(by(r, "sku", "price"), 5)),
+    # subscriptions
+    Asked(PLANS, "what percentage of customers are on Pro?", RIGHT, lambda r: [share(only(r, plan="Pro"), r)]),
+    Asked(PLANS, "how many customers have cancelled?", RIGHT, lambda r: [len(col(r, "cancelled_on"))]),
+    Asked(PLANS, "total mrr by region", RIGHT, lambda r: by(r, "region", "mrr")),
+    Asked(
+        PLANS,
+        "customers in the North on Enterprise",
+        RIGHT,
+        lambda r: [len(only(r, region="North", plan="Enterprise"))],
+    ),
+    # doubled headers, empty columns
+    Asked(PARTS, "average price by warehouse", RIGHT, lambda r: by(r, "Warehouse", "Price", mean)),
+    Asked(PARTS, "total qty by warehouse", CAREFUL),
+    # dates in three forms
+    Asked(EXPENSES, "total amount by employee", RIGHT, lambda r: by(r, "Employee", EUR)),
+    Asked(
+        EXPENSES,
+        "how much was spent on Travel and Hotel?",
+        RIGHT,
+        lambda r: [sum(x[EUR] for x in r if x["Category"] in {"Travel", "Hotel"})],
+    ),
+    Asked(EXPENSES, "largest expense", RIGHT, lambda r: [max(col(r, EUR))]),
+    # sensors
+    Asked(SENSOR, "average temp_c by sensor", RIGHT, lambda r: by(r, "sensor", "temp_c", mean)),
+    Asked(SENSOR, "highest temp_c in the cellar", RIGHT, lambda r: [max(col(only(r, sensor="cellar"), "temp_c"))]),
+    # Spanish
+    Asked(SPANISH, "importe total por ciudad", RIGHT, lambda r: by(r, "ciudad", "importe")),
+    Asked(
+        SPANISH,
+        "¿Cuál es el importe medio en Madrid?",
+        RIGHT,
+        lambda r: [mean(col(only(r, ciudad="Madrid"), "importe"))],
+    ),
+    Asked(SPANISH, "importe de los clientes nuevos", CAREFUL),
+    # months as words, percent, money
+    Asked(MARKETING, "total signups by channel", RIGHT, lambda r: by(r, "Channel", "Signups")),
+    Asked(MARKETING, "visits in March 2026", RIGHT, lambda r: [sum(col(in_month(r, "Month", 3), "Visits"))]),
+    Asked(MARKETING, "ad spend per month", RIGHT, lambda r: monthly(r, "Month", "Ad spend")),
+    Asked(MARKETING, "total conversion", CAREFUL),
+    # calculations, and what rules cannot do
+    Asked("", "what is 17.5% of 2,340?", RIGHT, lambda _: [409.5]),
+    Asked("", "what is (17 + 3) * 23?", RIGHT, lambda _: [460]),
+    Asked("", "deploy the api to production", DECLINED),
+    Asked("", "remind me tomorrow at 9", DECLINED),
+    Asked("", "fix it", DECLINED),
+    Asked("", "translate 'good morning' into French", DECLINED),
+    Asked("", "write a haiku about spring", DECLINED),
+    Asked("", "Erkläre mir die Quantenphysik", DECLINED),
+    Asked(TEXT, "outline this file", RIGHT, lambda _: [67]),
+    Asked(TEXT, "what does it say about holidays?", RIGHT, lambda _: [28]),
+    Asked(TEXT, "summarise this file", PART),
+    Asked(TEXT, "what does it say about salaries?", DECLINED),
+    Asked(TEXT, "translate this file into French", DECLINED),
+)
