@@ -260,10 +260,15 @@ def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
     return Provenance(words, has_derived_content=len(asks) > 1 or seen or bool(derived))
 
 
+def people_said(ask: Ask) -> tuple[str, ...]:
+    """Return what people wrote in a request: its text without the names of files, and typed answers to questions."""
+    return (_without_file_names(ask), *_typed_answers(ask))
+
+
 def _without_file_names(ask: Ask) -> str:
     text = ask.request.text
-    for file in ask.request.attachments:
-        text = text.replace(file.name, " ")
+    for name in (*(file.name for file in ask.request.attachments), *(file.name for file in ask.artifacts)):
+        text = text.replace(name, " ")
     return text
 
 

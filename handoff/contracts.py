@@ -149,8 +149,12 @@ class Result(Contract):
     """Lines from its tools' replies about the figures in it; no other specialist sees them."""
     doubts: tuple[str, ...] = ()
     """Reasons to look at it that lie in how it came about, for the judge: it was given in words, and not handed in."""
+    addresses: tuple[str, ...] = ()
+    """The web addresses in it that a search, a page or material gave word for word."""
     unsupported: tuple[str, ...] = ()
     """Figures of it, as they are written, that no tool, material or person said and that follow from none of theirs."""
+    queries: tuple[str, ...] = ()
+    """The queries that were run for it and brought something, as they were run: people can look at them."""
 
 
 class Escalation(Contract):
@@ -379,6 +383,8 @@ class Turn(Contract):
     calls: tuple[ToolCall, ...] = ()
     stop: StopReason
     usage: Usage
+    unseen: tuple[str, ...] = ()
+    """The pictures of the call that the model was not shown, and why, a line each."""
     thoughts: tuple[dict[str, Any], ...] = ()
     """The provider's reasoning items or thinking blocks of this turn, in order and as they came.
 
@@ -432,6 +438,8 @@ class Request(Contract):
     text: str
     at: float
     attachments: tuple[Attachment, ...] = ()
+    look_back: Literal["", "files", "thread"] = ""
+    """What Slack is to be asked for beside it: its own `files`, which its event may lack, or the `thread` before it."""
 
 
 class Setting(Contract):

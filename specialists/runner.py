@@ -17,8 +17,9 @@ from specialists.turns.context_room import ContextRoom
 from specialists.turns.conversation import Conversation
 from specialists.turns.egress import EgressGuard
 from specialists.turns.endings import Endings
-from specialists.turns.model import Model, ModelCall, ModelError, Withheld
+from specialists.turns.model import Model, ModelCall, ModelError, ModelMessage, Withheld
 from specialists.turns.one_call import ToolBroke
+from specialists.turns.pictures import load_pictures
 from specialists.turns.tool_calls import ToolCalls
 from specialists.turns.written_calls import as_turn_with_call, is_call
 
@@ -84,7 +85,11 @@ async def run(
     derived = provenance.has_derived_content or bool(handoff.context or handoff.given)
     egress = EgressGuard(provenance.words, url_tools, derived=derived)
     room = ContextRoom(handoff.constraints.context, specialist.overhead)
-    conversation = Conversation(briefing.render(handoff, done_when), egress, room, specialist.toolbox)
+    pictures, gaps = await load_pictures(handoff.artifacts, workbench, handoff.constraints.context)
+    opening = ModelMessage(role="user", text=briefing.render(handoff, done_when), pictures=pictures)
+    files = [] if handoff.context or handoff.given else [artifact.name for artifact in handoff.artifacts]
+    conversation = Conversation(opening, files, egress, room, specialist.toolbox)
+    conversation.add_gaps(gaps)
     tools = ToolCalls(specialist.toolbox, workbench, log, conversation, limits.last_call_at, barred=dict(log.written))
     endings = Endings(conversation, handoff.constraints.max_tokens)
     return await _Attempt(specialist, handoff, model, log, conversation, tools, endings, limits).run()
@@ -194,10 +199,13 @@ class _Attempt:
         """Return the tools of the next call: the two that end the work if it is the last one."""
         if self.limit:  # Not without any tool: some providers refuse that once calls are part of the conversation.
             return finish_tools.SPECS
+        specs = self.specialist.specs_for(artifact.name for artifact in self.handoff.artifacts)
+        if self.conversation.idle:  # the next step is no result like the one that was sent back for want of work
+            return tuple(spec for spec in specs if spec.name != finish_tools.RETURN)
         more = self.conversation.room.tool
         if more is None or more.name in self.specialist.toolbox:
-            return self.specialist.specs
-        return (*self.specialist.specs, more.spec)
+            return specs
+        return (*specs, more.spec)
 
     async def _call_model(self) -> Turn:
         # A second more than is left, so that our deadline cuts first and its word is "timeout".
@@ -210,7 +218,7 @@ class _Attempt:
                 system=self.specialist.system,
                 messages=tuple(self.conversation.messages),
                 tools=self._offered(),
-                tool_choice="required" if self.limit or self.conversation.silent else "auto",
+                tool_choice="required" if self._must_call else "auto",
                 tier=self.handoff.constraints.tier,
                 max_tokens=self.handoff.constraints.max_tokens,
                 deadline=left,
@@ -218,6 +226,10 @@ class _Attempt:
                 last=bool(self.limit),
             )
         )
+
+    @property
+    def _must_call(self) -> bool:
+        return bool(self.limit or self.conversation.silent or self.conversation.idle)
 
     def _reached(self) -> str:
         """Name the limit that is reached, if one is."""
@@ -259,8 +271,10 @@ class _Attempt:
             outcome, fault = finish_tools.read_leniently(calls[0]), finish_tools.faults_of(error)
         if isinstance(outcome, Result) and is_call(outcome.content, self.specialist.specs):
             outcome, fault = None, "content: a tool call written as text is no result; make the call itself"
-        if fault and not self.conversation.finishes and not self.limit:
+        text = self.conversation.work_done.sent_back(outcome.content) if isinstance(outcome, Result) else ""
+        if fault and not text:
             text = f"{calls[0].name} was not accepted. Mend its arguments: {fault}"
+        if text and not self.conversation.finishes and not self.limit:
             for call in calls:
                 await self.tools.reply(call, ToolOutcome(text, failed=True))
             return None
@@ -268,4 +282,4 @@ class _Attempt:
             return self.endings.give_up("confidence_too_low", "The specialist handed back nothing that can be used.")
         if isinstance(outcome, Escalation):
             return self.endings.escalated(outcome)
-        return self.endings.complete(outcome, self.limit)
+        return self.endings.handed_in(outcome, self.limit)

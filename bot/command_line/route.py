@@ -52,10 +52,10 @@ async def _decided(
     files = tuple(_file(name) for name in options.file)
     ask = Ask(Request(id="0", user="", text=options.text, at=now), gathered=True, materials=files)
     brief = of_request(Job(NOWHERE, (ask,)), ask)
-    first = await planning.plan(MakePlan(ask.id), brief, ask, now=now)
+    first = await planning.plan(MakePlan(ask.id), brief, ask, now=time.time)
     if not isinstance(first, PlanRejected):
         return first, ()
-    return await planning.plan(MakePlan(ask.id, first.faults), brief, ask, now=now), (first,)
+    return await planning.plan(MakePlan(ask.id, first.faults), brief, ask, now=time.time), (first,)
 
 
 def _file(name: str) -> Material:

@@ -19,7 +19,7 @@ from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
 from handoff.answering.figure_marks import named
 from handoff.checking import checks
-from handoff.checking.figures import behind, unsupported
+from handoff.checking.figures import behind
 from handoff.context import provenance_of, said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
@@ -136,16 +136,10 @@ def _ended(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev
     remarks = {"faults": found.faults, "doubts": found.doubts}
     kept = {
         "evidence": behind(outcome, seen.evidence),
-        "unsupported": _of_no_source(outcome, seen),
+        "unsupported": named(checks.text_of(outcome), found.figures),  # shown marked
     }
     result = outcome.model_copy(update=kept)
     return ev.ResultReturned(**_of(effect, runner), result=result, **remarks, took=log.took())
-
-
-def _of_no_source(result: Result, seen: checks.Seen) -> tuple[str, ...]:
-    """Return the figures of a result that its tools, what it was given and people do not say. They are shown marked."""
-    text = "\n".join([result.content, *(one.message for one in result.findings)])
-    return named(text, unsupported(text, (seen.intent, *seen.evidence)))
 
 
 def _work(effect: RunSubtask, runner: JobRunner) -> Work:

@@ -52,13 +52,13 @@ class Inputs:
 
 
 async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
-    """Bring what people attached into the store, and read it."""
-    from bot.jobs.gathering import bounded, gather  # noqa: PLC0415 - only where something is attached
+    """Bring what people attached and said before into the store, and read it."""
+    from bot.jobs.gathering import bounded  # noqa: PLC0415 - only where there is something to read
+    from bot.jobs.request_material import gather_request  # noqa: PLC0415 - the same
 
     services, runner = inputs.services, inputs.runner
-    found = await gather(inputs.ask.request.attachments, services.thread.fetch, services.store, runner.claim.key)
+    found = bounded(await gather_request(inputs.job, inputs.ask, services.thread, services.store, runner.claim.key))
     of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
-    found = bounded(found)
     return ev.MaterialGathered(**of, materials=found.materials, faults=found.faults)
 
 
@@ -72,9 +72,7 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         shown = [one.text for one in plan_brief.beginnings_of(job, ask)]
         texts = await load(shown, job, ask, inputs.services.store, runner.claim.key)
         brief = plan_brief.of_request(job, ask, texts)
-        event = await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now())
-        answered = isinstance(event, ev.AnswerWritten)  # people are told how long that took
-        return event.model_copy(update={"at": runner.now()}) if answered else event
+        return await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now)
     work = inputs.ask.work[effect.within]
     store, key = inputs.services.store, runner.claim.key
     handoff, pack = await handed(inputs.job, inputs.ask, work, runner.now(), store, key)
@@ -88,7 +86,7 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         return ev.AttemptFailed(at=runner.now(), **of, kind="lost", message=message)
     job, ask = runner.find(effect.request)  # as it is committed by now
     brief = plan_brief.of_subtask(handoff, job, ask, ask.work[effect.within])
-    return await crew.plan(effect, brief, ask, model=inputs.model, now=runner.now())
+    return await crew.plan(effect, brief, ask, model=inputs.model, now=runner.now)
 
 
 def _planning_of(inputs: Inputs, within: str) -> Planning:

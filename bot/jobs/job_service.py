@@ -14,7 +14,7 @@ from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.engine.replay import open_log
 from handoff.state import ENDED, Job
-from handoff.summary import OpenQuestion, begun, open_questions
+from handoff.summary import OpenQuestion, begun, open_questions, queries
 from handoff.upcasters import NewerEvent
 
 if TYPE_CHECKING:
@@ -187,6 +187,19 @@ class JobService:
         except LogBroken as error:
             log.error("%s", error)  # noqa: TRY400 - one clear line, no trace
             return "unreadable"
+
+    async def queries(self, place: Place, request: str) -> list[str]:
+        """Return the queries behind the answer to a request, for whoever can read the thread; none if it has expired.
+
+        Unlike the trace they are for all: they say how the figures came about that stand in the thread.
+        """
+        try:
+            job = open_log([entry.payload for entry in await self._store.jobs.log(_key(place))])
+        except (LogBroken, NewerEvent, ValueError) as error:
+            log.error("job %s: its log cannot be read (%s)", place.job_id, type(error).__name__)  # noqa: TRY400 - one line
+            return []
+        ask = job.ask(request) if job is not None else None
+        return queries(ask) if ask is not None else []
 
     async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
         """Record a thumb below an answer in the job's log. Returns False if the job has expired."""

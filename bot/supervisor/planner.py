@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -50,14 +50,15 @@ async def ask_planner(
     members: Sequence[Member],
     default: str,
     model: Model,
-    now: float,
+    now: Callable[[], float],
     terms: Terms,
     making: Making | None = None,
 ) -> Planned:
     """Ask once what to do. A second try is told the exact faults of the first.
 
     If the second reply is not usable either, the specialist `default` gets the text as it stands. `terms` are those of
-    the crew. `making` is what the crew allows to have made: without it, prompt and schema say nothing of that.
+    the crew. `now` gives the seconds since the epoch, and dates what came of it. `making` is what the crew allows to
+    have made: without it, prompt and schema say nothing of that.
     """
     by_name = {member.name: member for member in members}
     packed = describe(brief, terms.room_of("planner"))
@@ -78,14 +79,15 @@ async def ask_planner(
     made = making.words if making else ""
     made += f"\n\n{prompt('planner_needs')}" if brief.materials else ""
     call = replace(call, system=f"{call.system}{made}\n\n{roster(members)}\n\n{examples(members)}")
-    of: dict[str, Any] = {"at": now, "request": effect.request}
     try:
         turn = await model.reply(call)
     except ModelError as error:
         advice = (isinstance(error, Withheld) and error.advice) or ADVICE
-        return RequestFailed(**of, step="planning", reason=str(error), advice=advice, usage=error.usage)
+        failed: dict[str, Any] = {"step": "planning", "reason": str(error), "advice": advice, "usage": error.usage}
+        return RequestFailed(at=now(), request=effect.request, **failed)
+    of: dict[str, Any] = {"at": now(), "request": effect.request}
     if turn.stop == "refused":
-        return _refused(effect, turn.text, turn.usage, now)
+        return _refused(effect, turn.text, turn.usage, now())
     reply = read_reply(turn.text, brief, by_name, allowed, mended=bool(effect.faults))
     spent: dict[str, Any] = {"pack": packed.packed, "usage": turn.usage}
     if reply.answer:

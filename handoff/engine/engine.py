@@ -83,7 +83,7 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
 
 def has_to_gather(request: Request) -> bool:
     """Return True if there is something to read before the request is planned."""
-    return bool(request.attachments)
+    return bool(request.attachments or request.look_back)
 
 
 def _of_request(job: Job, event: ev.OfRequest) -> Job:

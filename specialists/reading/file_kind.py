@@ -7,6 +7,7 @@ import re
 import zipfile
 from pathlib import PurePosixPath
 
+from specialists.reading.archive_members import BROKEN_ZIP
 from specialists.reading.contents import Unreadable
 
 _PICTURES = {b"\x89PNG\r\n\x1a\n": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF87a": "GIF", b"GIF89a": "GIF"}
@@ -67,6 +68,7 @@ _BY_MEDIA_TYPE = {
     "application/yaml": "yaml",
     "text/calendar": "calendar",
 }
+_MAIN_PARTS = {"word/document.xml": "docx", "ppt/presentation.xml": "pptx", "xl/workbook.xml": "workbook"}
 _ZIPPED = {".docx": "docx", ".docm": "docx", ".pptx": "pptx", ".odt": "odt", ".odp": "odp"}
 _ZIPPED |= dict.fromkeys((".xlsx", ".xlsm", ".ods"), "workbook")
 _HEAD = 4096
@@ -98,17 +100,19 @@ def _is_pdf(data: bytes) -> bool:
 def _kind_of_zip(data: bytes, name: str) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = set(archive.namelist()[:20_000])
-            said = archive.read("mimetype")[:100].decode("ascii", "replace") if "mimetype" in names else ""
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, OSError, EOFError):
+            members = set(archive.namelist()[:20_000])
+            said = b""
+            if "mimetype" in members:
+                with archive.open("mimetype") as file:
+                    said = file.read(100)
+    except BROKEN_ZIP:
         return _ZIPPED.get(PurePosixPath(name.lower()).suffix, "zip")  # its reader says what is wrong with it
-    if "word/document.xml" in names:
-        return "docx"
-    if "ppt/presentation.xml" in names:
-        return "pptx"
-    if any(name.startswith("xl/workbook") for name in names):
-        return "workbook"
-    if found := re.search(r"opendocument\.(text|presentation|spreadsheet)", said):
+    for main, kind in _MAIN_PARTS.items():
+        folder = main.partition("/")[0] + "/"
+        office = "[Content_Types].xml" in members and any(member.startswith(folder) for member in members)
+        if main in members or office:
+            return kind
+    if found := re.search(r"opendocument\.(text|presentation|spreadsheet)", said.decode("ascii", "replace")):
         return _OPEN_DOCUMENT[found[1]]
     return "zip"
 

@@ -118,8 +118,9 @@ def _read_page(
                 text = f"{text}\n[this page is a picture]".strip()
             else:
                 unseen.append(number)
-    contents.say("\n".join(part for part in (f"[page {number}]", text, *fields) if part) + "\n\n")
     nothing = not text and not fields and not (unseen and unseen[-1] == number)
+    said = ("[nothing on this page]",) if nothing else (text, *fields)
+    contents.say("\n".join(part for part in (f"[page {number}]", *said) if part) + "\n\n")
     page.close()
     return nothing
 

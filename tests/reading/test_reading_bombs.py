@@ -67,6 +67,7 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("far.xlsx", hostile.far_cell, ""),
     ("sealed.docx", lambda: b"\xd0\xcf\x11\xe0" + "EncryptedPackage".encode("utf-16-le"), "is protected by a password"),
     ("bomb.zip", lambda: hostile.with_bomb({}, "zeros", b"", b"\0" * hostile.MEGABYTE, 300), ""),
+    ("mimetype.zip", lambda: hostile.with_bomb({}, "mimetype", b"", b"\0" * hostile.MEGABYTE, 300), ""),
     ("lying.zip", hostile.lying_archive, ""),
     ("half.zip", _half("pack-infozip.zip"), "is a damaged ZIP archive, cut off perhaps"),
     ("nothing.zip", lambda: hostile.zipped({}), "is an empty archive"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .conftest import FILES, Given, sections
+from .hostile_files import zipped
 
 EACH = [
     # file, the place that is cited, what stands there
@@ -97,6 +98,12 @@ async def test_what_counts_are_the_bytes_not_the_name(given: Given) -> None:
     assert "DTSTART" in (await given("invite", (FILES / "calendar-calcurse.ics").read_bytes())).text
     mail = await given("saved.txt", (FILES / "mail-snail.eml").read_bytes())
     assert [inside.name for inside in mail.inside] == ["zahlen.csv"]
+
+
+async def test_an_archive_with_a_folder_called_word_is_an_archive(given: Given) -> None:
+    assert [inside.name for inside in (await given("a.zip", zipped({"word/list.txt": b"a"}))).inside] == [
+        "word/list.txt"
+    ]
 
 
 async def test_where_the_bytes_are_silent_the_media_type_speaks(given: Given) -> None:

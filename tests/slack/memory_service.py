@@ -26,6 +26,7 @@ class MemoryService:
     away: bool = False
     broke: set[str] = field(default_factory=set)
     over: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, list[str]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
     def clock(self) -> float:
@@ -122,6 +123,9 @@ class MemoryService:
             return "not_yours"
         events = [ev.RequestAdded(at=r.at, place=p, request=r, refusal=why) for p, r, why in found]
         return [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+
+    async def queries(self, place: Place, request: str) -> list[str]:  # noqa: ARG002
+        return list(self.asked.get(request, []))
 
     async def feedback(
         self,

@@ -100,7 +100,9 @@ def _ask(ask: Ask) -> dict[str, Any]:
                 "failures": list(work.failures),
                 "question": work.question.message if work.question else None,
                 "answers": [note.text for note in work.answers],
-                "result": work.result.model_dump(mode="json", exclude={"evidence", "unsupported", "doubts"})
+                "result": work.result.model_dump(
+                    mode="json", exclude={"evidence", "addresses", "unsupported", "doubts", "queries"}
+                )
                 if work.result
                 else None,
             }

@@ -143,7 +143,12 @@ class Listeners:
 
     async def _request(self, incoming: Incoming, client: AsyncWebClient) -> bool:
         request = Request(
-            id=incoming.ts, user=incoming.user, text=incoming.text, at=time.time(), attachments=incoming.attachments
+            id=incoming.ts,
+            user=incoming.user,
+            text=incoming.text,
+            at=time.time(),
+            attachments=incoming.attachments,
+            look_back="thread" if incoming.in_thread else "files" if incoming.may_lack_files else "",
         )
         refusal = "" if incoming.text else ONLY_FILES if incoming.attachments else NO_REQUEST
         over = await self._service.over_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None

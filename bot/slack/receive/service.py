@@ -79,5 +79,8 @@ class Service(Protocol):
     async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
         """Give a job's log, if the person may see it."""
 
+    async def queries(self, place: Place, request: str) -> list[str]:
+        """List the queries behind the answer to a request, for whoever can read the thread; none if it has expired."""
+
     async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
         """Record a thumb below an answer. False if the job is forgotten by now."""
