@@ -29,6 +29,8 @@ BEFORE = 3_000
 """Weight of what was said before: more than that of any result or material (see `handoff.materials.fitting`)."""
 REQUEST_LINE = 160
 """Characters of the request that a specialist is told its brief is a part of."""
+BY = " (by "
+"""What stands between the name of a material and its author."""
 COLUMNS = 600
 """Characters of the names of a table's columns."""
 WANTING_CONTENT = 6_000
@@ -105,7 +107,7 @@ def _is_request(ask: Ask, intent: str) -> bool:
 
 
 def _given(material: Material, text: str) -> Note:
-    by = f" (by {_one_line(material.author)})" if material.author else ""
+    by = f"{BY}{_one_line(material.author)})" if material.author else ""
     return Note(source=material.name + by, text=text)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from handoff.context import BY
 from handoff.contracts import Artifact, Handoff, Material, Note
 from handoff.materials.at_hand import material_of, needed_by
 from handoff.state import Ask, Job, Work
@@ -89,7 +90,7 @@ def _shown(material: Material, text: str) -> str:
 def of_subtask(handoff: Handoff, job: Job, ask: Ask, work: Work) -> PlanBrief:
     """Return the brief on a subtask that is given to a crew, from its handoff: what it needs, its parts may need."""
     materials = needed_by(job, ask, work).all
-    given = {note.source: note.text[:BEGINNING] for note in handoff.given}
+    given = {note.source.partition(BY)[0]: note.text[:BEGINNING] for note in handoff.given}
     return PlanBrief(
         handoff.intent,
         handoff.artifacts,

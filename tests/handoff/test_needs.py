@@ -10,6 +10,7 @@ from handoff.contracts import Artifact, Material, Plan, Result, Subtask
 from handoff.engine.answer import gaps
 from handoff.materials.at_hand import digest_of, material_of, needed_by, texts_of
 from handoff.planning.needs import settle
+from handoff.planning.plan_brief import BEGINNING, of_request, of_subtask
 from handoff.state import Job, replace
 from tests.handoff.kit import NOW, PLACE, R, ask, asked, job, planned, returned, started, subtask
 
@@ -178,3 +179,49 @@ def test_a_long_result_is_readable_by_the_id_of_its_part() -> None:
     handoff, _ = handoff_for(both, ask(both), ask(both).work["b"], NOW)
     assert names(*handoff.readable) == ["a"]
     assert handoff.readable[0].text in texts_of(both, ask(both))
+
+
+def test_the_planner_is_shown_beginnings_and_of_a_thread_its_end() -> None:
+    text, said = "A long text. " * 900, "Ana: words. " * 900 + "Ben: we agree."
+    thread = file("thread", said, kind="thread", file=None)
+    both = state(file("a.txt", text), thread, file("b.csv", "x,y\n1,2\n", is_table=True))
+    texts = {digest_of(text): text, digest_of(said): said}
+    brief = of_request(both, ask(both), texts)
+    assert brief.own == {"thread", "a.txt", "b.csv"}
+    assert brief.beginnings["a.txt"] == text[:BEGINNING]
+    assert brief.beginnings["thread"].startswith("(…)\n")
+    assert brief.beginnings["thread"].endswith("Ben: we agree.")
+    assert "b.csv" not in brief.beginnings
+    assert "b.csv" in brief.texts
+
+
+def test_the_planner_of_a_crew_sees_what_its_subtask_needs() -> None:
+    both = state(file("a.txt", author="Ben"), file("b.txt", "other"), needs=("a.txt",))
+    work = ask(both).work["a"]
+    handoff, _ = handoff_for(both, ask(both), work, NOW, {digest_of("words"): "words"})
+    assert handoff.given[0].source == "a.txt (by Ben)"
+    brief = of_subtask(handoff, both, ask(both), work)
+    assert names(*brief.materials) == ["a.txt"]
+    assert (brief.own, brief.beginnings) == ({"a.txt"}, {"a.txt": "words"})
+
+
+def test_a_text_that_is_no_longer_kept_is_said_in_its_place() -> None:
+    both = state(file("a.txt"))
+    (note,) = handoff_for(both, ask(both), ask(both).work["a"], NOW)[0].given
+    assert note.text == "(its text is no longer kept)"
+
+
+def test_a_file_that_was_made_before_goes_to_who_names_it() -> None:
+    log = [asked(), planned(subtask("a")), started("a"), returned("a")]
+    done = log[-1]
+    assert isinstance(done, ev.ResultReturned)
+    note = Artifact(id="n", name="note.docx", publish_as="file")
+    log[-1] = done.model_copy(update={"result": done.result.model_copy(update={"artifacts": (note,)})})
+    before = ask(job(*log))
+    again = ask(state())
+    again = replace(again, request=again.request.model_copy(update={"id": "2.0", "at": 2.0}))
+    both = Job(place=PLACE, asks=(before, again))
+    plain, named = again.work["a"], again.work["b"]
+    named = replace(named, subtask=named.subtask.model_copy(update={"intent": "Shorten note.docx"}))
+    files = [handoff_for(both, again, work, NOW)[0].artifacts for work in (plain, named)]
+    assert [[one.name for one in each] for each in files] == [[], ["note.docx"]]

@@ -195,7 +195,7 @@ async def test_what_nobody_needs_is_said(scene: Scene) -> None:
         talk = await scene.ask("what is the penalty? note to the board", files=files)
         job = await talk.over()
     assert gaps(job.latest, job.latest.run) == ("menu.txt was not read: no part of the plan needed it",)
-    assert "`menu.txt` was not read" in talk.said()
+    assert "menu.txt was not read" in talk.said()
 
 
 async def test_what_cannot_be_read_is_said_whatever_the_model_says(scene: Scene) -> None:
@@ -219,7 +219,7 @@ async def test_a_table_goes_as_its_columns_and_no_dump(scene: Scene) -> None:
         talk = await scene.ask("how is churn?", files=[("churn.csv", table.encode())])
         await talk.over()
     for purpose in ("planner", "specialist:analyst"):
-        (brief,) = texts(server, purpose)
+        brief, *_ = texts(server, purpose)
         assert "columns: month, region, churned" in brief
         assert "2026-01,north" not in brief
     assert not tools_of(server, "specialist:analyst") & READERS, "it has tools for tables"
