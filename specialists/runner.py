@@ -155,6 +155,8 @@ class _Attempt:
         """Make the next model call, keep its turn and add it to the conversation."""
         turn: Turn | None = None
         withheld, noted = "", False
+        for words in self.log.news():
+            self.conversation.add_note("said_meanwhile", words=words)
         while turn is None:
             self.limit = self.limit or withheld or self._reached()
             if self.limit and not noted:
@@ -247,6 +249,11 @@ class _Attempt:
         calls = [call for call, _ in self.conversation.open_calls]
         if not calls:
             return None  # they were answered before the attempt changed hands
+        if not self.limit and (said := self.log.news()):
+            text = briefing.note("not_taken_yet", words=" ".join(said))
+            for call in calls:
+                await self.tools.reply(call, ToolOutcome(text, failed=True))
+            return None
         outcome: Result | Escalation | None
         fault = ""
         try:

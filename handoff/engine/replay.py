@@ -21,6 +21,8 @@ ENDS = frozenset({"ResultReturned", "AttemptFailed", "Escalated"})
 HARMLESS = frozenset(
     {
         "RequestAdded",
+        "MessageHeard",
+        "MessageAcknowledged",
         "AttachmentsFetched",
         "SettingKnown",
         "PlannerAsked",

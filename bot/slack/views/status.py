@@ -238,6 +238,17 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
     match event:
         case ev.RequestAdded():
             return f"asked by {event.request.user}: {event.request.text}" + (" (refused)" if event.refusal else "")
+        case ev.MessageHeard():
+            return f"{event.message.user} wrote to others" if event.others else f"heard {event.message.user}"
+        case ev.MessageSorted():
+            who = "the dispatcher" if event.by == "model" else "the rules"
+            return f"a message is taken as {event.aim} by {who}" + (f": {event.why}" if event.why else "")
+        case ev.MessageAcknowledged():
+            return ""
+        case ev.RequestEdited():
+            return f"request edited by {event.user}: {event.text}"
+        case ev.RequestWithdrawn():
+            return "request withdrawn: its message was deleted"
         case ev.AttachmentsFetched():
             return f"{counted(len(event.artifacts), 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
         case ev.SettingKnown():
