@@ -1,4 +1,4 @@
-"""What people say without a mention in a thread that has a job: what is heard, what is thanked for, what is left alone."""
+"""What people say without a mention in a thread that has a job: what is heard, thanked for, left alone."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ async def heard(talk: Talk, number: int) -> list[ev.MessageHeard]:
         job, found = await talk.job(), await talk.of(ev.MessageHeard)
         return found if len(found) >= number and job is not None and not job.heard else None
 
-    found = await eventually(look)
-    return found
+    return await eventually(look)
 
 
 async def test_shorter_without_a_mention_works_on_the_last_answer(scene: Scene) -> None:
@@ -76,6 +75,7 @@ async def test_what_is_said_to_somebody_else_does_not_wake_it(scene: Scene) -> N
         talk = await scene.ask("Draft a note about tea")
         await talk.over()
         await talk.say("I am in a call, back in five", who="ben")
+        await heard(talk, 1)  # it might have been for the bot: the dispatcher was asked
         calls = len(server.requests)
         named = ("Ben, can you?", "@ben can you make it shorter?", "Can you check this, Ben?", "ben shorter please")
         for text in named:
@@ -90,7 +90,7 @@ async def test_what_is_said_to_somebody_else_does_not_wake_it(scene: Scene) -> N
     assert len(server.requests) == calls, "no model was asked"
     assert [one.message.text for one in found if one.others] == [""], "what is for Ben is not kept"
     assert len(talk.words()) == 1
-    assert [purpose for purpose in purposes(server) if purpose == "dispatcher"] == []
+    assert purposes(server).count("dispatcher") == 1
 
 
 async def test_thanks_get_a_reaction_and_no_job(scene: Scene) -> None:

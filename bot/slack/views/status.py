@@ -199,12 +199,17 @@ def _level(within: str) -> str:
     return f"{within}: " if within else ""
 
 
+_STAMP = re.compile(r"\d{9,}\.\d+")
+"""The beginning of the name of a correction: the id of a message."""
+
+
 def _revised_words(event: ev.PlanRevised) -> str:
+    about = "the correction" if _STAMP.match(event.subtask) else event.subtask
     if event.plan is None:
-        return f"{event.subtask}: plan kept: {' '.join(event.faults)}"
+        return f"{about}: plan kept: {' '.join(event.faults)}"
     told = ", ".join(f"{change.subtask} {change.kind}" for change in event.changes)
     expected = estimate_words(event.estimates)
-    return f"{event.subtask}: plan changed: {told}" + (f"; {expected}" if expected else "")
+    return f"{about}: plan changed: {told}" + (f"; {expected}" if expected else "")
 
 
 def _answer_words(event: ev.AnswerWritten) -> str:
