@@ -43,7 +43,7 @@ FILLERS = _listed(
 """Words that stand beside thanks without asking for anything."""
 ASKING = _listed(
     """
-    and what why how which when where can could would will is are was were does do did should may might so but or und
+    and what why how which when where can could would is are was were does do did should might so but or und
     was warum wieso wie welche welcher welches welchen wann wo kann kannst könntest könnten würdest ist sind hat haben
     gibt et que quoi pourquoi comment quel quelle quels quelles quand où peux pouvez pourrais pourriez est sont combien
     y qué por cómo cuál cuáles cuándo dónde cuánto cuántos puedes podrías pueden es son e che cosa perché come quale
@@ -69,6 +69,9 @@ _QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e", "\u055e", "\u1367")
 _CALLED = re.compile(
     r"^\s*@?(?P<name>[^\W\d_][\w.'\u2019-]*(?:\s+[^\W\d_][\w.'\u2019-]*)?)\s*[,:\u060c\u3001\uff0c\u2013\u2014]"
 )
+_CALLED_LAST = re.compile(r"[,\u060c\u3001\uff0c]\s*[^\W\d_][\w.'\u2019-]*(?:\s+[^\W\d_][\w.'\u2019-]*)?\s*\W*$")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""A letter of a script that puts no space after a name."""
 SHORT = 2
 """Words that are an answer without a doubt."""
 LONG = 25
@@ -108,8 +111,8 @@ def is_plain_question(text: str) -> bool:
 
 
 def may_call(text: str) -> bool:
-    """Return True if a text begins by calling somebody, or something: a word or two and a comma."""
-    return _CALLED.match(text) is not None
+    """Return True if a text begins or ends by calling somebody, or something: a word or two before or after a comma."""
+    return _CALLED.match(text) is not None or _CALLED_LAST.search(text) is not None
 
 
 def calls(text: str, names: Iterable[str]) -> bool:
@@ -121,7 +124,9 @@ def calls(text: str, names: Iterable[str]) -> bool:
     for name in names:
         whole = " ".join(words_of(name))
         for form in {whole, whole.partition(" ")[0]} - {""}:
-            if said == form or said.startswith(f"{form} ") or _ends_with(text, form):
+            rest = said.removeprefix(form)
+            at_start = rest != said and (not rest or rest[0] == " " or _UNSPACED.match(rest) is not None)
+            if at_start or _ends_with(text, form):
                 return True
     return False
 
