@@ -183,3 +183,23 @@ async def test_the_request_of_a_colleague_is_his(scene: Scene) -> None:
 
     assert job.asks[1].request.user == scene.person("ben").id
     assert talk.key.job in json.dumps(told), "he sees it among his jobs, and may stop it"
+
+
+async def test_a_message_that_slack_delivers_twice_is_heard_once(scene: Scene) -> None:
+    words = {"planner": lambda _: NOTE, "writer": lambda _: result("Tea."), "dispatcher": lambda _: takes("request")}
+    async with played(scene, **words) as server:
+        talk = await scene.ask("Draft a note about tea")
+        await talk.over()
+        scene.workspace.faults.add("message.channels", "duplicate_delivery")
+        await talk.say("shorter")
+        await talk.over(2)
+        scene.workspace.faults.add("message.channels", "lost_delivery")
+        await talk.say("shorter, please")
+        await talk.over(3)
+        await scene.barrier()
+        job = await talk.job()
+
+    assert job is not None
+    assert len(job.asks) == 3
+    assert purposes(server).count("dispatcher") == 2
+    assert len(await talk.of(ev.MessageHeard)) == 2
