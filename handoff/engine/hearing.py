@@ -25,6 +25,8 @@ SOON = 15 * 60.0
 """Seconds after the bot's last words in which a question of the requester is for the bot without a doubt."""
 LATE = 24 * 3600.0
 """Seconds after which only a question without a mention is still looked at."""
+EDITED_LATE = 3600.0
+"""Seconds after the answer in which people are told that an edit comes too late; later ones mend typing errors."""
 MOST_SPEAKERS = 20
 
 # ---------------------------------------------------------------- what is left to do
@@ -197,7 +199,8 @@ def edited(job: Job, event: ev.RequestEdited) -> Job:
     new = replace(ask, request=ask.request.model_copy(update={"text": event.text}), wording=event.text)
     receipt = Heard(f"{ask.id}~{event.at}", new.request)
     if ask.over or not correcting.is_open(ask):
-        late: Outcome = "too_late" if not ask.cancelled_by and ask.run.answer is not None else ""
+        fresh = ask.run.answer is not None and event.at - (ask.ended or event.at) <= EDITED_LATE
+        late: Outcome = "too_late" if fresh and not ask.cancelled_by else ""
         return replace(job, heard=(*job.heard, dataclasses.replace(receipt, outcome=late))) if late else job
     if ask is not job.current:
         return replace(job.with_ask(new), heard=(*job.heard, dataclasses.replace(receipt, outcome="replaced")))

@@ -190,6 +190,8 @@ def test_an_edited_request_is_corrected_or_answered_already() -> None:
     late = job(*ENDED, edit)
     assert ask(late).request.text == "why did churn rise"
     assert [one.outcome for one in late.heard] == ["too_late"]
+    much_later = edit.model_copy(update={"at": 10_000.0})
+    assert job(*ENDED, much_later).heard == ()
     unknown = ev.RequestEdited(at=12.0, message="9.9", user="U1", text="x")
     assert job(*AT_WORK, unknown).heard == ()
     waits = job(*AT_WORK, asked("5.0", at=9.0), ev.RequestEdited(at=12.0, message="5.0", user="U1", text="other"))
