@@ -114,6 +114,8 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_MODEL_DEEP": "the model of the tier `deep`",
     "LEADHAND_TOOL_CALLS": "how a compatible server's models call tools: native, schema (each step held by a JSON "
     "schema), or auto, which goes over to steps where the server does not recognise a call; default auto",
+    "LEADHAND_SEES": "the tiers whose models see pictures: `balanced, deep`, all or none; default: as their provider "
+    "says, and none where nobody says",
     "LEADHAND_SILENCE": "seconds that a model's server may say nothing before a call is given up; default 120. A "
     "server at home gets a second more for every 20 tokens of the prompts it has to read, until its first word",
     "LEADHAND_DATA": "the folder of the embedded server and the local workspace; default ~/.local/share/leadhand",

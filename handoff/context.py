@@ -5,36 +5,32 @@ It also words the circumstances of a request: the date and time where its reques
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 
 from handoff.answering.figure_marks import without
 from handoff.answering.material import whole
-from handoff.context_budget import Piece, beginnings, pack
-from handoff.contracts import Artifact, Constraints, Handoff, Note, Packed, Setting
+from handoff.context_budget import Piece, beginnings, fill
+from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, Packed, Setting
 from handoff.engine.ladder import MAX_FAILURES, attempt_seconds
 from handoff.engine.nested import writes_before
+from handoff.materials.at_hand import Needed, material_of, needed_by, result_material
+from handoff.materials.fitting import of_material, of_result
+from handoff.materials.outline import columns
 from handoff.state import Ask, Job, Work
-from handoff.text_words import words
 
 BRIEF = 0.5
 """The share of a tier's context that a brief may take: the rest is for the work itself."""
 FAILED = "An earlier attempt failed"
 EARLIER = "Your earlier result"
-NEEDED, BEFORE = 1_000, 2_000
-"""Weights of what the brief is about (`NEEDED`) and of what was said before (`BEFORE`); a result weighs 0 to 100."""
+BEFORE = 3_000
+"""Weight of what was said before: more than that of any result or material (see `handoff.materials.fitting`)."""
 REQUEST_LINE = 160
 """Characters of the request that a specialist is told its brief is a part of."""
-LINE = 300
-"""Characters that stay of a dependency's summary if nothing longer fits."""
-_ON_THE_TEXT = re.compile(
-    r"\b(?:proofread|review|edit|rewrite|translate|shorten|polish|in full|full text|word for word|earlier results)\b",
-    re.IGNORECASE,
-)
-WHOLE_CONTENT = 3_000
-"""Characters up to which a dependency's whole content is passed on; a longer one only if the brief is about it."""
+COLUMNS = 600
+"""Characters of the names of a table's columns."""
 WANTING_CONTENT = 6_000
 """Characters that are shown of an earlier result to the specialist that is to correct it."""
 LONGEST_NAME = 60
@@ -43,10 +39,13 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def handoff_for(job: Job, ask: Ask, work: Work, now: float) -> tuple[Handoff, Packed]:
+def handoff_for(
+    job: Job, ask: Ask, work: Work, now: float, texts: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Handoff, Packed]:
     """Return the handoff of a subtask, and how much of its budget that takes. Its specialist is given nothing else.
 
-    `now` is when the attempt begins; one that has begun is told the time of its beginning.
+    `now` is when the attempt begins; one that has begun is told the time of its beginning. `texts` are those of the
+    material that `texts_needed` names, by digest.
     """
     intent = work.brief_text
     others = [ask.work[name] for name in work.subtask.after]
@@ -59,29 +58,64 @@ def handoff_for(job: Job, ask: Ask, work: Work, now: float) -> tuple[Handoff, Pa
         *_written(ask, work),
     ]
     others += [other for other in _built_on_outside(ask, work) if other not in others]
-    needed = [_is_about(intent, other) for other in others]
+    needed = needed_by(job, ask, work)
+    material = [one for one in needed.given if _is_given(one, ask, intent)]
     pieces = [
-        Piece("the task", (intent,)),
+        Piece("the task", beginnings(intent) if _is_request(ask, intent) else (intent,), weight=BEFORE),
         *(_note_piece(note) for note in fixed),
-        *(_dependency_piece(other, needed=each) for other, each in zip(others, needed, strict=True)),
+        *(of_result(other, intent) for other in others),
+        *(of_material(one, texts.get(one.text, ""), intent, place) for place, one in enumerate(material)),
     ]
-    packed = pack(pieces, int(ask.run_around(work).terms.context.of(work.tier) * BRIEF))
-    said, texts = packed.texts[1 : 1 + len(fixed)], packed.texts[1 + len(fixed) :]
-    notes = [Note(source=other.subtask.title, text=text) for other, text in zip(others, texts, strict=True)]
+    packed = fill(pieces, int(ask.run_around(work).terms.context.of(work.tier) * BRIEF))
+    ends = (1, 1 + len(fixed), 1 + len(fixed) + len(others))
+    said, results, given = packed.texts[1 : ends[1]], packed.texts[ends[1] : ends[2]], packed.texts[ends[2] :]
+    notes = [Note(source=other.subtask.title, text=text) for other, text in zip(others, results, strict=True)]
+    whole = [text == piece.forms[0] for piece, text in zip(pieces, packed.texts, strict=True)]
+    cut_short = (other for other, each in zip(others, whole[ends[1] :], strict=False) if not each)
+    read = dict(zip((one.name for one in material), whole[ends[2] :], strict=True))
     handoff = Handoff(
         to_agent=work.specialist,
-        intent=intent,
+        intent=packed.texts[0],
         part_of=_part_of(ask.request.text, intent),
         circumstances=circumstances(work.attempt_started if work.state == "in_progress" else now, ask.setting),
         context=(*notes, *(Note(source=note.source, text=text) for note, text in zip(fixed, said, strict=True))),
-        artifacts=_files(job, ask, work),
+        given=tuple(_given(one, text) for one, text in zip(material, given, strict=True)),
+        readable=(*_readable(needed, read, whole_task=whole[0]), *filter(None, map(result_material, cut_short))),
+        artifacts=_files(job, ask, work, needed),
         constraints=_limits(ask, work),
     )
-    kept_back = tuple(
-        line for other, each in zip(others, needed, strict=True) if (line := _kept_back(other, needed=each))
-    )
-    size = packed.packed
-    return handoff, size.model_copy(update={"left_out": (*kept_back, *size.left_out)})
+    return handoff, packed.packed
+
+
+def texts_needed(job: Job, ask: Ask, work: Work) -> tuple[str, ...]:
+    """Return the digests of the texts that a subtask's handoff is made of."""
+    given = needed_by(job, ask, work).given
+    return tuple(dict.fromkeys(one.text for one in given if _is_given(one, ask, work.brief_text)))
+
+
+def _is_given(material: Material, ask: Ask, intent: str) -> bool:
+    """Return True if a text goes into the brief: tools read tables, and the brief may be the request itself."""
+    if not material.text or material.is_table:
+        return False
+    return material.kind != "request" or " ".join(ask.request.text.split()) not in " ".join(intent.split())
+
+
+def _is_request(ask: Ask, intent: str) -> bool:
+    return " ".join(ask.request.text.split()) == " ".join(intent.split())
+
+
+def _given(material: Material, text: str) -> Note:
+    by = f" (by {_one_line(material.author)})" if material.author else ""
+    return Note(source=material.name + by, text=text)
+
+
+def _readable(needed: Needed, given: Mapping[str, bool], *, whole_task: bool) -> list[Material]:
+    """Return what can be read part by part: tables, what was not given, and what was given in part (`given`: False).
+
+    The request is not among them if it is the whole task.
+    """
+    left = [one for one in needed.all if one.text and not given.get(one.name, False)]
+    return [one for one in left if one.kind != "request" or one.name in given or not whole_task]
 
 
 def _part_of(request: str, intent: str) -> str:
@@ -96,36 +130,6 @@ def _note_piece(note: Note) -> Piece:
     """Make a piece of a note. Only what earlier attempts failed at or handed in may be shortened."""
     forms = beginnings(note.text) if note.source in {FAILED, EARLIER} else (note.text,)
     return Piece(note.source, forms, weight=BEFORE)
-
-
-def _kept_back(other: Work, *, needed: bool) -> str:
-    """Say that a dependency's content was kept back although there would be room for it; empty if it was not."""
-    if needed or other.result is None or (content := len(whole(other.result))) <= WHOLE_CONTENT:
-        return ""
-    return f"{other.subtask.title}: its summary for {content:,} characters, which the brief does not need"
-
-
-def _dependency_piece(other: Work, *, needed: bool) -> Piece:
-    """Make a piece of a dependency: its whole content if that is short or the brief is about it, else its summary.
-
-    If room is short, results that the brief is about are shortened last, and less sure results before surer ones.
-    """
-    title, result = other.subtask.title, other.result
-    if result is None:
-        text = f"(not available: {other.reason}. Work without it, and say what is missing.)"
-        return Piece(title, (text,))
-    text = whole(result)
-    forms = [text] if needed or len(text) <= WHOLE_CONTENT else []
-    forms += [form for form in (result.summary, result.summary[:LINE]) if not forms or len(form) < len(forms[-1])]
-    return Piece(title, tuple(forms), weight=NEEDED * needed + result.confidence)
-
-
-def _is_about(intent: str, other: Work) -> bool:
-    """Return True if a brief needs the whole of a result: it names the subtask, or works on its text."""
-    if _ON_THE_TEXT.search(intent) or re.search(rf"(?<!\w){re.escape(other.subtask.id)}(?!\w)", intent, re.IGNORECASE):
-        return True
-    titled = words(other.subtask.title)
-    return len(titled & words(intent)) * 2 > len(titled)
 
 
 def _replaced_subtask(ask: Ask, work: Work) -> list[Note]:
@@ -182,18 +186,27 @@ def _written(ask: Ask, work: Work) -> list[Note]:
     return [Note(source="Already begun in an earlier attempt (do not do it again)", text="\n".join(lines))]
 
 
-def _files(job: Job, ask: Ask, work: Work) -> tuple[Artifact, ...]:
-    """Return the files that people attached in this thread so far, and those that the direct dependencies made."""
-    files = {
-        artifact.id: artifact
-        for earlier in job.asks
-        for artifact in earlier.artifacts
-        if earlier.request.at <= ask.request.at
-    }
+def _files(job: Job, ask: Ask, work: Work, needed: Needed) -> tuple[Artifact, ...]:
+    """Return the files that the subtask needs, oldest first, and those that the direct dependencies made."""
+    intent = work.brief_text.casefold()
+    wanted = {one.name for one in needed.given}
+    named = {one.name for one in needed.aside if one.file is not None and one.name.casefold() in intent}
+    there = {one.file.id: _described(one) for one in needed.all if one.file is not None and one.name in wanted | named}
+    order = [artifact.id for earlier in job.asks for artifact in earlier.artifacts]
+    files = {name: there[name] for name in (*order, *there) if name in there}
+    files |= {one.id: one for material in needed.given for one in material.pictures}
     for other in (*(ask.work[name] for name in work.subtask.after), *_built_on_outside(ask, work)):
         result = other.result
         files.update({artifact.id: artifact for artifact in (result.artifacts if result else ())})
     return tuple(files.values())
+
+
+def _described(material: Material) -> Artifact:
+    """Return a file with what is known of it: a table's columns, or that it cannot be read."""
+    file = material.file or Artifact(id="", name=material.name)
+    table = columns(material, COLUMNS) if material.is_table else ""
+    about = "; ".join(filter(None, (file.about, table, material.fault and "cannot be read")))
+    return file.model_copy(update={"name": material.name, "about": about})
 
 
 def said_to(job: Job, ask: Ask, work: Work) -> str:
@@ -234,19 +247,26 @@ def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
     attached files, and what people typed as answers to questions. A click on an answer that a model offered does not
     count as their words.
 
-    The brief may hold derived content if the thread had an earlier request, the plan was revised, the brief was
-    rewritten, the subtask is inside another one, builds on others, or has been attempted before.
+    The brief may hold derived content if the thread had an earlier request, there is material that the requester did
+    not write (whoever planned has seen it), the plan was revised, the brief was rewritten, the subtask is inside
+    another one, builds on others, or has been attempted before.
     """
     asks = job.asks[: (job.place_of(ask.id) or 0) + 1]
     derived = work.subtask.after or work.brief or work.within or work.attempt > 1 or ask.revisions
     words = (*(_without_file_names(one) for one in asks), *_typed_answers(ask))
-    return Provenance(words, has_derived_content=len(asks) > 1 or bool(derived))
+    seen = any(one.text and one.origin != "requester" for one in material_of(job, ask))
+    return Provenance(words, has_derived_content=len(asks) > 1 or seen or bool(derived))
+
+
+def people_said(ask: Ask) -> tuple[str, ...]:
+    """Return what people wrote in a request: its text without the names of files, and typed answers to questions."""
+    return (_without_file_names(ask), *_typed_answers(ask))
 
 
 def _without_file_names(ask: Ask) -> str:
     text = ask.request.text
-    for file in ask.request.attachments:
-        text = text.replace(file.name, " ")
+    for name in (*(file.name for file in ask.request.attachments), *(file.name for file in ask.artifacts)):
+        text = text.replace(name, " ")
     return text
 
 

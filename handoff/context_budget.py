@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from handoff.contracts import Packed
 
 FULL = 0.85
 """The share of a budget that may be filled before pieces are shortened: tokens are only estimated from characters."""
+TRIES = 5
+"""How often a part of a text is made shorter until it fits: how many tokens it has is known once it is there."""
 LEAST = 1_000
 """Characters of the shortest beginning that may stand for a long text."""
 _ASCII, _OTHER = 3, 2
@@ -34,6 +36,8 @@ class Piece:
     name: str
     forms: tuple[str, ...]
     weight: int = 0
+    part: Callable[[int], str] | None = None
+    """Gives the best of the text in so many characters, for `fill`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,47 @@ def pack(pieces: Sequence[Piece], budget: int) -> Pack:
     texts = tuple(piece.forms[form] for piece, form in zip(pieces, chosen, strict=True))
     left_out = tuple(_named(piece, form) for piece, form in zip(pieces, chosen, strict=True) if form)
     return Pack(texts, Packed(tokens=sum(sizes), budget=budget, left_out=left_out))
+
+
+def fill(pieces: Sequence[Piece], budget: int) -> Pack:
+    """Take pieces whole, the heaviest first and of equal ones the shortest, as long as all others keep a form.
+
+    Those that do not fit whole share the room that is left: so nothing is left out while there is room. `budget` is in
+    tokens.
+    """
+    texts = [piece.forms[-1] for piece in pieces]
+    sizes = [tokens(text) for text in texts]
+    wholes = [tokens(piece.forms[0]) for piece in pieces]
+    order = sorted(range(len(pieces)), key=lambda place: (-pieces[place].weight, wholes[place], place))
+    left = []
+    for place in order:
+        if fits(sum(sizes) - sizes[place] + wholes[place], budget):
+            texts[place], sizes[place] = pieces[place].forms[0], wholes[place]
+        elif len(pieces[place].forms) > 1:
+            left.append(place)
+    for number, place in enumerate(left):
+        room = int((budget * FULL - sum(sizes)) / (len(left) - number)) + sizes[place]
+        text = _shortened(pieces[place], room, wholes[place])
+        if (size := tokens(text)) > sizes[place]:
+            texts[place], sizes[place] = text, size
+    left_out = [
+        f"{piece.name}: {len(text):,} of {len(piece.forms[0]):,} characters" if text else _named(piece, -1)
+        for piece, text in zip(pieces, texts, strict=True)
+        if text != piece.forms[0]
+    ]
+    return Pack(tuple(texts), Packed(tokens=sum(sizes), budget=budget, left_out=tuple(left_out)))
+
+
+def _shortened(piece: Piece, room: int, whole: int) -> str:
+    """Return the longest form or part of a piece that fits into `room` tokens; its shortest form if none does."""
+    form = next((form for form in piece.forms[1:] if tokens(form) <= room), piece.forms[-1])
+    most = int(len(piece.forms[0]) * room / max(1, whole))
+    for _ in range(TRIES if piece.part is not None and most > 0 else 0):
+        text = piece.part(most) if piece.part is not None else ""
+        if tokens(text) <= room:
+            return text if len(text) > len(form) else form
+        most = int(most * 0.8)
+    return form
 
 
 def _named(piece: Piece, form: int) -> str:

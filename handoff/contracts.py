@@ -76,6 +76,8 @@ class Material(Contract):
     `text` is the sha256 (hex) of its text in UTF-8, which the store keeps, and `size` the characters of that text;
     `file` is the file itself, where it is one. `author` is who wrote or attached it, as people know them. `origin` says
     whose words it holds, for the egress guard. `fault` says why it cannot be read, `gaps` what its text lacks.
+    The outline of a table (`is_table`) are its columns, as far as they are known. `pictures` are those of its pages
+    that are no text, for models that see.
     """
 
     name: str
@@ -88,6 +90,8 @@ class Material(Contract):
     origin: Literal["requester", "person", "model"] = "person"
     fault: str = ""
     gaps: tuple[str, ...] = ()
+    is_table: bool = False
+    pictures: tuple[Artifact, ...] = ()
 
 
 class Usage(Contract):
@@ -145,8 +149,12 @@ class Result(Contract):
     """Lines from its tools' replies about the figures in it; no other specialist sees them."""
     doubts: tuple[str, ...] = ()
     """Reasons to look at it that lie in how it came about, for the judge: it was given in words, and not handed in."""
+    addresses: tuple[str, ...] = ()
+    """The web addresses in it that a search, a page or material gave word for word."""
     unsupported: tuple[str, ...] = ()
     """Figures of it, as they are written, that no tool, material or person said and that follow from none of theirs."""
+    queries: tuple[str, ...] = ()
+    """The queries that were run for it and brought something, as they were run: people can look at them."""
 
 
 class Escalation(Contract):
@@ -166,6 +174,8 @@ class Subtask(Contract):
     intent: str
     specialist: str
     after: tuple[str, ...] = ()
+    needs: tuple[str, ...] | None = None
+    """The names of the material that it works on, the most needed first; None: all that there is."""
     done_when: str = ""
     tier: Tier | None = None
     """The tier to work on; None: the tier that the specialist's own file names."""
@@ -342,6 +352,10 @@ class Handoff(Contract):
     circumstances: str = ""
     """The date, the time zone, who asks and where, on one line."""
     context: tuple[Note, ...] = ()
+    given: tuple[Note, ...] = ()
+    """The texts of the material that it needs: whole where they fit, else an outline and the best passages."""
+    readable: tuple[Material, ...] = ()
+    """What of the material is not given whole, and can be read part by part."""
     artifacts: tuple[Artifact, ...] = ()
     constraints: Constraints = Constraints()
     return_to: str = SUPERVISOR
@@ -373,6 +387,8 @@ class Turn(Contract):
     calls: tuple[ToolCall, ...] = ()
     stop: StopReason
     usage: Usage
+    unseen: tuple[str, ...] = ()
+    """The pictures of the call that the model was not shown, and why, a line each."""
     thoughts: tuple[dict[str, Any], ...] = ()
     """The provider's reasoning items or thinking blocks of this turn, in order and as they came.
 
@@ -426,6 +442,8 @@ class Request(Contract):
     text: str
     at: float
     attachments: tuple[Attachment, ...] = ()
+    look_back: Literal["", "files", "thread"] = ""
+    """What Slack is to be asked for beside it: its own `files`, which its event may lack, or the `thread` before it."""
 
 
 class Setting(Contract):

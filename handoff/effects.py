@@ -16,8 +16,8 @@ from handoff.events import Aim
 
 
 @dataclass(frozen=True, slots=True)
-class FetchAttachments:
-    """Store the files that people attached."""
+class GatherMaterial:
+    """Fetch what people attached and read it: each file's text is stored, and its outline reported."""
 
     request: str
 
@@ -207,7 +207,7 @@ OfRole = JudgeResult | RefineBrief | Step
 """The effects that a role performs by itself. Planning is not among them, as it has to know the crew."""
 Heeding = SortMessage | Acknowledge
 """The effects that are about a message in the thread rather than about the request under way."""
-Effect = FetchAttachments | MakePlan | RevisePlan | RunSubtask | OfRole | ReachDeadline | HandUp | Post | Heeding
+Effect = GatherMaterial | MakePlan | RevisePlan | RunSubtask | OfRole | ReachDeadline | HandUp | Post | Heeding
 
 ROLES: tuple[str, ...] = tuple(one.role for one in get_args(Effect) if hasattr(one, "role"))
 """The supervisor's roles. Each performs one effect, by the module and the prompt of its name in `bot/supervisor/`."""

@@ -19,6 +19,7 @@ from handoff.contracts import (
     Contract,
     Escalation,
     Estimate,
+    Material,
     Member,
     Note,
     Packed,
@@ -36,7 +37,7 @@ from handoff.contracts import (
 )
 from handoff.upcasters import UPCASTERS, Json, lifted
 
-SCHEMA = 4
+SCHEMA = 5
 
 FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavailable", "crew"]
 """The kind of an attempt's failure.
@@ -125,12 +126,16 @@ class MessageAcknowledged(Fact):
 
 
 class RequestEdited(Fact):
-    """The message of a request was edited. `text` is how it reads now."""
+    """The message of a request was edited. `text` is how it reads now, and `stamp` is Slack's id of the edit.
+
+    Of two edits the one with the higher stamp counts, as they may come in any order.
+    """
 
     type: Literal["RequestEdited"] = "RequestEdited"
     message: str
     user: str
     text: str
+    stamp: float = 0.0
 
 
 class RequestWithdrawn(Fact):
@@ -140,11 +145,15 @@ class RequestWithdrawn(Fact):
     message: str
 
 
-class AttachmentsFetched(OfRequest):
-    """The files of a request are in the store. `faults` name the files that could not be fetched, and why."""
+class MaterialGathered(OfRequest):
+    """What there is to work on was read: files and their texts are in the store, and outlines are here.
 
-    type: Literal["AttachmentsFetched"] = "AttachmentsFetched"
-    artifacts: tuple[Artifact, ...] = ()
+    `faults` name what could not be fetched or read, or only in part, each in words for people. Up to schema 4 the event
+    was called AttachmentsFetched.
+    """
+
+    type: Literal["MaterialGathered"] = "MaterialGathered"
+    materials: tuple[Material, ...] = ()
     faults: tuple[str, ...] = ()
 
 
@@ -522,7 +531,7 @@ Event = Annotated[
     | MessageAcknowledged
     | RequestEdited
     | RequestWithdrawn
-    | AttachmentsFetched
+    | MaterialGathered
     | SettingKnown
     | PlannerAsked
     | PlanProposed

@@ -16,6 +16,7 @@ from handoff.contracts import (
     Artifact,
     Conflict,
     Estimate,
+    Material,
     Member,
     Note,
     Packed,
@@ -241,20 +242,21 @@ class Ask:
     """One request of a job, from its arrival to its visible end.
 
     `run` is the request's own run. `work` holds the subtasks of all its runs by id, those of the crews inside
-    included. `posted` maps the keys of its messages to their Slack ids (an empty id: it can never be posted).
-    `replans` are triggers that the planner is still to be asked about, one after the other, and `revisions` counts how
-    often it was asked. `question` is the planner's open question, and `answered` the one that it had answered.
+    included. `materials` is what was fetched and read for it. `posted` maps the keys of its messages to their Slack ids
+    (an empty id: it can never be posted). `replans` are triggers that the planner is still to be asked about, one after
+    the other, and `revisions` counts how often it was asked. `question` is the planner's open question, and `answered`
+    the one that it had answered.
     `setting` says who asks and where; None: nobody has looked yet. `corrections` counts how often the requester
     changed the request while it was under way: its text has them, and `wording` is the text of the message alone, if it
-    was corrected. `withdrawn`: its message was deleted.
+    was corrected. `edited` is the stamp of the last edit. `withdrawn`: its message was deleted.
     """
 
     request: Request
     run: Run = Run()
     work: Mapping[str, Work] = field(default_factory=lambda: NOTHING)
     refusal: str = ""
-    fetched: bool = False
-    artifacts: tuple[Artifact, ...] = ()
+    gathered: bool = False
+    materials: tuple[Material, ...] = ()
     file_faults: tuple[str, ...] = ()
     setting: Setting | None = None
     question: Question | None = None
@@ -266,6 +268,7 @@ class Ask:
     withdrawn: bool = False
     corrections: int = 0
     wording: str = ""
+    edited: float = 0.0
     posted: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     usage: Usage = Usage()
     ended: float | None = None
@@ -274,6 +277,11 @@ class Ask:
     def id(self) -> str:
         """The request's id: the `ts` of its message."""
         return self.request.id
+
+    @property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """The files that people attached, as far as they could be had."""
+        return tuple(one.file for one in self.materials if one.file is not None)
 
     @property
     def state(self) -> RequestState:

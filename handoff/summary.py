@@ -118,7 +118,9 @@ def step(ask: Ask) -> str:
         return "posting the answer"
     if ask.run.failure is not None:
         return "saying how it ended"
-    if not ask.fetched:
+    if not ask.gathered and ask.request.look_back == "thread":
+        return "reading the thread"
+    if not ask.gathered and ask.request.look_back != "files":
         return "reading the attached files"
     if ask.question is not None:
         return "asking what is meant"
@@ -215,6 +217,12 @@ def parts_words(ask: Ask, work: Work) -> str:
     if is_open(work):
         return f"{sum(one.state == 'complete' for one in parts)} of {count} done"
     return f"{count} inside"
+
+
+def queries(ask: Ask) -> list[str]:
+    """List the queries behind an answer, each once, in the order of its subtasks."""
+    results = [work.result for work in ask.work.values() if work.result is not None]
+    return list(dict.fromkeys(query for result in results for query in result.queries))
 
 
 def at_hand(ask: Ask) -> tuple[Work, ...]:

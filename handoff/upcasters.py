@@ -2,8 +2,8 @@
 
 An event is lifted step by step, as JSON, before it is validated. So the rest of the program knows one schema only, and
 a log is never rewritten. A step returns a new object, leaves `v` alone (that is set in the end), and must keep the
-names `request`, `subtask` and `attempt` if the event has them, and its `type`: `handoff.engine.replay` looks for them
-in lines that it does not read whole.
+names `request`, `subtask` and `attempt` if the event has them. It keeps its `type` too, unless `handoff.engine.replay`,
+which looks for all of them in lines that it does not read whole, knows the old one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,17 @@ def _from_3(event: Json) -> Json:
     return event
 
 
-UPCASTERS: Mapping[int, Upcaster] = MappingProxyType({1: _from_1, 2: _from_2, 3: _from_3})
+def _from_4(event: Json) -> Json:
+    """Schema 5 made material of attached files: what was fetched became something that was read."""
+    if event.get("type") != "AttachmentsFetched":
+        return event
+    files = [one for one in event.get("artifacts") or () if isinstance(one, dict)]
+    kept = {name: value for name, value in event.items() if name != "artifacts"}
+    materials = [{"name": one.get("name", ""), "kind": "file", "file": one} for one in files]
+    return {**kept, "type": "MaterialGathered", "materials": materials}
+
+
+UPCASTERS: Mapping[int, Upcaster] = MappingProxyType({1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4})
 """The step for each schema before the present one, by the schema that it starts from. It leads to the next schema."""
 
 FIRST = 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from handoff.contracts import Escalation, Handoff, Result, Turn
+from handoff.contracts import Escalation, Handoff, Result, ToolCall, Turn
 from handoff.state_values import UnknownWrite
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import ToolOutcome, ToolSpec, Workbench
@@ -17,8 +17,9 @@ from specialists.turns.context_room import ContextRoom
 from specialists.turns.conversation import Conversation
 from specialists.turns.egress import EgressGuard
 from specialists.turns.endings import Endings
-from specialists.turns.model import Model, ModelCall, ModelError, Withheld
+from specialists.turns.model import Model, ModelCall, ModelError, ModelMessage, Withheld
 from specialists.turns.one_call import ToolBroke
+from specialists.turns.pictures import load_pictures
 from specialists.turns.tool_calls import ToolCalls
 from specialists.turns.written_calls import as_turn_with_call, is_call
 
@@ -72,15 +73,23 @@ async def run(
         ToolBroke: A tool has a bug; it is logged.
         WorkbenchLost: The place where files are kept is away. The attempt can go on later, from its last checkpoint.
     """
+    if handoff.readable:
+        from specialists.toolkits.material_reading import with_readers  # noqa: PLC0415 - only where there is more
+
+        specialist = with_readers(specialist, handoff.readable)
     timeout = handoff.constraints.timeout
     ends = asyncio.get_running_loop().time() + timeout - elapsed
     limits = _Limits(ends, ends - timeout * (1 - LAST_CALL_SHARE), token_limit)
     url_tools = [name for name, tool in specialist.toolbox.items() if tool.finds_urls]
     provenance = workbench.provenance
-    derived = provenance.has_derived_content or bool(handoff.context)
+    derived = provenance.has_derived_content or bool(handoff.context or handoff.given)
     egress = EgressGuard(provenance.words, url_tools, derived=derived)
     room = ContextRoom(handoff.constraints.context, specialist.overhead)
-    conversation = Conversation(briefing.render(handoff, done_when), egress, room, specialist.toolbox)
+    pictures, gaps = await load_pictures(handoff.artifacts, workbench, handoff.constraints.context)
+    opening = ModelMessage(role="user", text=briefing.render(handoff, done_when), pictures=pictures)
+    files = [] if handoff.context or handoff.given else [artifact.name for artifact in handoff.artifacts]
+    conversation = Conversation(opening, files, egress, room, specialist.toolbox)
+    conversation.add_gaps(gaps)
     tools = ToolCalls(specialist.toolbox, workbench, log, conversation, limits.last_call_at, barred=dict(log.written))
     endings = Endings(conversation, handoff.constraints.max_tokens)
     return await _Attempt(specialist, handoff, model, log, conversation, tools, endings, limits).run()
@@ -192,10 +201,13 @@ class _Attempt:
         """Return the tools of the next call: the two that end the work if it is the last one."""
         if self.limit:  # Not without any tool: some providers refuse that once calls are part of the conversation.
             return finish_tools.SPECS
+        specs = self.specialist.specs_for(artifact.name for artifact in self.handoff.artifacts)
+        if self.conversation.idle:  # the next step is no result like the one that was sent back for want of work
+            return tuple(spec for spec in specs if spec.name != finish_tools.RETURN)
         more = self.conversation.room.tool
         if more is None or more.name in self.specialist.toolbox:
-            return self.specialist.specs
-        return (*self.specialist.specs, more.spec)
+            return specs
+        return (*specs, more.spec)
 
     async def _call_model(self) -> Turn:
         # A second more than is left, so that our deadline cuts first and its word is "timeout".
@@ -208,7 +220,7 @@ class _Attempt:
                 system=self.specialist.system,
                 messages=tuple(self.conversation.messages),
                 tools=self._offered(),
-                tool_choice="required" if self.limit or self.conversation.silent else "auto",
+                tool_choice="required" if self._must_call else "auto",
                 tier=self.handoff.constraints.tier,
                 max_tokens=self.handoff.constraints.max_tokens,
                 deadline=left,
@@ -216,6 +228,10 @@ class _Attempt:
                 last=bool(self.limit),
             )
         )
+
+    @property
+    def _must_call(self) -> bool:
+        return bool(self.limit or self.conversation.silent or self.conversation.idle)
 
     def _reached(self) -> str:
         """Name the limit that is reached, if one is."""
@@ -244,15 +260,21 @@ class _Attempt:
             return self.endings.without_finish(turn, self.limit)
         return await self.tools.run()
 
+    async def _told_meanwhile(self, calls: list[ToolCall]) -> bool:
+        """Tell the model, instead of taking its result, what the requester has said meanwhile. False if nothing."""
+        if self.limit or not (said := self.log.news()):
+            return False
+        text = briefing.note("not_taken_yet", words=" ".join(said))
+        for call in calls:
+            await self.tools.reply(call, ToolOutcome(text, failed=True))
+        return True
+
     async def _finish(self) -> Result | Escalation | None:
         """Take the first call to end the work, or have it mended once."""
         calls = [call for call, _ in self.conversation.open_calls]
         if not calls:
             return None  # they were answered before the attempt changed hands
-        if not self.limit and (said := self.log.news()):
-            text = briefing.note("not_taken_yet", words=" ".join(said))
-            for call in calls:
-                await self.tools.reply(call, ToolOutcome(text, failed=True))
+        if await self._told_meanwhile(calls):
             return None
         outcome: Result | Escalation | None
         fault = ""
@@ -262,8 +284,10 @@ class _Attempt:
             outcome, fault = finish_tools.read_leniently(calls[0]), finish_tools.faults_of(error)
         if isinstance(outcome, Result) and is_call(outcome.content, self.specialist.specs):
             outcome, fault = None, "content: a tool call written as text is no result; make the call itself"
-        if fault and not self.conversation.finishes and not self.limit:
+        text = self.conversation.work_done.sent_back(outcome.content) if isinstance(outcome, Result) else ""
+        if fault and not text:
             text = f"{calls[0].name} was not accepted. Mend its arguments: {fault}"
+        if text and not self.conversation.finishes and not self.limit:
             for call in calls:
                 await self.tools.reply(call, ToolOutcome(text, failed=True))
             return None
@@ -271,4 +295,4 @@ class _Attempt:
             return self.endings.give_up("confidence_too_low", "The specialist handed back nothing that can be used.")
         if isinstance(outcome, Escalation):
             return self.endings.escalated(outcome)
-        return self.endings.complete(outcome, self.limit)
+        return self.endings.handed_in(outcome, self.limit)

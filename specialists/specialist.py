@@ -8,10 +8,10 @@ now is not overruled by an old plan.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, get_args
 
 from handoff.context_budget import tokens
@@ -81,6 +81,15 @@ class Specialist:
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools that its model is offered: its own and the two ways to finish. Built once."""
         return (*(tool.spec for tool in self.tools), *finish_tools.SPECS)
+
+    def specs_for(self, files: Iterable[str]) -> tuple[ToolSpec, ...]:
+        """Return the tools that its model is offered for these files: none that reads kinds of files that are missing.
+
+        Small models call what they are offered, and make up the file.
+        """
+        endings = {PurePath(name).suffix.lower() for name in files}
+        idle = {tool.name for tool in self.tools if tool.endings and not tool.endings & endings}
+        return tuple(spec for spec in self.specs if spec.name not in idle) if idle else self.specs
 
     @cached_property
     def overhead(self) -> int:

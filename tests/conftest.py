@@ -30,6 +30,7 @@ LONG_FILES = frozenset(
         "test_ladder_whole",
         "test_outbox",
         "test_providers_end_to_end",
+        "test_reading_bombs",
         "test_store_machine",
         "test_table_attacks",
         "test_table_files",

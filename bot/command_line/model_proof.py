@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -30,6 +30,7 @@ _TOOL = ToolSpec(
 )
 _REQUEST = "Say hello to the team in one sentence."
 _SUM = "How much is 123456 * 654321?"
+UNKNOWN_SIGHT = "is shown no pictures, as nobody says that it sees (LEADHAND_SEES does)"
 _NAME_OTHERS = "name another model by LEADHAND_MODEL_FAST, _BALANCED and _DEEP"
 
 
@@ -52,7 +53,8 @@ async def prove(model: ChosenModel, specialists: Sequence[str], context: Context
         first.setdefault(name, tier)
     shown = await asyncio.gather(*(_prove(model, tier, specialists) for tier in first.values()))
     by_name = dict(zip(first, shown, strict=True))
-    return {tier: _with_context(*by_name[name], tier, context) for tier, name in tiers.items()}
+    proofs = {tier: _with_context(*by_name[name], tier, context) for tier, name in tiers.items()}
+    return {tier: await _with_sight(proof, model, tier) for tier, proof in proofs.items()}
 
 
 async def _prove(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[Proof, int | None]:
@@ -147,6 +149,13 @@ def _with_context(proof: Proof, tokens: int | None, tier: Tier, context: Context
         return Proof(note, proof.fault, proof.risk)
     small = f"LEADHAND_CONTEXT gives it up to {given:,} tokens of material; set `{tier} {max(1000, fit) // 1000}k`"
     return Proof(note, proof.fault, "; ".join(filter(None, (proof.risk, small))))
+
+
+async def _with_sight(proof: Proof, model: ProviderModel, tier: Tier) -> Proof:
+    """Add if the model is shown pictures."""
+    sees = await model.sees(tier) if not proof.fault else False
+    words = {True: "sees pictures", False: "reads text only", None: UNKNOWN_SIGHT}[sees]
+    return replace(proof, note=", ".join(filter(None, (proof.note, words))))
 
 
 @cache

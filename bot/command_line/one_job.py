@@ -26,6 +26,7 @@ from handoff.engine.answer import gaps, out_of_reach
 from handoff.engine.replay import open_log
 from handoff.state import Ask, Job
 from handoff.state_values import Question
+from handoff.summary import queries
 
 CHANNEL = "#general"
 PEOPLE = ("ana", "ben", "cleo")
@@ -49,6 +50,8 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
     else:
         for path in written:
             say(f"wrote {path}")
+        for query in await _queries(app, key):
+            say(f"query: {query}")
     if reason:
         print(f"leadhand: {reason}", file=sys.stderr)  # noqa: T201
     return code
@@ -109,6 +112,11 @@ def _open_question(ask: Ask, answered: Container[str]) -> tuple[str, Question] |
         if key in ask.posted and key not in answered:
             return key, question
     return None
+
+
+async def _queries(app: App, key: JobKey) -> list[str]:
+    job = await read_job(app, key)
+    return queries(job.latest) if job else []
 
 
 async def _write_files(app: App, key: JobKey, folder: Path) -> list[Path]:

@@ -15,7 +15,7 @@ from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.settings import Settings, SettingsError
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
-from handoff.contracts import Artifact, Place, Request, Usage
+from handoff.contracts import Artifact, Material, Place, Request, Usage
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, Event, PlannerAsked, PlanProposed, PlanRejected, RequestFailed
 from handoff.planning.plan_brief import of_request
@@ -50,17 +50,18 @@ async def _decided(
     planning = Planning(open_crew(settings), model, TrackRecord(), settings.terms)
     now = time.time()
     files = tuple(_file(name) for name in options.file)
-    ask = Ask(Request(id="0", user="", text=options.text, at=now), fetched=True, artifacts=files)
+    ask = Ask(Request(id="0", user="", text=options.text, at=now), gathered=True, materials=files)
     brief = of_request(Job(NOWHERE, (ask,)), ask)
-    first = await planning.plan(MakePlan(ask.id), brief, ask, now=now)
+    first = await planning.plan(MakePlan(ask.id), brief, ask, now=time.time)
     if not isinstance(first, PlanRejected):
         return first, ()
-    return await planning.plan(MakePlan(ask.id, first.faults), brief, ask, now=now), (first,)
+    return await planning.plan(MakePlan(ask.id, first.faults), brief, ask, now=time.time), (first,)
 
 
-def _file(name: str) -> Artifact:
+def _file(name: str) -> Material:
     """Return a file of that name: routing looks at no more of it."""
-    return Artifact(id=name, name=name, media_type=mimetypes.guess_type(name)[0] or "application/octet-stream")
+    file = Artifact(id=name, name=name, media_type=mimetypes.guess_type(name)[0] or "application/octet-stream")
+    return Material(name=name, file=file)
 
 
 def told(event: Event, text: str, label: str, rejected: tuple[PlanRejected, ...] = ()) -> dict[str, Any]:

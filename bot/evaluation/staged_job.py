@@ -16,6 +16,7 @@ from typing import cast
 from bot.evaluation.counted_model import CountedModel
 from bot.jobs.effect_handlers import Inputs, Services
 from bot.jobs.effect_runner import handler_of
+from bot.jobs.gathering import is_table, table_material
 from bot.jobs.job_runner import JobRunner
 from bot.limits.breakers import Breakers
 from bot.slack.show.thread import Thread
@@ -24,7 +25,7 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
-from handoff.contracts import Artifact, Attachment, Member, Place, Plan, Request, Setting, Terms
+from handoff.contracts import Artifact, Attachment, Material, Member, Place, Plan, Request, Setting, Terms
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
 from handoff.state import Ask, Job, replace
@@ -129,7 +130,8 @@ class StagedJob:
         place = Place(team="T1", channel="C1", thread_ts=REQUEST)
         self.job: Job = apply(None, ev.RequestAdded(at=now, place=place, request=request))
         if artifacts:
-            self.report_soon(ev.AttachmentsFetched(at=now, request=REQUEST, artifacts=artifacts))
+            materials = tuple(_material(one, blobs) for one in artifacts)
+            self.report_soon(ev.MaterialGathered(at=now, request=REQUEST, materials=materials))
 
     @property
     def ask(self) -> Ask:
@@ -220,6 +222,15 @@ def _artifact(name: str, folders: Iterable[Path], blobs: _Blobs) -> Artifact:
         blobs.kept[digest] = data
     media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
     return Artifact(id=digest, name=name, media_type=media_type, size=UNSEEN if data is None else len(data))
+
+
+def _material(file: Artifact, blobs: _Blobs) -> Material:
+    """Return a file as material: a table, or a text; one that is only named has neither columns nor text."""
+    data = blobs.kept.get(file.id, b"")
+    if is_table(file.name, data):
+        return table_material(file, data)
+    size = len(data.decode("utf-8", "ignore"))
+    return Material(name=file.name, file=file, size=size, text=file.id if size else "")
 
 
 def _member(crew: Crew, name: str) -> Member:

@@ -13,17 +13,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
+from bot.jobs.material_texts import handed
 from bot.limits.breakers import Breakers
 from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
 from handoff.answering.figure_marks import named
 from handoff.checking import checks
-from handoff.checking.figures import behind, unsupported
-from handoff.context import handoff_for, provenance_of, said_to
+from handoff.checking.figures import behind
+from handoff.context import provenance_of, said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
 from handoff.engine.correcting import SAID
 from handoff.engine.nested import plan_around, writes_before
+from handoff.materials.at_hand import texts_of
 from handoff.state import Work
 from handoff.state_values import UnknownWrite, Written
 from specialists.registry import Crew
@@ -52,7 +54,7 @@ async def run_attempt(
     """
     job, ask = runner.find(effect.request)
     work = ask.work[effect.subtask]
-    handoff, pack = handoff_for(job, ask, work, runner.now())
+    handoff, pack = await handed(job, ask, work, runner.now(), store, runner.claim.key)
     if work.state == "pending":  # first of all: only an attempt that has started can fail
         runner.report_soon(
             ev.AttemptStarted(**_of(effect, runner), specialist=effect.specialist, tier=effect.tier, pack=pack)
@@ -64,7 +66,7 @@ async def run_attempt(
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
         return _failed(effect, runner, "lost", text)
-    log = _Log(effect, runner, work, resumed=work.state == "in_progress")
+    log = _Log(effect, runner, work, handoff, resumed=work.state == "in_progress")
     try:
         async with _workbench(effect, runner, handoff, log, store) as workbench:
             outcome = await run(
@@ -98,7 +100,7 @@ async def _workbench(
     try:
         yield FolderWorkbench(
             (*handoff.artifacts, *made),
-            lambda digest: _reached(store.blobs.get(runner.claim.key, digest)),
+            lambda digest: _reached(_bytes(digest, effect, runner, store)),
             lambda data: _reached(store.blobs.put(runner.claim.key, data)),
             folder,
             provenance_of(*runner.find(effect.request), _work(effect, runner)),
@@ -106,6 +108,12 @@ async def _workbench(
     finally:
         if folder.exists():  # it is made once a tool asks for a file
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+async def _bytes(digest: str, effect: RunSubtask, runner: JobRunner, store: Store) -> bytes:
+    """Return what lies under a digest: a text of the job's own log, or what the store keeps."""
+    text = texts_of(*runner.find(effect.request)).get(digest)
+    return text.encode() if text is not None else await store.blobs.get(runner.claim.key, digest)
 
 
 async def _reached(call: Awaitable[T]) -> T:
@@ -129,16 +137,10 @@ def _ended(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev
     remarks = {"faults": found.faults, "doubts": found.doubts}
     kept = {
         "evidence": behind(outcome, seen.evidence),
-        "unsupported": _of_no_source(outcome, seen),
+        "unsupported": named(checks.text_of(outcome), found.figures),  # shown marked
     }
     result = outcome.model_copy(update=kept)
     return ev.ResultReturned(**_of(effect, runner), result=result, **remarks, took=log.took(), told=log.told)
-
-
-def _of_no_source(result: Result, seen: checks.Seen) -> tuple[str, ...]:
-    """Return the figures of a result that its tools, what it was given and people do not say. They are shown marked."""
-    text = "\n".join([result.content, *(one.message for one in result.findings)])
-    return named(text, unsupported(text, (seen.intent, *seen.evidence)))
 
 
 def _work(effect: RunSubtask, runner: JobRunner) -> Work:
@@ -169,9 +171,10 @@ def _of(effect: RunSubtask, runner: JobRunner) -> dict[str, Any]:
 class _Log:
     """The log of an attempt: its checkpoints, read from the job and written as the job's events."""
 
-    def __init__(self, effect: RunSubtask, runner: JobRunner, work: Work, *, resumed: bool) -> None:
+    def __init__(self, effect: RunSubtask, runner: JobRunner, work: Work, handoff: Handoff, *, resumed: bool) -> None:
         self._effect = effect
         self._runner = runner
+        self._given = [note.text for note in handoff.given]
         self.history = work.checkpoints if resumed else ()
         self.told = work.told  # those are in the handoff
         self.written = {one.digest: _note_of(one) for one in writes_before(runner.find(effect.request)[1], work)}
@@ -191,7 +194,7 @@ class _Log:
         job, ask = self._runner.find(effect.request)
         work = ask.work[effect.subtask]
         before = [one.result.evidence for one in (work.wanting, work.best) if one is not None]
-        evidence = [*self._evidence, *("\n".join(lines) for lines in before if lines)]
+        evidence = [*self._evidence, *self._given, *("\n".join(lines) for lines in before if lines)]
         return checks.Seen(result, said_to(job, ask, work), effect.done_when, tuple(evidence), tuple(self._sources))
 
     def news(self) -> tuple[str, ...]:

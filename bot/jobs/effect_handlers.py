@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.jobs.attempt import run_attempt
 from bot.jobs.job_runner import JobRunner
+from bot.jobs.material_texts import handed, load
 from bot.limits.breakers import Breakers
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
@@ -14,7 +15,7 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
-from handoff.context import circumstances, handoff_for
+from handoff.context import circumstances
 from handoff.engine import hearing
 from handoff.engine.answer import is_draft
 from handoff.engine.nested import crew_at, handed_up, plan_around
@@ -51,9 +52,15 @@ class Inputs:
     model: Model
 
 
-async def fetch_attachments(_: ef.FetchAttachments, inputs: Inputs) -> ev.Event:
-    """Bring what people attached into the store."""
-    return await inputs.services.thread.fetch(inputs.runner.claim, inputs.ask)
+async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
+    """Bring what people attached and said before into the store, and read it."""
+    from bot.jobs.gathering import bounded  # noqa: PLC0415 - only where there is something to read
+    from bot.jobs.request_material import gather_request  # noqa: PLC0415 - the same
+
+    services, runner = inputs.services, inputs.runner
+    found = bounded(await gather_request(inputs.job, inputs.ask, services.thread, services.store, runner.claim.key))
+    of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
+    return ev.MaterialGathered(**of, materials=found.materials, faults=found.faults)
 
 
 async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
@@ -63,15 +70,16 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         if inputs.ask.setting is None:
             await runner.report(await inputs.services.thread.look_around(inputs.job, inputs.ask))
         job, ask = runner.find(effect.request)  # as it is committed by now
-        brief = plan_brief.of_request(job, ask)
-        event = await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now())
+        shown = [one.text for one in plan_brief.beginnings_of(job, ask)]
+        texts = await load(shown, job, ask, inputs.services.store, runner.claim.key)
+        brief = plan_brief.of_request(job, ask, texts)
+        event = await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now)
         if isinstance(event, ev.RequestFailed):
             return event
-        known: dict[str, Any] = {"corrected": ask.corrections}
-        answered = isinstance(event, ev.AnswerWritten)  # people are told how long that took
-        return event.model_copy(update={**known, "at": runner.now()} if answered else known)
+        return event.model_copy(update={"corrected": ask.corrections})
     work = inputs.ask.work[effect.within]
-    handoff, pack = handoff_for(inputs.job, inputs.ask, work, runner.now())
+    store, key = inputs.services.store, runner.claim.key
+    handoff, pack = await handed(inputs.job, inputs.ask, work, runner.now(), store, key)
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.within, "attempt": effect.attempt}
     if work.state == "pending":  # committed before planning: only an attempt that has started can fail
         of_start = {"specialist": work.specialist, "tier": work.tier or "balanced", "pack": pack}
@@ -80,8 +88,9 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
     if crew is None:
         message = f"there is no crew called {work.specialist!r} any more"
         return ev.AttemptFailed(at=runner.now(), **of, kind="lost", message=message)
-    _, ask = runner.find(effect.request)  # as it is committed by now
-    return await crew.plan(effect, plan_brief.of_subtask(handoff), ask, model=inputs.model, now=runner.now())
+    job, ask = runner.find(effect.request)  # as it is committed by now
+    brief = plan_brief.of_subtask(handoff, job, ask, ask.work[effect.within])
+    return await crew.plan(effect, brief, ask, model=inputs.model, now=runner.now)
 
 
 def _planning_of(inputs: Inputs, within: str) -> Planning:

@@ -52,10 +52,10 @@ def bug_of(error: Exception, *, at: float, ask: Ask) -> Bug:
     return Bug(f"an internal error ({type(error).__name__}); whoever runs me finds it in the log", at, ask)
 
 
-def attachments_unread(effect: ef.FetchAttachments, bug: Bug) -> ev.Event:
+def nothing_gathered(effect: ef.GatherMaterial, bug: Bug) -> ev.Event:
     """Go on without the attached files, and name them as missing."""
     faults = (f"The attached files: {bug.reason}",)
-    return ev.AttachmentsFetched(at=bug.at, request=effect.request, faults=faults)
+    return ev.MaterialGathered(at=bug.at, request=effect.request, faults=faults)
 
 
 def run_failed(step: str) -> Callable[[OfRun, Bug], ev.Event]:
@@ -144,7 +144,7 @@ class Handler(Generic[E]):
 
 
 HANDLERS: Mapping[type, Handler[Any]] = {
-    ef.FetchAttachments: Handler(handlers.fetch_attachments, attachments_unread),
+    ef.GatherMaterial: Handler(handlers.gather_material, nothing_gathered),
     ef.MakePlan: Handler(handlers.make_plan, run_failed("planning")),
     ef.RevisePlan: Handler(handlers.revise_plan, plan_kept),
     ef.RunSubtask: Handler(handlers.run_subtask, attempt_failed),

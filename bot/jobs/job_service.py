@@ -17,7 +17,7 @@ from handoff.engine.hearing import answers_plainly
 from handoff.engine.replay import open_log
 from handoff.spoken import is_thanks
 from handoff.state import ENDED, Job
-from handoff.summary import OpenQuestion, begun, open_questions
+from handoff.summary import OpenQuestion, begun, open_questions, queries
 from handoff.upcasters import NewerEvent
 
 if TYPE_CHECKING:
@@ -129,9 +129,11 @@ class JobService:
             return own and not message.attachments
         return self._follow_ups.heard_in(head.fields.get("channel", "")) and head.seq < MOST_HEARD
 
-    async def edited(self, place: Place, message: str, *, user: str, text: str, dedupe: tuple[str, ...]) -> bool:
+    async def edited(
+        self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
+    ) -> bool:
         """See `Service.edited`."""
-        event = ev.RequestEdited(at=self._store.clock(), message=message, user=user, text=text)
+        event = ev.RequestEdited(at=self._store.clock(), message=message, user=user, text=text, stamp=stamp)
         return await self._changed(place, message, event, dedupe)
 
     async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
@@ -244,6 +246,19 @@ class JobService:
         except LogBroken as error:
             log.error("%s", error)  # noqa: TRY400 - one clear line, no trace
             return "unreadable"
+
+    async def queries(self, place: Place, request: str) -> list[str]:
+        """Return the queries behind the answer to a request, for whoever can read the thread; none if it has expired.
+
+        Unlike the trace they are for all: they say how the figures came about that stand in the thread.
+        """
+        try:
+            job = open_log([entry.payload for entry in await self._store.jobs.log(_key(place))])
+        except (LogBroken, NewerEvent, ValueError) as error:
+            log.error("job %s: its log cannot be read (%s)", place.job_id, type(error).__name__)  # noqa: TRY400 - one line
+            return []
+        ask = job.ask(request) if job is not None else None
+        return queries(ask) if ask is not None else []
 
     async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
         """Record a thumb below an answer in the job's log. Returns False if the job has expired."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from bot.models.event_stream import SILENCE, Event, Kind, quiet_of, read_events
 from bot.models.refused_fields import RefusedFields
 from bot.models.server_facts import PATIENCE
+from bot.models.sight import MESSAGES, claude_sees
 from bot.models.strict_schema import strict_schema
 from bot.models.wire import (
     EFFORT,
@@ -24,7 +27,7 @@ from bot.models.wire import (
     whole_count,
 )
 from handoff.contracts import StopReason, ToolCall
-from specialists.turns.model import ModelCall, ModelMessage
+from specialists.turns.model import ModelCall, ModelMessage, Picture
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -61,6 +64,7 @@ class AnthropicMessages:
         self, api_key: str, base_url: str | None = None, *, silence: float = SILENCE, own: bool | None = None
     ) -> None:
         self.base_url = base_url
+        self.picture_limits = MESSAGES
         self._silence = silence
         self._api_key = api_key
         self._own = (base_url is None or urlsplit(base_url).hostname == _HOST) if own is None else own
@@ -95,6 +99,18 @@ class AnthropicMessages:
         most = getattr(about, "max_input_tokens", None)
         return most if isinstance(most, int) else None
 
+    async def sees(self, connection: Connection, model: str) -> bool | None:
+        """See `Wire.sees`."""
+        try:
+            about = await connection.client.models.retrieve(model, timeout=PATIENCE)
+        except connection.sdk.APIError:
+            about = None
+        can = getattr(getattr(about, "capabilities", None), "image_input", None)
+        said = getattr(can, "supported", None)
+        if isinstance(said, bool):
+            return said
+        return claude_sees(model) if self._own else None
+
     async def send(
         self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> Reading:
@@ -102,7 +118,8 @@ class AnthropicMessages:
         quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> Reading:
-            async with aclosing(read_events(_opened(connection.client, request), quiet, _kind_of)) as events:
+            opening = partial(_opened, connection.client, request)
+            async with aclosing(read_events(opening, quiet, _kind_of)) as events:
                 return _read(await _collect(events, emitter))
 
         def request_of(without: frozenset[str]) -> dict[str, Any]:
@@ -151,7 +168,8 @@ def _message(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
     """Write a message in the wire format; nothing for an empty one, which Anthropic refuses."""
     if message.thoughts and thoughts:
         return [{"role": "assistant", "content": list(message.thoughts)}]
-    blocks: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text.strip() else []
+    blocks = [block for picture in message.pictures for block in _picture(picture)]
+    blocks += [{"type": "text", "text": message.text}] if message.text.strip() else []
     blocks += [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in message.calls
     ]
@@ -166,6 +184,13 @@ def _message(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
     ]
     role = "assistant" if message.role == "assistant" else "user"
     return [{"role": role, "content": blocks}] if blocks else []
+
+
+def _picture(picture: Picture) -> list[dict[str, Any]]:
+    """Write a picture after its name, so that several can be told apart."""
+    data = b64encode(picture.data).decode()
+    source = {"type": "base64", "media_type": picture.media_type, "data": data}
+    return [{"type": "text", "text": f"{picture.name}:"}, {"type": "image", "source": source}]
 
 
 def _read(message: dict[str, Any]) -> Reading:

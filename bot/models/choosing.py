@@ -90,7 +90,7 @@ def _anthropic(env: Mapping[str, str]) -> ProviderModel:
 
     key = _key(env, "ANTHROPIC_API_KEY", "anthropic")
     wire = AnthropicMessages(key, env.get("ANTHROPIC_BASE_URL") or None, silence=_silence(env))
-    return ProviderModel(wire, _named(env, ANTHROPIC_TIERS), provider="anthropic")
+    return ProviderModel(wire, _named(env, ANTHROPIC_TIERS), provider="anthropic", sees=_sees(env))
 
 
 async def _openai(env: Mapping[str, str]) -> ProviderModel:
@@ -101,12 +101,13 @@ async def _openai(env: Mapping[str, str]) -> ProviderModel:
     if base_url is None or urlsplit(base_url).hostname == "api.openai.com":
         key = _key(env, "OPENAI_API_KEY", "openai")
         wire = OpenAIResponses(key, base_url, silence=_silence(env))
-        return ProviderModel(wire, _named(env, OPENAI_TIERS), provider="openai")
+        return ProviderModel(wire, _named(env, OPENAI_TIERS), provider="openai", sees=_sees(env))
     key = env.get("OPENAI_API_KEY", "").strip() or "none"  # most servers at home ask for none
     served = [] if all(_given(env).values()) else await _served(base_url, key)
     strange = served and not set(OPENAI_TIERS.values()) & set(served)
     defaults = dict.fromkeys(_TIERS, served[0]) if strange else OPENAI_TIERS
-    return ProviderModel(_chat(env, key, base_url), _named(env, defaults), provider=_host(base_url))
+    names, host = _named(env, defaults), _host(base_url)
+    return ProviderModel(_chat(env, key, base_url), names, provider=host, sees=_sees(env))
 
 
 def _chat(env: Mapping[str, str], key: str, base_url: str) -> OpenAIChat:
@@ -148,6 +149,22 @@ def _given(env: Mapping[str, str]) -> dict[Tier, str]:
 def _named(env: Mapping[str, str], defaults: Mapping[Tier, str]) -> dict[Tier, str]:
     """Name the model of each tier: the one given, else the default."""
     return {tier: name or defaults[tier] for tier, name in _given(env).items()}
+
+
+def _sees(env: Mapping[str, str]) -> dict[Tier, bool]:
+    """Read which tiers have models that see pictures; none of them if nothing is said."""
+    wish = env.get("LEADHAND_SEES", "").strip().lower()
+    if not wish:
+        return {}
+    if wish in {"all", "none"}:
+        return dict.fromkeys(_TIERS, wish == "all")
+    named = [part.strip() for part in wish.split(",")]
+    if not set(named) <= set(_TIERS):
+        raise ModelSettingsError(
+            f"LEADHAND_SEES is {wish!r}; it takes all, none, or the tiers whose models see pictures, with commas: "
+            "`balanced, deep`."
+        )
+    return {tier: tier in named for tier in _TIERS}
 
 
 def _pace(env: Mapping[str, str]) -> float:
@@ -201,7 +218,8 @@ async def _ollama(env: Mapping[str, str]) -> ProviderModel | None:
     if best is None:
         return None
     names = _named(env, dict.fromkeys(_TIERS, best))
-    return ProviderModel(_chat(env, key="ollama", base_url=f"{url}/v1"), names, provider="ollama")
+    wire = _chat(env, key="ollama", base_url=f"{url}/v1")
+    return ProviderModel(wire, names, provider="ollama", sees=_sees(env))
 
 
 async def _ollama_models(url: str) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+from bot.models.model_faults import was_unsent
 from bot.models.wire import SilentError, json_object
 
 SILENCE = 120.0
@@ -21,12 +22,18 @@ SILENCE = 120.0
 PREFILL = 20.0
 """Tokens of a prompt that a small machine reads a second. It says nothing while it does."""
 _NO_STREAMS = ("json", "html")
+_STALE = 3
+"""Connections that the server had closed and that one call may be sent over, before it counts as sent."""
+_ROUNDS = 3
+"""Rounds of the loop in which it reads the ends of kept connections that have come while it was busy."""
 _FAREWELL = 1.0
 """Seconds that a server gets to end the stream after its last event, so that the connection can be used again."""
 
 Event = dict[str, Any]
 Kind = Literal["opening", "words", "last"]
 """An event that only opens a reply, one with a part of it, and the last one."""
+Opening = Callable[[], AbstractAsyncContextManager[Any]]
+"""Makes what sends a request when it is entered, and then gives its response."""
 _T = TypeVar("_T")
 
 
@@ -43,16 +50,14 @@ def quiet_of(silence: float, prompt_tokens: int = 0) -> Quiet:
     return Quiet(silence + prompt_tokens / PREFILL, silence)
 
 
-async def read_events(
-    opening: AbstractAsyncContextManager[Any], quiet: Quiet, kind_of: Callable[[Event], Kind]
-) -> AsyncGenerator[Event, None]:
-    """Open a response and give its events as they come, without pings.
+async def read_events(opening: Opening, quiet: Quiet, kind_of: Callable[[Event], Kind]) -> AsyncGenerator[Event, None]:
+    """Send a request and give the events of its response as they come, without pings.
 
     A reply that is no stream is one event. Raises SilentError, BadReplyError, or whatever the connection raises.
     """
     patience = _Patience(quiet)
     async with contextlib.AsyncExitStack() as stack:
-        response = await patience.wait(stack.enter_async_context(opening))
+        response = await patience.wait(_opened(stack, opening))
         if any(kind in response.headers.get("content-type", "") for kind in _NO_STREAMS):
             yield json_object(await patience.wait(response.aread()))
             return
@@ -70,6 +75,19 @@ async def read_events(
                     return
         if rest := lines.rest():
             yield json.loads(rest)
+
+
+async def _opened(stack: contextlib.AsyncExitStack, opening: Opening) -> Any:
+    """Send a request; once more if the connection was closed before all of it was sent, as it cost nothing then."""
+    for _ in range(_ROUNDS):
+        await asyncio.sleep(0)
+    for _ in range(_STALE):
+        try:
+            return await stack.enter_async_context(opening())
+        except Exception as error:
+            if not was_unsent(error):
+                raise
+    return await stack.enter_async_context(opening())
 
 
 class _Patience:

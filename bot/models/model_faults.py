@@ -104,6 +104,21 @@ def _timed_out(error: BaseException) -> bool:
     return True
 
 
+def was_unsent(error: BaseException) -> bool:
+    """Return True if a connection was found closed before the whole request was written to it.
+
+    No server can have acted on such a request. A connection that is lost later tells nothing of that.
+    """
+    import aiohttp  # noqa: PLC0415 - the transport brought it
+
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, aiohttp.ClientConnectionResetError):  # aiohttp's own, raised by its writer alone
+            return True
+        cause = cause.__cause__
+    return False
+
+
 def _of_transport(error: Exception, who: str) -> Fault:
     """Classify what the SDKs let through as it is: broken connections and broken streams."""
     import httpx2  # noqa: PLC0415 - both SDKs brought it; on its own it costs 0.1 s

@@ -6,17 +6,19 @@ import json
 import re
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from bot.models.chat_reply import collect, kind_of, read
 from bot.models.event_stream import SILENCE, quiet_of, read_events
-from bot.models.openai_client import connect, is_openai, posted
+from bot.models.openai_client import connect, is_openai, is_plain, posted
 from bot.models.refused_fields import RefusedFields
 from bot.models.schema_steps import as_steps, read_step, steps_schema
-from bot.models.server_facts import context_at
+from bot.models.server_facts import context_at, sees_at
+from bot.models.sight import OPENAI, openai_sees
 from bot.models.strict_schema import enforced_schema, strict_schema
-from bot.models.wire import EFFORT, Connection, Emitter, Reading
+from bot.models.wire import EFFORT, Connection, Emitter, Reading, data_url
 from specialists.toolkits.tool import ToolSpec
 from specialists.turns.model import ModelCall, ModelMessage
 
@@ -63,6 +65,7 @@ class OpenAIChat:
         own: bool | None = None,
     ) -> None:
         self.base_url = base_url
+        self.picture_limits = OPENAI
         self._silence = silence
         self._api_key = api_key
         self._own = is_openai(base_url) if own is None else own
@@ -72,7 +75,7 @@ class OpenAIChat:
 
     def connect(self) -> Connection:
         """See `Wire.connect`."""
-        return connect(self._api_key, self.base_url)
+        return connect(self._api_key, self.base_url, keep=self._own or not is_plain(self.base_url))
 
     def takes_steps(self, model: str) -> bool:
         """Return True if this model calls tools by steps in a schema."""
@@ -85,6 +88,13 @@ class OpenAIChat:
             return None
         return await context_at(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
 
+    async def sees(self, connection: Connection, model: str) -> bool | None:
+        """See `Wire.sees`: a compatible server is asked, and nothing is guessed of its models."""
+        del connection
+        if self.base_url is None or self._own:
+            return openai_sees(model)
+        return await sees_at(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
+
     async def send(
         self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> Reading:
@@ -93,7 +103,7 @@ class OpenAIChat:
 
         async def post(request: dict[str, Any]) -> Reading:
             heard = emitter if "tools" in request or not call.tools else Emitter(None)  # steps are for nobody's eyes
-            opening = posted(connection.client, "chat/completions", request)
+            opening = partial(posted, connection.client, "chat/completions", request)
             async with aclosing(read_events(opening, quiet, kind_of)) as chunks:
                 return read(await collect(chunks, heard))
 
@@ -190,4 +200,17 @@ def _messages(message: ModelMessage) -> list[dict[str, Any]]:
         }
         for reply in message.replies
     ]
-    return [*replies, {"role": "user", "content": message.text}] if message.text or not replies else replies
+    if replies and not message.text and not message.pictures:
+        return replies
+    return [*replies, {"role": "user", "content": _content(message)}]
+
+
+def _content(message: ModelMessage) -> str | list[dict[str, Any]]:
+    """Write the words of a message; with pictures as parts, each picture after its name."""
+    if not message.pictures:
+        return message.text
+    parts: list[dict[str, Any]] = []
+    for picture in message.pictures:
+        parts.append({"type": "text", "text": f"{picture.name}:"})
+        parts.append({"type": "image_url", "image_url": {"url": data_url(picture), "detail": "auto"}})
+    return parts + ([{"type": "text", "text": message.text}] if message.text else [])

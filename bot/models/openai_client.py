@@ -14,22 +14,35 @@ if TYPE_CHECKING:
     import openai
 
 HOST = "api.openai.com"
+_AT_ONCE = 1e-6
+"""Seconds; nought would keep an idle connection until the next call."""
 
 
-def connect(api_key: str, base_url: str | None) -> Connection:
-    """Import the SDK and make a client without retries of its own. Blocks for 1.5 s when first called."""
+def connect(api_key: str, base_url: str | None, *, keep: bool = True) -> Connection:
+    """Import the SDK and make a client without retries of its own. Blocks for 1.5 s when first called.
+
+    Unless it is to `keep` them, a connection serves one call: some servers close those that they said they would keep
+    (llama.cpp after each stream), and whether one of them read a call before it did is not known to us.
+    """
     import openai  # noqa: PLC0415 - 1.5 s and 60 MB, only for those who use it
 
+    most = openai.DEFAULT_CONNECTION_LIMITS
+    limits = most if keep else type(most)(max_connections=most.max_connections, keepalive_expiry=_AT_ONCE)
     # The SDK's transport over aiohttp takes half the CPU time of its default one, and aiohttp is here anyway.
     client = openai.AsyncOpenAI(
         api_key=api_key,
         base_url=base_url,
         max_retries=0,
         timeout=openai.Timeout(None, connect=5.0),  # silence is timed by us, as pings would defeat this
-        http_client=openai.DefaultAioHttpClient(),
+        http_client=openai.DefaultAioHttpClient(limits=limits),
     )
     _ = (client.responses, client.chat.completions)  # brings their types in
     return Connection(openai, client)
+
+
+def is_plain(base_url: str | None) -> bool:
+    """Return True if connections to an address are not encrypted, so that a new one costs next to nothing."""
+    return base_url is not None and urlsplit(base_url).scheme == "http"
 
 
 def is_openai(base_url: str | None) -> bool:

@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from bot.models.event_stream import SILENCE, Event, Kind, quiet_of, read_events
 from bot.models.openai_client import connect, is_openai, posted
 from bot.models.refused_fields import RefusedFields
+from bot.models.sight import OPENAI, openai_sees
 from bot.models.strict_schema import strict_schema
 from bot.models.wire import (
     EFFORT,
@@ -20,6 +22,7 @@ from bot.models.wire import (
     Reading,
     Tokens,
     WireError,
+    data_url,
     tokens_of,
     tool_call,
 )
@@ -51,6 +54,7 @@ class OpenAIResponses:
         self, api_key: str, base_url: str | None = None, *, silence: float = SILENCE, own: bool | None = None
     ) -> None:
         self.base_url = base_url
+        self.picture_limits = OPENAI
         self._silence = silence
         self._api_key = api_key
         self._own = is_openai(base_url) if own is None else own
@@ -70,6 +74,11 @@ class OpenAIResponses:
         del connection, model
         return None
 
+    async def sees(self, connection: Connection, model: str) -> bool | None:
+        """See `Wire.sees`: OpenAI's own models by their names, as it does not say."""
+        del connection
+        return openai_sees(model) if self._own else None
+
     async def send(
         self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> Reading:
@@ -77,9 +86,8 @@ class OpenAIResponses:
         quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> Reading:
-            async with aclosing(
-                read_events(posted(connection.client, "responses", request), quiet, _kind_of)
-            ) as events:
+            opening = partial(posted, connection.client, "responses", request)
+            async with aclosing(read_events(opening, quiet, _kind_of)) as events:
                 return _read(await _collect(events, emitter))
 
         def request_of(without: frozenset[str]) -> dict[str, Any]:
@@ -135,8 +143,8 @@ def _items(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
         }
         for reply in message.replies
     ]
-    if message.text:
-        items.append({"role": "assistant" if message.role == "assistant" else "user", "content": message.text})
+    if message.text or message.pictures:
+        items.append({"role": "assistant" if message.role == "assistant" else "user", "content": _content(message)})
     items += [
         {
             "type": "function_call",
@@ -147,6 +155,17 @@ def _items(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
         for call in message.calls
     ]
     return items
+
+
+def _content(message: ModelMessage) -> str | list[dict[str, Any]]:
+    """Write the words of a message; with pictures as parts, each picture after its name."""
+    if not message.pictures:
+        return message.text
+    parts: list[dict[str, Any]] = []
+    for picture in message.pictures:
+        parts.append({"type": "input_text", "text": f"{picture.name}:"})
+        parts.append({"type": "input_image", "image_url": data_url(picture), "detail": "auto"})
+    return parts + ([{"type": "input_text", "text": message.text}] if message.text else [])
 
 
 def _read(response: dict[str, Any]) -> Reading:

@@ -6,6 +6,7 @@ import json
 
 from handoff.context_budget import tokens
 from specialists.turns.model import ModelCall
+from specialists.turns.picture_facts import picture_tokens
 
 _LEARNT = 0.3
 """The weight of the newest count."""
@@ -19,6 +20,7 @@ def prompt_tokens(call: ModelCall) -> int:
     for message in call.messages:
         size += tokens(message.text) + sum(tokens(reply.text) for reply in message.replies)
         size += sum(tokens(json.dumps(one.arguments, ensure_ascii=False)) for one in message.calls)
+        size += sum(picture_tokens(picture.data) for picture in message.pictures)
     size += sum(tokens(tool.description) + tokens(json.dumps(tool.parameters)) for tool in call.tools)
     return size + 1
 

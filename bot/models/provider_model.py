@@ -10,6 +10,15 @@ from typing import Any
 from bot.models.prices import Prices
 from bot.models.prompt_size import PromptSizes
 from bot.models.retrying import Retrying, RetryPolicy
+from bot.models.sight import (
+    BLIND,
+    REFUSED,
+    has_pictures,
+    refuses_all,
+    refuses_pictures,
+    within_limits,
+    without_pictures,
+)
 from bot.models.wire import Connection, Emitter, Reading, Tokens, Wire
 from handoff.contracts import Tier, Turn
 from specialists.turns.model import ModelCall, ModelMessage
@@ -31,10 +40,17 @@ class ProviderModel:
         provider: The provider's name as settings and metrics have it: `anthropic`, `openai`, `ollama`, or the host
             (with its port, if it has one) of another server.
         retries: How hard each call is tried.
+        sees: If the model of a tier sees pictures, where somebody said so. Of the others the server is asked.
     """
 
     def __init__(
-        self, wire: Wire, tiers: Mapping[Tier, str], *, provider: str, retries: RetryPolicy | None = None
+        self,
+        wire: Wire,
+        tiers: Mapping[Tier, str],
+        *,
+        provider: str,
+        retries: RetryPolicy | None = None,
+        sees: Mapping[Tier, bool] | None = None,
     ) -> None:
         self.wire = wire
         self.tiers = dict(tiers)
@@ -43,6 +59,9 @@ class ProviderModel:
         self._prices = _prices(provider, wire.base_url, self.tiers.values())
         self._retrying = Retrying(self._display_name, retries or RetryPolicy(), self._prices)
         self._sizes = PromptSizes()
+        self._told_sight: Mapping[Tier, bool] = sees or {}
+        self._sight: dict[str, bool | None] = {}
+        self._blind: set[str] = set()
         self._under_way = 0
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
@@ -67,21 +86,62 @@ class ProviderModel:
         connection = await self._connect()
         model = self.tiers[call.tier]
         mark = {"provider": self.provider, "model": model}
-        call = _with_own_thoughts(call, mark)
+        call, unseen = await self._in_sight(_with_own_thoughts(call, mark), connection)
         size = self._sizes.of(call, model)
+        refused: list[str] = []
 
         async def attempt(emitter: Emitter) -> Reading:
             self._under_way += size
             try:
                 # A small machine reads one prompt after the other, so those before this one count too.
-                reading = await self.wire.send(connection, call, model, emitter, self._under_way)
+                reading, told = await self._send(connection, call, model, emitter)
             finally:
                 self._under_way -= size
             self._sizes.learn(call, model, reading.tokens.input)
+            refused[:] = told
             return reading
 
         turn = await self._retrying.run(call, model, connection.sdk, attempt)
+        if unseen or refused:
+            turn = turn.model_copy(update={"unseen": (*unseen, *refused)})
         return turn.model_copy(update={"thoughts": (mark, *turn.thoughts)}) if turn.thoughts else turn
+
+    async def _in_sight(self, call: ModelCall, connection: Connection) -> tuple[ModelCall, tuple[str, ...]]:
+        """Leave out the pictures that the model of a call cannot be shown, and return a line for each."""
+        if not has_pictures(call):
+            return call, ()
+        if not await self._sees_over(connection, call.tier):
+            return without_pictures(call)
+        return within_limits(call, self.wire.picture_limits)
+
+    async def _send(
+        self, connection: Connection, call: ModelCall, model: str, emitter: Emitter
+    ) -> tuple[Reading, tuple[str, ...]]:
+        """Send a call; if the server refuses its pictures, again with a line for each, which are returned."""
+        try:
+            return await self.wire.send(connection, call, model, emitter, self._under_way), ()
+        except connection.sdk.APIStatusError as error:
+            if not has_pictures(call) or not refuses_pictures(error):
+                raise
+            never = refuses_all(error)
+        if never:
+            self._blind.add(model)
+        blind, lines = without_pictures(call, BLIND if never else REFUSED)
+        return await self.wire.send(connection, blind, model, emitter, self._under_way), lines
+
+    async def sees(self, tier: Tier) -> bool | None:
+        """Return if the model of a tier sees pictures; None if nobody says, and then it is shown none."""
+        return await self._sees_over(await self._connect(), tier)
+
+    async def _sees_over(self, connection: Connection, tier: Tier) -> bool | None:
+        model = self.tiers[tier]
+        if model in self._blind:
+            return False
+        if (told := self._told_sight.get(tier)) is not None:
+            return told
+        if model not in self._sight:
+            self._sight[model] = await self.wire.sees(connection, model)
+        return self._sight[model]
 
     def takes_steps(self, tier: Tier) -> bool:
         """Return True if the model of a tier calls tools by steps in a schema, see `schema_steps`."""

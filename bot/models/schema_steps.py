@@ -126,5 +126,5 @@ def _told(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
         role = "assistant" if message.role == "assistant" else "user"
         text = "\n".join(filter(None, (message.text, *steps))) if role == "assistant" else ""
         text = text or "\n\n".join(filter(None, (*replies, message.text)))
-        told.append(ModelMessage(role=role, text=text))
+        told.append(ModelMessage(role=role, text=text, pictures=message.pictures))
     return tuple(told)

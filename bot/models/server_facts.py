@@ -9,15 +9,19 @@ PATIENCE = 3.0
 """Seconds that a server may take to say something about itself."""
 
 
-async def get_json(url: str, headers: Mapping[str, str], patience: float = PATIENCE) -> Any:
-    """Fetch the JSON at an address; None if there is none within that many seconds."""
+async def get_json(
+    url: str, headers: Mapping[str, str], patience: float = PATIENCE, *, body: Mapping[str, Any] | None = None
+) -> Any:
+    """Fetch the JSON at an address, or that for a `body` sent there; None if there is none within that many seconds."""
     import aiohttp  # noqa: PLC0415 - only for servers that are asked about themselves
 
     timeout = aiohttp.ClientTimeout(total=patience)
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.get(url, allow_redirects=False, headers=headers) as response,
+            session.request(
+                "GET" if body is None else "POST", url, allow_redirects=False, headers=headers, json=body
+            ) as response,
         ):
             return await response.json(content_type=None)
     except (aiohttp.ClientError, TimeoutError, ValueError, OSError):
@@ -42,6 +46,24 @@ async def context_at(base_url: str, model: str, headers: Mapping[str, str]) -> i
     for entry in _named(await get_json(f"{root}/api/ps", headers), "models", "name", model):
         return _count(entry, "context_length")
     return None
+
+
+async def sees_at(base_url: str, model: str, headers: Mapping[str, str]) -> bool | None:
+    """Ask a compatible server whether a model sees pictures; None if it does not say.
+
+    llama.cpp says so in `/props`, gateways in `/v1/models`, and Ollama in `/api/show`.
+    """
+    address = base_url.rstrip("/")
+    root = address.removesuffix("/v1")
+    vision = _inside(_inside(await get_json(f"{root}/props", headers), "modalities"), "vision")
+    if isinstance(vision, bool):
+        return vision
+    for entry in _named(await get_json(f"{address}/models", headers), "data", "id", model):
+        takes = _inside(_inside(entry, "architecture"), "input_modalities")
+        if isinstance(takes, list):
+            return "image" in takes
+    can = _inside(await get_json(f"{root}/api/show", headers, body={"model": model}), "capabilities")
+    return "vision" in can if isinstance(can, list) else None
 
 
 def _inside(value: Any, key: str) -> Any:

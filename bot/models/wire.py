@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from bot.models.sight import PictureLimits
 from handoff.contracts import StopReason, Tier, ToolCall
 from handoff.reply_text import is_shallow, replace_surrogates
-from specialists.turns.model import ModelCall
+from specialists.turns.model import ModelCall, Picture
 
 DEEPEST = 40
 """Levels that a tool call's arguments may have. No tool takes more than three; the log could hold a few hundred."""
@@ -90,8 +92,15 @@ class Wire(Protocol):
     def takes_steps(self, model: str) -> bool:
         """Return True if this model calls tools by steps in a schema, see `schema_steps`."""
 
+    @property
+    def picture_limits(self) -> PictureLimits:
+        """The most pictures that a request takes."""
+
     async def context(self, connection: Connection, model: str) -> int | None:
         """Return the tokens of a model's context; None if the server does not say."""
+
+    async def sees(self, connection: Connection, model: str) -> bool | None:
+        """Return if a model sees pictures; None if nobody says."""
 
     async def send(
         self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
@@ -128,6 +137,11 @@ class WireError(Exception):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def data_url(picture: Picture) -> str:
+    """Write a picture as OpenAI's wires take it."""
+    return f"data:{picture.media_type};base64,{b64encode(picture.data).decode()}"
 
 
 def json_object(body: bytes) -> dict[str, Any]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from bot.supervisor.adhoc_offer import Making
 from bot.supervisor.json_replies import closed, reply_schema
 from bot.supervisor.prompts import call_of, prompt
 from handoff.context_budget import Pack, Piece, pack
-from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Member, Note, Plan, Terms, Usage
+from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Artifact, Material, Member, Note, Plan, Terms, Usage
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, PlannerAsked, PlanProposed, PlanRejected, RequestFailed
 from handoff.headings import demote_headings
+from handoff.materials.at_hand import LAST_ANSWER
+from handoff.materials.outline import columns, in_short
 from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_SUBTASKS
@@ -29,6 +31,11 @@ EARLIER = 1_200
 """Characters of each earlier answer in the thread that the planner is shown."""
 SHORT = 200
 """The same where the thread is too long."""
+OUTLINE = 400
+"""Characters of a material's outline."""
+MATERIAL = "# Source material"
+MOST_NAMES = 100
+"""Names of material that the schema lists: providers allow no schema of any length."""
 
 CUT_OFF = "The reply was cut off at the length limit; make it shorter."
 ADVICE = "Mention me again in a while; if it stays, ask whoever runs me to look at `leadhand check`."
@@ -43,14 +50,15 @@ async def ask_planner(
     members: Sequence[Member],
     default: str,
     model: Model,
-    now: float,
+    now: Callable[[], float],
     terms: Terms,
     making: Making | None = None,
 ) -> Planned:
     """Ask once what to do. A second try is told the exact faults of the first.
 
     If the second reply is not usable either, the specialist `default` gets the text as it stands. `terms` are those of
-    the crew. `making` is what the crew allows to have made: without it, prompt and schema say nothing of that.
+    the crew. `now` gives the seconds since the epoch, and dates what came of it. `making` is what the crew allows to
+    have made: without it, prompt and schema say nothing of that.
     """
     by_name = {member.name: member for member in members}
     packed = describe(brief, terms.room_of("planner"))
@@ -61,19 +69,25 @@ async def ask_planner(
         terms=terms,
         max_tokens=MAX_TOKENS,
         answer_schema=decision_schema(
-            tuple(by_name), allowed, may_answer=brief.may_answer, may_ask=brief.may_ask and not effect.faults
+            tuple(by_name),
+            allowed,
+            needs=tuple(one.name for one in brief.materials),
+            may_answer=brief.may_answer,
+            may_ask=brief.may_ask and not effect.faults,
         ),
     )
     made = making.words if making else ""
+    made += f"\n\n{prompt('planner_needs')}" if brief.materials else ""
     call = replace(call, system=f"{call.system}{made}\n\n{roster(members)}\n\n{examples(members)}")
-    of: dict[str, Any] = {"at": now, "request": effect.request}
     try:
         turn = await model.reply(call)
     except ModelError as error:
         advice = (isinstance(error, Withheld) and error.advice) or ADVICE
-        return RequestFailed(**of, step="planning", reason=str(error), advice=advice, usage=error.usage)
+        failed: dict[str, Any] = {"step": "planning", "reason": str(error), "advice": advice, "usage": error.usage}
+        return RequestFailed(at=now(), request=effect.request, **failed)
+    of: dict[str, Any] = {"at": now(), "request": effect.request}
     if turn.stop == "refused":
-        return _refused(effect, turn.text, turn.usage, now)
+        return _refused(effect, turn.text, turn.usage, now())
     reply = read_reply(turn.text, brief, by_name, allowed, mended=bool(effect.faults))
     spent: dict[str, Any] = {"pack": packed.packed, "usage": turn.usage}
     if reply.answer:
@@ -117,11 +131,12 @@ def _json(value: Any) -> str:
 def describe(brief: PlanBrief, context: int) -> Pack:
     """Describe what the planner sees: the request, the files, and the thread so far or the notes.
 
-    Of a long thread what is oldest goes first; the request and the files always stay.
+    Of a long thread what is oldest goes first; the request, the files and the names of the material always stay.
     """
+    known = {one.file.id: one for one in brief.materials if one.file is not None}
     parts = ["# Request", demote_headings(brief.text)]
     if brief.files:
-        parts += ["", "# Files", *(f"- {file.name} ({file.media_type}, {file.size} bytes)" for file in brief.files)]
+        parts += ["", "# Files", *(_file_line(file, known.get(file.id)) for file in brief.files)]
     if brief.file_faults:
         parts += ["", "# Files that could not be read", *(f"- {fault}" for fault in brief.file_faults)]
     if brief.earlier:
@@ -129,7 +144,42 @@ def describe(brief: PlanBrief, context: int) -> Pack:
     pieces = [Piece("the request", ("\n".join(parts),))]
     pieces += [_earlier(other, age) for age, other in enumerate(brief.earlier)]
     pieces += [_note(note) for note in brief.notes]
-    return pack(pieces, context)
+    return pack([*pieces, *_source_material(brief)], context)
+
+
+def _file_line(file: Artifact, material: Material | None) -> str:
+    name = material.name if material is not None else file.name
+    shown = f"- {name} ({file.media_type}, {file.size} bytes)"
+    if material is None:
+        return shown
+    outline = columns(material, OUTLINE) if material.is_table else in_short(material, OUTLINE)
+    return f"{shown} — {outline}" if outline else shown
+
+
+def _source_material(brief: PlanBrief) -> list[Piece]:
+    """List what subtasks may need besides files, and show how texts begin."""
+    listed = {file.id for file in brief.files}
+    others = [one for one in brief.materials if one.file is None or one.file.id not in listed]
+    if not others and not brief.beginnings:
+        return []
+    lines = [MATERIAL, *(_line(one) for one in others)]
+    pieces = [Piece("the material", ("\n".join(("", *lines)),))]
+    kinds = {one.name: one.kind for one in brief.materials}
+    for place, (name, text) in enumerate(brief.beginnings.items()):
+        shown = demote_headings(text)
+        heading = f"## {name}" if kinds.get(name) == "thread" else f"## {name} begins"
+        forms = (f"{heading}\n{shown}", f"{heading}\n{shown[:SHORT]}", "")
+        pieces.append(Piece(f"{name}, its beginning", forms if len(shown) > SHORT else forms[::2], -place - 1))
+    return pieces
+
+
+def _line(one: Material) -> str:
+    about = {"request": "this request, word for word", "answer": "an earlier answer", "thread": "said in this thread"}
+    if one.kind == "answer" and one.name == LAST_ANSWER:
+        about["answer"] = "the last answer in this thread"
+    told = ", ".join(filter(None, (about.get(one.kind, ""), f"{one.size:,} characters" if one.size else "")))
+    outline = in_short(one, OUTLINE)
+    return f"- {one.name}{f' ({told})' if told else ''}{f' — {outline}' if outline else ''}"
 
 
 def _note(note: Note) -> Piece:
@@ -153,13 +203,18 @@ def repair(faults: Sequence[str]) -> str:
     return "\n".join([heading, *(f"- {fault}" for fault in faults)])
 
 
-@cache
+@lru_cache(maxsize=256)
 def decision_schema(
-    specialists: tuple[str, ...], allowed: Allowance | None = None, *, may_answer: bool = True, may_ask: bool = True
+    specialists: tuple[str, ...],
+    allowed: Allowance | None = None,
+    *,
+    needs: tuple[str, ...] = (),
+    may_answer: bool = True,
+    may_ask: bool = True,
 ) -> dict[str, Any]:
     """Give the JSON Schema of a reply: the reason, then one of the decisions that are open to the planner."""
     text = {"type": "string"}
-    plan = plan_schema(specialists, allowed)["properties"]
+    plan = plan_schema(specialists, allowed, needs)["properties"]
     several = {"type": "array", "items": text}
     ways = [_way(*specialists), _way(SEVERAL, **plan), _way(NOBODY, missing=several)]
     words = [who for who, may in ((ANSWER, may_answer), (ASK, may_ask)) if may]
@@ -172,18 +227,27 @@ def _way(*who: str, **properties: Any) -> dict[str, Any]:
     return closed({"who": {"type": "string", "enum": list(who)}, **properties})
 
 
-@cache
-def plan_schema(specialists: tuple[str, ...], allowed: Allowance | None = None) -> dict[str, Any]:
+@lru_cache(maxsize=256)
+def plan_schema(
+    specialists: tuple[str, ...], allowed: Allowance | None = None, needs: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Give the JSON Schema of a plan for this crew; naming the specialists in it keeps small models on the list.
 
-    If specialists may be made there is no list: their names are the planner's own.
+    If specialists may be made there is no list: their names are the planner's own. `needs` are the names of the
+    material; without any, subtasks need none.
     """
+    enums = {"subtasks.needs": needs} if len(needs) <= MOST_NAMES else {}
+    without = set() if needs else {"subtasks.needs"}
+    most = {"subtasks": MAX_SUBTASKS}
     if allowed is None:
-        enums: dict[str, tuple[str, ...]] = {"subtasks.specialist": specialists}
-        return reply_schema(Plan, enums=enums, most={"subtasks": MAX_SUBTASKS}, without={"made"})
-    return reply_schema(
-        Plan,
-        enums={"made.tools": allowed.tools, "made.tier": allowed.tiers},
-        most={"made": allowed.at_most, "subtasks": MAX_SUBTASKS},
-        without=() if allowed.tools else {"made.tools"},
-    )
+        enums["subtasks.specialist"] = specialists
+        without.add("made")
+    else:
+        enums |= {"made.tools": allowed.tools, "made.tier": allowed.tiers}
+        most["made"] = allowed.at_most
+        without |= set() if allowed.tools else {"made.tools"}
+    schema = reply_schema(Plan, enums=enums, most=most, without=without)
+    if needs:  # a model says what is needed: "all that there is" is no answer
+        subtask = schema["properties"]["subtasks"]["items"]["properties"]
+        subtask["needs"] = subtask["needs"]["anyOf"][0]
+    return schema

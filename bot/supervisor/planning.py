@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bot.models.choosing import ChosenModel
@@ -76,7 +76,7 @@ class Planning:
         )
 
     async def plan(
-        self, effect: MakePlan, brief: PlanBrief, ask: Ask, *, now: float, model: Model | None = None
+        self, effect: MakePlan, brief: PlanBrief, ask: Ask, *, now: Callable[[], float], model: Model | None = None
     ) -> Planned | AttemptFailed | Escalated:
         """Try once to plan `brief`, or to do without a plan. No model is asked if a rule of the crew fits.
 
@@ -84,7 +84,7 @@ class Planning:
         """
         routed = None if effect.faults else route(brief, self._crew.rules, self._record.load)
         if routed is not None:
-            of: dict[str, Any] = {"at": now, "request": ask.id, "within": effect.within}
+            of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
             event = PlanProposed(**of, plan=routed.plan, rule=routed.rule, reasons=routed.reasons)
         else:
             from bot.supervisor.adhoc_offer import made_of, making_of  # noqa: PLC0415 - only where a model plans
@@ -98,7 +98,7 @@ class Planning:
                 default=self._default,
                 model=model or self._model,
                 now=now,
-                terms=self._for_roles(self._terms, circumstances(now, ask.setting)),
+                terms=self._for_roles(self._terms, circumstances(now(), ask.setting)),
                 making=making,
             )
             if isinstance(planned, RequestFailed) and effect.within:

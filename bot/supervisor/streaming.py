@@ -9,7 +9,7 @@ from bot.supervisor.roles import OnText
 
 _REPORT = ("{", "`")
 """How a reply begins that is a report and no answer."""
-_WORD = re.compile(r"\S+\s+")
+_WORD = re.compile(r"\s*\S+\s+")  # a line may begin with spaces: nothing that was written is lost
 _LOOKED_AT = re.compile(r"(?<![A-Za-zÀ-ÿ])\d|<")
 """A word that may be a figure, or a tag of ours."""
 

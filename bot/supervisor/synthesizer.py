@@ -7,21 +7,22 @@ answer is streamed unless the critic reads it first, but for figures that no sou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 from bot.supervisor.prompts import call_of, prompt
 from bot.supervisor.roles import Case
 from bot.supervisor.streaming import Streaming
 from handoff.answering import disputes
 from handoff.answering.copied import tag, without_form
+from handoff.answering.findings import gravity, is_graded, listed
 from handoff.answering.fixed_words import phrase
 from handoff.answering.material import line
 from handoff.answering.reducing import Stage
 from handoff.context_budget import Pack, Piece, pack
-from handoff.contracts import Severity
 from handoff.effects import WriteAnswer
 from handoff.engine.answer import (
     contents,
+    findings,
     gaps,
     is_draft,
     results,
@@ -46,7 +47,7 @@ GRAVEST = 8
 LINE = 300
 """Characters of each of those findings."""
 CONDENSE = "(strategy: reduce; keep every figure that the conclusion needs)"
-_GRAVITY: tuple[Severity, ...] = get_args(Severity)
+FINDINGS = "# Findings, gravest first: keep the severity, place and suggestion of each"
 
 
 async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten | ContradictionsFound:
@@ -119,7 +120,7 @@ def describe(ask: Ask, run: Run, *, role: str = "synthesizer", below: str = "") 
     head += [CONDENSE] if strategy(ask, run) == "reduce" else []
     head += ["", "# Results"]
     at, lost = stage(ask, run), contents(ask, run)[1]
-    results = _condensed(ask, run, at) if at.rounds else _whole(ask, run)
+    results = [*(_condensed(ask, run, at) if at.rounds else _whole(ask, run)), *_shared(ask, run)]
     rest = _rest(ask, run, at)
     always = [Piece("the request", ("\n".join(head),)), Piece("the rest", ("\n".join(rest),)), Piece("below", (below,))]
     packed = pack([*always, *results], run.terms.room_of(role))
@@ -181,19 +182,28 @@ def _condensed(ask: Ask, run: Run, at: Stage) -> list[Piece]:
 
 
 def _findings(work: Work) -> Piece | None:
-    """Return the findings of a result, which are never condensed.
+    """Return the findings of a result that no list of all results has. They are never condensed.
 
-    If room is short, all but the gravest go before any notes.
+    If room is short, all but the surest go before any notes.
     """
-    if work.result is None or not work.result.findings:
+    found = [one for one in work.result.findings if not is_graded(one)] if work.result is not None else []
+    if not found:
         return None
-    gravest = sorted(work.result.findings, key=lambda one: (-_GRAVITY.index(one.severity), -one.confidence))
-    heading = f"## Findings: {work.subtask.title}"
-    told = [demote_headings(line(one)) for one in gravest]
+    told = [demote_headings(line(one)) for one in sorted(found, key=gravity)]
+    return _list_of(f"the findings of {work.subtask.title}", f"## Findings: {work.subtask.title}", told)
+
+
+def _shared(ask: Ask, run: Run) -> list[Piece]:
+    """Return the findings with a severity, a place or a suggestion: a list of all results, the gravest first."""
+    found = findings(ask, run) if strategy(ask, run) != "select" else ()
+    return [_list_of("the findings", FINDINGS, listed(found))] if found else []
+
+
+def _list_of(name: str, heading: str, told: list[str]) -> Piece:
     whole_list = "\n".join([heading, *told])
     few = "\n".join([heading, *(each[:LINE] for each in told[:GRAVEST]), "(and more)"])
     forms = (whole_list, few) if len(few) < len(whole_list) else (whole_list,)
-    return Piece(f"the findings of {work.subtask.title}", forms, weight=-1)
+    return Piece(name, forms, weight=-1)
 
 
 def _result(work: Work, content: str) -> list[str]:

@@ -45,6 +45,7 @@ class Messages:
         data |= {"blocks": _typed_blocks(text)} if text else {}
         if files:
             data |= {"files": files, "upload": False, "display_as_bot": False, "subtype": "file_share"}
+            del data["team"], data["client_msg_id"]  # Slack leaves them out here
         message = self._file(channel, Message(data), thread_ts)
         self._tell(channel, message)
         self._mention(channel, message)

@@ -63,6 +63,11 @@ class Delivery:
         if kind == "lost_delivery":
             self._failed(name, body, 0, Ack(ok=False, failure="timeout"))
             return
+        if fault is not None and kind == "late_delivery":
+            self._state.clock.call_in(fault.seconds, lambda: self._spawn(name, body, 0, None))
+            return
+        if kind == "without_files":
+            body = {**body, "event": {key: value for key, value in body["event"].items() if key != "files"}}
         for _ in range(2 if kind == "duplicate_delivery" else 1):
             self._spawn(name, body, 0, None)
 

@@ -14,8 +14,10 @@ Kind = Literal[
     "lagging_history",
     "duplicate_delivery",
     "lost_delivery",
+    "late_delivery",
+    "without_files",
 ]
-DELIVERIES: frozenset[str] = frozenset({"duplicate_delivery", "lost_delivery"})
+DELIVERIES: frozenset[str] = frozenset({"duplicate_delivery", "lost_delivery", "late_delivery", "without_files"})
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,8 @@ class Faults:
 
         Args:
             method: A Web API method such as `chat.postMessage`; for the kinds
-                `duplicate_delivery` and `lost_delivery` an event such as
-                `app_mention` or `message.channels`.
+                that are about deliveries an event such as `app_mention` or
+                `message.channels`.
             kind: `lost_reply`: done, but the connection breaks before the answer.
                 `slow_reply`: done, the answer comes `seconds` later.
                 `rate_limited`: not done, 429 with Retry-After `retry_after`.
@@ -59,9 +61,11 @@ class Faults:
                 `lagging_history`: messages of the last `seconds` are not found yet.
                 `duplicate_delivery`: the event comes twice with the same event_id.
                 `lost_delivery`: the first attempt is never sent and counts as unacknowledged.
+                `late_delivery`: the first attempt is made `seconds` later, so that other events overtake it.
+                `without_files`: the event lacks the `files` of its message, as an `app_mention` of Slack's may.
             times: How many calls in a row.
             retry_after: Seconds, for `rate_limited`.
-            seconds: For `slow_reply` and `lagging_history`.
+            seconds: For `slow_reply`, `lagging_history` and `late_delivery`.
             error: Slack's code, for `error`.
         """
         queue = (self._deliveries if kind in DELIVERIES else self._calls)[method]

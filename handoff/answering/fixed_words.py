@@ -13,7 +13,7 @@ from typing import Literal
 
 Phrase = Literal[
     "less_sure", "more", "below", "unsupported", "contradict", "first", "second", "neither", "open", "nobody",
-    "cut_off", "apart", "chosen", "without", "passages", "partly", "sources",
+    "cut_off", "apart", "chosen", "without", "passages", "partly", "sources", "unread",
 ]  # fmt: skip
 Language = Literal["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ja", "zh"]
 
@@ -130,6 +130,18 @@ PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
             "it": "*Risposta parziale.* Manca:", "pt": "*Resposta parcial.* Falta:",
             "nl": "*Deels beantwoord.* Ontbreekt:", "pl": "*Odpowiedź częściowa.* Brakuje:",
             "ja": "*一部のみの回答です。* 不足:", "zh": "*部分回答。* 缺少:",
+        },
+        "unread": {
+            "en": "{what} was not read: no part of the plan needed it",
+            "de": "{what} wurde nicht gelesen: kein Teil des Plans brauchte es",
+            "fr": "{what} n'a pas été lu : aucune partie du plan n'en avait besoin",
+            "es": "{what} no se leyó: ninguna parte del plan lo necesitaba",
+            "it": "{what} non è stato letto: nessuna parte del piano ne aveva bisogno",
+            "pt": "{what} não foi lido: nenhuma parte do plano precisava dele",
+            "nl": "{what} is niet gelezen: geen deel van het plan had het nodig",
+            "pl": "{what}: nie przeczytano, żadna część planu tego nie potrzebowała",
+            "ja": "{what}は読みませんでした: 計画のどの部分にも必要ありませんでした",
+            "zh": "{what}未读取: 计划中没有部分需要它",
         },
         "sources": {
             "en": "Sources:", "de": "Quellen:", "fr": "Sources :", "es": "Fuentes:", "it": "Fonti:", "pt": "Fontes:",

@@ -1,9 +1,10 @@
-"""The text of a result: its content, the findings that it does not mention, and which of them are less sure. Pure."""
+"""The text of a result: its content, the findings that it does not tell whole, and which are less sure. Pure."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from handoff.answering.findings import is_graded, place_of
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Finding, Result, Terms
 from handoff.text_words import words
@@ -18,29 +19,38 @@ SHORT = 100
 """Characters of each of them."""
 
 
-def whole(result: Result) -> str:
-    """Return the content as Markdown, with the findings that it does not contain, in any words, listed below it."""
+def whole(result: Result, *, listed: bool = False) -> str:
+    """Return the content as Markdown, with the findings that it does not contain, in any words, listed below it.
+
+    A finding whose place or suggestion it lacks is listed, too. With `listed`, those that are `is_graded` are told in a
+    list of their own, and left out here.
+    """
     text = result.content or result.summary
-    missing = [one for one in result.findings if not _holds(text, one.message)]
+    missing = [one for one in result.findings if not (listed and is_graded(one)) and not _tells(text, one)]
     return "\n".join([text.rstrip(), "", *(line(one) for one in missing)]) if missing else text
 
 
-def marked(result: Result, terms: Terms, request: str) -> str:
+def _tells(text: str, finding: Finding) -> bool:
+    parts = (finding.message, place_of(finding), finding.suggestion)
+    return all(_holds(text, part) for part in parts if part.strip())
+
+
+def marked(result: Result, terms: Terms, request: str, *, listed: bool = False) -> str:
     """Return the whole text with a line on the findings that are less sure than the terms ask for.
 
     A crew that keeps such findings apart has them counted instead, and those that its text lacks are not listed.
     """
     unsure = [one for one in result.findings if one.confidence < terms.confidence]
     if not unsure:
-        return whole(result)
+        return whole(result, listed=listed)
     if terms.unsure == "apart":
         sure = tuple(one for one in result.findings if one.confidence >= terms.confidence)
-        text = whole(result.model_copy(update={"findings": sure}))
+        text = whole(result.model_copy(update={"findings": sure}), listed=listed)
         return f"{text}\n\n_{phrase('below', request, n=len(unsure), least=terms.confidence)}_"
     named = [f"“{_short(one.message)}” ({one.confidence} %)" for one in unsure[:NAMED]]
     if len(unsure) > NAMED:
         named.append(phrase("more", request, n=len(unsure) - NAMED))
-    return f"{whole(result)}\n\n_{phrase('less_sure', request)}: {', '.join(named)}_"
+    return f"{whole(result, listed=listed)}\n\n_{phrase('less_sure', request)}: {', '.join(named)}_"
 
 
 def _short(text: str) -> str:
@@ -49,8 +59,11 @@ def _short(text: str) -> str:
 
 
 def line(finding: Finding) -> str:
-    """Return a finding as a Markdown bullet with its source."""
-    return f"- {finding.message}" + (f" ({finding.source})" if finding.source else "")
+    """Return a finding as a Markdown bullet with its severity, place and source, if it has them, and its suggestion."""
+    severity = finding.severity if finding.severity != "info" else ""
+    about = ", ".join(filter(None, (severity, place_of(finding), finding.source)))
+    told = f"- {finding.message}" + (f" ({about})" if about else "")
+    return f"{told} → {finding.suggestion}" if finding.suggestion.strip() else told
 
 
 @lru_cache(maxsize=512)

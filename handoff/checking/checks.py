@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from handoff.checking.figures import misquoted, unsupported
+from handoff.checking.figures import Figure, misquoted, unsupported
 from handoff.contracts import Result
 
 DOUBTFUL = 60
@@ -50,19 +50,31 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The remarks of all checks: no remark at all is an acceptance."""
+    """The remarks of all checks: no remark at all is an acceptance.
+
+    `figures` are those that nobody said, as they stand in `text_of` the result.
+    """
 
     faults: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
 
 
 def look(seen: Seen) -> Looked:
     """Run all checks over a result."""
-    remarks = [remark for check in CHECKS for remark in islice(check(seen), MOST)]
+    figures = unsupported(text_of(seen.result), (seen.intent, *seen.evidence))
+    checks = (*(check(seen) for check in CHECKS), _figures(seen, figures), _confidence(seen))
+    remarks = [remark for check in checks for remark in islice(check, MOST)]
     return Looked(
         tuple(dict.fromkeys(remark.text for remark in remarks if remark.kind == "fault")),
         tuple(dict.fromkeys(remark.text for remark in remarks if remark.kind == "doubt")),
+        figures,
     )
+
+
+def text_of(result: Result) -> str:
+    """Return all that a result says, the content first."""
+    return "\n".join([result.content, *(finding.message for finding in result.findings), result.summary])
 
 
 def quoted(text: str) -> str:
@@ -96,12 +108,23 @@ _UNFILLED = re.compile(
 """Placeholders. TODO counts only in capitals: in small letters it is a word of other languages."""
 
 
+_FILE = re.compile(r"[\w-][\w .-]{0,80}\.(?:docx?|pdf|xlsx?|pptx?|csv|tsv|md|txt|png|jpe?g|html?|json)", re.IGNORECASE)
+"""The name of a file as specialists make and read them."""
+
+
 def _emptiness(seen: Seen) -> Iterable[Remark]:
     content = seen.result.content
     if _is_blank(content) or _NOTHING.fullmatch(content):
         yield Remark("fault", f"The content is {quoted(content)}: nothing was handed in.")
+    elif _FILE.fullmatch(name := content.strip("`*_\"' \n.")) and not _is_known_file(name, seen):
+        yield Remark("doubt", f"The content is {quoted(content)}: a file's name, and no such file was made or given.")
     elif found := _UNFILLED.search(content):
         yield Remark("doubt", f"The text holds {quoted(found[0])}, which looks like a place that was never filled in.")
+
+
+def _is_known_file(name: str, seen: Seen) -> bool:
+    given = (seen.intent, *seen.evidence, *seen.sources, *(one.name for one in seen.result.artifacts))
+    return any(name.casefold() in text.casefold() for text in given)
 
 
 _ASKS_LINKS = re.compile(r"\b(links?|linked|urls?|verlinkt?)\b", re.IGNORECASE)
@@ -139,10 +162,9 @@ _OF_NOBODY = "is said by no tool, file or person, and follows from nothing that 
 _SAID = "and the result says"
 
 
-def _figures(seen: Seen) -> Iterable[Remark]:
+def _figures(seen: Seen, figures: Iterable[Figure]) -> Iterable[Remark]:
     """Doubt each figure that no tool, file or person said, beside the one that it may be a misquotation of."""
-    texts = [seen.result.summary, seen.result.content, *(finding.message for finding in seen.result.findings)]
-    for as_written in dict.fromkeys(one.text for one in unsupported("\n".join(texts), (seen.intent, *seen.evidence))):
+    for as_written in dict.fromkeys(one.text for one in figures):
         if near := misquoted(as_written, seen.evidence):
             yield Remark("doubt", f"A tool said {quoted(near)}, {_SAID} {quoted(as_written)}.")
         elif near := misquoted(as_written, (seen.intent,)):
@@ -162,5 +184,5 @@ def _confidence(seen: Seen) -> Iterable[Remark]:
         yield Remark("doubt", f"Its own confidence is {seen.result.confidence} of 100.")
 
 
-CHECKS: tuple[Callable[[Seen], Iterable[Remark]], ...] = (_shape, _emptiness, _source, _figures, _confidence)
-"""All checks, the cheapest first."""
+CHECKS: tuple[Callable[[Seen], Iterable[Remark]], ...] = (_shape, _emptiness, _source)
+"""The checks that need the result alone; `look` adds those of its figures and its confidence."""

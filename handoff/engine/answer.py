@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from handoff import events as ev
 from handoff.answering.figure_marks import marked as with_marks
+from handoff.answering.findings import Shared, shared
 from handoff.answering.fixed_words import phrase
 from handoff.answering.material import marked, whole
 from handoff.checking.duplicates import without_duplicates
 from handoff.contracts import Conflict, Note, Result, Strategy
 from handoff.effects import Effect, JudgeConflicts, ReduceMaterial, ReviewAnswer, SelectAnswer, WriteAnswer
+from handoff.materials.at_hand import unneeded
 from handoff.state import Ask, Run, Work, replace
 from handoff.state_values import PLEASE_CHECK
 
@@ -124,10 +126,12 @@ def told(ask: Ask, run: Run) -> tuple[Conflict, ...]:
 def contents(ask: Ask, run: Run) -> tuple[dict[str, str], dict[str, int]]:
     """Return the content of each result, and how many of its passages were replaced by a pointer to another result.
 
-    If several results share a passage, the one that builds on the others keeps it.
+    If several results share a passage, the one that builds on the others keeps it. Findings that `findings` lists are
+    not in them, unless one of the results is to be selected.
     """
-    texts = {name: text_of(ask, run, ask.work[name]) for name in results(ask, run)}
-    if strategy(ask, run) == "select":
+    listed = strategy(ask, run) != "select"
+    texts = {name: text_of(ask, run, ask.work[name], listed=listed) for name in results(ask, run)}
+    if not listed:
         return texts, {}
     last = rivals(ask, run)
     order = (*last, *(name for name in texts if name not in last))
@@ -136,11 +140,33 @@ def contents(ask: Ask, run: Run) -> tuple[dict[str, str], dict[str, int]]:
     return dict(fresh), dict(lost)
 
 
-def text_of(ask: Ask, run: Run, work: Work) -> str:
-    """Return the text of a result with a line on what is less sure, which a crew inside has told by its own terms."""
+def findings(ask: Ask, run: Run) -> tuple[Shared, ...]:
+    """Return the findings of all results that have a severity, a place or a suggestion, the gravest first.
+
+    Less sure ones are left out where the crew keeps them apart.
+    """
+    there = results(ask, run)
+    if run.terms.unsure == "apart":
+        least = run.terms.confidence
+        there = {
+            name: one.model_copy(update={"findings": tuple(each for each in one.findings if each.confidence >= least)})
+            if ask.work[name].run is None
+            else one
+            for name, one in there.items()
+        }
+    return shared(there, {name: ask.work[name].subtask.title for name in there})
+
+
+def text_of(ask: Ask, run: Run, work: Work, *, listed: bool = False) -> str:
+    """Return the text of a result with a line on what is less sure, which a crew inside has told by its own terms.
+
+    `listed`: the findings of `findings` are told elsewhere.
+    """
     if work.result is None:
         return ""
-    return whole(work.result) if work.run is not None else marked(work.result, run.terms, ask.request.text)
+    if work.run is not None:
+        return whole(work.result, listed=listed)
+    return marked(work.result, run.terms, ask.request.text, listed=listed)
 
 
 @lru_cache(maxsize=64)
@@ -182,7 +208,9 @@ def out_of_reach(ask: Ask, run: Run) -> tuple[str, ...]:
     """Return in words what no work could bring: files not fetched, and parts that nobody in the crew can do."""
     files = () if run.within else ask.file_faults
     parts = run.plan.missing if run.plan is not None else ()
-    return (*files, *(phrase("nobody", ask.request.text, what=part) for part in parts))
+    unread = () if run.within else unneeded(ask)
+    said = (phrase("unread", ask.request.text, what=one.name) for one in unread)
+    return (*files, *said, *(phrase("nobody", ask.request.text, what=part) for part in parts))
 
 
 def gaps(ask: Ask, run: Run) -> tuple[str, ...]:

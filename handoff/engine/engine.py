@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from handoff import events as ev
+from handoff.contracts import Request
 from handoff.effects import answer_key, card_end_key
 from handoff.engine import hearing, replan
 from handoff.engine.nested import is_open
@@ -103,9 +104,14 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
         return replace(job, seq=job.seq + 1)
     failure = Failure("the request", event.refusal) if event.refusal else None
     ask = Ask(request=event.request, run=Run(failure=failure), refusal=event.refusal)
-    if not event.request.attachments:
-        ask = replace(ask, fetched=True)
+    if not has_to_gather(event.request):
+        ask = replace(ask, gathered=True)
     return hearing.queued(replace(job, asks=(*job.asks, ask), seq=job.seq + 1), ask.id, job.current)
+
+
+def has_to_gather(request: Request) -> bool:
+    """Return True if there is something to read before the request is planned."""
+    return bool(request.attachments or request.look_back)
 
 
 def _of_request(job: Job, event: ev.OfRequest) -> Job:

@@ -194,9 +194,10 @@ def edited(job: Job, event: ev.RequestEdited) -> Job:
         changed = dataclasses.replace(waits, message=message)
         return replace(job, heard=tuple(changed if one is waits else one for one in job.heard))
     ask = job.ask(event.message)
-    if ask is None or ask.refusal or ask.withdrawn or _same(ask, event.text):
+    if ask is None or ask.refusal or ask.withdrawn or _same(ask, event.text) or event.stamp < ask.edited:
         return job
-    new = replace(ask, request=ask.request.model_copy(update={"text": event.text}), wording=event.text)
+    request = ask.request.model_copy(update={"text": event.text})
+    new = replace(ask, request=request, wording=event.text, edited=event.stamp)
     receipt = Heard(f"{ask.id}~{event.at}", new.request)
     if ask.over or not correcting.is_open(ask):
         fresh = ask.run.answer is not None and event.at - (ask.ended or event.at) <= EDITED_LATE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handoff.effects import (
     Effect,
-    FetchAttachments,
+    GatherMaterial,
     HandUp,
     JudgeResult,
     MakePlan,
@@ -43,8 +43,8 @@ def _of_request(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     effects: list[Effect] = []
     if card_key(ask.id) not in ask.posted:
         effects.append(Post(ask.id, card_key(ask.id)))
-    if not ask.fetched:
-        return [*effects, FetchAttachments(ask.id)], None
+    if not ask.gathered:
+        return [*effects, GatherMaterial(ask.id)], None
     if ask.question is not None:
         return [*effects, *_questions(ask)], None
     if run.plan is None:

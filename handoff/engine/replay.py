@@ -23,7 +23,8 @@ HARMLESS = frozenset(
         "RequestAdded",
         "MessageHeard",
         "MessageAcknowledged",
-        "AttachmentsFetched",
+        "AttachmentsFetched",  # as MaterialGathered was called up to schema 4
+        "MaterialGathered",
         "SettingKnown",
         "PlannerAsked",
         "PlanProposed",

@@ -38,8 +38,8 @@ def withdrawn(ask: Ask, event: ev.RequestWithdrawn) -> Ask:
     return replace(ask, withdrawn=True)
 
 
-def _attachments_fetched(ask: Ask, event: ev.AttachmentsFetched) -> Ask:
-    return replace(ask, fetched=True, artifacts=event.artifacts, file_faults=event.faults)
+def _material_gathered(ask: Ask, event: ev.MaterialGathered) -> Ask:
+    return replace(ask, gathered=True, materials=event.materials, file_faults=event.faults)
 
 
 # ---------------------------------------------------------------- attempts
@@ -194,7 +194,7 @@ def _asked(ask: Ask, event: ev.PlannerAsked) -> Ask:
 
 
 TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
-    "AttachmentsFetched": _attachments_fetched,
+    "MaterialGathered": _material_gathered,
     "SettingKnown": lambda ask, event: replace(ask, setting=ask.setting or event.setting),
     "PlannerAsked": _asked,
     "PlanProposed": _planned(_of_run(plan.proposed)),

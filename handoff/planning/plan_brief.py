@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
-from handoff.contracts import Artifact, Handoff, Note
-from handoff.state import Ask, Job
+from handoff.contracts import Artifact, Handoff, Material, Note
+from handoff.materials.at_hand import material_of, needed_by
+from handoff.state import Ask, Job, Work
+
+BEGINNING = 1_500
+"""Characters of a material's text that the planner is shown, where there is room."""
+THREAD_END = 6_000
+"""Characters of what was said in a thread before: of its end."""
+MOST_BEGINNINGS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +22,9 @@ class PlanBrief:
     """The text to plan, with its context.
 
     `earlier` are the earlier requests of the thread, and `notes` came with a subtask, or are the requester's answers. A
-    crew sees no more of the thread than its subtask's handoff tells. The planner of a request may answer it
-    (`may_answer`), and ask the requester once (`may_ask`).
+    crew sees no more of the thread than its subtask's handoff tells. `materials` is all that subtasks may need, and
+    `own` are the names of those that came with what is to be planned. `beginnings` of their texts, of a thread its end,
+    go by their names. The planner of a request may answer it (`may_answer`), and ask the requester once (`may_ask`).
     """
 
     text: str
@@ -22,6 +32,9 @@ class PlanBrief:
     file_faults: tuple[str, ...] = ()
     earlier: tuple[Ask, ...] = ()
     notes: tuple[Note, ...] = ()
+    materials: tuple[Material, ...] = ()
+    own: frozenset[str] = frozenset()
+    beginnings: Mapping[str, str] = field(default_factory=dict)
     may_answer: bool = False
     may_ask: bool = False
 
@@ -32,11 +45,18 @@ class PlanBrief:
         results = [work.result for one in self.earlier for work in one.work.values() if work.result is not None]
         made = [file.name for result in results for file in result.artifacts]
         notes = [note.text for note in self.notes]
-        return (self.text, *(file.name for file in self.files), *self.file_faults, *notes, *earlier, *made)
+        names = dict.fromkeys((*(file.name for file in self.files), *(one.name for one in self.materials)))
+        return (self.text, *names, *self.file_faults, *notes, *earlier, *made, *self.beginnings.values())
 
 
-def of_request(job: Job, ask: Ask) -> PlanBrief:
-    """Return the brief on a request, with the files of the thread so far and the requests before it."""
+def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({})) -> PlanBrief:
+    """Return the brief on a request, with the files of the thread so far and the requests before it.
+
+    `texts` are those of `beginnings_of`, by digest.
+    """
+    materials = material_of(job, ask)
+    mine = {one.file.id if one.file is not None else one.text for one in ask.materials}
+    own = (one for one in materials if one.kind == "request" or (one.file.id if one.file else one.text) in mine)
     earlier = tuple(one for one in job.asks if one.id != ask.id and one.request.at < ask.request.at)
     files = tuple(file for one in job.asks if one.request.at <= ask.request.at for file in one.artifacts)
     return PlanBrief(
@@ -45,11 +65,36 @@ def of_request(job: Job, ask: Ask) -> PlanBrief:
         ask.file_faults,
         earlier,
         ask.answers,
+        materials,
+        frozenset(one.name for one in own),
+        {one.name: _shown(one, texts[one.text]) for one in beginnings_of(job, ask) if one.text in texts},
         may_answer=True,
         may_ask=not ask.answered,
     )
 
 
-def of_subtask(handoff: Handoff) -> PlanBrief:
-    """Return the brief on a subtask, from its handoff."""
-    return PlanBrief(handoff.intent, handoff.artifacts, notes=handoff.context)
+def beginnings_of(job: Job, ask: Ask) -> tuple[Material, ...]:
+    """Return the material whose beginnings the planner is shown: texts that people gave, and that it does not see."""
+    found = [one for one in material_of(job, ask) if one.kind in {"file", "thread"} and one.text and not one.is_table]
+    return tuple(found[:MOST_BEGINNINGS])
+
+
+def _shown(material: Material, text: str) -> str:
+    """Return what the planner is shown of a text: its beginning, or the end of what was said in a thread."""
+    if material.kind != "thread" or len(text) <= THREAD_END:
+        return text[: THREAD_END if material.kind == "thread" else BEGINNING]
+    return f"(…)\n{text[-THREAD_END:]}"
+
+
+def of_subtask(handoff: Handoff, job: Job, ask: Ask, work: Work) -> PlanBrief:
+    """Return the brief on a subtask that is given to a crew, from its handoff: what it needs, its parts may need."""
+    materials = needed_by(job, ask, work).all
+    given = {note.source: note.text[:BEGINNING] for note in handoff.given}
+    return PlanBrief(
+        handoff.intent,
+        handoff.artifacts,
+        notes=handoff.context,
+        materials=materials,
+        own=frozenset(one.name for one in materials if work.subtask.needs is not None),
+        beginnings={one.name: given[one.name] for one in materials if one.name in given},
+    )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from handoff.checking.figures import unsupported
 from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Member, Plan
-from handoff.planning import plan_check
+from handoff.planning import needs, plan_check
 from handoff.planning.adhoc import Allowance
 from handoff.planning.mending import mend
 from handoff.planning.plan_brief import PlanBrief
@@ -19,7 +19,6 @@ from handoff.reply_text import json_in, replace_surrogates
 MAX_OPTIONS = 5
 MAX_ANSWER = 12_000
 _LONGEST = {"answer": MAX_ANSWER, "question": 2_000, "option": 200, "why": 300}
-_FIGURE = re.compile(r"\d+")
 _TOLD = {"subtasks": SEVERAL, "question": ASK, "text": ANSWER, "missing": NOBODY}
 """The field that tells what a reply does that does not say so."""
 
@@ -86,8 +85,8 @@ def _answer(
         return PlannerReply(faults=("This is a part of a request, so nobody reads an answer; hand it on or plan it.",))
     if not any(letter.isalpha() for letter in text) or text.endswith("..."):  # as small models copy examples
         return PlannerReply(faults=("The answer has no text.",))
-    said = "\n".join((*brief.texts, *(f"{one.name} {one.line}" for one in members.values()), str(len(members))))
-    if new := [figure for figure in _FIGURE.findall(text) if figure not in said]:
+    known = (*brief.texts, *(f"{one.name} {one.line}" for one in members.values()), str(len(members)))
+    if new := [figure.text for figure in unsupported(text, known)]:
         return PlannerReply(faults=(f"The answer states {', '.join(new[:5])}: that is work; hand it on or plan it.",))
     return PlannerReply(answer=text, reasons=reasons)
 
@@ -116,11 +115,13 @@ def _plan(
     plan, faults = plan_check.parsed(json.dumps(fields))
     if plan is None:
         return PlannerReply(faults=faults)
-    plan, changed = mend(plan)
+    settled = needs.settle(plan, brief.materials, brief.own, mended=mended)
+    plan, changed = mend(settled.plan)
     faults = plan_check.check(plan, members, allowed, mended=mended, known=brief.texts)
-    if faults:
-        return PlannerReply(faults=faults)
+    if faults or settled.faults:
+        return PlannerReply(faults=plan_check.capped([*settled.faults, *faults]))
     passed = plan_check.check(plan, members, allowed, known=brief.texts) if mended else ()
+    changed = (*settled.reasons, *changed)
     told = (*reasons, *(f"mended: {one}" for one in changed), *(f"taken as it is: {fault}" for fault in passed))
     return PlannerReply(plan, reasons=told)
 

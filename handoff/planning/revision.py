@@ -5,7 +5,7 @@ The model says only what changes, each with its reason. The plan is put together
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from handoff.contracts import Plan, PlanChange, Subtask
 from handoff.engine.nested import AGAIN, SLASH, room_left
 from handoff.engine.replan import touchable
 from handoff.planning import plan_check
+from handoff.planning.mending import mend
 from handoff.reply_text import json_in
 from handoff.state import SETTLED, Ask, Run
 from handoff.state_values import ReplanTrigger
@@ -99,8 +100,16 @@ def read_revision(text: str, ask: Ask, run: Run, trigger: ReplanTrigger) -> Revi
         return Revision(faults=_capped(draft.faults))
     if not draft.changes:
         return Revision(faults=(f"{NOTHING}{f': {why}' if (why := _line(reply.why)) else ''}.",))
+    plan, mended = mend(plan)
     faults = _faults(run, run.plan, plan)
-    return Revision(faults=_capped(faults)) if faults else Revision(plan, tuple(draft.changes))
+    return Revision(faults=_capped(faults)) if faults else Revision(plan, _with_reasons(draft.changes, mended))
+
+
+def _with_reasons(changes: Sequence[PlanChange], mended: Sequence[str]) -> tuple[PlanChange, ...]:
+    """Add what was mended to the reason of the first change, so that people can read it."""
+    first, *rest = changes
+    why = "; ".join((first.why, *(f"mended: {one}" for one in mended)))
+    return (first.model_copy(update={"why": why}), *rest)
 
 
 def _faults(run: Run, old: Plan, plan: Plan) -> list[str]:
@@ -244,6 +253,7 @@ class _Draft:
             intent=one.intent.strip(),
             specialist=one.specialist,
             after=after,
+            needs=self.ask.work[mine].subtask.needs if mine in instead else None,
             done_when=one.done_when.strip(),
         )
 

@@ -21,8 +21,11 @@ class FileInside:
 class Reading:
     """What a file holds. `fault` is one sentence for people where nothing could be read; `gaps` say what is missing.
 
-    `outline` is in the order of the text, each section with the place of its first character. `pictures` are the
-    picture itself, or pages that have no text. `inside` are the files in it, one level deep, which are not read yet.
+    `outline` is in the order of the text, each section with the place of its first character. Of a section such as
+    `page 3: Risks`, `slide 4: Revenue` or `line 120: def total`, what stands before the colon is what it is cited by.
+    `pictures` are the picture itself (by the file's own name), or pages and slides that are nothing else
+    (`scan.pdf page 3`); the text says in their place that they are pictures, and `gaps` do not name them: whether
+    somebody can see them is for who shows them to know. `inside` are the files in it, one level deep, not read yet.
     """
 
     text: str = ""

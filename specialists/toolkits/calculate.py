@@ -22,6 +22,12 @@ _SHOWN = 4_000
 _LONG_FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
 _DUSTY = 15
+_PRINTED_TERM = re.compile(r"print\((.*)\)", re.DOTALL)
+_TERM = re.compile(r"(?=.{1,200}\Z)(?:sum|avg|min|max|count)\([\w\s.*+/-]+\)", re.IGNORECASE)
+"""A term that means in SQL what it was to mean in Python."""
+_SQL = re.compile(r"\s*(?:select|with)\s", re.IGNORECASE)
+_NOT_THERE = ("NameError", "ModuleNotFoundError", "ImportError", "SyntaxError", "FileNotFoundError", "PermissionError")
+"""Failures of code that looks for a table where none is."""
 
 
 class Calculate(BaseModel):
@@ -36,7 +42,7 @@ def tools() -> tuple[Tool, ...]:
     return (Tool("calculate", "read", Calculate, calculate),)
 
 
-async def calculate(arguments: Calculate, _workbench: Workbench) -> ToolOutcome:
+async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
     """Work out numbers in Python (math, datetime, decimal, re, json). Gives what is printed and the last value.
 
     No files, network or packages; for attached tables use query_table.
@@ -61,12 +67,30 @@ async def calculate(arguments: Calculate, _workbench: Workbench) -> ToolOutcome:
             value = await session.feed_run(arguments.code, print_callback=printed)
     except (pydantic_monty.MontySyntaxError, pydantic_monty.MontyRuntimeError) as error:
         at = "".join(f"line {frame.line}: " for frame in error.traceback()[-1:])
-        return ToolOutcome(_mended(at + error.display("type-msg"), printed.output), failed=True)
+        text = _mended(at + error.display("type-msg"), printed.output)
+        if any(kind in text for kind in _NOT_THERE):
+            text += _tables_are_elsewhere(arguments.code, workbench)
+        return ToolOutcome(text, failed=True)
     except pydantic_monty.MontyError as error:  # the sandbox itself ended: out of memory, or its watchdog
         return ToolOutcome(_mended(str(error), printed.output), failed=True)
     except TimeoutError:
         return ToolOutcome("That took too long and was stopped.", failed=True)
     return ToolOutcome(_told(value, printed.output))
+
+
+def _tables_are_elsewhere(code: str, workbench: Workbench) -> str:
+    """Say how the attached tables are asked, in the words of the code if it is one term: models name columns."""
+    from specialists.toolkits.tables import table_names  # noqa: PLC0415 - only where code failed
+
+    names = list(table_names(workbench.artifacts))
+    if not names:
+        return ""
+    table = next((name for name in names if re.search(rf"\b{name}\b", code)), names[0])
+    term = _PRINTED_TERM.sub(r"\1", code.strip()).replace(f"{table}.", "")
+    what = term if _TERM.fullmatch(term) else "..."
+    sql = f"SELECT {what} FROM {table} and the WHERE or GROUP BY that is asked for"  # noqa: S608 - for a model to read
+    sql = "this SQL" if _SQL.match(code) else sql
+    return f"\nCode sees no table. Tables attached: {', '.join(names)}. Call query_table with {sql}"
 
 
 def _told(value: Any, printed: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from specialists.toolkits.charting.chart_data import ChartData, Kind, NoChart, Series, chart_data
 from specialists.toolkits.charting.wording import titled
 from specialists.toolkits.child_process import run_child
-from specialists.toolkits.tables import QueryFailed, QueryRows, run_query
+from specialists.toolkits.tables import ENDINGS, QueryFailed, QueryRows, run_query
 from specialists.toolkits.tabular.cells import shown
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
@@ -45,7 +46,7 @@ class DrawChart(BaseModel):
 
 def tools() -> tuple[Tool, ...]:
     """Make the tools of this kit."""
-    return (Tool("draw_chart", "read", DrawChart, draw_chart),)
+    return (Tool("draw_chart", "read", DrawChart, draw_chart, endings=ENDINGS, query="sql"),)
 
 
 async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:
@@ -56,6 +57,8 @@ async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:
     try:
         rows = await run_query(arguments.sql, workbench, most=_MOST_ROWS)
         data = chart_data(arguments.kind, rows.columns, rows.rows, arguments.x, arguments.y)
+        if rows.cut_from is not None:
+            data = replace(data, notes=(*data.notes, f"{len(rows.rows):,} of {rows.cut_from:,} rows of the query"))
         picture, unseen = await _drawn(arguments, data)
     except (QueryFailed, NoChart) as failure:
         return ToolOutcome(str(failure), failed=True)

@@ -13,6 +13,7 @@ import sys
 from typing import BinaryIO
 
 MEGABYTE = 1024 * 1024
+_WAYS_OUT = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty.")
 
 
 def confine(*, memory_mb: int, cpu_seconds: int, file_mb: int, wall_seconds: int) -> None:
@@ -50,3 +51,13 @@ def limit_processor_from_now(seconds: int) -> None:
 def write_no_more_files() -> None:
     """Forbid this process to write a byte to any file from here on (pipes still work)."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def shut_in() -> None:
+    """Refuse this process, for good, the network and other programs: whatever its Python code is led to try."""
+    sys.addaudithook(_refuse)
+
+
+def _refuse(event: str, _: tuple[object, ...]) -> None:
+    if event.startswith(_WAYS_OUT):
+        raise PermissionError(f"{event} is not for a process that reads what people attach")

@@ -23,7 +23,10 @@ from specialists.toolkits import docx_parts as parts
 PAGE_WIDTH, PAGE_HEIGHT = Inches(6.5), Inches(8)
 _LINKABLE = re.compile(r"(https?|mailto):", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://[^\s<>\"]+[^\s<>\".,;:!?'\]]", re.IGNORECASE)
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
+)
+"""Characters that Word cannot hold, and those that nobody sees and that turn a text round."""
 _ALIGNMENTS = {"right": WD_ALIGN_PARAGRAPH.RIGHT, "center": WD_ALIGN_PARAGRAPH.CENTER}
 
 
@@ -224,17 +227,28 @@ class _Writer:
         _text(paragraph, text[end:], look)
 
     def _link(self, node: SyntaxTreeNode, paragraph: Paragraph, look: _Look) -> None:
+        """Write a label, and the address where it says something else: nobody sees in Word where a link goes."""
         address = str(node.attrs.get("href", ""))
-        if _LINKABLE.match(address):
-            look = replace(look, link=parts.add_link(paragraph, address))
-        self._spans(node.children, paragraph, look)
+        if not _LINKABLE.match(address):
+            self._spans(node.children, paragraph, look)
+        elif _plain(node).strip() in {address, address.removeprefix("mailto:")}:
+            self._spans(node.children, paragraph, replace(look, link=parts.add_link(paragraph, address)))
+        else:
+            self._spans(node.children, paragraph, look)
+            self._shown(address, paragraph, look)
+
+    def _shown(self, address: str, paragraph: Paragraph, look: _Look) -> None:
+        _text(paragraph, " (", look)
+        _text(paragraph, address, replace(look, link=parts.add_link(paragraph, address)))
+        _text(paragraph, ")", look)
 
     def _image(self, node: SyntaxTreeNode, paragraph: Paragraph, look: _Look) -> None:
         name, alt = file_name(node), _plain(node)
         if not name:  # a picture on the web is never fetched: its address could carry things out
             address = str(node.attrs.get("src", ""))
-            inner = replace(look, link=parts.add_link(paragraph, address)) if _LINKABLE.match(address) else look
-            _text(paragraph, alt or address, inner)
+            _text(paragraph, alt or ("" if _LINKABLE.match(address) else address), look)
+            if _LINKABLE.match(address):
+                self._shown(address, paragraph, look)
             return
         try:
             picture = paragraph.add_run().add_picture(str(self._files[name]))

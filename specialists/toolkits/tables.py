@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import Artifact
 from specialists.toolkits.child_process import run_child
+from specialists.toolkits.table_cache import TableCache, cache_folder, key_of
 from specialists.toolkits.tabular.cells import shown, typed
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
 _PARQUET = {".parquet", ".pq"}
 _EXTENSIONS = {".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".xls", ".ods"} | _PARQUET
 _EXTENSIONS |= {".json", ".jsonl", ".ndjson"}
+ENDINGS = frozenset(_EXTENSIONS)
+"""The endings of files that are read as tables."""
 _RESERVED = (
     "all analyse analyze and any array as asc between by case cast check collate column constraint create cross "
     "default desc describe distinct do else end except false fetch filter for foreign from full grant group having "
@@ -30,6 +36,7 @@ _DEADLINE = 20.0
 _LARGEST_REPLY = 16 * 1024 * 1024
 _ROWS_SHOWN = 100
 _TEXT_SHOWN = 12_000
+_MOST_COUNTED = 100_000
 _FAILURES = {
     "time": "That took longer than 20 s and was stopped. Filter or aggregate earlier.",
     "cpu": "That took too much processor time (10 s to read, 5 s to query) and was stopped. "
@@ -58,7 +65,9 @@ class QueryTable(BaseModel):
 class QueryRows:
     """The rows of a query. `total` is None if there are more rows than were counted (100,000).
 
-    Cells are int, float, str, bool, date, datetime, Decimal or None; `types` are DuckDB's names.
+    Cells are int, float, str, bool, date, datetime, Decimal or None; `types` are DuckDB's names. `apart` tells of rows
+    of the files that are not counted, such as totals. `cut_from` is how many rows there were before the query's own
+    LIMIT cut them; None: it cut none.
     """
 
     columns: tuple[str, ...]
@@ -67,6 +76,8 @@ class QueryRows:
     total: int | None
     gaps: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    cut_from: int | None = None
 
 
 class QueryFailed(Exception):
@@ -76,8 +87,8 @@ class QueryFailed(Exception):
 def tools() -> tuple[Tool, ...]:
     """Make the tools of this kit."""
     return (
-        Tool("profile_table", "read", ProfileTable, profile_table),
-        Tool("query_table", "read", QueryTable, query_table),
+        Tool("profile_table", "read", ProfileTable, profile_table, endings=ENDINGS, previews=True),
+        Tool("query_table", "read", QueryTable, query_table, endings=ENDINGS, query="sql"),
     )
 
 
@@ -107,7 +118,8 @@ async def query_table(arguments: QueryTable, workbench: Workbench) -> ToolOutcom
         result = await run_query(arguments.sql, workbench, most=_ROWS_SHOWN)
     except QueryFailed as failure:
         return ToolOutcome(str(failure), failed=True)
-    return ToolOutcome(_as_text(result) + _report(result.gaps), gaps=result.gaps, sources=result.sources)
+    text = _as_text(result) + _report(result.gaps)
+    return ToolOutcome(text, gaps=result.gaps, sources=result.sources)
 
 
 async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> QueryRows:
@@ -126,7 +138,16 @@ async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> Quer
     rows = tuple(tuple(typed(cell, kind) for cell, kind in zip(row, types, strict=True)) for row in answer["rows"])
     gaps = tuple(answer["faults"]) + tuple(f"Not read: {line}" for line in answer["refused"])
     sources = tuple(dict.fromkeys(answer["read"]))
-    return QueryRows(tuple(answer["columns"]), tuple(types), rows, answer["total"], gaps, sources)
+    return QueryRows(
+        tuple(answer["columns"]),
+        tuple(types),
+        rows,
+        answer["total"],
+        gaps,
+        sources,
+        tuple(answer["apart"]),
+        answer["cut_from"],
+    )
 
 
 def table_names(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
@@ -167,30 +188,70 @@ def _no_such_file(file: str, artifacts: tuple[Artifact, ...], tables: dict[str, 
 async def _ask(
     wanted: list[Artifact], tables: dict[str, Artifact], workbench: Workbench, *, sql: str | None, most: int
 ) -> dict[str, Any]:
-    """Get the child's answer. Raises `QueryFailed`."""
-    files = []
-    for name, artifact in tables.items():
-        if artifact not in wanted:
-            continue
-        path = await workbench.path(artifact)
-        size = path.stat().st_size
-        if size > _LARGEST:
-            smaller = "" if path.suffix.lower() in _PARQUET else ", or save it as Parquet"
-            raise QueryFailed(
-                f"{artifact.name} has {size / 2**20:.0f} MB; the limit is {_LARGEST // 2**20} MB. "
-                f"Attach fewer rows or columns{smaller}."
-            )
-        files.append({"path": str(path), "name": artifact.name, "table": name})
-    request = {"files": files, "taken": list(tables), "sql": sql, "most": most}
-    reply = await run_child(
-        "specialists.toolkits.tabular.table_child", request, deadline=_DEADLINE, largest_reply=_LARGEST_REPLY
-    )
-    if reply.failure:
-        raise QueryFailed(_FAILURES[reply.failure])
-    answer: dict[str, Any] = json.loads(reply.output)
+    """Get the child's answer, from what was kept of the files or from themselves. Raises `QueryFailed`."""
+    cache = TableCache(cache_folder())
+    named = {name: artifact for name, artifact in tables.items() if artifact in wanted}
+    kept = {name: cache.find(key_of(artifact.id, artifact.name)) for name, artifact in named.items()}
+    question = {"taken": list(tables), "sql": sql, "most": most}
+    answer = await _answered(cache, named, kept, workbench, question)
+    if "broken" in answer:
+        for entry in filter(None, kept.values()):
+            await asyncio.to_thread(cache.drop, entry)
+        answer = await _answered(cache, named, {}, workbench, question)
     if "error" in answer:
         raise QueryFailed(answer["error"])
     return answer
+
+
+async def _answered(
+    cache: TableCache,
+    named: Mapping[str, Artifact],
+    kept: Mapping[str, Path | None],
+    workbench: Workbench,
+    question: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Run the child on the files, each from what was `kept` of it or from itself, and keep what it read."""
+    files: list[dict[str, str]] = []
+    rooms: list[tuple[str, Path]] = []
+    try:
+        for name, artifact in named.items():
+            entry = kept.get(name)
+            path = "" if entry else str(await _small_enough(artifact, workbench))
+            key = "" if entry else key_of(artifact.id, artifact.name)
+            room = cache.room(key)
+            if room:
+                rooms.append((key, room))
+            files.append(
+                {"path": path, "name": artifact.name, "table": name, "kept": str(entry or ""), "keep": str(room or "")}
+            )
+        reply = await run_child(
+            "specialists.toolkits.tabular.table_child",
+            {"files": files, **question},
+            deadline=_DEADLINE,
+            largest_reply=_LARGEST_REPLY,
+        )
+        if reply.failure:
+            raise QueryFailed(_FAILURES[reply.failure])
+        for key, room in rooms:
+            await asyncio.to_thread(cache.keep, key, room)
+        answer: dict[str, Any] = json.loads(reply.output)
+        return answer
+    finally:
+        for _, room in rooms:
+            shutil.rmtree(room, ignore_errors=True)
+
+
+async def _small_enough(artifact: Artifact, workbench: Workbench) -> Path:
+    """Get the file. Raises `QueryFailed` if it is too large to be read."""
+    path = await workbench.path(artifact)
+    size = path.stat().st_size
+    if size > _LARGEST:
+        smaller = "" if path.suffix.lower() in _PARQUET else ", or save it as Parquet"
+        raise QueryFailed(
+            f"{artifact.name} has {size / 2**20:.0f} MB; the limit is {_LARGEST // 2**20} MB. "
+            f"Attach fewer rows or columns{smaller}."
+        )
+    return path
 
 
 def _as_text(result: QueryRows) -> str:
@@ -202,13 +263,18 @@ def _as_text(result: QueryRows) -> str:
         if length > _TEXT_SHOWN:
             break
         lines.append(line)
-    given = len(lines) - 1
-    total = f"{result.total:,}" if result.total is not None else "more than 100,000"
-    if given == result.total:
-        lines.append(f"({total} row{'' if given == 1 else 's'})")
-    else:
-        lines.append(f"(the first {given} of {total} rows; aggregate or LIMIT to see what matters)")
+    lines.append(f"({'; '.join((_how_many(len(lines) - 1, result), *result.apart))})")
     return "\n".join(lines)
+
+
+def _how_many(given: int, result: QueryRows) -> str:
+    if result.cut_from is not None:
+        whole = f"{result.cut_from:,}" if result.cut_from <= _MOST_COUNTED else f"more than {_MOST_COUNTED:,}"
+        return f"{given} of {whole} rows: the LIMIT cut the others, so say that there are more"
+    total = f"{result.total:,}" if result.total is not None else f"more than {_MOST_COUNTED:,}"
+    if given == result.total:
+        return f"{total} row{'' if given == 1 else 's'}"
+    return f"the first {given} of {total} rows; aggregate or LIMIT to see what matters"
 
 
 def _report(gaps: tuple[str, ...]) -> str:

@@ -103,7 +103,12 @@ class Tool:
             failed outcome, if it cannot tell.
         what: For `write`: a few words for people on what a call does. Without, the tool's name and arguments.
         url_of: Gives the URL that a call with these arguments asks for; see `turns.egress`. None: it asks for none.
+        query: The name of the argument that holds a query, if there is one: people may look at what was asked.
         finds_urls: True if its replies hold URLs that the web gave, and none of the model's own making.
+        endings: The endings of attached files that it reads, such as `.csv`. It is offered where there is such a file,
+            which nobody need then read as text, and a result for which none was read is sent back once.
+        previews: True if it only describes a file. A result of no more than that is sent back once, as it is seldom
+            what was asked for.
     """
 
     name: str
@@ -115,6 +120,9 @@ class Tool:
     what: Callable[[Any], str] | None = None
     url_of: Callable[[Any], str] | None = None
     finds_urls: bool = False
+    query: str = ""
+    endings: frozenset[str] = frozenset()
+    previews: bool = False
 
     @property
     def spec(self) -> ToolSpec:

@@ -18,6 +18,7 @@ TASK = "# Task"
 DONE_WHEN = "# Done when"
 EARLIER = "# From earlier steps"
 FILES = "# Files"
+MATERIAL = "# Source material"
 
 PART_OF = "Part of: "
 MOST_CIRCUMSTANCES, MOST_PART_OF = 200, 160
@@ -35,8 +36,8 @@ def render(handoff: Handoff, done_when: str = "") -> str:
 
     Returns:
         A line on the circumstances and one on the request, `# Task`, `# Done when`, `# From earlier steps` with
-        `## <source>` and its text for each note, and `# Files` with `- name (media type, N bytes) — about` for each
-        file.
+        `## <source>` and its text for each note, `# Source material` in the same form, and `# Files` with
+        `- name (media type, N bytes) — about` for each file.
     """
     around = [demote_headings(_shortened(handoff.circumstances, MOST_CIRCUMSTANCES))]
     if request := _shortened(handoff.part_of, MOST_PART_OF):
@@ -48,6 +49,9 @@ def render(handoff: Handoff, done_when: str = "") -> str:
     if handoff.context:
         notes = (f"## {_one_line(note.source)}\n{demote_headings(note.text)}" for note in handoff.context)
         parts.append("\n".join((EARLIER, *notes)))
+    if handoff.given:
+        texts = (f"## {_one_line(note.source)}\n{demote_headings(note.text)}" for note in handoff.given)
+        parts.append("\n".join((MATERIAL, *texts)))
     if handoff.artifacts:
         parts.append("\n".join((FILES, *file_lines(handoff.artifacts))))
     return "\n\n".join(parts)

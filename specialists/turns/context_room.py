@@ -15,6 +15,7 @@ from handoff.contracts import ToolReply, Turn
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing
 from specialists.turns.model import ModelMessage
+from specialists.turns.picture_facts import picture_tokens
 
 READ_REPLY = "read_reply"
 GOAL = 0.7
@@ -148,4 +149,5 @@ class ContextRoom:
 def _size(message: ModelMessage) -> int:
     """Estimate the tokens of a message."""
     size = tokens(message.text) + sum(tokens(reply.text) for reply in message.replies)
+    size += sum(picture_tokens(picture.data) for picture in message.pictures)
     return size + sum(tokens(call.name) + tokens(str(call.arguments)) for call in message.calls)

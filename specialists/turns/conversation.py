@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from handoff.addresses import cited
 from handoff.contracts import Artifact, Finding, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.events import ToolReturned
 from specialists.toolkits.tool import Tool, ToolOutcome
@@ -13,6 +14,7 @@ from specialists.turns import briefing, finish_tools, written_calls
 from specialists.turns.context_room import READ_REPLY, ContextRoom
 from specialists.turns.egress import EgressGuard
 from specialists.turns.model import ModelMessage
+from specialists.turns.work_done import WorkDone
 
 TIMES = 3
 """The turn with the very same call in which an attempt has to end."""
@@ -26,7 +28,8 @@ class Conversation:
     """Messages, usage, files, gaps and sources, built up turn by turn, live or from a log.
 
     Args:
-        opening: The first message.
+        opening: The first message, with the pictures that the task is about.
+        files: The names of the files that it has to read, as nothing else was handed to it.
         egress: Decides which URLs the calls of its last turn may ask for.
         room: Keeps the messages, within the tokens that a call may send.
         toolbox: The specialist's own tools by name.
@@ -37,22 +40,33 @@ class Conversation:
         silent: How many turns in a row made no call, up to the last.
         words: What was said in them and not cut off: the first of it if a tool gave something before, else the most.
         finishes: How many calls to hand back were wrong and got an answer.
+        work_done: What the tools gave.
+        idle: Whether the last result was sent back, as no work was behind it, and no tool was called since.
         loop: The turn that did nothing but repeat calls made twice before; 0: none did.
         usage: The sum of all turns.
         last: The last turn, or None.
     """
 
-    def __init__(self, opening: str, egress: EgressGuard, room: ContextRoom, toolbox: Mapping[str, Tool]) -> None:
+    def __init__(
+        self,
+        opening: ModelMessage,
+        files: Iterable[str],
+        egress: EgressGuard,
+        room: ContextRoom,
+        toolbox: Mapping[str, Tool],
+    ) -> None:
         self.egress = egress
         self.room = room
         self.turns = self.cuts = self.silent = self.finishes = self.loop = 0
-        self._used = False
+        self.work_done = WorkDone(opening.text, files, toolbox)
+        self.idle = False
         self.words = ""
         self.usage = Usage()
         self.last: Turn | None = None
         self.artifacts: list[Artifact] = []
         self.gaps: list[str] = []
         self.sources: list[str] = []
+        self.queries: list[str] = []
         self._toolbox = toolbox
         self._names = (*toolbox, *sorted(finish_tools.NAMES))
         self._writing = frozenset(name for name, tool in toolbox.items() if tool.access == "write")
@@ -63,7 +77,7 @@ class Conversation:
         self._said: dict[str, ToolReply] = {}
         self._text = ""
         self._found: list[str] = []
-        room.add(ModelMessage(role="user", text=opening))
+        room.add(opening)
 
     @property
     def messages(self) -> Sequence[ModelMessage]:
@@ -78,6 +92,7 @@ class Conversation:
         self.turns += 1
         self.egress.turn_ended()
         self.usage += turn.usage
+        self.add_gaps(turn.unseen)
         self.last = turn
         self._calls, self._replies = calls, [None] * len(calls)
         self._times = self._count(calls)
@@ -102,12 +117,16 @@ class Conversation:
         if not self.silent:
             self.words = ""
             return
-        if text and not unread and not (self.words and (self._used or len(text) <= len(self.words))):
+        if text and not unread and not (self.words and (not self.work_done.nothing or len(text) <= len(self.words))):
             self.words = text
         if unread:
             self.add_note("written_call", tools=", ".join(self._names))
         else:
             self.add_note("words" if text else "blank")
+
+    def add_gaps(self, gaps: Iterable[str]) -> None:
+        """Add what the result will lack, each once."""
+        self.gaps.extend(gap for gap in dict.fromkeys(gaps) if gap not in self.gaps)
 
     def add_note(self, note: str, **values: str) -> None:
         """Add one of the runner's own messages, by the name of its file in `notes/`."""
@@ -126,7 +145,7 @@ class Conversation:
                 break
         if brought is not None:
             self.artifacts.extend(brought.artifacts)
-            self.gaps.extend(gap for gap in brought.gaps if gap not in self.gaps)
+            self.add_gaps(brought.gaps)
             self.sources.extend(source for source in brought.sources if source not in self.sources)
         if self._replies and None not in self._replies:
             replies = zip(self._calls, filter(None, self._replies), strict=True)
@@ -135,15 +154,21 @@ class Conversation:
     def _heard(self, call: ToolCall, reply: ToolReply) -> None:
         """Take in what a call's reply changes."""
         self.egress.reply_read(call.name, reply)
-        self.finishes += call.name in finish_tools.NAMES and not self.mixed
+        ends = call.name in finish_tools.NAMES
+        self.finishes += ends and not self.mixed
+        self.idle = ends and not self.mixed and bool(self.work_done.sent_back(finish_tools.content_of(call)))
+        if not ends and call.name != READ_REPLY:
+            self.work_done.heard(call.name, reply)
         if reply.failed:
             return
         key, writes = key_of(call), call.name in self._writing
         if key in self._said:
             return
         if call.name in self._toolbox:
-            self._used = True
             self._found.append(f"{call.name}: {reply.text[:_FOUND_LENGTH]}")
+            query = str(call.arguments.get(self._toolbox[call.name].query) or "").strip()
+            if query and query not in self.queries:
+                self.queries.append(query)
         if writes:  # what was read before may have changed
             self._said.clear()
             self._asked = Counter({each: n for each, n in self._asked.items() if _name_of(each) in self._writing})
@@ -172,11 +197,6 @@ class Conversation:
         ]
         return bool(repeated) and all(repeated)
 
-    @property
-    def has_unused_tools(self) -> bool:
-        """True if there are tools, and none of them gave anything."""
-        return bool(self._toolbox) and not self._used
-
     def holds_call(self, text: str) -> bool:
         """Return True if a text holds a tool call that is none, see `written_calls.holds_call`."""
         return written_calls.holds_call(text, self._names)
@@ -199,11 +219,13 @@ class Conversation:
     def complete(self, result: Result, *, gap: str = "") -> Result:
         """Complete a result with all that the specialist does not write itself: files, gaps, sources, usage."""
         gaps = dict.fromkeys((*result.gaps, *self.gaps, *((gap,) if gap else ())))
+        result = result.model_copy(update={"findings": tuple(self._sourced(one) for one in result.findings)})
         return result.model_copy(
             update={
-                "findings": tuple(self._sourced(finding) for finding in result.findings),
+                "addresses": cited(result, self.egress.given),
                 "artifacts": tuple(self.artifacts),
                 "gaps": tuple(gaps),
+                "queries": tuple(self.queries),
                 "usage": self.usage,
             }
         )

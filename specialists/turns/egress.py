@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Sequence
 from urllib.parse import unquote, urlsplit
 
+from handoff.addresses import addresses_in
 from handoff.contracts import ToolReply
 
 _URL = re.compile(r"https?://[^\s<>\"'|\[\]`\\]+", re.IGNORECASE)
@@ -31,12 +32,16 @@ class EgressGuard:
         url_tools: The names of the tools whose replies give URLs from the web. What other tools say does not count:
             a model can have them say anything.
         derived: True if the brief holds what others found.
+
+    Attributes:
+        given: The addresses in the replies of those tools, word for word.
     """
 
     def __init__(self, words: Sequence[str] = (), url_tools: Collection[str] = (), *, derived: bool = False) -> None:
         self._hosts = {_bare(found) for text in words for found in _HOST.findall(text)}
         self._url_tools = url_tools
         self._known: set[_Url] = set()
+        self.given: set[str] = set()
         self._has_read = derived
         self._restricted = derived
 
@@ -51,6 +56,7 @@ class EgressGuard:
         self._has_read = True
         if tool in self._url_tools:
             self._known |= {known for url in _urls(reply.text) for known in _known_by(url)}
+            self.given |= addresses_in(reply.text)
 
     def allows(self, url: str) -> bool:
         """Say if a call of the last turn may ask for a URL."""

@@ -24,6 +24,11 @@ class Endings:
         gap = f"Stopped at {limit}; the work may be incomplete." if limit else ""
         return self.conversation.complete(result, gap=gap)
 
+    def handed_in(self, result: Result, limit: str) -> Result:
+        """End with a result that was handed in, in doubt if no work is behind it."""
+        doubt = self.conversation.work_done.doubt(result.content)
+        return self.complete(finish_tools.doubted(result, doubt) if doubt else result, limit)
+
     def cut_off(self, turn: Turn, limit: str) -> Result | Escalation | None:
         """End with a turn that was cut off; None if it is asked for once more. Words said whole before it stand."""
         if self.conversation.words:
@@ -49,8 +54,10 @@ class Endings:
         outcome = finish_tools.read_leniently(ends[0]) if ends else None
         if isinstance(outcome, Escalation):
             return self.escalated(outcome)
+        if outcome is not None:
+            return self.handed_in(outcome, limit)
         fault = f"Reached {limit} without a result."
-        return self._ended(outcome or self._in_words(turn.text.strip(), fault=fault), limit)
+        return self._ended(self._in_words(turn.text.strip(), fault=fault), limit)
 
     def escalated(self, escalation: Escalation) -> Escalation:
         """Complete the partial result of a specialist's own escalation."""
@@ -74,6 +81,8 @@ class Endings:
         if self.conversation.holds_call(text):
             return self.give_up("confidence_too_low", "The specialist wrote a tool call as text, and no result.")
         doubts = [briefing.note("doubt_in_words")]
-        if self.conversation.has_unused_tools:
+        if doubt := self.conversation.work_done.doubt(text):
+            doubts.append(doubt)
+        elif self.conversation.work_done.nothing:
             doubts.append(briefing.note("doubt_no_tool"))
-        return finish_tools.in_words(text, *doubts)
+        return finish_tools.doubted(finish_tools.from_text(text), *doubts)

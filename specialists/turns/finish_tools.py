@@ -26,8 +26,9 @@ ALSO_READ = ("summary",)
 DEFAULT_CONFIDENCE = 70
 """The confidence of a result whose specialist named none."""
 
-WORDS_CONFIDENCE = 50
-"""The confidence of a result that its specialist gave in plain words, and did not hand in though it was told to."""
+DOUBTED = 50
+"""The most confidence of a result that was given in plain words though the specialist was told to hand it in, or that
+was handed in with no work behind it."""
 
 _SEVERITIES: dict[str, Severity] = {
     "note": "info",
@@ -148,16 +149,21 @@ def read_leniently(call: ToolCall) -> Result | Escalation | None:
     )
 
 
+def content_of(call: ToolCall) -> str:
+    """Return the content that a call of `return_result` hands back, as far as it can be read; else nothing."""
+    outcome = read_leniently(call) if call.name == RETURN else None
+    return outcome.content if isinstance(outcome, Result) else ""
+
+
 def from_text(text: str) -> Result:
     """Turn plain text into a result: all of it is the content, its first sentences the summary."""
     content = text.strip()
     return Result(summary=first_sentences(content), content=content, confidence=DEFAULT_CONFIDENCE)
 
 
-def in_words(text: str, *doubts: str) -> Result:
-    """Turn words that were never handed in into a result that is doubted."""
-    result = from_text(text)
-    return result.model_copy(update={"confidence": WORDS_CONFIDENCE, "doubts": doubts})
+def doubted(result: Result, *doubts: str) -> Result:
+    """Doubt a result: words that were never handed in, or a result without work behind it."""
+    return result.model_copy(update={"confidence": min(result.confidence, DOUBTED), "doubts": doubts})
 
 
 def first_sentences(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 from handoff.contracts import Contract, Result, Tier, ToolCall, ToolReply, Turn, Usage
 from specialists.toolkits.tool import ToolSpec
+from specialists.turns.picture_facts import PictureType
 
 ModelErrorKind = Literal[
     "unavailable", "rate_limited", "timeout", "bad_request", "bad_reply", "auth", "quota", "too_long"
@@ -25,7 +26,7 @@ class Picture(Contract):
     """A picture for a model that sees: PNG, JPEG, WebP or GIF. `data` are its bytes."""
 
     name: str
-    media_type: Literal["image/png", "image/jpeg", "image/webp", "image/gif"]
+    media_type: PictureType
     data: bytes
 
 

@@ -1,7 +1,7 @@
 """`make bench`: the six-specialist job beside its bars and beside the same calls made by hand, in one run.
 
 Machines are shared and noisy: compare by the ratio within this run, not by
-seconds between runs. `--only calls,walls,cpu,mentions,growth,faults,made,start` does a part.
+seconds between runs. `--only calls,walls,cpu,mentions,growth,faults,made,read,tables,start` does a part.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from pathlib import Path
 from tests.bench.child import Child, ChildBroke, child, output
 from tests.bench.faults import faults
 from tests.bench.growth import growth
+from tests.bench.large_tables import SEED, large_tables
 from tests.bench.made import made_beside_fixed
+from tests.bench.much_to_read import much_to_read
 from tests.bench.scenario import CALLS, LAYERS
 from tests.bench.stage import Stage, provider, stage
 from tests.providers.scripts import purpose_of, six, task_of
@@ -34,7 +36,14 @@ WALLS = 7
 PAIRS, JOBS_A_PAIR = 8, 10
 SIDE_BY_SIDE, RATE_JOBS = 20, 60
 MENTIONS, MENTIONS_A_SECOND = 150, 50
-PARTS = ("calls", "walls", "cpu", "mentions", "growth", "faults", "made", "start")
+OF_A_JOB = {
+    "growth": growth,
+    "faults": faults,
+    "made": made_beside_fixed,
+    "read": much_to_read,
+    "tables": large_tables,
+}
+PARTS = ("calls", "walls", "cpu", "mentions", *OF_A_JOB, "start")
 
 
 def row(name: str, figure: str, bar: str = "", by_hand: str = "", *, met: bool | None = None) -> None:
@@ -59,12 +68,9 @@ async def main(parts: set[str]) -> None:
             await busy(data, bodies)
         if "mentions" in parts:
             await acknowledgements(data)
-        if "growth" in parts:
-            await growth(data, row)
-        if "faults" in parts:
-            await faults(data, row)
-        if "made" in parts:
-            await made_beside_fixed(data, row)
+        for part, measure in OF_A_JOB.items():
+            if part in parts:
+                await measure(data, row)
     if "start" in parts:
         await start_up()
 
@@ -240,7 +246,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas: " + ", ".join(PARTS))
     asked = set(parser.parse_args().only.split(","))
-    print(f"Python {sys.version.split()[0]}; no seeds: the job is scripted", flush=True)
+    print(f"Python {sys.version.split()[0]}; the job is scripted; seed of the tables: {SEED}", flush=True)
     try:
         asyncio.run(main(asked))
     except ChildBroke as broken:

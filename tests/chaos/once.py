@@ -10,7 +10,7 @@ from bot.store.interface import Head
 from handoff import events as ev
 
 ONCE: dict[type[ev.OfRequest], Callable[..., tuple[object, ...]]] = {
-    ev.AttachmentsFetched: lambda _: (),
+    ev.MaterialGathered: lambda _: (),
     ev.PlanProposed: lambda event: (event.within,),
     ev.PlanRevised: lambda event: (event.within, event.subtask),
     ev.AttemptStarted: lambda event: (event.subtask, event.attempt),

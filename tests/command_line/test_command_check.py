@@ -205,7 +205,7 @@ async def test_each_tier_of_a_model(checked: Checked) -> None:
         server.brain = lambda _: Fault("bad_key")
         refused = await checked(**keys, **names)
     assert calls == 5
-    assert found["model, tier fast"].note == "gpt-1: makes plans, calls tools"
+    assert found["model, tier fast"].note.startswith("gpt-1: makes plans, calls tools, ")
     assert found["model, tier balanced"].fault == ""
     assert "LEADHAND_MODEL_FAST, _BALANCED and _DEEP" in found["model, tier deep"].fault
     assert all("does not accept the API key" in refused[f"model, tier {tier}"].fault for tier in ("fast", "deep"))
@@ -268,6 +268,29 @@ async def test_a_context_that_is_smaller_than_what_it_is_given(checked: Checked)
     assert "LEADHAND_CONTEXT gives it up to 64,000 tokens" in found["model, tier deep"].risk
     assert "set `deep 4k`" in found["model, tier deep"].risk
     assert fits["model, tier deep"].risk == ""
+
+
+@pytest.mark.parametrize(
+    ("vision", "setting", "words"),
+    [
+        (True, "", ["sees pictures"] * 3),
+        (False, "", ["reads text only"] * 3),
+        (None, "", ["is shown no pictures, as nobody says that it sees (LEADHAND_SEES does)"] * 3),
+        (None, "deep", ["reads text only", "reads text only", "sees pictures"]),
+    ],
+)
+async def test_it_says_of_each_tier_if_its_model_sees(
+    checked: Checked,
+    vision: object,
+    setting: str,
+    words: list[str],
+) -> None:
+    async with ProviderServer(capable, props={"modalities": {"vision": vision}}) as server:
+        keys = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": server.openai_url, "LEADHAND_MODEL": ""}
+        names = {f"LEADHAND_MODEL_{tier}": "home" for tier in ("FAST", "BALANCED", "DEEP")}
+        found = await checked(**keys, **names, LEADHAND_SEES=setting)
+    for tier, said in zip(("fast", "balanced", "deep"), words, strict=True):
+        assert found[f"model, tier {tier}"].note.endswith(f", {said}")
 
 
 async def test_a_model_or_crew_that_cannot_be(checked: Checked) -> None:

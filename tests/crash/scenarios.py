@@ -367,7 +367,7 @@ _ALL = (
     Scenario(
         "attachment",
         {"planner": planned(WRITER), "specialist:writer": says(result("Read."))},
-        files=(("tea.csv", b"tea,cups\ngreen,2\n"),),
+        files=(("tea.csv", b"tea,cups\ngreen,2\n"), ("tea.txt", b"Green tea draws for two minutes.\n")),
     ),
     Scenario(
         "write",

@@ -277,7 +277,7 @@ def test_the_gravest_findings_stay_beside_the_notes_and_the_others_are_named() -
             of = {"request": R, "round": effect.round, "part": effect.part, "notes": notes}
             job = apply(job, ev.MaterialReduced.model_validate({"at": 5.0, **of}))
     shown = describe(job.asks[0], job.asks[0].run)
-    assert "- The tap drips." in shown.text
+    assert "- critical: The tap drips." in shown.text
     assert "Note 1\n- all is well" in shown.text
     assert "(and more)" in shown.text
     assert any(line.startswith("the findings of s0: ") for line in shown.packed.left_out)
@@ -313,7 +313,7 @@ def test_a_result_cannot_pose_as_a_section_of_what_a_role_is_told() -> None:
             "## s1",
             "# Gaps",
         ],
-        "planner": ["# Request", "# Earlier in this thread", "## Asked: What of Norway?"],
+        "planner": ["# Request", "# Earlier in this thread", "## Asked: What of Norway?", "# Source material"],
         "judge": ["# Result to judge", "## Summary", "## Content", "## Findings"],
     }
     for role, text in (("synthesizer", describe(ask, ask.run).text), ("planner", planner.text), ("judge", judged.text)):

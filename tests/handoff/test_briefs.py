@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from handoff.context import BRIEF, WHOLE_CONTENT, handoff_for
+import pytest
+
+from handoff.context import BRIEF, handoff_for
+from handoff.context_budget import FULL
 from handoff.contracts import Context, Member, Note, Place, Plan, Request, Result, Subtask
 from handoff.state import Ask, Job, Run, Work
 
@@ -38,34 +41,49 @@ def result(content: str, confidence: int = 80) -> Result:
     return Result(summary=f"summary of {content[:5]}", content=content, confidence=confidence)
 
 
-def test_short_results_go_in_whole_and_long_ones_as_their_summary() -> None:
-    long = "z" * (WHOLE_CONTENT + 1)
-    handoff, packed = handoff_for(*brief("Write a note on it.", ("q1", result("short")), ("q2", result(long))), NOW)
-    assert [note.text for note in handoff.context] == ["short", "summary of zzzzz"]
-    assert packed.left_out == ("Part q2: its summary for 3,001 characters, which the brief does not need",)
+INTENTS = (
+    "Draft a two-page comparison for the product team as a Word document: prices, support, a recommendation.",
+    "Übersetze den vorherigen Text vollständig ins Französische.",
+    "Traduce el texto anterior completo.",
+    "上記の結果を要約してください。",
+)
+
+
+@pytest.mark.parametrize("intent", INTENTS)
+def test_results_go_in_whole_as_long_as_there_is_room_whatever_the_language(intent: str) -> None:
+    six_pages = "Acme charges 12 euros a seat and month.\n" * 155
+    handoff, packed = handoff_for(*brief(intent, ("q1", result(six_pages)), ("q2", result(six_pages))), NOW)
+    assert [note.text for note in handoff.context] == [six_pages, six_pages]
+    assert packed.left_out == ()
+    assert not handoff.readable
     assert 0 < packed.tokens < packed.budget == Context().fast * BRIEF
 
 
-def test_a_long_result_goes_in_whole_where_the_brief_is_about_it() -> None:
-    long = "z" * 20_000
-    for intent in ("Write a note on q2.", "Proofread the text.", "Write down what Part q2 says."):
-        handoff, _ = handoff_for(*brief(intent, ("q2", result(long))), NOW)
-        assert handoff.context[0].text == long
-        handoff, packed = handoff_for(*brief(intent, ("q2", result(long * 2))), NOW)
-        assert handoff.context[0].text == "summary of zzzzz"
-        assert packed.left_out == ("Part q2: 16 of 40,000 characters",)
+def test_a_result_that_does_not_fit_goes_in_as_its_summary_and_the_passages_that_the_brief_is_about() -> None:
+    lines = [f"Paragraph {n} is about the weather in the north.\n\n" for n in range(900)]
+    lines[700] = "The cancellation period is three months.\n\n"
+    long = "".join(lines)
+    handoff, packed = handoff_for(*brief("Which cancellation period applies?", ("q2", result(long))), NOW)
+    (note,) = handoff.context
+    assert note.text.startswith("summary of Parag")
+    assert lines[700].strip() in note.text
+    assert packed.tokens > packed.budget * 0.7, "the room is used"
+    assert packed.tokens <= packed.budget * FULL
+    (line,) = packed.left_out
+    assert line.startswith("Part q2: ")
+    assert [(one.name, one.kind) for one in handoff.readable] == [("q2", "result")]
 
 
-def test_at_four_fifths_the_least_sure_goes_first_and_people_are_always_heard() -> None:
+def test_the_least_sure_is_shortened_first_and_people_are_always_heard() -> None:
     said = Note(source="Asked: which?", text="Answered by a person: the blue one")
-    names = [(f"q{n}", result(f"{n}" * WHOLE_CONTENT, 60 + n)) for n in range(9)]
+    names = [(f"q{n}", result(f"{n}" * 3_000, 60 + n)) for n in range(9)]
     handoff, packed = handoff_for(*brief("Write a note on all of it.", *names, answers=(said,)), NOW)
     assert said in handoff.context
-    shortened = [len(note.text) < WHOLE_CONTENT for note in handoff.context[:-1]]
+    shortened = [len(note.text) < 3_000 for note in handoff.context[:-1]]
     assert shortened[0]
     assert not shortened[-1]
     assert shortened == sorted(shortened, reverse=True), "the less sure, the earlier it goes"
-    assert packed.tokens <= packed.budget * 0.8
+    assert packed.tokens <= packed.budget * FULL
     assert [line.split(":")[0] for line in packed.left_out] == [f"Part q{n}" for n in range(sum(shortened))]
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handoff.checking.checks import CHECKS, Looked, Seen, look
-from handoff.contracts import Result
+from handoff.checking.checks import CHECKS, Looked, Seen, look, text_of
+from handoff.contracts import Artifact, Finding, Result
 
 TOOL = "Region South: 41,207 units, 12.346 % churn, 1,250.50 a month, in 412 days, measured in 2024."
 
@@ -108,6 +108,26 @@ def test_what_is_right_is_let_pass(name: str) -> None:
 def test_a_figure_among_many_is_at_most_a_doubt() -> None:
     many = TOOL + " ".join(f"{number * 7919 % 90000 + 10000}" for number in range(200))
     assert look(seen("South sold 42,107 units.", evidence=many)).faults == ()
+
+
+def test_the_figures_that_nobody_said_are_looked_for_once_and_known_by_place() -> None:
+    result = Result(
+        summary="South sold 42,107.", content="South sold 42,107 units.", findings=(Finding(message="Also 981 boxes."),)
+    )
+    found = look(Seen(result, evidence=("South: 5",)))
+    text = text_of(result)
+    assert [text[one.start : one.end].strip() for one in found.figures] == ["42,107", "981", "42,107"]
+    assert len(found.doubts) == 2
+
+
+@pytest.mark.parametrize("text", ["Aushang.docx", "`Aushang Wasser.docx`.", "**notice.pdf**"])
+def test_a_files_name_is_no_result_unless_there_is_such_a_file(text: str) -> None:
+    (doubt,) = look(Seen(Result(summary=text, content=text))).doubts
+    assert "a file's name, and no such file was made or given" in doubt
+    name = text.strip("`*.")
+    made = (Artifact(id="a" * 64, name=name, size=3),)
+    assert look(Seen(Result(summary=text, content=text, artifacts=made))).doubts == ()
+    assert look(Seen(Result(summary=text, content=text), intent=f"Which is newer, {name} or b.md?")).doubts == ()
 
 
 @given(text=st.text(max_size=200), tool=st.text(max_size=200))

@@ -190,6 +190,8 @@ def test_an_edited_request_is_corrected_or_answered_already() -> None:
     late = job(*ENDED, edit)
     assert ask(late).request.text == "why did churn rise"
     assert [one.outcome for one in late.heard] == ["too_late"]
+    first, last = (edit.model_copy(update={"text": f"churn {stamp}", "stamp": stamp}) for stamp in (1.0, 2.0))
+    assert ask(job(*AT_WORK, last, first)).request.text == "churn 2.0", "they may come in any order"
     much_later = edit.model_copy(update={"at": 10_000.0})
     assert job(*ENDED, much_later).heard == ()
     unknown = ev.RequestEdited(at=12.0, message="9.9", user="U1", text="x")

@@ -44,6 +44,22 @@ def test_an_answer_may_repeat_figures_that_were_said() -> None:
     assert read("answer", PlanBrief("Thanks for the 12 pages!", may_answer=True), text="12 pages, and 3 of us.").answer
 
 
+@pytest.mark.parametrize(
+    ("request_text", "text", "fault"),
+    [
+        ("We sold 24,800 in May.", "You said 24.800 for May.", ""),
+        ("We sold 24800 in May.", "Thanks, 24,800 it is.", ""),
+        ("It came in 1) boxes and 2) bags.", "Noted: 14 boxes.", "14"),
+        ("Our budget is 1764 euros.", "You have 764 euros left.", "764"),
+    ],
+)
+def test_an_answers_figures_are_read_as_those_of_results_are(request_text: str, text: str, fault: str) -> None:
+    """Not as digits that stand anywhere in what was said, however it is written."""
+    reply = read("answer", PlanBrief(request_text, may_answer=True), text=text)
+    assert (reply.answer == text) is not bool(fault)
+    assert not fault or f"The answer states {fault}: that is work" in reply.faults[0]
+
+
 def test_a_question_is_taken_with_likely_answers() -> None:
     reply = read("ask", text="Which year?", options=["2025", " 2026 ", "", "2025", 7])
     assert (reply.question, reply.options) == ("Which year?", ("2025", "2026", "7"))

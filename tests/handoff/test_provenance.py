@@ -6,7 +6,9 @@ import pytest
 
 from handoff import events as ev
 from handoff.context import provenance_of
-from handoff.contracts import Attachment
+from handoff.contracts import Artifact, Attachment, Material
+from handoff.effects import GatherMaterial, MakePlan
+from handoff.engine.outstanding import outstanding
 from handoff.state import Job
 from tests.handoff.kit import PLACE, R, asked, escalated, job, planned, returned, started, subtask
 
@@ -48,3 +50,23 @@ def test_the_name_of_a_file_names_no_host() -> None:
     )
     event = ev.RequestAdded(at=1.0, place=PLACE, request=request)
     assert of(job(event, planned(subtask("a"))))[0] == ("total of  ",)
+
+
+def test_what_others_said_and_attached_before_names_no_host() -> None:
+    """What is said in a thread is data: only the request's own words may name where a tool may send something."""
+    request = asked().request.model_copy(update={"text": "profile labs.zip for acme.example", "look_back": "thread"})
+    labs = Material(name="labs.zip", file=Artifact(id="f" * 64, name="labs.zip"), author="Ben Okafor")
+    said = Material(name="thread", kind="thread", text="a" * 64, size=40)
+    read = ev.MaterialGathered(at=2.0, request=R, materials=(said, labs))
+    state = job(ev.RequestAdded(at=1.0, place=PLACE, request=request), read, planned(subtask("a")))
+    assert of(state) == (("profile   for acme.example",), True)
+
+
+def test_a_request_inside_a_thread_is_not_planned_before_the_thread_was_read() -> None:
+    for look_back in ("thread", "files"):
+        request = asked().request.model_copy(update={"look_back": look_back})
+        state = job(ev.RequestAdded(at=1.0, place=PLACE, request=request))
+        assert GatherMaterial(R) in outstanding(state, 2.0)[0]
+        assert not [effect for effect in outstanding(state, 2.0)[0] if isinstance(effect, MakePlan)]
+        read = job(ev.RequestAdded(at=1.0, place=PLACE, request=request), ev.MaterialGathered(at=2.0, request=R))
+        assert MakePlan(R) in outstanding(read, 2.0)[0]

@@ -183,8 +183,6 @@ def test_the_last_part_left_is_the_answer() -> None:
         (reply(reassign=[{"id": "fix", "specialist": "analyst", "why": "w"}]), "fix is analyst's as it is."),
         (reply(drop=[{"id": "fix", "why": ""}]), "The change of fix has no reason."),
         (reply(add=[added("x", intent="Analyze the data")]), "too vague"),
-        (reply(add=[added("x", after=["y"]), added("y", after=["x"])]), "cycle"),
-        (reply(add=[added("x", after=["ghost"])]), "'ghost', which is not in the plan"),
         (reply(add=[added("note")]), "There is a subtask 'note' already"),
         (reply(add=[added("x"), added("x")]), "Two new subtasks have one id"),
         (reply(add=[added("x", needed_by=["b"])]), "b cannot wait for x"),
@@ -203,6 +201,27 @@ def test_what_cannot_be_done_leaves_the_plan_as_it_was(text: str, fault: str) ->
     assert ask(after).work == ask(before).work
     assert (ask(after).decisions[-1].what, fault in ask(after).decisions[-1].why) == ("plan kept", True)
     assert ("fix", 1, "analyst") in running(after)
+
+
+@pytest.mark.parametrize(
+    ("rows", "after", "said"),
+    [
+        ([added("x", after=["a", "ghost"])], {"x": ("a",)}, "x no longer waits for 'ghost', which is not there"),
+        ([added("x", after=["x"])], {"x": ()}, "x no longer waits for itself"),
+        ([added("x", after=["y"]), added("y", after=["x"])], {"x": (), "y": ("x",)}, "x no longer waits for y, which"),
+    ],
+)
+def test_dependencies_that_cannot_hold_are_mended(
+    rows: list[dict[str, Any]], after: dict[str, tuple[str, ...]], said: str
+) -> None:
+    made = read(looked_at(), reply(add=rows))
+    assert made.faults == ()
+    assert made.plan is not None
+    there = {one.id: one.after for one in made.plan.subtasks}
+    assert {name: there[name] for name in after} == after
+    assert (there["fix"], there["note"]) == (("a",), ("fix",)), "what was there waits as it did"
+    assert f"mended: {said}" in made.changes[0].why
+    assert len(ask(revised(looked_at(), reply(add=rows))).work) == 4 + len(rows)
 
 
 def test_a_plan_that_touches_what_has_started_meanwhile_is_refused() -> None:

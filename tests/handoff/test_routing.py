@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handoff.contracts import Artifact, Member, Place, Plan, Request, Subtask
+from handoff.contracts import Artifact, Material, Member, Place, Plan, Request, Subtask
 from handoff.engine.engine import apply
 from handoff.events import RequestAdded
 from handoff.planning.plan_brief import PlanBrief, of_request
@@ -33,7 +33,9 @@ RULES = (
 def asked(text: str, *files: str) -> Job:
     request = Request(id="1.0", user="U", text=text, at=1.0)
     job = apply(None, RequestAdded(at=1.0, place=Place(team="T", channel="C", thread_ts="1.0"), request=request))
-    ask = replace(job.asks[0], artifacts=tuple(Artifact(id=name, name=name) for name in files))
+    ask = replace(
+        job.asks[0], materials=tuple(Material(name=name, file=Artifact(id=name, name=name)) for name in files)
+    )
     return replace(job, asks=(ask,))
 
 

@@ -44,6 +44,15 @@ def test_what_is_written_names_the_schema_and_the_type_last() -> None:
     assert ev.load(json.dumps(json.loads(line), indent=2)) == EVENT
 
 
+def test_files_that_were_fetched_are_material_since_schema_5() -> None:
+    file = {"id": "x", "name": "a.csv", "media_type": "text/csv", "size": 3, "about": "attached"}
+    old = {"at": 1.0, "request": "1.0", "artifacts": [file], "faults": ["b.csv is too large"], "v": 4}
+    event = ev.load(json.dumps({**old, "type": "AttachmentsFetched"}))
+    assert isinstance(event, ev.MaterialGathered)
+    assert event.faults == ("b.csv is too large",)
+    assert [(one.name, one.file and one.file.media_type) for one in event.materials] == [("a.csv", "text/csv")]
+
+
 def test_a_newer_event_is_for_a_newer_release() -> None:
     with pytest.raises(NewerEvent) as caught:
         ev.load(ev.dump(EVENT).replace(f'"v":{ev.SCHEMA}}}', '"v":77}'))

@@ -14,9 +14,9 @@ PICTURES = ROOT / "screenshots"
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
-async def ask(page: Page, text: str) -> None:
-    """Attach the sample, mention the bot by completion, write the rest and send."""
-    await page.get_by_test_id("attach").first.set_input_files(SAMPLE)
+async def ask(page: Page, text: str, file: Path = SAMPLE) -> None:
+    """Attach a file, mention the bot by completion, write the rest and send."""
+    await page.get_by_test_id("attach").first.set_input_files(file)
     await expect(page.locator("[data-testid=pending-file][data-ready]").first).to_be_visible()
     composer = page.get_by_test_id("composer")
     await composer.press_sequentially("@lead")
@@ -55,6 +55,28 @@ async def test_a_thread_becomes_a_job(leadhand_try: Try, open_page: OpenPage) ->
     await shoot(page, "newcomer-chart")
     await answer.scroll_into_view_if_needed()
     await shoot(page, "newcomer-answer")
+
+
+async def test_the_query_stands_one_click_below_the_answer(
+    leadhand_try: Try, open_page: OpenPage, tmp_path: Path
+) -> None:
+    file = tmp_path / "umsatz.csv"
+    rows = ("Region;Monat;Umsatz", "Nord;März 2026;1.200,50 €", "Süd;März 2026;-200,25 €", "Summe;;1.000,25 €")
+    file.write_text("\n".join(rows), encoding="utf-8")
+    page = await open_page(leadhand_try.address, viewport={"width": 1440, "height": 1000})
+    await ask(page, "what is the total umsatz by region?", file)
+    root = page.get_by_test_id("message").filter(has_text="total umsatz by region").first
+    await root.get_by_test_id("thread-line").click()
+    thread = page.get_by_test_id("thread")
+    await expect(thread.get_by_text("no language model) ·")).to_be_visible(timeout=60_000)
+    answer = thread.get_by_test_id("message").last
+    await expect(answer).to_contain_text("Nord")
+    await expect(answer).not_to_contain_text("Summe:")
+    await answer.get_by_role("button", name="View quer").scroll_into_view_if_needed()
+    await shoot(page, "newcomer-query-button")
+    await answer.get_by_role("button", name="View quer").click()
+    await expect(page.get_by_text("FROM umsatz")).to_be_visible()
+    await shoot(page, "newcomer-query")
 
 
 async def test_the_next_start_shows_the_same_threads(leadhand_try: Try, open_page: OpenPage) -> None:

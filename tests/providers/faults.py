@@ -40,6 +40,9 @@ FaultKind = Literal[
     "no_effort",
     "no_thoughts",
     "no_limits",
+    "no_pictures",
+    "no_pictures_500",
+    "bad_picture",
 ]
 
 
@@ -105,6 +108,14 @@ _ERRORS: dict[str, tuple[int, str, str, str]] = {
     ),
     "no_limits": (400, "invalid_request_error", "", "failed to parse grammar: number of repetitions of maxItems"),
     "no_tools": (400, "api_error", "", "registry.example/library/tiny:1b does not support tools"),
+    "no_pictures": (400, "invalid_request_error", "", "This model does not support image input."),
+    "no_pictures_500": (
+        500,
+        "api_error",
+        "server_error",
+        "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+    ),
+    "bad_picture": (400, "invalid_request_error", "invalid_image", "Could not process image"),
     "context_too_long": (
         400,
         "invalid_request_error",

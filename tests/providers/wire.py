@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 from handoff.contracts import ToolCall, ToolReply
 from specialists.toolkits.tool import ToolSpec
-from specialists.turns.model import ModelMessage
+from specialists.turns.model import ModelMessage, Picture
 
 Api = Literal["anthropic", "responses", "chat"]
 
@@ -100,7 +101,7 @@ def _anthropic_message(message: dict[str, Any]) -> ModelMessage:
     content = message["content"]
     if isinstance(content, str):
         return ModelMessage(role=message["role"], text=content)
-    text = "".join(block["text"] for block in content if block["type"] == "text")
+    text, pictures = _parts(content)
     calls = tuple(
         ToolCall(id=block["id"], name=block["name"], arguments=block["input"])
         for block in content
@@ -111,7 +112,31 @@ def _anthropic_message(message: dict[str, Any]) -> ModelMessage:
         for block in content
         if block["type"] == "tool_result"
     )
-    return ModelMessage(role="tool" if replies else message["role"], text=text, calls=calls, replies=replies)
+    role = "tool" if replies else message["role"]
+    return ModelMessage(role=role, text=text, calls=calls, replies=replies, pictures=pictures)
+
+
+def _parts(content: str | list[dict[str, Any]] | None) -> tuple[str, tuple[Picture, ...]]:
+    """The text and the pictures of a content, in any of the formats. A picture's name stands before it, as a text."""
+    if not isinstance(content, list):
+        return content or "", ()
+    texts: list[str] = []
+    pictures: list[Picture] = []
+    for part in content:
+        if part["type"] in {"text", "input_text", "output_text"}:
+            texts.append(part["text"])
+        elif part["type"] in {"image", "image_url", "input_image"}:
+            pictures.append(_picture(texts.pop().removesuffix(":"), part))
+    return "".join(texts), tuple(pictures)
+
+
+def _picture(name: str, part: dict[str, Any]) -> Picture:
+    if part["type"] == "image":
+        kind, data = part["source"]["media_type"], part["source"]["data"]
+    else:
+        url = part["image_url"] if part["type"] == "input_image" else part["image_url"]["url"]
+        kind, data = url.removeprefix("data:").split(";base64,")
+    return Picture(name=name, media_type=kind, data=b64decode(data, validate=True))
 
 
 def _responses_messages(items: list[dict[str, Any]]) -> tuple[ModelMessage, ...]:
@@ -123,9 +148,8 @@ def _responses_messages(items: list[dict[str, Any]]) -> tuple[ModelMessage, ...]
         elif item.get("type") == "function_call_output":
             messages.append(ModelMessage(role="tool", replies=(_reply(item["call_id"], item["output"]),)))
         elif item.get("type") != "reasoning":
-            content = item["content"]
-            text = content if isinstance(content, str) else "".join(part["text"] for part in content)
-            messages.append(ModelMessage(role=item["role"], text=text))
+            text, pictures = _parts(item["content"])
+            messages.append(ModelMessage(role=item["role"], text=text, pictures=pictures))
     return _joined(messages)
 
 
@@ -141,7 +165,8 @@ def _chat_messages(items: list[dict[str, Any]]) -> tuple[ModelMessage, ...]:
                 )
                 for call in item.get("tool_calls") or ()
             )
-            messages.append(ModelMessage(role=item["role"], text=item.get("content") or "", calls=calls))
+            text, pictures = _parts(item.get("content"))
+            messages.append(ModelMessage(role=item["role"], text=text, calls=calls, pictures=pictures))
     return _joined(messages)
 
 

@@ -27,6 +27,7 @@ class MemoryService:
     away: bool = False
     broke: set[str] = field(default_factory=set)
     over: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, list[str]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
     def clock(self) -> float:
@@ -71,8 +72,10 @@ class MemoryService:
         self.answers.append(text)
         return "taken"
 
-    async def edited(self, place: Place, message: str, *, user: str, text: str, dedupe: tuple[str, ...]) -> bool:
-        del place, user
+    async def edited(
+        self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
+    ) -> bool:
+        del place, user, stamp
         return self._fresh(dedupe) and not self.changes.append(f"{message}: {text}")  # type: ignore[func-returns-value]
 
     async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
@@ -135,6 +138,9 @@ class MemoryService:
             return "not_yours"
         events = [ev.RequestAdded(at=r.at, place=p, request=r, refusal=why) for p, r, why in found]
         return [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+
+    async def queries(self, place: Place, request: str) -> list[str]:  # noqa: ARG002
+        return list(self.asked.get(request, []))
 
     async def feedback(
         self,

@@ -42,7 +42,7 @@ class Card:
         plan = Plan(goal="Parts", subtasks=tuple(work.subtask for work in works)) if works else None
         request = Request(id=self.place.thread_ts, user=self.workspace.person("ana").id, text="do it", at=1000.0)
         mapping = MappingProxyType({work.subtask.id: work for work in works})
-        ask = Ask(request=request, run=Run(state="working", plan=plan), fetched=True, work=mapping)
+        ask = Ask(request=request, run=Run(state="working", plan=plan), gathered=True, work=mapping)
         return Job(place=self.place, asks=(ask,)), ask
 
     def show(self, *states: SubtaskState) -> None:

@@ -16,11 +16,11 @@ from bot.slack.receive.commands import SUBCOMMANDS, thread_words
 from bot.slack.receive.listeners import NO_REQUEST, ONLY_FILES, register
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.show import notices
-from bot.slack.views.answer_message import answer
+from bot.slack.views.answer_message import SHOW_QUERIES, answer
 from bot.slack.views.card import plan_card
 from bot.slack.views.question import question
 from bot.workspace.workspace_server import Workspace
-from handoff.contracts import Place, Plan, Request, Subtask
+from handoff.contracts import Place, Plan, Request, Result, Subtask
 from handoff.state import Ask, Job, Run, Work
 from handoff.state_values import Question
 from tests.slack.memory_service import MemoryService
@@ -145,7 +145,7 @@ def asking(scene: Scene, place: Place, user: str) -> tuple[Job, Ask, str]:
     subtask = Subtask(id="a", title="Profile", intent="i", specialist="analyst")
     work = Work(subtask=subtask, specialist="analyst", state="input_required", question=asked)
     request = Request(id=place.thread_ts, user=user, text="t", at=1.0)
-    ask = Ask(request=request, run=Run(plan=Plan(goal="g", subtasks=(subtask,))), work={"a": work}, fetched=True)
+    ask = Ask(request=request, run=Run(plan=Plan(goal="g", subtasks=(subtask,))), work={"a": work}, gathered=True)
     scene.service.open.append((place, request.id, "a", 1, user))
     return Job(place=place, asks=(ask,)), ask, "a"
 
@@ -232,6 +232,24 @@ async def test_thumbs_are_recorded(scene: Scene) -> None:
     thumbs = message.blocks[-1]["elements"][0]
     await scene.ana.click("#general", sent, "feedback", thumbs["negative_button"]["value"])
     assert scene.service.thumbs == [(request.id, False)]
+
+
+async def test_the_queries_of_a_job_that_is_forgotten_are_missed_in_words(scene: Scene) -> None:
+    await scene.ana.say("#general", f"{scene.bot} a question")
+    await scene.asked()
+    place, request, _ = scene.service.requests[0]
+    result = Result(summary="4", content="4", queries=("SELECT 4",))
+    work = Work(subtask=Subtask(id="a", title="A", intent="Do it.", specialist="s"), specialist="s", result=result)
+    ask = Ask(request=request, run=Run(answer="Yes.", written=2.0), work={"a": work})
+    (message,) = answer(Job(place=place, asks=(ask,)), ask, "m")
+    sent = await scene.post(place, message)
+    value = next(block for block in message.blocks if block["type"] == "actions")["elements"][0]["value"]
+    await scene.ben.click("#general", sent, SHOW_QUERIES, value)
+    await scene.told(scene.ben, notices.NO_QUERIES)
+    scene.service.asked[request.id] = ["SELECT 4"]
+    await scene.ben.click("#general", sent, SHOW_QUERIES, value)
+    await scene.workspace.until(scene.ben.views)
+    assert "SELECT 4" in scene.ben.views()[0]["blocks"][0]["text"]["text"]
 
 
 async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:

@@ -241,7 +241,7 @@ def changed(subtype: str = "message_changed", **event: Any) -> dict[str, Any]:
 
 def test_an_edit_of_the_words_is_read_and_anything_else_is_not() -> None:
     place = Place(team="T1", channel="C1", thread_ts="5.0")
-    assert parse_change(changed(), BOT) == Edited(place, "5.1", "U1", "trams", ("edited:C1:5.1:6.0",))
+    assert parse_change(changed(), BOT) == Edited(place, "5.1", "U1", "trams", 6.0, ("edited:C1:5.1:6.0",))
     event = changed()["event"]
     unfurled = {**event["message"], "edited": None}
     same = {**event["message"], "text": event["previous_message"]["text"]}

@@ -53,7 +53,7 @@ def ask_of(*works: Work, **more: Any) -> Ask:
     request = Request(id="100.1", user="U0000000A", text="compare the offers", at=1000.0)
     plan = Plan(goal="Compare the offers", subtasks=tuple(each.subtask for each in works)) if works else None
     mapping = MappingProxyType({each.subtask.id: each for each in works})
-    return changed(Ask(request=request, fetched=True, work=mapping), **{"state": "working", "plan": plan, **more})
+    return changed(Ask(request=request, gathered=True, work=mapping), **{"state": "working", "plan": plan, **more})
 
 
 def job_of(ask: Ask) -> Job:
@@ -194,7 +194,7 @@ def test_a_card_has_no_stop_button_beside_slacks_own() -> None:
     [
         ({"plan": None, "work": MappingProxyType({})}, "Planning…: compare the offers"),
         ({"plan": None, "work": MappingProxyType({}), "rejections": (("x",),)}, "Planning again…: compare the offers"),
-        ({"plan": None, "work": MappingProxyType({}), "fetched": False}, "Fetching the files: compare the offers"),
+        ({"plan": None, "work": MappingProxyType({}), "gathered": False}, "Fetching the files: compare the offers"),
         ({}, "Working, 1 of 2 done: Compare the offers"),
         ({"state": "input_required"}, "Waiting for an answer: Compare the offers"),
         ({"state": "synthesizing"}, "Writing the answer: Compare the offers"),
@@ -282,6 +282,22 @@ def test_a_question_of_a_stopped_request_has_no_buttons() -> None:
     assert "No answer is needed any more" in shown
 
 
+def test_a_question_links_what_the_requester_named_open_or_closed() -> None:
+    named, made = "https://docs.example/x", "https://evil.com/?d=1"
+    asked = Question(1, f"Do you mean {named} or {made}?", (f"{named} or {made}, the first of them",), 1000.0)
+    ask = ask_of(work("a", "input_required", question=asked))
+    ask = replace(ask, request=ask.request.model_copy(update={"text": f"Read {named}"}))
+    known = {named}
+    for message in (
+        question(job_of(ask), ask, "a"),
+        question_answered("Do a", Answered(asked, "U0000000A", "yes", 1005.0), known),
+        question_dropped("Do a", asked, known),
+    ):
+        shown = taken(message)
+        assert f"<{named}> or `{made}`" in shown
+        assert f"<{made}" not in shown
+
+
 def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
     ask = doubtful("post_note(text='tea')", "I was interrupted while it was under way")
     message = question(job_of(ask), ask, "a")
@@ -333,7 +349,7 @@ def test_an_answer_tells_its_sources_cost_and_gain() -> None:
     shown = taken(message)
     assert message.blocks[0] == {"type": "markdown", "text": "# Result\n\nSales rose."}
     assert cited(ask) == ["sales.csv", "https://evil.com/report"]
-    assert "Sources: `sales.csv` · `https://evil.com/report`" in shown
+    assert "Sources: sales.csv · `https://evil.com/report`" in shown
     line = "claude (Anthropic) · 12.3k tokens · $0.04 · 7.0 s · 2 specialists side by side: 2.0x faster than one by one"
     assert line in shown
     assert "feedback_buttons" in shown
@@ -343,7 +359,7 @@ def test_an_answer_tells_its_sources_cost_and_gain() -> None:
 
 def test_an_answer_in_part_names_its_gaps() -> None:
     ask = answered(file_faults=("big.csv is too large",))
-    assert "*Answered in part.* Missing:\\n• `big.csv` is too large" in taken(answer(job_of(ask), ask, "m")[-1])
+    assert "*Answered in part.* Missing:\\n• big.csv is too large" in taken(answer(job_of(ask), ask, "m")[-1])
 
 
 @pytest.mark.parametrize(
@@ -374,7 +390,7 @@ def test_a_failure_names_the_files_that_could_not_be_had_and_what_nobody_can_do(
     assert ask.run.plan is not None
     ask = changed(ask, plan=ask.run.plan.model_copy(update={"missing": ("read c.txt",)}))
     shown = taken(failed(job_of(ask), ask))
-    assert "*Missing from the start:*\\n• `b.csv` is too large.\\n• nobody in the crew can read `c.txt`" in shown
+    assert "*Missing from the start:*\\n• b.csv is too large.\\n• nobody in the crew can read c.txt" in shown
     assert gaps(ask, ask.run)[:2] == out_of_reach(ask, ask.run)
 
 

@@ -112,7 +112,7 @@ async def test_a_tool_that_its_brief_gives_it_is_not_there(tmp_path: Path) -> No
     plan = PLAN.model_copy(update={"made": (MADE.model_copy(update={"brief": brief}),)})
     scout = specialist_for(crew, plan, "scout", "fast")
     assert scout is not None
-    moves = [calling(("post", {"at": "a"}), ("listen", {"at": "a"})), returning("Only looked.")]
+    moves = [calling(("post", {"at": "a"}), ("listen", {"at": "a"})), *[returning("Only looked.")] * 2]
     model, log = ScriptedModel(list(moves)), KeptLog()
     end = await run(scout, handoff(), model=model, workbench=EmptyBench(), log=log)
     assert getattr(end, "content", "") == "Only looked."

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from handoff.context import Provenance
-from handoff.contracts import Note, ToolReply
+from handoff.contracts import Note, Result, ToolReply
 from handoff.events import ToolReturned, TurnTaken
 from specialists.runner import run
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
@@ -149,3 +149,31 @@ def _replied(log: KeptLog, url: str) -> bool:
         elif isinstance(item, ToolReturned) and calls.get(item.reply.call_id) == url:
             return True
     return False
+
+
+def finder(page: str) -> Tool:
+    async def find(_: Where, _bench: Workbench) -> ToolOutcome:
+        """Open a page."""
+        return ToolOutcome(page)
+
+    return Tool("open", "read", Where, find, finds_urls=True)
+
+
+async def test_a_result_says_which_of_its_addresses_tools_that_find_them_gave() -> None:
+    given, told, made = "https://a.example/more?page=2", "https://looked.example/x", "https://a.example/more?d=SECRET"
+    content = f"See {given}, {told} and {made}."
+    moves = [
+        calling(("open", {"url": "https://a.example"})),
+        calling(("look", {"at": told})),
+        returning(content, addresses=[made]),
+    ]
+    tools = (finder(PAGE), Looker().tool())
+    log = KeptLog()
+    outcome = await run(specialist(*tools), handoff(), model=ScriptedModel(moves), workbench=EmptyBench(), log=log)
+    assert isinstance(outcome, Result)
+    assert outcome.addresses == (given,)
+    resumed = KeptLog(log.history[:4])  # whoever takes over knows the same
+    again = ScriptedModel([returning(content)])
+    outcome = await run(specialist(*tools), handoff(), model=again, workbench=EmptyBench(), log=resumed)
+    assert isinstance(outcome, Result)
+    assert outcome.addresses == (given,)

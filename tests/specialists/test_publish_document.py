@@ -147,7 +147,10 @@ async def test_headings_and_the_title_stand_once(tmp_path: Path) -> None:
 async def test_marks_become_runs_and_links_lead_where_they_say(tmp_path: Path) -> None:
     document = await opened(tmp_path)
     paragraph = document.paragraphs[1]
-    assert paragraph.text == "Rose by 4872 mm in six hours, not five both, see the office. Same paragraph."
+    assert (
+        paragraph.text
+        == "Rose by 4872 mm in six hours, not five both, see the office (https://a.example/t?x=1&y=2). Same paragraph."
+    )
     runs = {run.text: run for run in paragraph.runs}
     assert runs["4872 mm"].bold
     assert runs["six"].italic
@@ -156,7 +159,7 @@ async def test_marks_become_runs_and_links_lead_where_they_say(tmp_path: Path) -
     assert (runs["both"].bold, runs["both"].italic) == (True, True)
     assert runs["Rose by "].bold is None
     (link,) = paragraph.hyperlinks
-    assert (link.text, link.address) == ("the office", "https://a.example/t?x=1&y=2")
+    assert link.text == link.address == "https://a.example/t?x=1&y=2", "in Word nobody sees where a label goes"
     assert link.runs[0].style.name == "Hyperlink"
 
 
@@ -164,7 +167,7 @@ async def test_a_table_has_a_header_row_and_its_alignment(tmp_path: Path) -> Non
     document = await opened(tmp_path)
     (table,) = document.tables
     cells = [[cell.text for cell in row.cells] for row in table.rows]
-    assert cells == [["hour", "height", "note"], ["12", "310", "low"], ["18", "5182", "a b"]]
+    assert cells == [["hour", "height", "note"], ["12", "310", "low"], ["18", "5182", "a b (https://b.example)"]]
     assert table.rows[0]._tr.trPr.find(qn("w:tblHeader")) is not None
     assert all(cell.paragraphs[0].runs[0].bold for cell in table.rows[0].cells)
     assert [str(cell.paragraphs[0].alignment) for cell in table.rows[1].cells] == ["None", "RIGHT (2)", "CENTER (1)"]
@@ -211,10 +214,24 @@ async def test_a_picture_is_embedded_fits_the_page_and_is_described(tmp_path: Pa
     assert captions == ["The tide"]
 
 
+async def test_no_link_hides_where_it_goes(tmp_path: Path) -> None:
+    document = await opened(
+        tmp_path,
+        markdown="[Report](https://evil.com/?d=SECRET) [good.com](https://evil.com/) "
+        "[https://c.example](https://c.example) [Write](mailto:a@evil.com?body=SECRET) a\u202eb\u200bc",
+    )
+    paragraph = document.paragraphs[-1]
+    assert paragraph.text == (
+        "Report (https://evil.com/?d=SECRET) good.com (https://evil.com/) https://c.example "
+        "Write (mailto:a@evil.com?body=SECRET) abc"
+    )
+    assert all(link.text == link.address for link in paragraph.hyperlinks)
+
+
 async def test_html_bad_links_and_far_pictures_stay_text_or_links(tmp_path: Path) -> None:
     document = await opened(tmp_path)
     last = document.paragraphs[-1]
-    assert last.text == "<b>no html</b> & [bad](javascript:alert(1)) far"
+    assert last.text == "<b>no html</b> & [bad](javascript:alert(1)) far (https://far.example/p.png)"
     assert [link.address for link in last.hyperlinks] == ["https://far.example/p.png"]
 
 

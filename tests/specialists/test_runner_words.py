@@ -102,7 +102,7 @@ async def test_an_escalation_written_as_text_is_one() -> None:
 )
 async def test_a_written_call_that_does_not_fit_is_told_its_exact_fault(wish: dict[str, Any], said: str) -> None:
     looker = Looker()
-    outcome, model, _ = await play([saying(json.dumps(wish)), returning()], looker.tool())
+    outcome, model, _ = await play([saying(json.dumps(wish)), returning(), returning()], looker.tool())
     assert looker.seen == []
     assert said in model.calls[1].messages[-1].replies[0].text
     assert isinstance(outcome, Result)

@@ -105,7 +105,7 @@ async def test_an_empty_file(scene: Scene) -> None:
         talk = await scene.ask("total revenue by month", files=[("empty.csv", b"")])
         job = await talk.over()
     text = await answered_in_part_or_not(talk, job, "empty.csv")
-    assert "`empty.csv` is empty (0 bytes)" in text
+    assert "empty.csv is empty (0 bytes)" in text
 
 
 async def test_a_huge_file(scene: Scene) -> None:
@@ -114,8 +114,8 @@ async def test_a_huge_file(scene: Scene) -> None:
         job = await talk.over()
     text = await answered_in_part_or_not(talk, job, "huge.csv")
     assert "32 MB" in text
-    (fetched,) = await talk.of(ev.AttachmentsFetched)
-    assert not fetched.artifacts
+    (fetched,) = await talk.of(ev.MaterialGathered)
+    assert not fetched.materials
 
 
 async def test_a_good_file_beside_a_bad_one(scene: Scene) -> None:
@@ -123,7 +123,7 @@ async def test_a_good_file_beside_a_bad_one(scene: Scene) -> None:
         files: list[Attached] = [SAMPLE, ("huge.csv", b"a,b\n" + b"1,2\n" * (LARGEST // 4))]
         talk = await scene.ask("total revenue by region", files=files)
         job = await talk.over()
-    text = one_message(talk, parts=("Answered in part", "`huge.csv` is too large (33 MB); at most 32 MB", "South"))
+    text = one_message(talk, parts=("Answered in part", "huge.csv is too large (33 MB); at most 32 MB", "South"))
     assert job.latest.state == "completed"
     assert text.count("is too large") == 1
     assert card_title(talk.cards()[0]).startswith("Done in part")

@@ -47,7 +47,7 @@ async def test_a_question_for_two_specialists_becomes_one_card_one_chart_and_one
     assert job.latest.usage.calls == len(await talk.of(ev.TurnTaken)) + 2, "the planner, the turns, the synthesizer"
     kinds = [event.type for event in await talk.events()]
     assert kinds[0] == "RequestAdded"
-    assert [kinds.count(kind) for kind in ("PlanProposed", "AttachmentsFetched", "AnswerWritten")] == [1, 1, 1]
+    assert [kinds.count(kind) for kind in ("PlanProposed", "MaterialGathered", "AnswerWritten")] == [1, 1, 1]
     assert kinds.count("AttemptStarted") == kinds.count("ResultReturned") == 2
     keys = sorted(event.key.partition(":")[2].partition(":")[0] for event in await talk.of(ev.Posted))
     assert keys == ["answer", "card", "card_end", "file"]

@@ -41,7 +41,8 @@ async def test_a_file_of_the_first_request_serves_the_second(scene: Scene) -> No
     assert [work.specialist for work in job.asks[1].work.values()] == ["analyst"]
     assert not gaps(job.asks[1], job.asks[1].run)
     assert "average revenue" in (job.asks[1].run.answer or "").lower()
-    assert len(await talk.of(ev.AttachmentsFetched)) == 1, "fetched once"
+    fetched = [one.name for event in await talk.of(ev.MaterialGathered) for one in event.materials]
+    assert fetched == ["revenue.csv"], "fetched once"
 
 
 async def test_a_mention_while_a_request_is_under_way_waits_its_turn(scene: Scene) -> None:

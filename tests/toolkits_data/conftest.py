@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,18 @@ class Blobs(dict[str, bytes]):
         blob_id = hashlib.sha256(data).hexdigest()
         self[blob_id] = data
         return blob_id
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test finds what another one left; only the list of fonts, which takes seconds to make, is shared."""
+    home = tmp_path_factory.mktemp("cache")
+    fonts = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadhand" / "matplotlib"
+    fonts.mkdir(parents=True, exist_ok=True)
+    (home / "leadhand").mkdir()
+    (home / "leadhand" / "matplotlib").symlink_to(fonts)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    return home / "leadhand" / "tables"
 
 
 @pytest.fixture

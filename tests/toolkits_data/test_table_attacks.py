@@ -16,7 +16,7 @@ from specialists.toolkits.child_process import run_child
 from specialists.toolkits.tables import QueryFailed, QueryTable, run_query
 from specialists.toolkits.tabular.database import opened, shut
 from specialists.toolkits.tabular.query import query
-from specialists.toolkits.tabular.sheet import TableRefused
+from specialists.toolkits.tabular.refused import TableRefused
 
 from .conftest import Bench
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from specialists.toolkits.tabular.database import LoadedTable, load_sheet, opened
+from specialists.toolkits.tabular.database import LoadedTable, opened
 from specialists.toolkits.tabular.delimited import delimited_sheets
 from specialists.toolkits.tabular.jsonrows import json_sheets
-from specialists.toolkits.tabular.sheet import Sheet, TableRefused
+from specialists.toolkits.tabular.refused import TableRefused
+from specialists.toolkits.tabular.sheet import Sheet
+from specialists.toolkits.tabular.sheet_loading import load_sheet
 from specialists.toolkits.tabular.sniff import identity, text_of
 
 
@@ -70,7 +72,7 @@ def test_numbers_and_words(tmp_path: Path, cells: tuple[str, ...], kind: str, va
         (("2026-03-01", "2026-03-02 10:15:00"), "TIMESTAMP", "2026-03-01 00:00:00"),
         (("2026-03-01T10:00:00+02:00", "2026-03-01T10:00:00Z"), "TIMESTAMP", "2026-03-01 08:00:00"),
         (("31.12.2026 23:59", "1.1.2026 00:00"), "TIMESTAMP", "2026-12-31 23:59:00"),
-        (("2026-01", "2026-02"), "VARCHAR", "2026-01"),
+        (("2026-01", "2026-02"), "DATE", "2026-01-01"),
     ],
 )
 def test_dates(tmp_path: Path, cells: tuple[str, ...], kind: str, first: str) -> None:
@@ -79,10 +81,11 @@ def test_dates(tmp_path: Path, cells: tuple[str, ...], kind: str, first: str) ->
     assert table.faults == []
 
 
-def test_a_date_that_may_be_read_two_ways_is_told(tmp_path: Path) -> None:
+def test_a_date_that_may_be_read_two_ways_stays_text_and_is_told(tmp_path: Path) -> None:
     kind, rows, table = column(tmp_path, "3/4/2026", "5/6/2026")
-    assert (kind, str(rows[0])) == ("DATE", "2026-03-04")
-    assert table.faults == ["column x: day and month cannot be told apart; read as month/day/year"]
+    assert (kind, str(rows[0])) == ("VARCHAR", "3/4/2026")
+    (fault,) = table.faults
+    assert fault.startswith("column x: day and month cannot be told apart ('3/4/2026'), so it was kept as text; ask")
 
 
 def test_a_column_with_exceptions_stays_text_and_names_them(tmp_path: Path) -> None:
@@ -160,7 +163,8 @@ def test_totals_titles_and_header_only_files_are_noticed() -> None:
     sheet = delimited_sheets(text.encode(), ".csv")[0]
     assert sheet.names == ["monat", "wert"]
     assert "1 line above the header skipped: Umsatz 2026" in sheet.facts
-    assert sheet.faults == ["the last row looks like a total and is counted as data: leave it out of sums"]
+    assert sheet.rows == [["Jan", "1"], ["Feb", "2"]]
+    assert (sheet.apart, sheet.faults) == (["1 total row set apart, not counted: line 6 ('Summe')"], [])
     assert delimited_sheets(b"a,b\n", ".csv")[0].faults == ["header only: there are no rows"]
 
 

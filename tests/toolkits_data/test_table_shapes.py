@@ -11,7 +11,7 @@ import pytest
 from specialists.toolkits.tables import run_query
 from specialists.toolkits.tabular.delimited import delimited_sheets
 from specialists.toolkits.tabular.jsonrows import json_sheets
-from specialists.toolkits.tabular.sheet import TableRefused
+from specialists.toolkits.tabular.refused import TableRefused
 from specialists.toolkits.tabular.workbook import workbook_sheets
 from tests.toolkits_data.conftest import Bench, workbook_bytes
 from tests.toolkits_data.test_table_reading import column, loaded
@@ -86,11 +86,13 @@ def test_short_dates_that_may_be_read_two_ways_are_told(tmp_path: Path) -> None:
     assert "day and month cannot be told apart" in column(tmp_path, "3-1-2026", "4-2-2026")[2].faults[0]
 
 
-def test_totals_in_the_middle_and_notes_at_the_end_are_told() -> None:
+def test_totals_in_the_middle_and_notes_at_the_end_are_set_apart() -> None:
     (sheet,) = delimited_sheets(b"a,b,c\nN,1,2\nSubtotal,1,2\nS,3,4\nTotal:,4,6\nSource: SAP,,\n", ".csv")
-    assert sheet.faults == [
-        "2 rows that look like totals are counted as data (line 3, 5): leave them out of sums",
-        "the last row has one cell only ('Source: SAP'): it may be a note, and is counted as data",
+    assert sheet.rows == [["N", "1", "2"], ["S", "3", "4"]]
+    assert not sheet.faults
+    assert sheet.apart == [
+        "2 total rows set apart, not counted: line 3 ('Subtotal'), line 5 ('Total:')",
+        "1 note below the table not counted: Source: SAP",
     ]
 
 

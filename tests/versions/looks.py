@@ -46,7 +46,7 @@ def _crew(folder: Path, people: dict[str, str], crew_file: str) -> None:
 
 def planner(request: WireRequest) -> Reply:
     """A plan that asks for a made specialist, and inside it another."""
-    inside = "- legal/reader:" in first_text(request)
+    inside = "- legal/reader:" in request.system
     return INNER if inside else Reply(json.dumps({**OUTER, "made": [WISH]}))
 
 

@@ -100,7 +100,9 @@ def _ask(ask: Ask) -> dict[str, Any]:
                 "failures": list(work.failures),
                 "question": work.question.message if work.question else None,
                 "answers": [note.text for note in work.answers],
-                "result": work.result.model_dump(mode="json", exclude={"evidence", "unsupported", "doubts"})
+                "result": work.result.model_dump(
+                    mode="json", exclude={"evidence", "addresses", "unsupported", "doubts", "queries"}
+                )
                 if work.result
                 else None,
             }
@@ -255,8 +257,9 @@ def _done_but(job: Job, part: str) -> bool:
 
 
 async def failed(recorder: Recorder) -> None:
-    """No usable plan."""
-    async with recorder.bot(planner=lambda _: Reply("Bananas are berries.")):
+    """Nobody can do it."""
+    nobody = {"why": "not for us", "next": {"who": "nobody", "missing": ["do two things"]}}
+    async with recorder.bot(planner=lambda _: Reply(json.dumps(nobody))):
         talk = await recorder.scene.ask("Do two things")
         await talk.over()
         await talk.seen(lambda: talk.status() == "active")

@@ -74,6 +74,14 @@ def test_a_question_of_an_earlier_release_is_for_who_made_the_request(schema: in
 KINDS = {
     1: {"TurnTaken", "ToolReturned", "Escalated", "QuestionAnswered", "AttachmentsFetched", "PlanRejected"},
     2: {"TurnTaken", "ToolStarted", "ToolInDoubt", "TakenOver", "QuestionAnswered", "PlanRejected"},
+    4: {
+        "AttachmentsFetched",
+        "SettingKnown",
+        "ContradictionsFound",
+        "ConflictsJudged",
+        "AnswerReviewed",
+        "ToolInDoubt",
+    },
     3: {"PlanRevised", "ResultJudged", "BriefRefined", "ConflictsJudged", "AnswerReviewed", "AnswerWritten"},
 }
 """What each schema's logs must show, above all what it brought."""

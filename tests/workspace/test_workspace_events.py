@@ -44,6 +44,22 @@ async def test_a_mention_arrives_as_app_mention_and_as_message_with_different_ev
     assert bodies["message"]["authorizations"][0]["user_id"] == workspace.bot_user_id
 
 
+async def test_a_mention_may_come_without_its_files_and_before_its_message(
+    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]
+) -> None:
+    seen: list[Any] = []
+    await listen(workspace, collect(seen, "app_mention", "message"))
+    workspace.faults.add("app_mention", "without_files")
+    workspace.faults.add("message.channels", "late_delivery", seconds=30)
+    await workspace.person("ana").say("#general", "@testhand look", files=[("a.csv", b"x")])
+    await workspace.until(lambda: seen)
+    workspace.clock.advance(31)
+    await workspace.until(lambda: len(seen) == 2)
+    told = [(name, [file["name"] for file in body["event"].get("files", ())]) for name, body in seen]
+    assert told == [("app_mention", []), ("message", ["a.csv"])]
+    assert "team" not in seen[1][1]["event"], "as on Slack"
+
+
 async def test_a_direct_message_arrives_once(workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]) -> None:
     seen: list[Any] = []
     await listen(workspace, collect(seen, "app_mention", "message"))

@@ -27,6 +27,17 @@ async def test_a_canvas_is_read_in_place(workspace: Workspace, page: Page, clien
     await expect(page.get_by_test_id("canvas")).to_have_count(0)
 
 
+async def test_a_label_that_is_an_address_is_one_link(workspace: Workspace, page: Page, client: AsyncWebClient) -> None:
+    address = "https://shop.example.com/s?q=tea&page=2"
+    block = {"type": "markdown", "text": f"[{address.replace('&', '&amp;')}]({address})"}
+    await client.chat_postMessage(channel=workspace.channel_id("#general"), text="Tea", blocks=[block])
+    await expect(page.get_by_test_id("message")).to_have_count(1)
+    links = await page.locator("#channel-body .message a[href^=http]").evaluate_all(
+        "links => links.map((link) => [link.textContent, link.getAttribute('href')])"
+    )
+    assert links == [[address, address]]
+
+
 async def test_hostile_text_stays_text(workspace: Workspace, page: Page, client: AsyncWebClient) -> None:
     channel = workspace.channel_id("#general")
     image = '<img src=x onerror="document.title=1">'

@@ -36,6 +36,7 @@ from bot.models.rehearsal.moves import Move
 from bot.models.rehearsal.rehearsed_answer import write_answer
 from bot.models.rehearsal.rehearsed_brief import read_brief, tool_history
 from bot.models.rehearsal.rehearsed_planner import decide
+from bot.models.sight import without_pictures
 from handoff.contracts import Tier, ToolCall, Turn, Usage
 from specialists.turns.model import ModelCall, ModelError
 
@@ -90,7 +91,7 @@ class RehearsalModel:
             message = f"The rehearsal's pace of {self._pace:g} s is longer than the call may take."
             raise ModelError("timeout", message, transient=False) from None
         usage = Usage(model=NAME, calls=1, duration=time.perf_counter() - began)
-        return turn.model_copy(update={"usage": usage})
+        return turn.model_copy(update={"usage": usage, "unseen": without_pictures(call)[1]})
 
     async def _stream(self, text: str, on_text: Callable[[str], Awaitable[None]]) -> None:
         parts = _PIECE.findall(text)

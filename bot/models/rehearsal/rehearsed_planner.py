@@ -19,7 +19,14 @@ from bot.models.rehearsal.rehearsed_brief import (
     urls,
 )
 
-HEADINGS = ("Request", "Specialists", "Files", "Files that could not be read", "Earlier in this thread")
+HEADINGS = (
+    "Request",
+    "Specialists",
+    "Files",
+    "Files that could not be read",
+    "Earlier in this thread",
+    "Source material",
+)
 _ROSTER = "# Specialists\n"
 _REPAIR = "Your last plan was not accepted"
 _TITLE_WORDS = 8

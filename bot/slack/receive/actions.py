@@ -21,7 +21,7 @@ from bot.slack.receive.payloads import Click, Malformed, Shortcut, parse_click, 
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, note, received, soon, tell
-from bot.slack.views.answer_message import FEEDBACK
+from bot.slack.views.answer_message import FEEDBACK, SHOW_QUERIES, queries_modal
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
 from bot.slack.views.question import ANSWER, Choice, choice_of
@@ -51,6 +51,7 @@ class Actions:
         app.action(ANSWER_ACTIONS)(self.on_answer)
         app.action(STOP)(self.on_stop)
         app.action(FEEDBACK)(self.on_feedback)
+        app.action(SHOW_QUERIES)(self.on_show_queries)
         app.action(_ANYTHING)(self.on_unknown_action)
         app.shortcut(START_JOB)(self.on_shortcut)
         app.shortcut(_ANYTHING)(_acknowledge)
@@ -136,6 +137,28 @@ class Actions:
             self._tell(client, click, text)
         await ack()
 
+    async def on_show_queries(
+        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
+    ) -> None:
+        """Open a window with the queries behind an answer."""
+        click = parse_click(body, action)
+        request = _request_of(click.value) if isinstance(click, Click) else ""
+        if isinstance(click, Malformed):
+            log.warning("a click without %s was left alone", click.reason)
+        elif not request:
+            self._tell(client, click, notices.OLD_BUTTON)
+        else:
+            try:
+                async with soon():
+                    asked = await self._service.queries(click.place, request)
+                if asked:
+                    await client.views_open(trigger_id=str(body.get("trigger_id")), view=queries_modal(asked))
+                else:
+                    self._tell(client, click, notices.NO_QUERIES)
+            except Unrecorded:
+                self._tell(client, click, notices.NOT_READ)
+        await ack()
+
     async def on_unknown_action(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
     ) -> None:
@@ -179,6 +202,7 @@ class Actions:
             text=with_message(text, shortcut),
             at=time.time(),
             attachments=shortcut.attachments,
+            look_back="thread",
         )
         try:
             async with soon():
@@ -201,6 +225,14 @@ def with_message(text: str, shortcut: Shortcut) -> str:
         return text
     quoted = "\n".join(f"> {line}" for line in shortcut.text.split("\n"))
     return f"{text}\n\nIt is about this message:\n{quoted}"
+
+
+def _request_of(value: str) -> str:
+    """Read the request that a button is about; "" if it is none of ours."""
+    try:
+        return str(json.loads(value)["request"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _judged(value: str) -> tuple[str, bool] | None:

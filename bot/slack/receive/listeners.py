@@ -117,7 +117,7 @@ class Listeners:
             log.warning("a changed message without %s was left alone", change.reason)
         elif isinstance(change, Edited):
             await self._service.edited(
-                change.place, change.ts, user=change.user, text=change.text, dedupe=change.dedupe
+                change.place, change.ts, user=change.user, text=change.text, stamp=change.stamp, dedupe=change.dedupe
             )
         elif isinstance(change, Deleted):
             await self._service.deleted(change.place, change.ts, dedupe=change.dedupe)
@@ -244,7 +244,12 @@ class Listeners:
 
 def _request_of(incoming: Incoming) -> Request:
     return Request(
-        id=incoming.ts, user=incoming.user, text=incoming.text, at=time.time(), attachments=incoming.attachments
+        id=incoming.ts,
+        user=incoming.user,
+        text=incoming.text,
+        at=time.time(),
+        attachments=incoming.attachments,
+        look_back="thread" if incoming.in_thread else "files" if incoming.may_lack_files else "",
     )
 
 

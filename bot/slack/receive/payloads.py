@@ -10,6 +10,7 @@ import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from bot.slack.text.cleaning import visible
@@ -29,7 +30,11 @@ _SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 _MAX_FILES = 20
 CHANGES = frozenset({"message_changed", "message_deleted"})
 """Subtypes that report a change of a message, see `parse_change`."""
+_STAMP = re.compile(r"\d{1,12}(\.\d{1,9})?")
 _NAMED = re.compile(r"<(?:@([UW][A-Z0-9]+)|!(?:subteam|here|channel|everyone))")
+GONE = frozenset({"tombstone", "hidden_by_limit"})
+"""Modes of files of which only the place is left: deleted, or hidden by the limit of a free plan."""
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _TOKEN = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
 
 
@@ -52,8 +57,9 @@ class Incoming:
     """A message that somebody wrote. `text` is plain, without the bot's own name.
 
     `mentioned`: it named the bot. `direct`: in a direct message. `in_thread`: a reply. `twin`: the
-    same message also comes as `app_mention`. `by_bot`: another bot said it, which is `user` then. `others`: it names
-    other people, or all of them.
+    same message also comes as `app_mention`. `may_lack_files`: it is that `app_mention`, and Slack may have put its
+    files into its twin alone. `by_bot`: another bot said it, which is `user` then. `others`: it names other people, or
+    all of them.
     """
 
     place: Place
@@ -65,6 +71,7 @@ class Incoming:
     direct: bool
     in_thread: bool
     twin: bool
+    may_lack_files: bool
     by_bot: bool
     others: bool
     dedupe: tuple[str, ...]
@@ -77,12 +84,13 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A message whose author changed its words; `text` is how it reads now."""
+    """A message whose author changed its words; `text` is how it reads now, `stamp` tells later edits from earlier."""
 
     place: Place
     ts: str
     user: str
     text: str
+    stamp: float
     dedupe: tuple[str, ...]
 
 
@@ -164,16 +172,18 @@ def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
     ids = [f"message:{fields['channel']}:{fields['ts']}"]
     if isinstance(body.get("event_id"), str):
         ids.append(f"event:{body['event_id']}")
+    attachments = parse_files(event.get("files"))
     return Incoming(
         place=Place(team=fields["team"], channel=fields["channel"], thread_ts=thread_ts),
         ts=fields["ts"],
         user=fields["user"],
         text=plain_text(raw, bot_user),
-        attachments=parse_files(event.get("files")),
+        attachments=attachments,
         mentioned=mentioned,
         direct=kind == "im",
         in_thread=thread_ts != fields["ts"],
         twin=mentioned and not is_mention_event and kind != "im",
+        may_lack_files=is_mention_event and not attachments,
         by_bot=by_bot,
         others=any(named != bot_user for named in _NAMED.findall(raw)),
         dedupe=tuple(ids),
@@ -213,7 +223,8 @@ def parse_change(body: Json, bot_user: str) -> Edited | Deleted | Ignored | Malf
     if not isinstance(raw, str) or raw == before.get("text"):
         return Ignored("the same words")
     dedupe = (f"edited:{fields['channel']}:{fields['ts']}:{words['edited']}",)
-    return Edited(place, fields["ts"], words["user"], plain_text(raw, bot_user), dedupe)
+    stamp = float(words["edited"]) if _STAMP.fullmatch(words["edited"]) else 0.0
+    return Edited(place, fields["ts"], words["user"], plain_text(raw, bot_user), stamp, dedupe)
 
 
 def parse_stop(body: Json) -> Stopped | Malformed:
@@ -299,7 +310,7 @@ def parse_files(files: object) -> tuple[Attachment, ...]:
     for file in files[:_MAX_FILES]:
         if not isinstance(file, Mapping) or not isinstance(file.get("id"), str):
             continue
-        if file.get("mode") in {"tombstone", "hidden_by_limit"}:
+        if str(file.get("mode")) in GONE:
             continue
         size = file.get("size")
         # A file kept elsewhere has an address elsewhere, which must never be asked with our token.
@@ -317,15 +328,19 @@ def parse_files(files: object) -> tuple[Attachment, ...]:
     return tuple(found)
 
 
-def plain_text(text: str, bot_user: str) -> str:
-    """Turn Slack's markup into plain words: names if it gives them, addresses in full, without the bot's own name."""
+def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) -> str:
+    """Turn Slack's markup into plain words: names if it gives them, addresses in full, without the bot's own name.
+
+    `names` are people's names by their ids, for mentions that give none.
+    """
 
     def word(match: re.Match[str]) -> str:
         target, label = match.group(1), match.group(2) or ""
         if bot_user and target == f"@{bot_user}":
             return " "
         if target.startswith(("@", "#")):
-            return target[0] + label.lstrip("@#") if label else target
+            name = label.lstrip("@#") or names.get(target[1:])
+            return target[0] + name if name else target
         if target.startswith("!"):
             return label or "@" + target[1:].partition("^")[0]
         address = target.removeprefix("mailto:")

@@ -60,7 +60,9 @@ class Service(Protocol):
         that begins something new. What was taken is taken again when it comes twice.
         """
 
-    async def edited(self, place: Place, message: str, *, user: str, text: str, dedupe: tuple[str, ...]) -> bool:
+    async def edited(
+        self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
+    ) -> bool:
         """Record that a message was edited; `text` is how it reads now. False if the job does not know the message."""
 
     async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
@@ -88,6 +90,9 @@ class Service(Protocol):
 
     async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
         """Give a job's log, if the person may see it."""
+
+    async def queries(self, place: Place, request: str) -> list[str]:
+        """List the queries behind the answer to a request, for whoever can read the thread; none if it has expired."""
 
     async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
         """Record a thumb below an answer. False if the job is forgotten by now."""

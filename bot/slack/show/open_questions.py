@@ -9,22 +9,23 @@ from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import Allowed, NoReply, Refused
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question_answered, question_dropped
+from handoff.addresses import known_addresses
 from handoff.effects import question_key
 from handoff.state import Ask, Job
 
 log = logging.getLogger(__name__)
 
 
-def closed_question(ask: Ask, subtask: str, number: int) -> Outgoing | None:
+def closed_question(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing | None:
     """Redraw a closed question (counted from 1) of a subtask; an empty id: the planner's. None while it is open."""
     whose = ask.work[subtask] if subtask else ask
     title = asker(ask, subtask)
     decision = next((one for one in whose.answered if one.question.number == number), None)
     if decision is not None:
-        return question_answered(title, decision)
+        return question_answered(title, decision, known_addresses(job, ask))
     asked_last = whose.question
     if ask.run.failure is not None and asked_last is not None and asked_last.number == number:
-        return question_dropped(title, asked_last)
+        return question_dropped(title, asked_last, known_addresses(job, ask))
     return None
 
 
@@ -45,7 +46,7 @@ async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) ->
         for ask in job.asks
         for subtask, count in _asked(ask).items()
         for number in range(1, count + 1)
-        if (message := closed_question(ask, subtask, number)) is not None
+        if (message := closed_question(job, ask, subtask, number)) is not None
     }
     if not closed:
         return

@@ -51,6 +51,15 @@ class People:
         names = (profile.get("real_name"), about.get("real_name"), profile.get("display_name"), about.get("name"))
         return tuple(name for name in names if isinstance(name, str) and name)
 
+    async def name(self, user: str) -> str:
+        """Return a person's name; empty if Slack does not tell it in time."""
+        return str((await self._person(user))["requester"])
+
+    async def zone(self, user: str) -> tuple[str, int]:
+        """Return a person's time zone, and the seconds by which it is ahead of UTC; UTC if Slack does not tell it."""
+        known = Setting(**await self._person(user))
+        return known.zone, known.offset
+
     async def _person(self, user: str) -> dict[str, Any]:
         found = await self._look_up("users.info", user, lambda: self._client.users_info(user=user))
         about = _fields(found.get("user"))

@@ -18,7 +18,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.slack.send.lookup import OutcomeUnknown
 from bot.slack.send.outbox import PAUSES, Outbox, Sent
 from bot.slack.send.web_calls import NoReply, Refused
-from bot.slack.text.cleaning import clean, clean_markdown, plain
+from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim
 from handoff.contracts import Artifact, Place
@@ -119,9 +119,9 @@ class Publisher:
         await self._calls.make("files.completeUploadExternal", complete, priority="file")
 
     async def canvas(self, claim: Claim, place: Place, key: str, artifact: Artifact, markdown: str) -> Sent:
-        """Make a canvas of Markdown and post its link. A canvas whose link was never posted is seen by nobody.
+        """Make a canvas of Markdown, cleaned already, and post its link.
 
-        Raises Gone.
+        A canvas whose link was never posted is seen by nobody. Raises Gone.
         """
         since = time.time()
         intent = await self._outbox.begin(claim, key)
@@ -150,7 +150,7 @@ class Publisher:
             "canvases.create",
             lambda: self._client.canvases_create(
                 title=plain(artifact.about or artifact.name),
-                document_content={"type": "markdown", "markdown": clean_markdown(markdown)},
+                document_content={"type": "markdown", "markdown": markdown},
             ),
             priority="file",
         )

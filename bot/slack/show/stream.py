@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -32,16 +32,29 @@ LONGEST = 11_000
 
 
 class AnswerStream:
-    """One answer on its way. `write` never waits for Slack. Nothing is sent that is not `allowed` any more."""
+    """One answer on its way. `write` never waits for Slack. Nothing is sent that is not `allowed` any more.
 
-    def __init__(self, outbox: Outbox, claim: Claim, place: Place, key: str, *, reader: str, allowed: Allowed) -> None:
+    `known` are the addresses that are links in it.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        claim: Claim,
+        place: Place,
+        key: str,
+        *,
+        reader: str,
+        allowed: Allowed,
+        known: Collection[str] = (),
+    ) -> None:
         self._outbox = outbox
         self._allowed = allowed
         self._claim = claim
         self._place = place
         self._key = key
         self._reader = reader
-        self._cleaner = StreamCleaner()
+        self._cleaner = StreamCleaner(known=known)
         self._buffer = ""
         self._said = ""
         self._length = 0

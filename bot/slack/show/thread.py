@@ -19,20 +19,23 @@ from bot.slack.show.people import People
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.receipts import give_receipt
 from bot.slack.show.session import STATUS, Sessions, set_status
+from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question, question_dropped
 from bot.store.interface import Claim, JobKey, Store
-from handoff.contracts import Artifact
+from handoff.addresses import known_addresses
+from handoff.contracts import Artifact, Attachment
 from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key
-from handoff.events import AttachmentsFetched, SettingKnown
+from handoff.events import SettingKnown
 from handoff.state import Ask, Job
 from handoff.state_values import Heard, Question
 from handoff.summary import QuarantineNotice
 
 if TYPE_CHECKING:
+    from bot.slack.receive.thread_reader import ThreadRead
     from bot.slack.show.stream import AnswerStream
 
 log = logging.getLogger(__name__)
@@ -62,22 +65,16 @@ class Thread:
         self._background = Background()
         self._edits: dict[JobKey, set[asyncio.Task[None]]] = {}
 
-    async def fetch(self, claim: Claim, ask: Ask) -> AttachmentsFetched:
-        """Bring the request's files into the store, side by side; what cannot be had is a named gap."""
-        calls = self._outbox.calls
-        fetched = await asyncio.gather(*(download(self._client, calls, file) for file in ask.request.attachments))
-        artifacts, faults = [], []
-        for found in fetched:
-            if isinstance(found, str):
-                faults.append(found)
-                continue
-            file, data = found
-            digest = await self._store.blobs.put(claim.key, data)
-            kept = Artifact(id=digest, name=file.name, media_type=file.media_type, size=len(data), about="attached")
-            artifacts.append(kept)
-        return AttachmentsFetched(
-            at=self._store.clock(), request=ask.id, artifacts=tuple(artifacts), faults=tuple(faults)
-        )
+    async def fetch(self, attachment: Attachment) -> tuple[Attachment, bytes] | str:
+        """Fetch a file's bytes from Slack, or say in a sentence why it cannot be had and what to do."""
+        return await download(self._client, self._outbox.calls, attachment)
+
+    async def read_back(self, job: Job, ask: Ask) -> ThreadRead:
+        """Read what was said in the thread before a request, and look up the files of the request's own message."""
+        from bot.slack.receive.thread_reader import ThreadReader  # noqa: PLC0415 - only where there is a thread
+
+        calls, bot = self._outbox.calls, self._outbox.lookup.bot_user_id
+        return await ThreadReader(self._client, calls, self._people, bot_user=bot).read(job, ask)
 
     async def look_around(self, job: Job, ask: Ask) -> SettingKnown:
         """Ask Slack who made the request and where."""
@@ -112,7 +109,7 @@ class Thread:
         results = [work.result for work in ask.work.values() if work.result is not None]
         for artifact in (file for result in results for file in result.artifacts):
             if key == file_key(ask.id, artifact.id):
-                return await self._post_file(claim, job, key, artifact)
+                return await self._post_file(claim, job, ask, key, artifact)
         return Sent("", "there is nothing to show any more")
 
     async def acknowledge(self, claim: Claim, job: Job, one: Heard) -> None:
@@ -133,13 +130,14 @@ class Thread:
             await send_direct(self._outbox, claim, ask.request.user, f"{key}:alone", message, allowed=allowed)
         return Sent("", "its request was deleted")
 
-    async def _post_file(self, claim: Claim, job: Job, key: str, artifact: Artifact) -> Sent:
+    async def _post_file(self, claim: Claim, job: Job, ask: Ask, key: str, artifact: Artifact) -> Sent:
         try:
             data = await self._store.blobs.get(claim.key, artifact.id)
         except KeyError:
             return Sent("", f"{artifact.name} is no longer kept")
         if artifact.publish_as == "canvas":
-            return await self._publisher.canvas(claim, job.place, key, artifact, data.decode("utf-8", "replace"))
+            markdown = clean_markdown(data.decode("utf-8", "replace"), known=known_addresses(job, ask))
+            return await self._publisher.canvas(claim, job.place, key, artifact, markdown)
         return await self._publisher.file(claim, job.place, key, artifact, data)
 
     async def _post_the_end(self, claim: Claim, job: Job, ask: Ask) -> Sent:
@@ -189,7 +187,8 @@ class Thread:
         from bot.slack.show.stream import AnswerStream  # noqa: PLC0415 - only for an answer that is written
 
         key, reader = answer_key(ask.id), ask.request.user
-        stream = AnswerStream(self._outbox, claim, job.place, key, reader=reader, allowed=allowed)
+        known = known_addresses(job, ask)
+        stream = AnswerStream(self._outbox, claim, job.place, key, reader=reader, allowed=allowed, known=known)
         self._streams[claim.key, ask.id] = stream
         return stream
 
@@ -217,7 +216,7 @@ class Thread:
             if now is None or now.number != asked.number:
                 self._close_question(after, ask, name, asked, allowed)
             elif old.run.failure is None and ask.run.failure is not None:
-                dropped = question_dropped(asker(ask, name), asked)
+                dropped = question_dropped(asker(ask, name), asked, known_addresses(after, ask))
                 self._redraw_question(after, ask, name, asked, dropped, allowed)
         ts = ask.posted.get(card_key(ask.id), "")
         if ts and ask.run.answer is None and ask.run.failure is None:  # after that, only the card's last edit is drawn
@@ -252,7 +251,7 @@ class Thread:
     def _close_question(self, job: Job, ask: Ask, name: str, asked: Question, allowed: Allowed) -> None:
         """Take the buttons off a question that was answered, and say who decided."""
         gone = name and name not in ask.work
-        closed = None if gone else closed_question(ask, name, asked.number)
+        closed = None if gone else closed_question(job, ask, name, asked.number)
         if closed is not None:
             self._redraw_question(job, ask, name, asked, closed, allowed)
 

@@ -1,8 +1,8 @@
 """The one way out for text: whatever a model or a person wrote is cleaned here, and cut, before Slack sees it.
 
 A hostile text must not ping people, hide where a link goes, load an image or hide characters. So `& < >` are escaped,
-addresses stand as code with their host visible unless the host is allowed, and invisible characters go. A long answer
-is cut into messages at ends of paragraphs, with code and tables whole or repaired.
+addresses stand as code unless somebody other than a model gave them word for word, and invisible characters go. A long
+answer is cut into messages at ends of paragraphs, with code and tables whole or repaired.
 """
 
 from __future__ import annotations
@@ -23,24 +23,27 @@ def mention(user: str) -> str:
     return f"<@{user}>" if _USER.fullmatch(user) else clean(user)
 
 
-def clean(text: str, *, allow_hosts: Collection[str] = (), limit: int | None = None) -> str:
-    """Foreign text for a mrkdwn field. With `limit`, cut so that the outcome has at most so many characters."""
-    return _fitted(text, "mrkdwn", allow_hosts, limit)
+def clean(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:
+    """Foreign text for a mrkdwn field. With `limit`, cut so that the outcome has at most so many characters.
+
+    Addresses that are `known`, word for word, are links.
+    """
+    return _fitted(text, "mrkdwn", known, limit)
 
 
-def clean_markdown(text: str, *, allow_hosts: Collection[str] = (), limit: int | None = None) -> str:
-    """Foreign Markdown for a `markdown` block or a stream. `limit` as in `clean`."""
-    return _fitted(text, "markdown", allow_hosts, limit)
+def clean_markdown(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:
+    """Foreign Markdown for a `markdown` block or a stream. `known` and `limit` as in `clean`."""
+    return _fitted(text, "markdown", known, limit)
 
 
-def _fitted(text: str, target: Target, allow_hosts: Collection[str], limit: int | None) -> str:
-    whole = StreamCleaner(allow_hosts=allow_hosts, target=target).whole(text)
+def _fitted(text: str, target: Target, known: Collection[str], limit: int | None) -> str:
+    whole = StreamCleaner(known=known, target=target).whole(text)
     if limit is None:
         return whole
     kept = len(text)
     while len(whole) > limit:
         kept = min(kept - 1, kept * limit // len(whole))
-        whole = StreamCleaner(allow_hosts=allow_hosts, target=target).whole(text[:kept].rstrip() + "…")
+        whole = StreamCleaner(known=known, target=target).whole(text[:kept].rstrip() + "…")
     return whole
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 BROADCAST = re.compile(r"@(?:channel|here|everyone)(?![^\W_])", re.IGNORECASE)
@@ -39,18 +41,17 @@ def plain(text: str, limit: int = 150) -> str:
 
 
 _STOP = r"\s<>|`\"()\[\]{}*"
-_URL = rf"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{{0,30}}://[^{_STOP}]+"
+_URL = rf"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{{0,30}}://[^{_STOP}]*"
 _OTHER = rf"(?:mailto|tel|sms|data|javascript|vbscript|slack|file|facetime|skype|callto):[^{_STOP}]+"
 _DOMAIN = (
     r"(?<![^\W_])(?:[\w.+\-]{1,64}@)?"  # a mail address as well
     r"[^\W_][\w\-]*(?:\.[\w\-]+)*\.(?:xn--[a-z0-9\-]{2,59}|[^\W\d_]{2,63})(?![^\W_])"
     rf"(?::\d{{1,5}}(?!\w))?(?:[/?#][^{_STOP}]*)?"
 )
-_LINK = re.compile(rf"{_URL}|{_OTHER}|{_DOMAIN}", re.IGNORECASE)
-_PLAIN = re.compile(
-    r"(?:https?://)?([a-z0-9](?:[a-z0-9.\-]*[a-z0-9])?)(?::\d{1,5})?(?:[/?#][^\s\\<>|`\"(){}\[\]]*)?",
-    re.IGNORECASE | re.ASCII,
-)
+_NUMBERS = rf"(?<![\w.])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d{{1,5}})?[/?#][^{_STOP}]*"
+_LINK = re.compile(rf"{_URL}|{_OTHER}|(?P<domain>{_DOMAIN})|{_NUMBERS}", re.IGNORECASE)
+_NO_DOMAIN = re.compile(r"(?!www\.)[\w\-]+(?:\.[\w\-]+)*\.([a-z]{2,63})", re.IGNORECASE | re.ASCII)
+_TLDS = Path(__file__).with_name("top_level_domains.txt")
 _LONGEST = 300
 """Characters of an address that are shown."""
 
@@ -69,16 +70,21 @@ def find(word: str) -> Iterator[Found]:
         return
     for match in _LINK.finditer(word):
         address = match.group().rstrip(".,;:!?'")
+        if match["domain"] and _is_no_domain(address):
+            continue
         yield Found(match.start(), match.start() + len(address), address)
 
 
-def allowed(address: str, hosts: Collection[str]) -> bool:
-    """Return True if any browser would go to one of the hosts from this address.
+def _is_no_domain(address: str) -> bool:
+    """Return True for dotted names such as `requests.get` and `sales.xlsx`: no top-level domain is called so."""
+    match = _NO_DOMAIN.fullmatch(address)
+    return match is not None and match[1].lower() not in _top_level_domains()
 
-    No credentials, backslashes or letters beyond ASCII are taken: they are how a host is disguised.
-    """
-    match = _PLAIN.fullmatch(address) if hosts else None
-    return match is not None and match.group(1).lower() in hosts
+
+@cache
+def _top_level_domains() -> frozenset[str]:
+    """Read the names of IANA's list. Those beyond ASCII need no list: whatever looks like one counts."""
+    return frozenset(_TLDS.read_text(encoding="ascii").split())
 
 
 def shown(address: str) -> str:

@@ -10,8 +10,9 @@ import re
 from collections.abc import Collection
 from typing import Literal
 
-from bot.slack.text import safe_text
+from bot.slack.text import known_links, safe_text
 from bot.slack.text.safe_text import BROADCAST, visible
+from handoff.addresses import endings
 
 Target = Literal["markdown", "mrkdwn"]
 
@@ -39,11 +40,12 @@ _CHUNK = 1000
 class StreamCleaner:
     """Cleans text that comes in pieces: gives out only what no later piece can change.
 
-    The pieces put together equal `clean_markdown` of the whole, wherever the text was cut.
+    The pieces put together equal `clean_markdown` of the whole, wherever the text was cut. Addresses that are `known`,
+    word for word, are links.
     """
 
-    def __init__(self, *, allow_hosts: Collection[str] = (), target: Target = "markdown") -> None:
-        self._hosts = frozenset(host.lower() for host in allow_hosts)
+    def __init__(self, *, known: Collection[str] = (), target: Target = "markdown") -> None:
+        self._known = frozenset(known)
         self._target = target
         self._pending = ""
         self._out: list[str] = []
@@ -231,15 +233,21 @@ class StreamCleaner:
 
     def _link(self, label: str, address: str) -> None:
         address = _UNESCAPE.sub(r"\1", address)
-        inner = StreamCleaner(allow_hosts=self._hosts, target=self._target)
+        inner = StreamCleaner(target=self._target)  # no link stands inside another
         inner._line_start = False
         words = inner.whole(label)
-        if safe_text.allowed(address, self._hosts) and "://" in address:
-            self._put(
-                f"[{words or address}]({address})"
-                if self._target == "markdown"
-                else f"<{_escape(address)}|{words.replace('|', '/') or _escape(address)}>"
-            )
+        if known_links.linkable(plainly := known_links.unescaped(address), self._known):
+            address = plainly
+            if not label.strip() or known_links.names_it(label, address):
+                self._put_link(address, _escape(label.strip()) if label.strip() != address else "")
+            elif known_links.names_another(label, address):
+                if words.startswith("`"):
+                    self._keep_off()
+                self._put(f"{words} (")
+                self._put_link(address)
+                self._put(")")
+            else:
+                self._put_link(address, words)
         elif not label.strip() or label.strip().lower() in address.lower():
             self._put_code(safe_text.shown(address))
         else:
@@ -257,11 +265,7 @@ class StreamCleaner:
             self._put("] " if following and following in "(:[" else "]")
             return at + 1
         if character == "<":
-            tag = _BREAK.match(text, at)
-            if tag is None and not final and len(text) - at < 6 and "<br />".startswith(text[at:].lower()):
-                return None
-            self._put(" " if tag else "&lt;")
-            return tag.end() if tag else at + 1
+            return self._less_than(text, at, final)
         if following == "`":
             self._put("'")
             return at + 2
@@ -274,6 +278,21 @@ class StreamCleaner:
             return self._word_or_space(text, at, final)
         self._put("\\")
         return at + 1
+
+    def _less_than(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
+        """Handle what may be a known address between angle brackets, or a line break in HTML."""
+        if self._known and (found := known_links.angled(text, at)):
+            address, end, whole = found
+            if whole and known_links.linkable(address, self._known):
+                self._put_link(address)
+                return end
+            if not whole and not final and len(address) < known_links.LONGEST:
+                return None
+        tag = _BREAK.match(text, at)
+        if tag is None and not final and len(text) - at < 6 and "<br />".startswith(text[at:].lower()):
+            return None
+        self._put(" " if tag else "&lt;")
+        return tag.end() if tag else at + 1
 
     def _word_or_space(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
         match = _SPACE.match(text, at)
@@ -288,18 +307,49 @@ class StreamCleaner:
         open_ended = end == len(text) or (text[end] == "\\" and end + 1 == len(text))
         if open_ended and not final:
             return None
+        start = known_links.SCHEME.search(match.group()) if self._known else None
+        if start is None:
+            self._word(match.group())
+            return end
+        if start.start():
+            self._word(match.group()[: start.start()])
+            return at + start.start()
+        token = known_links.TOKEN.match(text, at)
+        if token is None:
+            self._word(match.group())
+            return end
+        if token.end() == len(text) and not final and len(token.group()) < known_links.LONGEST:
+            return None
+        return self._known_address(token.group(), text[token.end() : token.end() + 1], at) or self._rest(match)
+
+    def _known_address(self, token: str, following: str, at: int) -> int | None:
+        """Put the known address that a word begins with as a link."""
+        if following.lower() != following.upper():  # a letter beyond ASCII goes on with it
+            return None
+        for raw in endings(token):
+            address = known_links.unescaped(raw)
+            if known_links.linkable(address, self._known):
+                self._put_link(address)
+                return at + len(raw)
+        return None
+
+    def _rest(self, match: re.Match[str]) -> int:
         self._word(match.group())
-        return end
+        return match.end()
+
+    def _put_link(self, address: str, words: str = "") -> None:
+        """Put a link; without words the address itself is what people read."""
+        if self._target == "mrkdwn":
+            self._put(known_links.in_mrkdwn(_escape(address), words))
+        else:
+            self._put(known_links.in_markdown(address, words, self._last))
 
     def _word(self, raw: str) -> None:
         raw = self._tildes(raw)
         word, at = _UNESCAPE.sub(r"\1", raw), 0
         for found in safe_text.find(word):
             self._put_text(word[at : found.start])
-            if safe_text.allowed(found.address, self._hosts):
-                self._put(self._allowed(found.address))
-            else:
-                self._put_code(safe_text.shown(found.address))
+            self._put_code(safe_text.shown(found.address))
             at = found.end
         rest = word[at:] if at or self._target == "mrkdwn" else raw
         self._put_text(rest)
@@ -316,13 +366,6 @@ class StreamCleaner:
     def _tildes(self, word: str) -> str:
         """Leave no three tildes in a row: some reader may take them for a fence."""
         return _TILDES.sub("~~", word.lstrip("~") if self._last == "~" else word)
-
-    def _allowed(self, address: str) -> str:
-        if "://" not in address:
-            return address
-        if self._target == "markdown":
-            return f"[{_escape(address)}]({address})"
-        return f"<{_escape(address)}>"
 
 
 def _closing(text: str, start: int, end: int, ticks: int) -> int | None:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Sequence
 
 from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, split_answer
-from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
+from bot.slack.views.outgoing import Block, Outgoing, button, context, seconds, section
+from bot.slack.views.read_words import read_words
+from handoff.addresses import known_addresses
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Usage
 from handoff.engine.answer import gaps
 from handoff.state import Ask, Job
-from handoff.summary import speed_up, sureness
+from handoff.summary import queries, speed_up, sureness
 
 FEEDBACK = "feedback"
 """The action_id of the thumbs below an answer."""
+SHOW_QUERIES = "show_queries"
+"""The action_id of the button below an answer that shows its queries, and the callback_id of their window."""
 MAX_SOURCES = 8
 MARKDOWN_LIMIT = 11_900
 """A little below the 12,000 characters that Slack takes in the markdown blocks of one message."""
 _PREVIEW = 600
 """Characters of it for notifications and screen readers."""
 _WORTH_TELLING = 1.1
+_QUERIES_SHOWN, _PIECES_SHOWN, _QUERY_PIECE = 20, 3, 700
+"""Queries in a window, pieces of one of them, and characters in a piece: a section takes 3,000, escaped."""
 SURE = 80
 """The sureness, 0 to 100, from which on it need not be said."""
 
@@ -31,7 +38,8 @@ def answer(job: Job, ask: Ask, model_label: str) -> list[Outgoing]:
     """
     if ask.run.answer is None:
         raise ValueError(f"{ask.id} has no answer")
-    parts = markdown_parts(ask.run.answer.strip() or "_The answer is empty._")
+    known = known_addresses(job, ask)
+    parts = markdown_parts(ask.run.answer.strip() or "_The answer is empty._", known)
     preview = clean(ask.run.answer[: 2 * _PREVIEW], limit=_PREVIEW) or "Answered."
     made = []
     for index, part in enumerate(parts):
@@ -42,11 +50,11 @@ def answer(job: Job, ask: Ask, model_label: str) -> list[Outgoing]:
     return made
 
 
-def markdown_parts(text: str) -> list[str]:
-    """Cleaned Markdown, cut so that each part fits a message."""
+def markdown_parts(text: str, known: Collection[str] = ()) -> list[str]:
+    """Cleaned Markdown, cut so that each part fits a message. The addresses that are `known` are links."""
     limit = LIMIT
     while True:
-        parts = [clean_markdown(part) for part in split_answer(text, limit)]
+        parts = [clean_markdown(part, known=known) for part in split_answer(text, limit)]
         longest = max(len(part) for part in parts)
         if longest <= MARKDOWN_LIMIT:
             return parts
@@ -56,19 +64,49 @@ def markdown_parts(text: str) -> list[str]:
 def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
     """Make what stands below an answer: its gaps, its sources, what it took, and the thumbs."""
     blocks: list[Block] = []
+    known = known_addresses(job, ask)
     if lacks := gaps(ask, ask.run):
-        lines = "\n".join(f"• {clean(gap, limit=400)}" for gap in lacks[:6])
+        lines = "\n".join(f"• {clean(gap, known=known, limit=400)}" for gap in lacks[:6])
         more = f"\n• {phrase('more', ask.request.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
         blocks.append(section(f":warning: {phrase('partly', ask.request.text)}\n{lines}{more}"))
     if sources := cited(ask):
         blocks.append(
             context(
-                f"{phrase('sources', ask.request.text)} " + " · ".join(clean(source, limit=200) for source in sources)
+                f"{phrase('sources', ask.request.text)} "
+                + " · ".join(clean(source, known=known, limit=200) for source in sources)
             )
         )
     blocks.append(context(f"{context_line(ask, model_label)} · job {job.id}"))
+    if asked := queries(ask):
+        value = json.dumps({"job": job.id, "request": ask.id})
+        label = "View query" if len(asked) == 1 else f"View {len(asked)} queries"
+        blocks.append({"type": "actions", "elements": [button(label, SHOW_QUERIES, value)]})
     blocks.append(_feedback(job, ask))
     return blocks
+
+
+def queries_modal(asked: Sequence[str]) -> Block:
+    """Make the window that shows queries as they were run."""
+    blocks: list[Block] = []
+    for query in asked[:_QUERIES_SHOWN]:
+        pieces = [query[at : at + _QUERY_PIECE] for at in range(0, len(query), _QUERY_PIECE)]
+        blocks += [section(f"```{_escaped(piece)}```") for piece in pieces[:_PIECES_SHOWN]]
+        if len(pieces) > _PIECES_SHOWN:
+            blocks.append(context("The rest of this query is in the trace of the job."))
+    if len(asked) > _QUERIES_SHOWN:
+        blocks.append(context(f"{len(asked) - _QUERIES_SHOWN} more are in the trace of the job."))
+    return {
+        "type": "modal",
+        "callback_id": SHOW_QUERIES,
+        "title": {"type": "plain_text", "text": "Worked out with"},
+        "close": {"type": "plain_text", "text": "Close"},
+        "blocks": blocks,
+    }
+
+
+def _escaped(code: str) -> str:
+    """Make text stand in a block of code as it is; what would end the block is changed."""
+    return code.replace("```", "` ` `").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def cited(ask: Ask) -> list[str]:
@@ -85,7 +123,7 @@ def cited(ask: Ask) -> list[str]:
 
 def context_line(ask: Ask, model_label: str) -> str:
     """Model, tokens, cost and time, and the gain of working side by side where there is one."""
-    parts = [clean(model_label, limit=200)]
+    parts = [read_words(ask), clean(model_label, limit=200)]
     sure, lacks = sureness(ask), gaps(ask, ask.run)
     if sure is not None and (lacks or sure < SURE):
         parts.append(f"{sure} % sure of what is there" if lacks else f"{sure} % sure")

@@ -9,6 +9,7 @@ from typing import Literal
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
+from bot.slack.views.read_words import read_words, thread_faults
 from handoff import summary
 from handoff.engine.answer import gaps
 from handoff.engine.judging import MAX_ROUNDS
@@ -90,7 +91,9 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
         phase = "Taking a second look at the plan"
     elif ask.run.plan is not None:
         phase = _progress(ask)
-    elif not ask.fetched:
+    elif not ask.gathered and ask.request.look_back == "thread":
+        phase = "Reading the thread"
+    elif not ask.gathered and ask.request.look_back != "files":  # which may turn out to be none
         phase = "Fetching the files"
     return plain(f"{phase}: {goal}" if goal.strip() else phase, 140)
 
@@ -115,20 +118,35 @@ def _progress(ask: Ask) -> str:
 
 def _rows_before_a_plan(ask: Ask) -> list[Block]:
     over = _is_over(ask)
-    rows = []
-    if count := len(ask.request.attachments):
-        files = "the attached file" if count == 1 else f"{count} attached files"
-        status: RowStatus = "pending" if over else "in_progress"
-        if ask.fetched:
-            status = "error" if ask.file_faults else "complete"
-        rows.append(_task("files", f"Fetch {files}", status, " ".join(ask.file_faults)))
-    status = "in_progress" if ask.fetched else "pending"
+    rows = [*_file_rows(ask), *_thread_rows(ask)]
+    status: RowStatus = "in_progress" if ask.gathered or not rows else "pending"
     if over:
         status = "pending" if ask.cancelled_by else "error"
     details = "the first plan had faults" if ask.run.rejections else ""
     waits_for = "" if over or ask.question is None else ask.request.user
     rows.append(_task("plan", "Make a plan", status, details, waits_for))
     return rows
+
+
+def _file_rows(ask: Ask) -> Iterable[Block]:
+    count = len(ask.request.attachments)
+    if not count:
+        return
+    faults = [fault for fault in ask.file_faults if fault not in thread_faults(ask)]
+    status: RowStatus = "pending" if _is_over(ask) else "in_progress"
+    if ask.gathered:
+        status = "error" if faults else "complete"
+    files = "the attached file" if count == 1 else f"{count} attached files"
+    yield _task("files", f"Fetch {files}", status, " ".join(faults))
+
+
+def _thread_rows(ask: Ask) -> Iterable[Block]:
+    """Yield the row of the thread that the request was made in, unless nothing was said there before."""
+    words, faults = read_words(ask), thread_faults(ask)
+    if not ask.gathered and ask.request.look_back == "thread":
+        yield _task("thread", "Read the thread", "pending" if _is_over(ask) else "in_progress", "")
+    elif words or faults:
+        yield _task("thread", "Read the thread", "error" if faults else "complete", words or " ".join(faults))
 
 
 def _row(ask: Ask, work: Work, now: float) -> Block:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain
@@ -15,6 +16,7 @@ from bot.slack.views.outgoing import (
     moment,
     section,
 )
+from handoff.addresses import known_addresses
 from handoff.engine.writes import OPTIONS
 from handoff.state import Ask, Job
 from handoff.state_values import PLEASE_CHECK, Answered, Question, UnknownWrite
@@ -47,11 +49,12 @@ def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
     if asked.doubt is not None:
         return _doubt(job, ask, subtask, asked.doubt)
     options = [option.strip() for option in asked.options if option.strip()][:MAX_BUTTONS]
-    message = clean(asked.message, limit=_MESSAGE_LIMIT)
+    known = known_addresses(job, ask)
+    message = clean(asked.message, known=known, limit=_MESSAGE_LIMIT)
     title = clean(asker(ask, subtask), limit=150)
     blocks = [section(f"{who} *{title}* needs an answer:\n{message}" if subtask else f"{who} {message}")]
     if any(len(option) > _SHORT for option in options):
-        lines = [f"*{number}.* {clean(option, limit=500)}" for number, option in enumerate(options, 1)]
+        lines = [f"*{number}.* {clean(option, known=known, limit=500)}" for number, option in enumerate(options, 1)]
         blocks.append(section("\n".join(lines)))
         labels = [str(number) for number in range(1, len(options) + 1)]
     else:
@@ -124,17 +127,18 @@ def choice_of(value: str) -> Choice | None:
     return Choice(texts[0], texts[1], texts[2], number, texts[3], asked)
 
 
-def question_answered(title: str, answer: Answered) -> Outgoing:
-    """Redraw a question that was answered: no buttons, and who decided what, when."""
+def question_answered(title: str, answer: Answered, known: Collection[str] = ()) -> Outgoing:
+    """Redraw a question that was answered: no buttons, and who decided what, when. `known` addresses are links."""
     title = clean(title, limit=150)
-    asked = section(f"*{title}* asked:\n{clean(answer.question.message, limit=_MESSAGE_LIMIT)}")
+    asked = section(f"*{title}* asked:\n{clean(answer.question.message, known=known, limit=_MESSAGE_LIMIT)}")
     decided = decision(answer.user, answer.text, answer.at)
     return Outgoing(text=decided, blocks=(asked, context(decided)), priority="question")
 
 
-def question_dropped(title: str, asked_last: Question) -> Outgoing:
+def question_dropped(title: str, asked_last: Question, known: Collection[str] = ()) -> Outgoing:
     """Redraw a question whose request was stopped: no buttons, and that nobody waits for an answer."""
-    asked = section(f"*{clean(title, limit=150)}* asked:\n{clean(asked_last.message, limit=_MESSAGE_LIMIT)}")
+    message = clean(asked_last.message, known=known, limit=_MESSAGE_LIMIT)
+    asked = section(f"*{clean(title, limit=150)}* asked:\n{message}")
     closed = "No answer is needed any more: the request was stopped."
     if asked_last.doubt is not None:
         closed = f"The request was stopped before anybody answered. This is {PLEASE_CHECK}."

@@ -14,7 +14,7 @@ from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, 
 from bot.store.interface import Entry
 from bot.trace import decisions_at
 from handoff import events as ev
-from handoff.contracts import Packed
+from handoff.contracts import Packed, ToolCall
 from handoff.engine.answer import gaps
 from handoff.state import Ask, Job, SubtaskState, Work
 from handoff.state_values import Decision
@@ -151,6 +151,7 @@ def trace_timeline(job: Job, entries: Sequence[Entry]) -> str:
     lines: list[str] = []
     first: float | None = None
     why = decisions_at(entries)
+    calls: dict[tuple[str, str], ToolCall] = {}
     for place, entry in enumerate(entries):
         try:
             event = ev.load(entry.payload)
@@ -158,13 +159,25 @@ def trace_timeline(job: Job, entries: Sequence[Entry]) -> str:
             lines.append(f"{'?':>9}  an entry that this version cannot read")
             continue
         first = event.at if first is None else first
-        if words := _words(event):
-            lines.append(f"{event.at - first:+8.1f}s  {plain(words, 160)}{_given(event)}")
+        if isinstance(event, ev.TurnTaken):
+            calls |= {(event.subtask, call.id): call for call in event.turn.calls}
+        words, most = _words(event), 160
+        if isinstance(event, ev.ToolReturned):
+            words, most = _tool_words(event, calls.get((event.subtask, event.reply.call_id))), 600
+        if words:
+            lines.append(f"{event.at - first:+8.1f}s  {plain(words, most)}{_given(event)}")
         lines.extend(f"{'':>9}  → {plain(_decided(one), 260)}" for one in why.get(place, ()))
     if len(lines) > MAX_LINES:
         half = MAX_LINES // 2
         lines = [*lines[:half], f"{'':>9}  … {len(lines) - MAX_LINES} lines left out …", *lines[-half:]]
     return visible("\n".join([f"Job {job.id}, {counted(len(entries), 'event')}", *lines]))
+
+
+def _tool_words(event: ev.ToolReturned, call: ToolCall | None) -> str:
+    """Say which tool returned, and what it was asked if that was a query."""
+    words = f"{event.subtask}: {call.name if call else 'a tool'} {'failed' if event.reply.failed else 'returned'}"
+    query = " ".join(str(call.arguments.get("sql") or "").split()) if call else ""
+    return f"{words}: {query}" if query else words
 
 
 def _decided(one: Decision) -> str:
@@ -254,8 +267,11 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
             return f"request edited by {event.user}: {event.text}"
         case ev.RequestWithdrawn():
             return "request withdrawn: its message was deleted"
-        case ev.AttachmentsFetched():
-            return f"{counted(len(event.artifacts), 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
+        case ev.MaterialGathered():
+            files = sum(one.file is not None for one in event.materials)
+            said = sum(len(one.outline) for one in event.materials if one.kind == "thread")
+            messages = f"{counted(said, 'message')} and " if said else ""
+            return f"{messages}{counted(files, 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
         case ev.SettingKnown():
             return ""
         case ev.PlannerAsked():
@@ -317,11 +333,9 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
             return f"failed at {event.step}: {event.reason}"
         case ev.Posted():
             return _posted_words(event)
-        case ev.ToolReturned():
-            return f"{event.subtask}: a tool {'failed' if event.reply.failed else 'returned'}"
         case ev.FeedbackGiven():
             return f"{event.user} found the answer {'good' if event.good else 'bad'}"
-        case ev.TurnTaken():
-            return ""  # there are many, and their tools tell more
+        case ev.TurnTaken() | ev.ToolReturned():
+            return ""  # there are many turns, and their tools tell more: see `_tool_words`
         case _:
             return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", event.type).lower()

@@ -1,7 +1,7 @@
 // The inline part of standard Markdown: emphasis, code, links, escapes.
 import { el, link, safeUrl } from "./dom.js";
 import { emoji, withEmoji } from "./emoji.js";
-import { entity } from "./entities.js";
+import { entity, unescape } from "./entities.js";
 import { trimmedLink } from "./mrkdwn.js";
 
 const DEEPEST = 8;
@@ -27,12 +27,12 @@ const TOKEN = new RegExp(
   "gu",
 );
 
-/** One or more lines of Markdown text as a list of nodes. */
-export function inlineMarkdown(text, depth = 0) {
+/** One or more lines of Markdown text as a list of nodes. Inside the label of a link (`linked`) nothing is a link. */
+export function inlineMarkdown(text, depth = 0, linked = false) {
   const nodes = [];
   let end = 0;
   for (const match of text.matchAll(TOKEN)) {
-    const node = token(match[0], match.groups, depth);
+    const node = token(match[0], match.groups, depth, linked);
     if (node === null) continue;
     nodes.push(...leaf(text.slice(end, match.index)), node);
     end = match.index + match[0].length;
@@ -41,15 +41,17 @@ export function inlineMarkdown(text, depth = 0) {
   return nodes;
 }
 
-function token(whole, part, depth) {
+function token(whole, part, depth, linked) {
   const text = (value) => document.createTextNode(value);
-  const inner = (value) => (depth >= DEEPEST ? [value] : inlineMarkdown(value, depth + 1));
+  const inner = (value, inLink = linked) => (depth >= DEEPEST ? [value] : inlineMarkdown(value, depth + 1, inLink));
   if (part.escaped !== undefined) return text(part.escaped);
   if (part.code !== undefined) return el("code", {}, part.code.replace(/^ (.*\S.*) $/, "$1"));
   if (part.image !== undefined) return remoteImage(part.alt, part.image);
-  if (part.target !== undefined) return safeUrl(part.target) ? link(part.target, ...inner(part.label)) : text(whole);
+  if (part.target !== undefined) {
+    return linked || !safeUrl(part.target) ? text(whole) : link(part.target, ...inner(part.label, true));
+  }
   if (part.bracket !== undefined) return entity(part.bracket, (label) => inner(label));
-  if (part.address !== undefined) return trimmedLink(part.address);
+  if (part.address !== undefined) return linked ? text(unescape(part.address)) : trimmedLink(part.address);
   if (part.entity !== undefined) return character(part.entity);
   if (part.name !== undefined) return emoji(part.name);
   if (part.both !== undefined) return el("strong", {}, el("em", {}, inner(part.both)));

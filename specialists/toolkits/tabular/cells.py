@@ -54,11 +54,20 @@ def _parsed(kind: type[dt.date], value: str) -> Any:
         return value
 
 
+def _rounded(value: float) -> str:
+    """Round a number as people do: thousands to cents, small numbers to four digits. The exact one is in the file."""
+    if not math.isfinite(value):
+        return repr(value)
+    size = abs(value)
+    near = round(value, 2) if size >= 1000 else round(value, 4) if size >= 1 else float(f"{value:.4g}")
+    return str(int(near)) if near.is_integer() and size < 2**53 else repr(near)
+
+
 def shown(value: Any) -> str:
-    """Write a cell as text in one line."""
+    """Write a cell as text in one line, a number with a fraction rounded."""
     if value is None:
         return "NULL"
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+        return _rounded(value)
     text = str(plain(value))
     return " ".join(text.split()) if "\n" in text or "\t" in text else text

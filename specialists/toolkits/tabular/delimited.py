@@ -6,7 +6,8 @@ import csv
 import io
 from collections import Counter
 
-from specialists.toolkits.tabular.sheet import Row, Sheet, TableRefused, sheet_of
+from specialists.toolkits.tabular.refused import TableRefused
+from specialists.toolkits.tabular.sheet import BETWEEN, Row, Sheet, sheet_of
 from specialists.toolkits.tabular.sniff import text_of
 
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -38,6 +39,7 @@ def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
         notes = ["a quotation mark is opened and never closed: quotation marks were read as plain characters"]
     sheet = sheet_of(rows, lines)
     sheet.separator = separator
+    sheet.plain = '"' not in text and BETWEEN not in text
     sheet.faults[:0] = notes
     if "\ufffd" in text:
         sheet.faults.append(f"{text.count(chr(0xFFFD)):,} characters could not be decoded as {encoding}")

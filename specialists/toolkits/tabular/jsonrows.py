@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from specialists.toolkits.tabular.sheet import MOST_COLUMNS, Sheet, TableRefused, sheet_of, unlike
+from specialists.toolkits.tabular.naming import unlike
+from specialists.toolkits.tabular.refused import TableRefused
+from specialists.toolkits.tabular.sheet import MOST_COLUMNS, Sheet, sheet_of
 from specialists.toolkits.tabular.sniff import text_of
 
 _MOST_LISTS = 20

@@ -7,7 +7,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from specialists.toolkits.tabular.cells import plain, shown
-from specialists.toolkits.tabular.database import LoadedTable, quoted
+from specialists.toolkits.tabular.database import LoadedTable
+from specialists.toolkits.tabular.naming import quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -23,7 +24,8 @@ def profile(connection: DuckDBPyConnection, table: LoadedTable) -> str:
     """Describe rows, columns, each column in a line, and three sample rows."""
     columns = connection.execute(f"DESCRIBE {quoted(table.name)}").fetchall()
     total = _one(connection, f"SELECT count(*) FROM {quoted(table.name)}")[0]  # noqa: S608 - quoted
-    facts = f" ({'; '.join(table.facts)})" if table.facts else ""
+    known = [*table.facts, *table.apart]
+    facts = f" ({'; '.join(known)})" if known else ""
     size = f"{_count(total, 'row')}, {_count(len(columns), 'column')}"
     lines = [f"{table.title} is table {table.name}: {size}{facts}"]
     lines += [_line(connection, table.name, name, kind, total) for name, kind, *_ in columns[:_MOST_COLUMNS]]

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from specialists.toolkits.tabular.cells import plain
-from specialists.toolkits.tabular.sheet import TableRefused
+from specialists.toolkits.tabular.refused import TableRefused
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _COUNTED = 100_000
 _BATCH = 5_000
+_QUICK = 0.5
+"""Seconds. A query that took longer is not asked again for the rows that its LIMIT cut."""
 _READING = {"SELECT", "MULTI", "EXPLAIN"}
 """DuckDB's words for SELECT, FROM, WITH, DESCRIBE and SHOW; PIVOT; EXPLAIN."""
 
 
 def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]:
     """Run a query: give columns, types, up to `most` rows and their number (`total` None: more than were counted).
+
+    `cut_from` is the number before its own LIMIT cut them, None if it cut none.
+
 
     Raises:
         TableRefused: the SQL is wrong, or more than one SELECT; the text says how to mend it.
@@ -28,6 +37,7 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
         statements = connection.extract_statements(sql)
         if len(statements) != 1 or statements[0].type.name not in _READING:
             raise TableRefused("Only one SELECT at a time: the tables can be read, not changed.")
+        began = time.monotonic()
         connection.execute(statements[0])
         columns = [(str(name), str(kind)) for name, kind, *_ in connection.description or ()]
         rows = connection.fetchmany(most)
@@ -38,13 +48,43 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
         raise
     except duckdb.Error as error:
         raise TableRefused(_said(connection, error)) from None
+    quick = time.monotonic() - began < _QUICK
     return {
         "columns": [name for name, _ in columns],
         "types": [kind for _, kind in columns],
         "rows": [[plain(cell) for cell in row] for row in rows],
         "total": total if total < _COUNTED else None,
+        "cut_from": _cut_from(connection, sql, total) if quick and "limit" in sql.casefold() else None,
         "used": _used(connection, sql),
     }
+
+
+def _cut_from(connection: DuckDBPyConnection, sql: str, total: int) -> int | None:
+    """Count the rows that a query has without the LIMIT at its end; None if that cuts none, or cannot be told."""
+    import duckdb  # noqa: PLC0415
+
+    stop = threading.Timer(_QUICK, connection.interrupt)  # what LIMIT made short may have no end without it
+    stop.start()
+    try:
+        found = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
+        tree = json.loads(found[0]) if found else {}
+        node = tree["statements"][0]["node"]
+        if not any(each["type"].startswith("LIMIT") for each in node["modifiers"]):
+            return None
+        node["modifiers"] = []
+        whole = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(tree)]).fetchone()
+        if not whole:
+            return None
+        rest = f"SELECT count(*) FROM (SELECT * FROM ({whole[0]}) LIMIT {_COUNTED + 1})"  # noqa: S608 - DuckDB's words
+        counted = connection.execute(rest).fetchone()
+    except duckdb.OutOfMemoryException:
+        raise
+    except (duckdb.Error, KeyError, IndexError):
+        return None
+    finally:
+        stop.cancel()
+        stop.join()
+    return int(counted[0]) if counted and counted[0] > total else None
 
 
 def _used(connection: DuckDBPyConnection, sql: str) -> list[str] | None:
@@ -52,9 +92,18 @@ def _used(connection: DuckDBPyConnection, sql: str) -> list[str] | None:
     import duckdb  # noqa: PLC0415
 
     try:
-        return sorted(name.casefold() for name in connection.get_table_names(sql))
+        found = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
     except duckdb.Error:
         return None
+    tree = json.loads(found[0]) if found else {}
+    return None if tree.get("error", True) else sorted(set(_tables_in(tree)))
+
+
+def _tables_in(tree: Any) -> Iterator[str]:
+    for each in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from _tables_in(each)
+    if isinstance(tree, dict) and tree.get("type") == "BASE_TABLE":
+        yield str(tree["table_name"]).casefold()
 
 
 def _said(connection: DuckDBPyConnection, error: Exception) -> str:

@@ -6,21 +6,20 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from specialists.toolkits.tabular.naming import unlike
+from specialists.toolkits.tabular.total_rows import set_apart
+
 Row = list[str]
 
 MOST_COLUMNS = 500
+BETWEEN = "\x1f"
+"""The unit separator, which no file of people's holds."""
 _LONGEST_NAME = 100
 _LINES_NAMED = 5
 _HEAD = 50
 _ENGLISH_YEARS = re.compile(r"(19|20)\d\d")
 _NUMBER_OR_DATE = re.compile(r"[-+]?[€$£¥]?\s?\d[\d.,:/\-\s]*[%€]?([eE][-+]?\d+)?(T[\d:.Z+\-]+)?")
-_TOTALS = {"total", "totals", "subtotal", "sum", "grand total", "summe", "zwischensumme", "gesamt", "gesamtsumme"}
-_TOTALS |= {"insgesamt", "gesamtergebnis", "totale", "totaal", "total general"}
 _TITLES = 8
-
-
-class TableRefused(Exception):
-    """The file cannot be read as a table. The text says what it is and what to do, in one line."""
 
 
 @dataclass(slots=True)
@@ -28,15 +27,18 @@ class Sheet:
     """A table of a file. Every row has as many cells as there are names; an empty cell is "".
 
     `facts` are worth knowing; `faults` are what looks wrong and belongs in the answer's gaps.
-    `separator` stood between the cells, if one did.
+    `apart` tells of rows that are not counted, such as totals. `separator` stood between the cells, if one did.
+    `plain` says that no cell holds a line break, a quotation mark or `BETWEEN`.
     """
 
     names: list[str]
     rows: list[Row]
     title: str = ""
     separator: str = ""
+    plain: bool = False
     facts: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    apart: list[str] = field(default_factory=list)
 
 
 def sheet_of(rows: list[Row], lines: list[int]) -> Sheet:
@@ -60,8 +62,9 @@ def sheet_of(rows: list[Row], lines: list[int]) -> Sheet:
     names = _names(header, width, body, faults)
     sheet = Sheet(names=names, rows=body, facts=facts, faults=faults)
     _drop_repeated_headers(sheet, header, body_lines)
-    _even_out(sheet, body_lines)
-    _look_for_totals(sheet, body_lines)
+    short, long = _even_out(sheet)
+    apart = _set_apart(sheet, body_lines)
+    _say_uneven(sheet, [body_lines[at] for at in short if at not in apart], [body_lines[at] for at in long])
     return sheet
 
 
@@ -144,20 +147,6 @@ def _names(header: Row, width: int, body: list[Row], faults: list[str]) -> list[
     return names
 
 
-def unlike(wanted: list[str], taken: set[str] | None = None) -> list[str]:
-    """Put a number behind names that occur again (in any case). `taken` is in lower case."""
-    seen = set(taken or ())
-    names = []
-    for want in wanted:
-        name, number = want, 1
-        while name.casefold() in seen:
-            number += 1
-            name = f"{want}_{number}"
-        seen.add(name.casefold())
-        names.append(name)
-    return names
-
-
 def _drop_repeated_headers(sheet: Sheet, header: Row, lines: list[int]) -> None:
     """Drop the headers in the middle of files that were stuck together."""
     again = [index for index, row in enumerate(sheet.rows) if row == header] if header else []
@@ -168,17 +157,25 @@ def _drop_repeated_headers(sheet: Sheet, header: Row, lines: list[int]) -> None:
             del sheet.rows[index], lines[index]
 
 
-def _even_out(sheet: Sheet, lines: list[int]) -> None:
+def _even_out(sheet: Sheet) -> tuple[list[int], list[int]]:
+    """Give each row as many cells as there are names; gives the rows that had fewer, and those that lose some."""
     width = len(sheet.names)
     short, long = [], []
     for index, row in enumerate(sheet.rows):
+        if len(row) == width:
+            continue
         if len(row) < width:
-            short.append(lines[index])
+            short.append(index)
             row.extend([""] * (width - len(row)))
-        elif len(row) > width:
+        else:
             if any(cell.strip() for cell in row[width:]) and width < MOST_COLUMNS:
-                long.append(lines[index])
+                long.append(index)
             del row[width:]
+    return short, long
+
+
+def _say_uneven(sheet: Sheet, short: list[int], long: list[int]) -> None:
+    """Name the lines with fewer or more cells than the header."""
     if short:
         sheet.faults.append(
             f"{_count(len(short), 'row')} with fewer cells than the header (line {_listed(short)}): filled up empty"
@@ -190,32 +187,17 @@ def _even_out(sheet: Sheet, lines: list[int]) -> None:
         )
 
 
-def _look_for_totals(sheet: Sheet, lines: list[int]) -> None:
+def _set_apart(sheet: Sheet, lines: list[int]) -> set[int]:
+    """Take out the totals and the notes below the table, and say so; gives their places."""
     if not sheet.rows:
         sheet.faults.append("header only: there are no rows")
-        return
-    last = sheet.rows[-1]
-    at = [line for line, row in zip(lines[:-1], sheet.rows, strict=False) if _is_total(_first_cell(row))]
-    if not at and any(_is_total(cell) for cell in last):
-        sheet.faults.append("the last row looks like a total and is counted as data: leave it out of sums")
-    elif at:
-        at += lines[-1:] if any(_is_total(cell) for cell in last) else []
-        rows, them = ("1 row that looks like a total is", "it")
-        if len(at) > 1:
-            rows, them = (f"{len(at):,} rows that look like totals are", "them")
-        sheet.faults.append(f"{rows} counted as data (line {_listed(at)}): leave {them} out of sums")
-    alone = [cell for cell in last if cell.strip()]
-    if len(sheet.names) > 2 and len(sheet.rows) > 2 and len(alone) == 1 and not _is_total(alone[0]):
-        note = alone[0].strip()[:40]
-        sheet.faults.append(f"the last row has one cell only ('{note}'): it may be a note, and is counted as data")
-
-
-def _first_cell(row: Row) -> str:
-    return next((cell for cell in row if cell), "")
-
-
-def _is_total(cell: str) -> bool:
-    return cell.strip().casefold().rstrip(":") in _TOTALS
+        return set()
+    found = set_apart(sheet.rows, lines, len(sheet.names))
+    sheet.apart += found.notes
+    sheet.faults += found.faults
+    if found.rows:
+        sheet.rows = [row for index, row in enumerate(sheet.rows) if index not in found.rows]
+    return found.rows
 
 
 def _listed(things: list[int] | list[str]) -> str:

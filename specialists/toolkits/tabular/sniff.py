@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specialists.toolkits.tabular.sheet import TableRefused
+from specialists.toolkits.tabular.refused import TableRefused
 
 _MAGIC = (
     (b"\x89PNG", "a PNG image"),

@@ -1,15 +1,18 @@
 """The process that reads what people attach: limits first, then the files, then the doors are shut.
 
-In: `{"files": [{"path", "name", "table"}], "taken": [...], "sql": str | null, "most": int}`.
-Out: `{"error"}`, or a query's answer (see `query`) or `{"text"}` for a profile, each with
-`read` (the names of the files it is from), `faults` (what looked wrong in them) and `refused` (files that could not
-be read).
+In: `{"files": [{"path", "name", "table", "kept", "keep"}], "taken": [...], "sql": str | null, "most": int}`. `kept` is
+the folder of tables that were read before, `keep` one to write them to; each may be "".
+Out: `{"error"}`, `{"broken"}` (`kept` cannot be read), or a query's answer (see `query`) or `{"text"}` for a profile,
+each with `read` (the names of the files it is from), `faults` (what looked wrong in them), `apart` (rows in them that
+are not counted) and `refused` (files that could not be read).
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +37,7 @@ def main() -> None:
     """Answer the request on stdin."""
     confine(memory_mb=1500, cpu_seconds=10, file_mb=256, wall_seconds=30)
     reply = own_stdout()
+    gc.disable()  # rows are many lists without cycles: looking through them again and again takes longer than reading
     request = json.load(sys.stdin)
     try:
         answer = _answer(request)
@@ -49,14 +53,15 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     import duckdb  # noqa: PLC0415
 
     from specialists.toolkits.tabular.database import opened, shut  # noqa: PLC0415
+    from specialists.toolkits.tabular.kept_tables import EntryBroken  # noqa: PLC0415
     from specialists.toolkits.tabular.profile import profile  # noqa: PLC0415
     from specialists.toolkits.tabular.query import query  # noqa: PLC0415
-    from specialists.toolkits.tabular.sheet import TableRefused  # noqa: PLC0415
+    from specialists.toolkits.tabular.refused import TableRefused  # noqa: PLC0415
 
     try:
         connection = opened()
-        tables, refused = _load(connection, request)
-        shut(connection)
+        tables, refused, files = _load(connection, request)
+        shut(connection, files)
         write_no_more_files()
         limit_processor_from_now(5)
         if not tables:
@@ -67,43 +72,78 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
             answer = query(connection, request["sql"], request["most"])
     except TableRefused as refusal:
         return {"error": " ".join([str(refusal), *refused])}
+    except EntryBroken:
+        return {"broken": True}
     except duckdb.OutOfMemoryException:
         return {"error": MEMORY}
     used = answer.pop("used", None)
     read = [table for table in tables if used is None or table.name.casefold() in used]
     faults = [f"{table.title}: {fault}" for table in read for fault in table.faults]
-    return answer | {"read": [table.file for table in read], "faults": faults, "refused": refused}
+    apart = [f"{table.title}: {note}" for table in read for note in table.apart]
+    return answer | {"read": [table.file for table in read], "faults": faults, "apart": apart, "refused": refused}
 
 
-def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[LoadedTable], list[str]]:
-    from specialists.toolkits.tabular.database import LoadedTable, load_parquet, load_sheet  # noqa: PLC0415
-    from specialists.toolkits.tabular.sheet import TableRefused, unlike  # noqa: PLC0415
+def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[LoadedTable], list[str], list[str]]:
+    """Give the tables, what could not be read, and the files that the tables read when they are asked."""
+    from specialists.toolkits.tabular.kept_tables import open_kept, read_list, write_tables  # noqa: PLC0415
+    from specialists.toolkits.tabular.naming import unlike  # noqa: PLC0415
+    from specialists.toolkits.tabular.refused import TableRefused  # noqa: PLC0415
 
     tables: list[LoadedTable] = []
-    refused = []
+    refused, files = [], []
     for file in request["files"]:
-        path = Path(file["path"])
+        others = ({*request["taken"]} - {file["table"]}) | {table.name for table in tables}
+
+        def name(found: list[LoadedTable], file: dict[str, str] = file, others: set[str] = others) -> None:
+            names = unlike([file["table"] + table.ending for table in found], others)
+            for table, name in zip(found, names, strict=True):
+                table.name = name
+
         try:
-            extension = Path(file["name"]).suffix.lower()
-            if _checked(path.read_bytes(), extension) in _PARQUET:
-                tables.append(LoadedTable(file["table"], file["name"]))
-                load_parquet(connection, tables[-1], path)
-                continue
-            sheets = _sheets(path.read_bytes(), extension)
-            wanted = [file["table"] + _ending(sheet.title, len(sheets)) for sheet in sheets]
-            others = ({*request["taken"]} - {file["table"]}) | {table.name for table in tables}
-            for sheet, name in zip(sheets, unlike(wanted, others), strict=True):
-                tables.append(LoadedTable(name, file["name"], sheet.title if len(sheets) > 1 else ""))
-                load_sheet(connection, tables[-1], sheet, Path("rows.csv"))
+            if file["kept"]:
+                found = read_list(Path(file["kept"]), file["name"])
+                name(found)
+                files += open_kept(connection, found, Path(file["kept"]))
+            else:
+                found = _read(connection, file, name)
+                if file["keep"]:
+                    write_tables(connection, found, Path(file["keep"]))
+            tables += found
         except TableRefused as refusal:
-            tables = [table for table in tables if table.file != file["name"]]
             refused.append(f"{file['name']} {refusal}.")
-    return tables, refused
+    return tables, refused, files
+
+
+def _read(
+    connection: DuckDBPyConnection, file: dict[str, str], name: Callable[[list[LoadedTable]], None]
+) -> list[LoadedTable]:
+    """Read the tables of a file. `name` gives them their names. Raises `TableRefused`."""
+    from specialists.toolkits.tabular.database import LoadedTable, load_parquet  # noqa: PLC0415
+    from specialists.toolkits.tabular.sheet_loading import load_sheet  # noqa: PLC0415
+
+    path = Path(file["path"])
+    data = path.read_bytes()
+    extension = _checked(data, Path(file["name"]).suffix.lower())
+    if extension in _PARQUET:
+        found = [LoadedTable("", file["name"])]
+        name(found)
+        load_parquet(connection, found[0], path)
+        return found
+    sheets = _sheets(data, extension)
+    several = len(sheets) > 1
+    found = [
+        LoadedTable("", file["name"], sheet.title if several else "", _ending(sheet.title) if several else "")
+        for sheet in sheets
+    ]
+    name(found)
+    for sheet, table in zip(sheets, found, strict=True):
+        load_sheet(connection, table, sheet, Path("rows.csv"))
+    return found
 
 
 def _checked(data: bytes, extension: str) -> str:
     """Give the file's extension, once the bytes are what it says. Raises `TableRefused`."""
-    from specialists.toolkits.tabular.sheet import TableRefused  # noqa: PLC0415
+    from specialists.toolkits.tabular.refused import TableRefused  # noqa: PLC0415
     from specialists.toolkits.tabular.sniff import identity  # noqa: PLC0415
 
     if not data:
@@ -143,6 +183,6 @@ def _sheets(data: bytes, extension: str) -> list[Sheet]:
     return delimited_sheets(data, extension)
 
 
-def _ending(title: str, sheets: int) -> str:
+def _ending(title: str) -> str:
     letters = "".join(letter if letter.isalnum() else "_" for letter in title.lower())
-    return "_" + "_".join(part for part in letters.split("_") if part) if sheets > 1 else ""
+    return "_" + "_".join(part for part in letters.split("_") if part)

@@ -9,7 +9,8 @@ import datetime as dt
 import io
 from typing import Any
 
-from specialists.toolkits.tabular.sheet import Sheet, TableRefused, sheet_of
+from specialists.toolkits.tabular.refused import TableRefused
+from specialists.toolkits.tabular.sheet import Sheet, sheet_of
 from specialists.toolkits.tabular.uncomputed_cells import uncomputed
 
 _MOST_SHEETS = 20

@@ -1,0 +1,234 @@
+"""Gathers what there is to work on: fetches files, has each read, and keeps its text in the store.
+
+A text lies in the store once, under its digest: events, plans and handoffs carry its name, size and outline alone. Of
+tables the names of the columns matter here, since tools read them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.store.interface import JobKey, PayloadTooLarge, Store
+from handoff.contracts import Artifact, Attachment, Material, Section
+from specialists.reading.reader import read_file
+from specialists.reading.reading import FileInside, Reading
+from specialists.turns.model import Picture
+
+AT_ONCE = 3
+"""Files of one request that are fetched and read at the same time: each is held in memory meanwhile."""
+MOST_INSIDE = 20
+"""Files that are read inside one file."""
+LONGEST_TEXT = 4_000_000
+"""Characters of a text that are kept: about two thousand pages."""
+MOST_SECTIONS = 1_000
+"""Sections of an outline that are kept: it lies in the job's log."""
+SECTION_NAME, SENTENCE = 100, 300
+MOST_GAPS = 5
+MOST_BYTES = 160_000
+"""Bytes of all outlines and names together: an event of the log has its limit."""
+MOST_FAULTS = 40
+MOST_COLUMNS = 60
+LARGEST_WORKBOOK = 2 * 1024 * 1024
+
+_TEXT_TABLES = frozenset({".csv", ".tsv", ".tab", ".jsonl", ".ndjson"})
+_TABLES = _TEXT_TABLES | {".xlsx", ".xlsm", ".xls", ".ods", ".parquet", ".pq"}
+_HEADER = 64 * 1024
+"""Characters of a table in which the names of its columns are looked for."""
+
+Fetch = Callable[[Attachment], Awaitable[tuple[Attachment, bytes] | str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What was fetched and read. `faults` name what could not be, or only in part, each in words for people."""
+
+    materials: tuple[Material, ...] = ()
+    faults: tuple[str, ...] = ()
+
+    def __add__(self, other: Gathered) -> Gathered:
+        return Gathered((*self.materials, *other.materials), (*self.faults, *other.faults))
+
+
+async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, key: JobKey) -> Gathered:
+    """Fetch and read files, a few side by side, in the order in which they were attached.
+
+    `fetch` gives a file's bytes, or a sentence that says why it cannot be had.
+    """
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(attachment: Attachment) -> Gathered:
+        async with slots:
+            found = await fetch(attachment)
+            if isinstance(found, str):
+                return Gathered(faults=(found,))
+            file, data = found
+            try:
+                return await keep(file.name, file.media_type, data, store, key)
+            except PayloadTooLarge as error:
+                return Gathered(faults=(f"{file.name} could not be kept: {error}.",))
+
+    return sum(await asyncio.gather(*map(one, attachments)), Gathered())
+
+
+def bounded(found: Gathered) -> Gathered:
+    """Return what of it one event of the log can hold: without the longest outlines, then without the last files.
+
+    A text without its outline is cited by its lines.
+    """
+    materials = list(found.materials)
+    sizes = [len(one.model_dump_json(exclude_defaults=True).encode()) for one in materials]
+    while sum(sizes) > MOST_BYTES:
+        outlined = [place for place, one in enumerate(materials) if one.outline]
+        if not outlined:
+            sizes.pop()
+            materials.pop()
+            continue
+        place = max(outlined, key=sizes.__getitem__)
+        materials[place] = materials[place].model_copy(update={"outline": ()})
+        sizes[place] = len(materials[place].model_dump_json(exclude_defaults=True).encode())
+    faults = list(found.faults)
+    if left := len(found.materials) - len(materials):
+        faults.insert(0, f"{left:,} of {len(found.materials):,} files are more than one request can hold: not read.")
+    if len(faults) > MOST_FAULTS:
+        faults[MOST_FAULTS:] = [f"and {len(faults) - MOST_FAULTS:,} more files that could not be read in full."]
+    return Gathered(tuple(materials), tuple(faults))
+
+
+async def keep(name: str, media_type: str, data: bytes, store: Store, key: JobKey) -> Gathered:
+    """Keep a file and its text in the store, with the files in it (one level deep), and tell what was read."""
+    reading = await _reading(name, media_type, data)
+    found = await _kept(name, media_type, data, reading, store, key)
+    for inside in reading.inside[:MOST_INSIDE]:
+        found += await _keep_inside(name, inside, store, key)
+    if more := len(reading.inside) - MOST_INSIDE:
+        left = (f"{name}: {more:,} of the {len(reading.inside):,} files in it were not read.",) if more > 0 else ()
+        found += Gathered(faults=left)
+    return found
+
+
+async def _keep_inside(outer: str, inside: FileInside, store: Store, key: JobKey) -> Gathered:
+    name = f"{outer}/{inside.name}"
+    reading = await _reading(inside.name, inside.media_type, inside.data)
+    return await _kept(name, inside.media_type, inside.data, reading, store, key)
+
+
+async def _kept(name: str, media_type: str, data: bytes, reading: Reading, store: Store, key: JobKey) -> Gathered:
+    """Put a file and its text into the store."""
+    itself = next((one for one in reading.pictures if one.name == name.rpartition("/")[2]), None)
+    if itself is not None:  # as models are to see it: turned, small enough, without where it was taken
+        data, media_type = itself.data, itself.media_type
+    digest = await store.blobs.put(key, data)
+    file = Artifact(id=digest, name=name, media_type=media_type, size=len(data), about="attached")
+    if is_table(name, data) and not reading.text:
+        return Gathered((await asyncio.to_thread(table_material, file, data),))
+    text, gaps = reading.text, [_sentence(name, gap) for gap in reading.gaps[:MOST_GAPS]]
+    if len(text) > LONGEST_TEXT:
+        gaps.append(f"{name}: the first {LONGEST_TEXT:,} of {len(text):,} characters are read.")
+        text = text[:LONGEST_TEXT]
+    fault = _sentence(name, reading.fault) if reading.fault else ""
+    material = Material(
+        name=name,
+        size=len(text),
+        text=await store.blobs.put(key, text.encode()) if text else "",
+        file=file,
+        outline=_bounded(reading.outline, len(text)),
+        fault=fault,
+        gaps=tuple(gaps),
+        is_table=is_table(name, data),
+        pictures=tuple([await _picture(one, name, store, key) for one in reading.pictures if one is not itself]),
+    )
+    return Gathered((material,), tuple(filter(None, (fault, *gaps))))
+
+
+async def _picture(one: Picture, of: str, store: Store, key: JobKey) -> Artifact:
+    digest = await store.blobs.put(key, one.data)
+    about = f"a picture in {of}"
+    return Artifact(id=digest, name=one.name, media_type=one.media_type, size=len(one.data), about=about)
+
+
+async def _reading(name: str, media_type: str, data: bytes) -> Reading:
+    """Read a file. Of tables only small workbooks: others are text that is at hand, or more than anybody reads."""
+    if is_table(name, data):
+        ending = Path(name).suffix.lower()
+        if ending in _TEXT_TABLES or ending == ".json" or len(data) > LARGEST_WORKBOOK:
+            return Reading()
+        found = await _read(name, media_type, data)
+        return Reading(found.text[:LONGEST_TEXT], found.outline)  # what is wrong with it, tools for tables say
+    return await _read(name, media_type, data)
+
+
+async def _read(name: str, media_type: str, data: bytes) -> Reading:
+    """Read a file from a folder of its own, which is removed."""
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-"))
+    try:
+        path = folder / f"file{Path(name).suffix.lower()[:12]}"
+        await asyncio.to_thread(path.write_bytes, data)
+        return await read_file(path, name, media_type)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+def table_material(file: Artifact, data: bytes) -> Material:
+    """Return a table as material, with its columns; with its text too if the file is text in UTF-8."""
+    text = _as_text(file.name, data)
+    kept = {"size": len(text), "text": file.id if text else "", "outline": _columns(file.name, text)}
+    return Material.model_validate({"name": file.name, "file": file, "is_table": True, **kept})
+
+
+def is_table(name: str, data: bytes) -> bool:
+    """Return True if tools for tables read the file: by its ending or, of JSON, if it is a list of rows."""
+    ending = Path(name).suffix.lower()
+    return ending in _TABLES or (ending == ".json" and data.lstrip()[:200].replace(b"\n", b"").startswith(b"["))
+
+
+def _as_text(name: str, data: bytes) -> str:
+    """Return the text of a table that is kept as text in UTF-8; empty if it is not."""
+    if Path(name).suffix.lower() not in {*_TEXT_TABLES, ".json"} or b"\0" in data[:_HEADER]:
+        return ""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def _columns(name: str, text: str) -> tuple[Section, ...]:
+    """Return the names of a table's columns from its first row; nothing if it does not tell."""
+    head = text[:_HEADER].lstrip("\ufeff")
+    line = next((line for line in head.splitlines() if line.strip()), "")
+    if Path(name).suffix.lower() in {".json", ".jsonl", ".ndjson"}:
+        names = _keys(head)
+    else:
+        delimiter = max(",;\t|", key=line.count)
+        names = next(csv.reader([line], delimiter=delimiter), []) if delimiter in line else []
+    shown = (" ".join(one.split())[:SECTION_NAME] for one in names[:MOST_COLUMNS])
+    return tuple(Section(name=one) for one in shown if one)
+
+
+def _keys(head: str) -> list[str]:
+    """Return the keys of the first object of a JSON text; nothing if it cannot be read so far."""
+    start = head.find("{")
+    try:
+        row = json.JSONDecoder().raw_decode(head, start)[0] if start >= 0 else {}
+    except (ValueError, RecursionError):
+        return []
+    return [str(key) for key in row]
+
+
+def _bounded(outline: Sequence[Section], size: int) -> tuple[Section, ...]:
+    """Return an outline that fits into the log, without what lies behind the text; of too long a one, nothing."""
+    there = [one for one in outline if one.start < size]
+    if len(there) > MOST_SECTIONS:
+        return ()
+    return tuple(Section(name=" ".join(one.name.split())[:SECTION_NAME], start=one.start) for one in there)
+
+
+def _sentence(name: str, text: str) -> str:
+    line = " ".join(text.split())[:SENTENCE]
+    return line if name in line else f"{name}: {line}"

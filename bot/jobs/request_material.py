@@ -1,0 +1,56 @@
+"""Gathers all that a request has to work on: its own files, and the thread before it, with the files there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bot.jobs.gathering import AT_ONCE, Gathered, gather
+from bot.store.interface import JobKey, Store
+from handoff.contracts import Attachment, Material
+from handoff.state import Ask, Job
+
+if TYPE_CHECKING:
+    from bot.slack.receive.thread_text import Shared, ThreadText
+    from bot.slack.show.thread import Thread
+
+THREAD = "thread"
+
+
+async def gather_request(job: Job, ask: Ask, thread: Thread, store: Store, key: JobKey) -> Gathered:
+    """Fetch and read what came with a request, and what was said before it in its thread, as far as it is new."""
+    request = ask.request
+    if not request.look_back:
+        return await gather(request.attachments, thread.fetch, store, key)
+    read = await thread.read_back(job, ask)
+    own = request.attachments or read.own_files
+    found = await gather(own, thread.fetch, store, key)
+    found += Gathered(await _said(read.thread, read.fault, store, key), (read.fault,) if read.fault else ())
+    return found + await _shared(read.thread.files, own, thread, store, key)
+
+
+async def _said(said: ThreadText, fault: str, store: Store, key: JobKey) -> tuple[Material, ...]:
+    """Keep what was said. Where none of it could be read, the material is its fault alone."""
+    if not said.text:
+        return (Material(name=THREAD, kind="thread", fault=fault),) if fault else ()
+    digest = await store.blobs.put(key, said.text.encode())
+    gaps = (*said.gaps, *([fault] if fault else ()))
+    size = len(said.text)
+    return (Material(name=THREAD, kind="thread", size=size, text=digest, outline=said.outline, gaps=gaps),)
+
+
+async def _shared(
+    shared: tuple[Shared, ...], own: tuple[Attachment, ...], thread: Thread, store: Store, key: JobKey
+) -> Gathered:
+    """Fetch and read what others attached before; each file has its author."""
+    slots = asyncio.Semaphore(AT_ONCE)
+    known = {file.file_id for file in own}
+
+    async def one(new: Shared) -> Gathered:
+        async with slots:
+            theirs = await gather([new.file], thread.fetch, store, key)
+        signed = tuple(each.model_copy(update={"author": new.author}) for each in theirs.materials)
+        return Gathered(signed, theirs.faults)
+
+    found = await asyncio.gather(*(one(each) for each in shared if each.file.file_id not in known))
+    return sum(found, Gathered())

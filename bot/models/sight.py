@@ -1,0 +1,139 @@
+"""Which pictures a model is sent: none if it reads text only, else those within its provider's limits.
+
+A picture that is not sent leaves one line in its place, which names it and says why; people get the same line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from specialists.turns.model import ModelCall, ModelMessage, Picture
+from specialists.turns.picture_facts import pixels
+
+BLIND = "which reads text only"
+REFUSED = "as its server refused the picture"
+
+_OPENAI_SEES = re.compile(r"(?:gpt-(?:4o|4\.1|4\.5|4-turbo|[5-9])|chatgpt-4o|o[134](?!-mini-20|-preview|-mini$))")
+_CLAUDE_BLIND = re.compile(r"claude-(?:instant|v?[12]\b)")
+_OF_PICTURES = re.compile(r"\bimages?\b|image_url|input_image|pictures?|vision|multi-?modal|mmproj", re.IGNORECASE)
+_NEVER = re.compile(
+    r"not support|n't support|unsupported|support image|not accept|text.only|no vision|mmproj|not multi-?modal",
+    re.IGNORECASE,
+)
+_THIS_ONE = re.compile(
+    r"unsupported image|image (?:format|type|data)|media.?type|invalid image|too large", re.IGNORECASE
+)
+_REFUSING = frozenset({400, 404, 413, 415, 422, 500, 501})
+"""Statuses by which servers refuse a picture; llama.cpp says 500."""
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLimits:
+    """The most that a wire takes in one request: pictures, bytes of one, bytes of all, pixels of a side.
+
+    With more than `crowd` pictures a side has at most `crowd_side` pixels. Bytes are those of the files: they travel a
+    third larger.
+    """
+
+    count: int
+    size: int
+    total: int
+    side: int
+    crowd: int
+    crowd_side: int
+
+
+MESSAGES = PictureLimits(100, 3_750_000, 22_000_000, 8_000, 20, 2_000)
+"""Anthropic's: 5 MB a picture and 32 MB a request, both as they travel."""
+OPENAI = PictureLimits(500, 15_000_000, 36_000_000, 16_000, 500, 16_000)
+"""OpenAI's: 50 MB a request as it travels; what compatible servers take nobody says."""
+
+
+def openai_sees(model: str) -> bool:
+    """Return True if OpenAI's own model of that name sees; it has no call that says so."""
+    return _OPENAI_SEES.match(model) is not None
+
+
+def claude_sees(model: str) -> bool:
+    """Return True if Anthropic's own model of that name sees: all do from the third generation on."""
+    return model.startswith("claude-") and _CLAUDE_BLIND.match(model) is None
+
+
+def has_pictures(call: ModelCall) -> bool:
+    """Return True if any message of a call carries a picture."""
+    return any(message.pictures for message in call.messages)
+
+
+def without_pictures(call: ModelCall, why: str = BLIND) -> tuple[ModelCall, tuple[str, ...]]:
+    """Put a line in place of each picture, and return those lines."""
+    return _told(call, {id(picture): why for message in call.messages for picture in message.pictures})
+
+
+def within_limits(call: ModelCall, limits: PictureLimits) -> tuple[ModelCall, tuple[str, ...]]:
+    """Put a line in place of each picture that the wire does not take, and return those lines."""
+    return _told(call, dict(_beyond(call, limits)))
+
+
+def refuses_pictures(error: Any) -> bool:
+    """Return True if a server's answer, an `APIStatusError` of an SDK, refuses pictures."""
+    said = f"{error} {error.response.text}"
+    return error.status_code in _REFUSING and (_OF_PICTURES.search(said) is not None or error.status_code == 413)
+
+
+def refuses_all(error: Any) -> bool:
+    """Return True if such an answer says that the model takes no pictures at all, rather than not this one."""
+    said = f"{error} {error.response.text}"
+    return _NEVER.search(said) is not None and _THIS_ONE.search(said) is None
+
+
+def _beyond(call: ModelCall, limits: PictureLimits) -> Iterator[tuple[int, str]]:
+    """Yield each picture that is beyond a limit, by its identity, and why it is not sent."""
+    pictures = [picture for message in call.messages for picture in message.pictures]
+    side = limits.side if len(pictures) <= limits.crowd else limits.crowd_side
+    count = total = 0
+    for picture in pictures:
+        size = len(picture.data)
+        if why := _fault(picture, limits, side):
+            yield id(picture), why
+        elif count == limits.count:
+            yield id(picture), f"as it takes {limits.count} pictures at once"
+        elif total + size > limits.total:
+            yield id(picture), f"as it takes {limits.total / 1e6:g} MB of pictures at once"
+        else:
+            count += 1
+            total += size
+
+
+def _fault(picture: Picture, limits: PictureLimits, side: int) -> str:
+    size = pixels(picture.data)
+    if size is None:
+        return "as the file is broken"
+    if len(picture.data) > limits.size:
+        return f"as it has {len(picture.data) / 1e6:.1f} MB and may have {limits.size / 1e6:g}"
+    return f"as it has {size[0]:,} x {size[1]:,} pixels and may have {side:,} a side" if max(size) > side else ""
+
+
+def _told(call: ModelCall, left_out: dict[int, str]) -> tuple[ModelCall, tuple[str, ...]]:
+    """Put a line in place of the pictures that are left out, by their identity and why."""
+    if not left_out:
+        return call, ()
+    lines: list[str] = []
+    messages = []
+    for message in call.messages:
+        told = [_line(picture, left_out[id(picture)]) for picture in message.pictures if id(picture) in left_out]
+        lines += told
+        messages.append(_with_lines(message, told, left_out) if told else message)
+    return replace(call, messages=tuple(messages)), tuple(dict.fromkeys(lines))
+
+
+def _with_lines(message: ModelMessage, told: list[str], left_out: dict[int, str]) -> ModelMessage:
+    kept = tuple(picture for picture in message.pictures if id(picture) not in left_out)
+    text = "\n\n".join(filter(None, ("\n".join(told), message.text)))
+    return message.model_copy(update={"text": text, "pictures": kept})
+
+
+def _line(picture: Picture, why: str) -> str:
+    return f"{picture.name}: not shown to this model, {why}"

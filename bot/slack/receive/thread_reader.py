@@ -1,0 +1,207 @@
+"""Reads the thread that a request was made in, up to the request: what was said, the files, and what is missing.
+
+It reads forward, as Slack gives threads, and keeps the newest. A later request of the job reads what came since the one
+before. The job's own posts are left out, as its log has them. The request's own message is looked at as well: Slack's
+`app_mention` may lack the files that the message has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.receive.payloads import parse_files
+from bot.slack.receive.thread_text import (
+    MOST_MESSAGES,
+    THREAD_TOKENS,
+    Said,
+    ThreadText,
+    is_withheld,
+    parse_said,
+    people_in,
+    thread_text,
+)
+from bot.slack.send.lookup import NOT_YET, key_of
+from bot.slack.send.web_calls import NoReply, Refused, WebCalls
+from bot.slack.show.people import People
+from bot.slack.views.outgoing import counted
+from handoff.contracts import Attachment, Material, Place, Request
+from handoff.state import Ask, Job
+
+log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+
+SECONDS = 45.0
+"""Seconds that reading one thread may take: a "too many" of Slack's is waited out that long, and no longer."""
+PAGE = 200
+MOST_PAGES = 50
+LOOKS = (0.0, 0.5, 1.5)
+"""Seconds before each look for the request's own message: Slack's history may lag behind its events."""
+MOST_PEOPLE = 40
+LOST_FILES = "Slack did not let me see if files came with the request. If some did, attach them again."
+PASTE = "Paste into the request what it needs from there."
+
+NOTHING_SAID = ThreadText()
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRead:
+    """What came of reading a thread.
+
+    `own_files` are those of the request's own message. `fault` says why the thread could not be read, and what to do.
+    """
+
+    thread: ThreadText = NOTHING_SAID
+    own_files: tuple[Attachment, ...] = ()
+    fault: str = ""
+
+
+class ThreadReader:
+    """Reads threads, within the budget of calls. `bot_user` tells the bot's own messages from others'."""
+
+    def __init__(self, client: AsyncWebClient, calls: WebCalls, people: People, *, bot_user: str) -> None:
+        self._client = client
+        self._calls = calls
+        self._people = people
+        self._bot_user = bot_user
+
+    async def read(self, job: Job, ask: Ask, *, room: int = THREAD_TOKENS) -> ThreadRead:
+        """Read what was said in the thread before a request, in at most `room` tokens. A refusal is a fault."""
+        since, found, fault, lost = read_until(job, ask), list[Json](), "", ""
+        try:
+            async with asyncio.timeout(SECONDS):
+                await self._find(job.place, ask.request, since, found)
+        except Refused as error:
+            fault = f"The thread could not be read: {error}. {PASTE}"
+        except (NoReply, TimeoutError):
+            fault = f"Slack did not give the whole thread in time; what was said last may be missing. {PASTE}"
+            lost = LOST_FILES
+        found.sort(key=lambda one: _stamp(one["ts"]))
+        own = [one for one in found if one["ts"] == message_of(ask.request)]
+        if not _in_thread(job.place, ask.request):
+            return ThreadRead(own_files=_files_of(own), fault="" if own else lost)
+        said, gaps = self._others(job, ask, found)
+        names = await self._names(said)
+        zone, offset = await self._people.zone(ask.request.user) if said else ("UTC", 0)
+        thread = thread_text(said, names, offset=offset, zone=zone, room=room)
+        return ThreadRead(replace(thread, gaps=(*thread.gaps, *gaps)), _files_of(own), fault)
+
+    async def _find(self, place: Place, request: Request, since: str, found: list[Json]) -> None:
+        """Collect the messages in `found`, the oldest first, so that what was read before a fault is there."""
+        for number, wait in enumerate(LOOKS, 1):
+            await asyncio.sleep(wait)
+            found.clear()
+            try:
+                await self._pages(place, request, since, found)
+            except Refused as error:
+                if error.code != NOT_YET or number == len(LOOKS):
+                    raise
+            if _from_window(request) or any(one["ts"] == request.id for one in found):
+                return
+
+    async def _pages(self, place: Place, request: Request, since: str, found: list[Json]) -> None:
+        """Follow the pages. Every page may begin with the thread's first message: it counts once, if it is new."""
+        cursor = ""
+        seen = set[str]()
+        for _ in range(MOST_PAGES):
+            data = await self._page(place, request, since, cursor)
+            for one in data.get("messages") or ():
+                ts = one.get("ts") if isinstance(one, dict) else None
+                if isinstance(ts, str) and ts not in seen and _stamp(ts) > _stamp(since):
+                    seen.add(ts)
+                    found.append(one)
+            cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
+            if not cursor:
+                return
+        raise NoReply(f"conversations.replies: more than {MOST_PAGES} pages")
+
+    async def _page(self, place: Place, request: Request, since: str, cursor: str) -> Json:
+        return await self._calls.make(
+            "conversations.replies",
+            lambda: self._client.conversations_replies(
+                channel=place.channel,
+                ts=place.thread_ts,
+                oldest=since,
+                latest=_latest(request),
+                inclusive=True,
+                include_all_metadata=True,
+                limit=PAGE,
+                cursor=cursor or None,
+            ),
+            again=True,
+        )
+
+    def _others(self, job: Job, ask: Ask, found: list[Json]) -> tuple[list[Said], list[str]]:
+        """Return what was said that is neither a request nor a post of the job, and what of it is withheld."""
+        asked = {message_of(one.request) for one in job.asks} | {message_of(ask.request)}
+        before = [one for one in found if one["ts"] not in asked and not self._is_own(one, job)]
+        said = [one for one in map(parse_said, before) if one is not None]
+        withheld = sum(is_withheld(one) for one in before)
+        lines = [counted(withheld, "deleted message")] if withheld else []
+        return said, lines
+
+    def _is_own(self, message: Json, job: Job) -> bool:
+        """Return True for a post of this job, and for the card of a job that is forgotten by now."""
+        if message.get("user") != self._bot_user:
+            return False
+        request, _, what = key_of(message).partition(":")
+        if what == "card" or any(request == ask.id for ask in job.asks):
+            return True
+        return _stamp(message["ts"]) > min(_stamp(_latest(ask.request)) for ask in job.asks)
+
+    async def _names(self, said: list[Said]) -> Mapping[str, str]:
+        """Look up the names of those who wrote, and of those whom they named."""
+        people = people_in([*said[:1], *said[-MOST_MESSAGES:]])[:MOST_PEOPLE]
+        names = await asyncio.gather(*(self._people.name(user) for user in people))
+        return {user: name for user, name in zip(people, names, strict=True) if name}
+
+
+def read_until(job: Job, ask: Ask) -> str:
+    """Return the `ts` up to which the thread was read for earlier requests; 0 if it never was."""
+    before = [one for one in job.asks if one.id != ask.id and one.request.at <= ask.request.at]
+    read = [one for one in before if not _in_thread(job.place, one.request) or _was_read(one)]
+    return max((_latest(one.request) for one in read), key=_stamp, default="0")
+
+
+def _was_read(ask: Ask) -> bool:
+    """Return True if the thread was read for a request: not by an earlier release, nor if Slack refused."""
+    return ask.request.look_back == "thread" and ask.gathered and not any(_failed(one) for one in ask.materials)
+
+
+def _failed(material: Material) -> bool:
+    return material.kind == "thread" and bool(material.fault)
+
+
+def message_of(request: Request) -> str:
+    """Return the `ts` of the message that a request was made with, or was made from in a window."""
+    return request.id.partition("-")[0]
+
+
+def _from_window(request: Request) -> bool:
+    """Return True if a request was made in a window that was opened from a message, and not in a message of its own."""
+    return request.id != message_of(request)
+
+
+def _in_thread(place: Place, request: Request) -> bool:
+    """Return True if something may have been said in the thread before the request."""
+    return request.id != place.thread_ts
+
+
+def _latest(request: Request) -> str:
+    """Return when the request was made, as a `ts`. A window is sent later than the message that it was opened from."""
+    return f"{request.at:.6f}" if _from_window(request) else request.id
+
+
+def _stamp(ts: str) -> tuple[int, int]:
+    seconds, _, micro = ts.partition(".")
+    return (int(seconds), int(micro or 0)) if seconds.isdigit() and (micro or "0").isdigit() else (0, 0)
+
+
+def _files_of(own: list[Json]) -> tuple[Attachment, ...]:
+    return parse_files(own[0].get("files")) if own else ()

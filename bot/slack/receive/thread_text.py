@@ -1,0 +1,204 @@
+"""Makes one text of the messages of a thread: a line and a section for each, the newest first to be let in. Pure.
+
+The text is data for models, with its author before each message. Nothing in a message can pass for another message:
+its further lines are indented, and a name cannot hold what ends one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.slack.receive.message_text import words_of
+from bot.slack.receive.payloads import GONE, parse_files, plain_text
+from bot.slack.views.outgoing import counted
+from handoff.context_budget import tokens
+from handoff.contracts import Attachment, Section
+
+Json = Mapping[str, Any]
+
+THREAD_TOKENS = 16_000
+"""Tokens of a thread's text: half of what a call of the tier `balanced` is given."""
+MOST_MESSAGES = 400
+MOST_FILES = 10
+LONGEST_MESSAGE = 20_000
+"""Characters of one message: Slack takes 40,000."""
+LONGEST_NAME = 60
+CUT = "(… cut here)"
+
+_SAID = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
+_ID = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
+_ENDS_A_NAME = re.compile(r"[\[\]():]")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of a thread: its time, who wrote it, and its words in Slack's markup.
+
+    `name` is the name that the message itself gives, as an app's does. `user` is the author's id; empty: it has none.
+    `lost_files` counts files that were deleted, or that Slack hides for its plan's limit.
+    """
+
+    ts: str
+    user: str
+    name: str
+    words: str
+    files: tuple[Attachment, ...]
+    lost_files: int
+    edited: bool
+    by_app: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A file of a message, and the name of who attached it."""
+
+    file: Attachment
+    author: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadText:
+    """What there is to read of a thread.
+
+    `text` has a section for each message in `outline`. `left_out` counts the older messages that did not fit. `files`
+    are those of the messages, the newest first. `gaps` say what was left out or could not be read, for people.
+    """
+
+    text: str = ""
+    outline: tuple[Section, ...] = ()
+    left_out: int = 0
+    files: tuple[Shared, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+
+def parse_said(message: Json) -> Said | None:
+    """Read one message of a thread; None if it says nothing: a join, a deleted message, one that is kept from us."""
+    ts = message.get("ts")
+    if not isinstance(ts, str) or str(message.get("subtype") or "") not in _SAID or message.get("is_ephemeral"):
+        return None
+    words, files = words_of(message), parse_files(message.get("files"))
+    if not words.strip() and not message.get("files"):
+        return None
+    profile = message.get("bot_profile")
+    named = (profile.get("name") if isinstance(profile, Mapping) else None) or message.get("username")
+    return Said(
+        ts=ts,
+        user=str(message.get("user") or ""),
+        name=str(named or ""),
+        words=words,
+        files=files,
+        lost_files=_lost(message.get("files")),
+        edited=isinstance(message.get("edited"), Mapping),
+        by_app=bool(message.get("bot_id") or profile),
+    )
+
+
+def _lost(files: object) -> int:
+    listed = files if isinstance(files, list) else []
+    return sum(isinstance(one, Mapping) and str(one.get("mode")) in GONE for one in listed)
+
+
+def is_withheld(message: Json) -> bool:
+    """Return True for a message of which only its place is left: it was deleted, or is encrypted for us."""
+    return str(message.get("subtype")) in {"tombstone", "ekm_access_denied"}
+
+
+def people_in(messages: Sequence[Said]) -> tuple[str, ...]:
+    """List the ids of those who wrote the messages or are named in them; the newest authors first."""
+    newest = list(reversed(messages))
+    authors = [one.user for one in newest if one.user and not one.name]
+    named = [found for one in newest for found in _ID.findall(one.words)]
+    return tuple(dict.fromkeys((*authors, *named)))
+
+
+def thread_text(
+    messages: Sequence[Said], names: Mapping[str, str], *, offset: int = 0, zone: str = "UTC", room: int = THREAD_TOKENS
+) -> ThreadText:
+    """Make one text of messages (the oldest first). The newest go in until `room` tokens are full, then the first one.
+
+    `names` are people's names by their ids. `offset` are the seconds by which the zone of the times is ahead of UTC.
+    """
+    lines = _that_fit(messages, room, lambda one: _line(one, names, offset))
+    kept = sorted(lines)
+    text = f"(What was said before the request, the oldest first. Times: {zone}.)"
+    sections = []
+    for number, place in enumerate(kept, 1):
+        if place and (place - 1) not in kept:
+            text += f"\n(… {counted(place - (number - 1), 'older message')} left out here)"
+        sections.append(Section(name=f"message {number} by {_author(messages[place], names)}", start=len(text) + 1))
+        text += f"\n{lines[place]}"
+    files, more = _files(messages, names)
+    left_out, lost = len(messages) - len(kept), sum(one.lost_files for one in messages)
+    return ThreadText(
+        text=text if kept else "",
+        outline=tuple(sections),
+        left_out=left_out,
+        files=files,
+        gaps=(
+            *([f"left out {counted(left_out, 'older message')}"] if left_out else ()),
+            *([f"left out {counted(more, 'older file')}"] if more else ()),
+            *([f"{counted(lost, 'file')} deleted or hidden by Slack"] if lost else ()),
+            *_cut(messages, kept),
+        ),
+    )
+
+
+def _that_fit(messages: Sequence[Said], room: int, line: Callable[[Said], str]) -> dict[int, str]:
+    """Return the lines that fit, by place: that of the first message, which tells what it is about, and the newest.
+
+    If the newest alone is too long, it is the only one.
+    """
+    first = line(messages[0]) if messages else ""
+    opening = {0: first} if messages and tokens(first) <= room // 4 else {}
+    left = room - sum(map(tokens, opening.values()))
+    newest: dict[int, str] = {}
+    for place in reversed(range(len(opening), len(messages))):
+        text = line(messages[place])
+        left -= tokens(text)
+        if (left < 0 and newest) or len(newest) >= MOST_MESSAGES:
+            break
+        newest[place] = text
+    return opening | newest
+
+
+def _line(said: Said, names: Mapping[str, str], offset: int) -> str:
+    words = plain_text(said.words, "", names)
+    if len(words) > LONGEST_MESSAGE:
+        words = f"{words[:LONGEST_MESSAGE]}\n{CUT}"
+    files = "".join(f" [file: {' '.join(file.name.split())}]" for file in said.files)
+    marks = " (edited)" if said.edited else ""
+    indented = words.replace("\n", "\n  ")
+    return f"[{_time(said.ts, offset)}] {_author(said, names)}{marks}: {indented}{files}"
+
+
+def _author(said: Said, names: Mapping[str, str]) -> str:
+    known = said.name or names.get(said.user) or said.user
+    name = " ".join(_ENDS_A_NAME.sub(" ", known).split())[:LONGEST_NAME] or "somebody"
+    return f"{name} (app)" if said.by_app else name
+
+
+def _time(ts: str, offset: int) -> str:
+    try:
+        at = datetime.fromtimestamp(float(ts) + offset, UTC)
+    except (ValueError, OverflowError, OSError):
+        return "?"
+    return f"{at:%Y-%m-%d %H:%M}"
+
+
+def _files(messages: Sequence[Said], names: Mapping[str, str]) -> tuple[tuple[Shared, ...], int]:
+    """Return the newest files of all messages, each once, and how many older ones are left out."""
+    newest: dict[str, Shared] = {}
+    for said in reversed(messages):
+        for file in said.files:
+            newest.setdefault(file.file_id, Shared(file, _author(said, names)))
+    files = tuple(newest.values())
+    return files[:MOST_FILES], max(0, len(files) - MOST_FILES)
+
+
+def _cut(messages: Sequence[Said], kept: Sequence[int]) -> list[str]:
+    long = sum(len(messages[place].words) > LONGEST_MESSAGE for place in kept)
+    return [f"cut {counted(long, 'message')} after {LONGEST_MESSAGE:,} characters"] if long else []

@@ -1,0 +1,29 @@
+"""Says in a few words how much of a thread was read for a request, and what was left out."""
+
+from __future__ import annotations
+
+from bot.slack.text.cleaning import clean
+from bot.slack.views.outgoing import counted
+from handoff.state import Ask
+
+
+def read_words(ask: Ask) -> str:
+    """Return what was read of the thread, such as `Read 34 messages and 2 files, left out 12 older messages`.
+
+    Empty if there was nothing to read there. Counted are the files that the messages came with, not those inside them.
+    """
+    threads = [one for one in ask.materials if one.kind == "thread" and one.text]
+    if not threads:
+        return ""
+    messages = sum(len(one.outline) for one in threads)
+    files = {
+        one.name for one in ask.materials if one.kind == "file" and one.author and one.file and "/" not in one.name
+    }
+    read = f"Read {counted(messages, 'message')}" + (f" and {counted(len(files), 'file')}" if files else "")
+    return clean(", ".join((read, *(gap.rstrip(".") for one in threads for gap in one.gaps))), limit=400)
+
+
+def thread_faults(ask: Ask) -> tuple[str, ...]:
+    """Return why the thread, or a part of it, could not be read; empty if it could be, or was not to be."""
+    said = {line for one in ask.materials if one.kind == "thread" for line in (one.fault, *one.gaps)}
+    return tuple(fault for fault in ask.file_faults if fault in said)

@@ -1,0 +1,71 @@
+"""The web addresses that a job knows word for word, from anybody but a model: only these are links for people.
+
+A model could put what it knows into an address, and whoever clicks would carry it out. So an address counts only as it
+was given: by a person, a search, a page or material.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from handoff.context import people_said
+from handoff.contracts import Result
+from handoff.state import Ask, Job
+
+_TOKEN = re.compile(r"https?://(?:(?![<>`|\[\]\"\\])[!-~])+", re.IGNORECASE)
+_AFTER = ".,;:!?*_'\")}~"
+"""Characters that may follow an address in a sentence, and may be part of one."""
+
+
+def known_addresses(job: Job, ask: Ask) -> frozenset[str]:
+    """Return the addresses that people wrote up to a request, and those of results that their tools were given."""
+    known: set[str] = set()
+    for one in job.asks[: (job.place_of(ask.id) or 0) + 1]:
+        known.update(*(addresses_in(text) for text in people_said(one)))
+        known.update(*(work.result.addresses for work in one.work.values() if work.result is not None))
+    return frozenset(known)
+
+
+def cited(result: Result, given: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the given addresses that a result holds, in order."""
+    findings = (text for one in result.findings for text in (one.message, one.where, one.suggestion, one.source))
+    held = addresses_in("\n".join((result.summary, result.content, *findings)))
+    return tuple(sorted(held & set(given)))
+
+
+def addresses_in(text: str) -> set[str]:
+    """Find the addresses with a scheme in a text, without what ends the sentence or the bracket around them."""
+    found: set[str] = set()
+    for match in _TOKEN.finditer(text):
+        following = text[match.end() : match.end() + 1]
+        if following.lower() == following.upper():  # else it goes on with letters beyond ASCII
+            found.update(_shortest(part) for part in _parts(match.group()))
+    return found
+
+
+def endings(token: str) -> Iterator[str]:
+    """Yield what of a word may be an address that it begins with, the longest first."""
+    for part in _parts(token):
+        yield part
+        for end in range(len(part) - 1, 0, -1):
+            if part[end] not in _AFTER:
+                break
+            yield part[:end]
+
+
+def _parts(token: str) -> tuple[str, ...]:
+    """Return a word, and its part before the bracket that closes none of its own."""
+    depth = 0
+    for place, character in enumerate(token):
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            return token, token[:place]
+    return (token,)
+
+
+def _shortest(token: str) -> str:
+    """Drop what ends a sentence, and brackets that close none of the address's own."""
+    while token and token[-1] in _AFTER and not (token[-1] == ")" and token.count(")") <= token.count("(")):
+        token = token[:-1]
+    return token

@@ -1,0 +1,112 @@
+"""Findings of several results as one list: the same finding once with all who found it, the gravest first. Pure.
+
+Code takes findings for the same where place, figures and most words agree. What is said otherwise stays apart: a reader
+who sees one finding twice loses less than one who never sees the second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from handoff.contracts import Finding, Result, Severity
+from handoff.headings import demote_headings
+from handoff.text_words import words
+
+ALIKE = 0.6
+"""The share of the shorter finding's words that two findings of one place and the same figures must share."""
+_GRAVITY: tuple[Severity, ...] = get_args(Severity)
+_PLAN = "plan"
+"""The place of what the supervisor alone needs to know."""
+_FIGURE = re.compile(r"\d(?:[\d.,'\u00a0\u202f]*\d)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A finding, and the titles of all results that have it. Its sources and suggestions are those of all of them."""
+
+    finding: Finding
+    by: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """The finding on one line of Markdown, with all that is known of it."""
+        one = self.finding
+        about = [f"suggestion: {one.suggestion}"] if one.suggestion else []
+        about += [f"source: {one.source}"] if one.source else []
+        about += [f"sure: {one.confidence}", f"by: {', '.join(self.by)}"]
+        at = f", {place}" if (place := place_of(one)) else ""
+        return f"- {one.severity}{at}: {' '.join(one.message.split())} ({'; '.join(about)})"
+
+
+def is_graded(finding: Finding) -> bool:
+    """Return True if a finding has a severity, a place or a suggestion, which prose would lose."""
+    return finding.severity != "info" or bool(finding.suggestion.strip() or place_of(finding))
+
+
+def place_of(finding: Finding) -> str:
+    """Return the place in what was looked at; empty if there is none."""
+    where = " ".join(finding.where.split())
+    return "" if where.casefold() == _PLAN else where
+
+
+def gravity(finding: Finding) -> tuple[int, int]:
+    """Return the key by which findings are sorted, the gravest first, then the surest."""
+    return -_GRAVITY.index(finding.severity), -finding.confidence
+
+
+def shared(results: Mapping[str, Result], titles: Mapping[str, str]) -> tuple[Shared, ...]:
+    """Return the graded findings of results, each once, the gravest first. Both are by subtask."""
+    groups: list[list[tuple[str, Finding]]] = []
+    for name, result in results.items():
+        for one in result.findings:
+            if not is_graded(one):
+                continue
+            group = next((each for each in groups if any(is_same(one, other) for _, other in each)), None)
+            if group is None:
+                groups.append([(titles.get(name, name), one)])
+            else:
+                group.append((titles.get(name, name), one))
+    merged = [_merged(group) for group in groups]
+    return tuple(sorted(merged, key=lambda each: gravity(each.finding)))
+
+
+def is_same(one: Finding, other: Finding) -> bool:
+    """Return True if two findings are of one place, with the same figures and mostly the same words."""
+    if _key(place_of(one)) != _key(place_of(other)) or _figures(one.message) != _figures(other.message):
+        return False
+    mine, theirs = words(one.message), words(other.message)
+    return mine == theirs or len(mine & theirs) >= max(2.0, ALIKE * min(len(mine), len(theirs)))
+
+
+def listed(found: Iterable[Shared]) -> list[str]:
+    """Return the lines of findings for a model to read."""
+    return [demote_headings(each.line) for each in found]
+
+
+def _merged(group: list[tuple[str, Finding]]) -> Shared:
+    first = min((one for _, one in group), key=gravity)
+    rest = (one.message for _, one in group if words(one.message) - words(first.message))
+    update = {
+        "message": _joined((first.message, *rest), " / "),  # what is worded otherwise may mean something else
+        "confidence": max(one.confidence for _, one in group),
+        "source": _joined(one.source for _, one in group),
+        "suggestion": _joined(one.suggestion for _, one in group),
+    }
+    return Shared(first.model_copy(update=update), tuple(dict.fromkeys(title for title, _ in group)))
+
+
+def _joined(texts: Iterable[str], between: str = "; ") -> str:
+    """Join what is there, each once, whatever its case and spaces."""
+    each = {_key(text): " ".join(text.split()) for text in texts if text.strip()}
+    return between.join(each.values())
+
+
+def _key(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _figures(text: str) -> frozenset[str]:
+    return frozenset(re.sub(r"\D", "", found) for found in _FIGURE.findall(text))

@@ -1,0 +1,145 @@
+"""Lists the material of a request and of its subtasks: what there is, who needs what, and the texts in the log."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from handoff.answering.material import whole
+from handoff.contracts import Artifact, Material
+from handoff.state import Ask, Job, Work
+
+LONG_REQUEST, LONG_LINES = 600, 8
+"""Characters, and lines, from which on the text of a request is material: a brief in the planner's words loses it."""
+MOST_ANSWERS = 9
+LAST_ANSWER, REQUEST = "answer", "request"
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What a subtask needs, the most needed first. What lies `aside` it may read part by part, but is not given it."""
+
+    given: tuple[Material, ...] = ()
+    aside: tuple[Material, ...] = ()
+
+    @property
+    def all(self) -> tuple[Material, ...]:
+        """Both, the most needed first."""
+        return (*self.given, *self.aside)
+
+
+def material_of(job: Job, ask: Ask) -> tuple[Material, ...]:
+    """List all that a request can work on, the likeliest first. No two have the same name.
+
+    These are its own text if that is long, what was gathered for it, the answers before it (`answer` is the last one,
+    `answer 2` the one before), what was gathered for the requests before it, and the files that were made for them.
+    """
+    before = [one for one in job.asks if one.id != ask.id and one.request.at < ask.request.at][::-1]
+    found = [*_request(ask), *_of_kind(ask, "thread"), *_of_kind(ask, "file")]
+    found += _answers(before)
+    found += [one for earlier in before for one in (*_of_kind(earlier, "thread"), *_of_kind(earlier, "file"))]
+    found += [_made(file) for earlier in before for file in _made_for(earlier)]
+    return tuple(_named_apart(found))
+
+
+def _request(ask: Ask) -> list[Material]:
+    text = ask.request.text.strip()
+    if len(text) < LONG_REQUEST and text.count("\n") + 1 < LONG_LINES:
+        return []
+    return [Material(name=REQUEST, kind="request", size=len(text), text=digest_of(text), origin="requester")]
+
+
+def _of_kind(ask: Ask, kind: str) -> list[Material]:
+    return [one for one in ask.materials if one.kind == kind]
+
+
+def _answers(before: Sequence[Ask]) -> list[Material]:
+    texts = [one.run.answer for one in before if one.run.answer][:MOST_ANSWERS]
+    return [
+        Material(name=_answer(number), kind="answer", size=len(text), text=digest_of(text), origin="model")
+        for number, text in enumerate(texts, 1)
+    ]
+
+
+def _answer(number: int) -> str:
+    return LAST_ANSWER if number == 1 else f"{LAST_ANSWER} {number}"
+
+
+def _made_for(ask: Ask) -> list[Artifact]:
+    results = (work.result for work in ask.inside("") if work.result is not None)
+    return [file for result in results for file in result.artifacts if file.publish_as != "nothing"]
+
+
+def _made(file: Artifact) -> Material:
+    return Material(name=file.name, file=file, origin="model")
+
+
+def _named_apart(found: Sequence[Material]) -> Iterator[Material]:
+    """Yield each once. Of several that have one name, the first keeps it and the others get a number."""
+    taken: set[str] = set()
+    seen: set[tuple[str, str, str]] = set()
+    for one in found:
+        same = (one.kind, one.file.id if one.file is not None else one.text, one.name)
+        if one.kind in {"file", "thread"} and same in seen:
+            continue
+        seen.add(same)
+        name, number = one.name, 1
+        while name.casefold() in taken:
+            number += 1
+            name = f"{one.name} ({number})"
+        taken.add(name.casefold())
+        yield one if name == one.name else one.model_copy(update={"name": name})
+
+
+def needed_by(job: Job, ask: Ask, work: Work) -> Needed:
+    """Return what a subtask needs. One that names nothing needs all that there is, but for older answers and files.
+
+    A subtask inside another has what that one needs to choose from.
+    """
+    outer = ask.work.get(work.within)
+    there = needed_by(job, ask, outer) if outer is not None else _offered(job, ask)
+    if work.subtask.needs is None:
+        return there
+    by_name = {one.name: one for one in there.all}
+    return Needed(tuple(by_name[name] for name in dict.fromkeys(work.subtask.needs) if name in by_name))
+
+
+def _offered(job: Job, ask: Ask) -> Needed:
+    """Return what a subtask is given that names nothing."""
+    given: list[Material] = []
+    aside: list[Material] = []
+    for one in material_of(job, ask):
+        older = one.kind == "answer" and one.name != LAST_ANSWER
+        (aside if older or (one.file is not None and one.origin == "model") else given).append(one)
+    return Needed(tuple(given), tuple(aside))
+
+
+def unneeded(ask: Ask) -> tuple[Material, ...]:
+    """Return the files that came with a request and that no subtask of its plan needs, though they could be read."""
+    works = [work for work in ask.inside("") if not work.dropped]
+    if not works or any(work.subtask.needs is None for work in works):
+        return ()
+    needs = {name for work in works for name in work.subtask.needs or ()}
+    own = _named_apart([*_request(ask), *_of_kind(ask, "thread"), *_of_kind(ask, "file")])
+    return tuple(one for one in own if one.file is not None and not one.fault and one.name not in needs)
+
+
+def texts_of(job: Job, ask: Ask) -> dict[str, str]:
+    """Return the texts that lie in the log itself by digest: of the request, of answers, and of results."""
+    before = (one.run.answer for one in job.asks if one.run.answer)
+    results = (whole(work.result) for work in ask.work.values() if work.result is not None)
+    return {digest_of(text): text for text in (ask.request.text.strip(), *before, *results)}
+
+
+def result_material(work: Work) -> Material | None:
+    """Return the result of a subtask as material, under the subtask's id; None if it has none."""
+    if work.result is None:
+        return None
+    text = whole(work.result)
+    return Material(name=work.subtask.id, kind="result", size=len(text), text=digest_of(text), origin="model")
+
+
+def digest_of(text: str) -> str:
+    """Return the sha256 (hex) of a text in UTF-8, under which the store would keep it."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

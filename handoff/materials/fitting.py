@@ -1,0 +1,52 @@
+"""Makes pieces of material for a brief: whole where they fit, else an outline and the best passages. Pure."""
+
+from __future__ import annotations
+
+from handoff.answering.material import whole
+from handoff.context_budget import Piece
+from handoff.contracts import Material, Section
+from handoff.materials.outline import in_short
+from handoff.materials.passages import excerpt
+from handoff.state import Work
+
+RESULT, NEEDED = 2_000, 1_000
+"""Weights: of a result that the subtask waits for, to which its confidence is added; of material, less its place."""
+LINE = 300
+"""Characters that stay of a result's summary, and of an outline, if nothing longer fits."""
+GONE = "(its text is no longer kept)"
+
+
+def of_result(other: Work, wanted: str) -> Piece:
+    """Make a piece of a result: its whole content, else its summary with the passages that the brief is about.
+
+    If room is short, less sure results are shortened before surer ones.
+    """
+    title, result = other.subtask.title, other.result
+    if result is None:
+        return Piece(title, (f"(not available: {other.reason}. Work without it, and say what is missing.)",), RESULT)
+    text, summary = whole(result), result.summary
+    forms = [text, *(form for form in (summary, summary[:LINE]) if len(form) < len(text))]
+    ordered = tuple(dict.fromkeys(sorted(forms, key=len, reverse=True)))
+
+    def part(most: int) -> str:
+        return f"{summary}\n\n{excerpt(text, (), wanted, most - len(summary) - 2)}" if most > len(summary) else ""
+
+    return Piece(title, ordered, RESULT + result.confidence, part)
+
+
+def of_material(material: Material, text: str, wanted: str, place: int) -> Piece:
+    """Make a piece of a text: the whole, else its outline and the best passages. `place` counts needs from 0."""
+    if not text:
+        return Piece(material.name, (GONE,), NEEDED)
+    outline = in_short(material, LINE)
+    least = f"({outline})" if outline else ""
+    sections: tuple[Section, ...] = material.outline
+    newest = material.kind == "thread"
+
+    def part(most: int) -> str:
+        long = in_short(material, max(LINE, most // 5))
+        head = f"({long})\n" if long else ""
+        return head + excerpt(text, sections, wanted, most - len(head), newest=newest) if most > len(head) else ""
+
+    forms = (text, least) if len(least) < len(text) else (text,)
+    return Piece(material.name, forms, NEEDED - place, part)

@@ -1,0 +1,90 @@
+"""Says where a place in a text is, and finds the part of a text that a model asks for. Pure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from handoff.contracts import Material, Section
+
+_PAGE = re.compile(r"page \d+", re.IGNORECASE)
+_LINE = re.compile(r"line [\d,]+(?:: |$)", re.IGNORECASE)
+_NUMBER = re.compile(r"(line|at) (\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a text, from `start` to `end`."""
+
+    start: int
+    end: int
+
+
+def place(text: str, outline: Sequence[Section], at: int) -> str:
+    """Say what a place in a text is cited by: its page, heading or other section, else its line."""
+    found = bisect_right(outline, at, key=lambda one: one.start)
+    return outline[found - 1].name if found else f"line {text.count(chr(10), 0, at) + 1:,}"
+
+
+def in_short(material: Material, most: int) -> str:
+    """Give an outline on one line of at most `most` characters, its headings alone; empty if it says nothing."""
+    names = [one.name for one in material.outline]
+    if names and all(_PAGE.fullmatch(name) for name in names):
+        return f"{len(names):,} pages" if len(names) > 1 else "1 page"
+    kept: list[str] = []
+    length = 0
+    told = [heading for name in names if (heading := _heading(name))]
+    for heading in told:
+        length += len(heading) + 2
+        if length > most:
+            return f"{', '.join(kept)}, … ({len(told):,} in all)" if kept else f"{len(told):,} sections"
+        kept.append(heading)
+    return ", ".join(kept)
+
+
+def columns(material: Material, most: int) -> str:
+    """Name the columns of a table, or its sheets with theirs, on one line; empty if they are not known."""
+    short = in_short(material, most)
+    return short if not short or short.startswith("sheet") else f"columns: {short}"
+
+
+def _heading(name: str) -> str:
+    """Return a section's name without the line on which it begins; empty if that is all of it."""
+    return _LINE.sub("", name)
+
+
+def find_part(text: str, outline: Sequence[Section], wanted: str, most: int) -> Part | None:
+    """Find a part by the name of a section, or by `line 120` or `at 12000`, which is a character.
+
+    It has at most `most` characters. Return None if there is no such part. An empty name is the beginning.
+    """
+    name = " ".join(wanted.split()).casefold()
+    if not name:
+        return Part(0, min(len(text), most)) if text else None
+    names = [" ".join(one.name.split()).casefold() for one in outline]
+    chosen = next((index for index, one in enumerate(names) if name in {one, _heading(one)}), None)
+    number = _NUMBER.fullmatch(name)
+    if chosen is None and number:
+        start = _numbered(text, number[1].casefold(), int(number[2]))
+        return Part(start, min(len(text), start + most)) if 0 <= start < len(text) else None
+    if chosen is None:
+        chosen = next((index for index, one in enumerate(names) if len(name) > 2 and name in one), None)
+    if chosen is None:
+        return None
+    start = outline[chosen].start
+    end = outline[chosen + 1].start if chosen + 1 < len(outline) else len(text)
+    return Part(start, min(end, start + most))
+
+
+def _numbered(text: str, kind: str, number: int) -> int:
+    """Return the character that a number means: itself, or the first of a line; -1 if there is none."""
+    if kind == "at":
+        return number
+    start = 0
+    for _ in range(number - 1):
+        start = text.find("\n", start) + 1
+        if not start:
+            return -1
+    return start

@@ -1,0 +1,159 @@
+"""Finds the passages of a text that some words are about, in any language: by pieces of words. Pure.
+
+A word is found in its other forms and inside compounds, since most of its pieces of four letters are there. Scripts
+without spaces are compared by pairs of characters. A word that stands everywhere in a text says little, and counts so.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from handoff.contracts import Section
+from handoff.materials.outline import place
+
+LONGEST, SHORTEST = 900, 300
+"""Characters of a passage: paragraphs are joined up to the shorter, and cut at the longer."""
+MOST_WORDS = 40
+"""Words of a question that are looked for: the rest of a long brief is left aside."""
+PIECE = 4
+HELD = 0.5
+"""The share of a word's pieces that a passage must have to hold the word."""
+_WORD = re.compile(r"[^\W_]+")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_ENDS = ("\n", ". ", "\u3002", " ")
+_BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:#{1,6} |[-*•] ))")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage of a text, from `start` to `end`. `score` says how much of what is looked for it holds."""
+
+    start: int
+    end: int
+    score: float = 0.0
+
+
+def split(text: str, outline: Sequence[Section] = ()) -> list[tuple[int, int]]:
+    """Split a text into passages at sections, paragraphs, lines and, where there are none, anywhere."""
+    borders = {0, len(text), *(one.start for one in outline if one.start < len(text))}
+    found: list[tuple[int, int]] = []
+    for start, end in pairwise(sorted(borders)):
+        ends = [*(match.end() for match in _BREAK.finditer(text, start, end)), end]
+        begin = start
+        for stop in ends:
+            if stop - begin < SHORTEST and stop != end and not text.startswith("#", stop):
+                continue
+            found += _cut(text, begin, stop)
+            begin = stop
+    return [(start, end) for start, end in found if text[start:end].strip()]
+
+
+def _cut(text: str, start: int, end: int) -> Iterable[tuple[int, int]]:
+    """Yield a long paragraph in parts, cut after a line, a sentence or a word if there is one."""
+    while end - start > LONGEST:
+        found = (text.rfind(mark, start + SHORTEST, start + LONGEST) for mark in _ENDS)
+        stop = next((at + 1 for at in found if at > 0), start + LONGEST)
+        yield start, stop
+        start = stop
+    if end > start:
+        yield start, end
+
+
+def ranked(text: str, outline: Sequence[Section], wanted: str) -> list[Passage]:
+    """Return all passages in the order of the text, each with its score. None has one if no word is found."""
+    parts = split(text, outline)
+    folded = [_folded(text[start:end]) for start, end in parts]
+    scores = [0.0] * len(parts)
+    for pieces in _words(wanted):
+        shares = [_share(pieces, one) for one in folded]
+        holding = sum(share > 0 for share in shares)
+        if not holding:
+            continue
+        weight = math.log((len(parts) + 1) / (holding + 0.5))
+        for index, share in enumerate(shares):
+            scores[index] += max(weight, 0.01) * share * share
+    return [Passage(start, end, score) for (start, end), score in zip(parts, scores, strict=True)]
+
+
+def search(text: str, outline: Sequence[Section], wanted: str, most: int) -> list[Passage]:
+    """Return the best passages, the best first, at most `most`."""
+    hits = [one for one in ranked(text, outline, wanted) if one.score > 0]
+    return sorted(hits, key=lambda one: (-one.score, one.start))[:most]
+
+
+def excerpt(text: str, outline: Sequence[Section], wanted: str, most: int, *, newest: bool = False) -> str:
+    """Return what of a text fits into `most` characters: the best passages in their order, each with its place.
+
+    The beginning is always among them. Where no word of `wanted` is found, sections are given by their beginnings. Of a
+    conversation the `newest` is at the end: that is always among them and, where no word is found, what is before it.
+    """
+    passages = ranked(text, outline, wanted)
+    starts = {one.start for one in outline}
+    first = passages[-1 if newest else 0].start if passages else 0
+
+    def rank(one: Passage) -> tuple[bool, float, bool, int]:
+        return (
+            one.start != first,
+            -one.score,
+            not newest and one.start not in starts,
+            -one.start if newest else one.start,
+        )
+
+    chosen: list[Passage] = []
+    left = most
+    for one in sorted(passages, key=rank):
+        size = one.end - one.start + 30  # with the line that says where it is
+        if size <= left:
+            chosen.append(one)
+            left -= size
+    return _joined(text, outline, sorted(chosen, key=lambda one: one.start)) or text[:most]
+
+
+def _joined(text: str, outline: Sequence[Section], chosen: Sequence[Passage]) -> str:
+    lines: list[str] = []
+    before, said = 0, ""
+    for one in chosen:
+        where = place(text, outline, one.start)
+        if not lines or one.start != before or (outline and where != said):
+            lines.append(f"[{where}]")
+        lines.append(text[one.start : one.end].strip("\n"))
+        before, said = one.end, where
+    return "\n".join(lines)
+
+
+def _words(wanted: str) -> list[tuple[str, ...]]:
+    """Return the pieces of each word that is looked for, the longest words first."""
+    found: dict[tuple[str, ...], None] = {}
+    for word in _WORD.findall(_folded(wanted)):
+        for run in _UNSPACED.findall(word):
+            pairs = tuple(run[at : at + 2] for at in range(max(1, len(run) - 1)))
+            found.update({pairs[at : at + 3]: None for at in range(0, len(pairs), 3)})
+        spaced = _UNSPACED.sub("", word)
+        if len(spaced) > 1:
+            found[_pieces(spaced)] = None
+    return sorted(found, key=lambda pieces: -sum(map(len, pieces)))[:MOST_WORDS]
+
+
+def _pieces(word: str) -> tuple[str, ...]:
+    if len(word) <= PIECE or any(sign.isdigit() for sign in word):
+        return (word,)
+    return tuple(word[at : at + PIECE] for at in range(len(word) - PIECE + 1))
+
+
+def _share(pieces: tuple[str, ...], folded: str) -> float:
+    """Return the share of a word's pieces that a passage has; 0 if it does not hold the word."""
+    held = sum(piece in folded for piece in pieces) / len(pieces)
+    return held if held >= HELD else 0.0
+
+
+def _folded(text: str) -> str:
+    """Return a text for comparing: without case, width and accents."""
+    if text.isascii():
+        return text.casefold()
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    return unicodedata.normalize("NFC", "".join(sign for sign in plain if not unicodedata.combining(sign)))

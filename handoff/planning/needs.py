@@ -1,0 +1,110 @@
+"""Checks which material each subtask of a plan needs: what is certain is mended, the rest is a fault. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from handoff.contracts import Material, Plan, Subtask
+
+NAMED = 12
+"""Names that a fault lists."""
+
+
+@dataclass(slots=True)
+class Settled:
+    """A plan whose needs are all there, what was mended, or the faults that keep it from being one."""
+
+    plan: Plan
+    reasons: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+def settle(plan: Plan, there: Sequence[Material], own: Collection[str], *, mended: bool = False) -> Settled:
+    """Return the plan with needs that name material, each as it is called.
+
+    A need that is the id of a subtask becomes a dependency on it. If the plan is `mended` (the second try), a need that
+    does not exist is dropped with a reason. `own` are the names of what came with the request: of that, what nobody
+    needs is given to the subtask that it plainly concerns, or said.
+    """
+    if not there:
+        bare = (one if one.needs is None else one.model_copy(update={"needs": None}) for one in plan.subtasks)
+        return Settled(plan.model_copy(update={"subtasks": tuple(bare)}))
+    done = Settled(plan)
+    ids = {one.id for one in plan.subtasks}
+    subtasks = [_settled(one, there, ids, done, mended=mended) for one in plan.subtasks]
+    done.plan = plan.model_copy(update={"subtasks": tuple(subtasks)})
+    if not done.faults:
+        _hand_out(done, [one for one in there if one.name in own and not one.fault])
+    return done
+
+
+def _settled(one: Subtask, there: Sequence[Material], ids: Collection[str], done: Settled, *, mended: bool) -> Subtask:
+    if one.needs is None:
+        return one
+    needs: list[str] = []
+    after = list(one.after)
+    for wanted in one.needs:
+        if found := _called(wanted, there):
+            needs.append(found)
+        elif wanted in ids:
+            after += [wanted] if wanted != one.id else []
+            done.reasons.append(f"{one.id} waits for {wanted}, which it needs")
+        elif wanted.strip() and mended:
+            done.reasons.append(f"{one.id} no longer needs {wanted!r}, which is not there")
+        elif wanted.strip():
+            names = ", ".join(each.name for each in there[:NAMED])
+            done.faults.append(f"Subtask {one.id!r} needs {wanted!r}, which is not there; there are: {names}.")
+    changed = {"needs": tuple(dict.fromkeys(needs)), "after": tuple(dict.fromkeys(after))}
+    return one.model_copy(update=changed)
+
+
+def _called(wanted: str, there: Sequence[Material]) -> str:
+    """Return the name of the material that is certainly meant; empty if none is."""
+    bare = " ".join(wanted.split()).strip("`'\"#").casefold()
+    if not bare:
+        return ""
+    for names in (_full, _last, _stem):
+        alike = [one.name for one in there if names(one.name.casefold()) == bare]
+        if len(alike) == 1 or (alike and names is _full):
+            return alike[0]
+    return ""
+
+
+def _full(name: str) -> str:
+    return name
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _stem(name: str) -> str:
+    last = _last(name)
+    return last.rpartition(".")[0] or last
+
+
+def _hand_out(done: Settled, own: Sequence[Material]) -> None:
+    """Give what nobody needs to the subtask that it plainly concerns, and name the rest among the reasons."""
+    subtasks = list(done.plan.subtasks)
+    if any(one.needs is None for one in subtasks):
+        return
+    needed = {name for one in subtasks for name in one.needs or ()}
+    for material in own:
+        if material.name in needed:
+            continue
+        concerned = list(_concerned(subtasks, material))
+        for place in concerned:
+            one = subtasks[place]
+            subtasks[place] = one.model_copy(update={"needs": (*(one.needs or ()), material.name)})
+        told = ", ".join(subtasks[place].id for place in concerned)
+        done.reasons.append(f"{material.name}: given to {told}" if told else f"{material.name}: no part needs it")
+    done.plan = done.plan.model_copy(update={"subtasks": tuple(subtasks)})
+
+
+def _concerned(subtasks: Sequence[Subtask], material: Material) -> Iterator[int]:
+    """Yield the places of the subtasks whose briefs name it; else of the only one that waits for no other."""
+    name = material.name.casefold()
+    named = [place for place, one in enumerate(subtasks) if material.file and name in one.intent.casefold()]
+    first = [place for place, one in enumerate(subtasks) if not one.after]
+    yield from named or (first if len(first) == 1 else ())

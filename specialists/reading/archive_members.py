@@ -1,0 +1,104 @@
+"""Reads a ZIP: a list of what is in it, and its members as files inside. What they hold is not looked at here."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import zipfile
+import zlib
+
+from specialists.reading.contents import Blob, Contents, Unreadable
+from specialists.reading.inner_files import LARGEST_FILE, Allowance, media_type_of, safe_name
+
+_MOST_LISTED = 1_000
+_PIECE = 1024 * 1024
+_NOISE = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
+BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+
+
+def opened(data: bytes, kind: str) -> zipfile.ZipFile:
+    """Open a ZIP, whatever it is the container of.
+
+    Raises:
+        Unreadable: its directory is damaged or missing.
+    """
+    try:
+        return zipfile.ZipFile(io.BytesIO(data))
+    except BROKEN_ZIP:
+        raise Unreadable(f"is a damaged {kind}, cut off perhaps; save it anew and attach that") from None
+
+
+def read_zip(data: bytes, name: str, contents: Contents) -> None:
+    """List the members of an archive and pass them on, one level deep.
+
+    Raises:
+        Unreadable: it is damaged, empty, or protected by a password.
+    """
+    del name
+    with opened(data, "ZIP archive") as archive:
+        members = [member for member in archive.infolist() if not member.is_dir() and not _noise(member.filename)]
+        if not members:
+            raise Unreadable("is an empty archive; pack the files again and attach that")
+        locked = [member for member in members if member.flag_bits & 1]
+        if len(locked) == len(members):
+            raise Unreadable("is protected by a password; pack it without one and attach it again")
+        if locked:
+            contents.gap(f"{len(locked):,} of {len(members):,} files inside are protected by a password and not read")
+        contents.say(f"[{len(members):,} files]\n")
+        allowance = Allowance(contents)
+        for member in members:
+            listed = _listed(member, contents) if len(contents.outline) < _MOST_LISTED else _said_name(member)
+            if not member.flag_bits & 1:
+                _unpack(archive, member, listed, contents, allowance)
+        if len(members) > _MOST_LISTED:
+            contents.gap(f"only the first {_MOST_LISTED:,} of {len(members):,} files inside are listed")
+        allowance.settle()
+
+
+def unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes | None:
+    """Unpack a member in pieces, since its size is only what it says. None if there is more than `most`."""
+    pieces, size = [], 0
+    with archive.open(member) as file:
+        while piece := file.read(_PIECE):
+            size += len(piece)
+            if size > most:
+                return None
+            pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _listed(member: zipfile.ZipInfo, contents: Contents) -> str:
+    name = _said_name(member)
+    contents.section(name)
+    contents.say(f"{name} ({member.file_size:,} bytes)\n")
+    return name
+
+
+def _unpack(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, contents: Contents, allowance: Allowance
+) -> None:
+    if not allowance.room(member.file_size):
+        allowance.refuse(name)
+        return
+    try:
+        data = unpacked(archive, member, LARGEST_FILE)
+    except BROKEN_ZIP:
+        contents.gap(f"{name} inside is damaged and not read")
+        return
+    if data is None:
+        allowance.refuse(name)
+    else:
+        allowance.take(Blob(name, media_type_of(name), data))
+
+
+def _noise(name: str) -> bool:
+    return name.startswith(_NOISE[0]) or name.rpartition("/")[2] in _NOISE
+
+
+def _said_name(member: zipfile.ZipInfo) -> str:
+    """Give the name as its maker wrote it: many write UTF-8 without saying so."""
+    name = member.filename
+    if not member.flag_bits & 0x800:
+        with contextlib.suppress(UnicodeError):
+            name = name.encode("cp437").decode()
+    return safe_name(name)

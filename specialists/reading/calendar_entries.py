@@ -1,0 +1,68 @@
+"""Reads a calendar file: each entry with its dates as written, long lines whole again, attached bytes left out."""
+
+from __future__ import annotations
+
+import re
+
+from specialists.reading.contents import Contents
+from specialists.reading.plain_text import text_of
+
+_ENTRIES = ("VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY")
+_FOLDED = re.compile(r"\n[ \t]")
+_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
+_LONGEST_BYTES = 200
+
+
+def read_calendar(data: bytes, name: str, contents: Contents) -> None:
+    """Read the entries of an .ics in their order. How they repeat stands in their rules and is not worked out."""
+    del name
+    text = _FOLDED.sub("", text_of(data, contents))
+    entry: list[str] = []
+    number = 0
+    inside = ""
+    for line in text.split("\n"):
+        head, _, value = line.partition(":")
+        if not inside and head.upper() == "BEGIN" and value.strip().upper() in _ENTRIES:
+            inside, entry = value.strip().upper(), []
+        elif inside and head.upper() == "END" and value.strip().upper() == inside:
+            number += 1
+            _say_entry(number, inside, entry, contents)
+            inside = ""
+        elif inside:
+            entry.append(line)
+        elif line.strip() and head.upper() not in ("BEGIN", "END", "PRODID", "VERSION"):
+            contents.say(line + "\n")
+    if inside:
+        contents.gap(f"its end is missing: entry {number + 1} is cut off")
+        _say_entry(number + 1, inside, entry, contents)
+    if not contents.outline:
+        contents.gap("no entry stands in it")
+
+
+def _say_entry(number: int, kind: str, lines: list[str], contents: Contents) -> None:
+    values = {line.partition(":")[0].partition(";")[0].upper(): line.partition(":")[2] for line in reversed(lines)}
+    start = values.get("DTSTART") or values.get("DUE") or ""
+    title = _plain(values.get("SUMMARY", "")) or kind
+    contents.section(f"entry {number}: {title[:70]}{', ' + _date(start) if start else ''}")
+    contents.say(f"[entry {number}]\n")
+    for line in lines:
+        head, _, value = line.partition(":")
+        if "ENCODING=BASE64" in head.upper() and len(value) > _LONGEST_BYTES:
+            contents.gap("files attached to its entries are not read")
+            value = "(a file)"
+        shown = _date(value) if head.upper().startswith(("DT", "DUE", "RECURRENCE-ID")) else _plain(value)
+        contents.say(f"{head}: {shown}\n")
+    contents.say("\n")
+
+
+def _date(value: str) -> str:
+    """Write `20260102T030405Z` as `2026-01-02 03:04 UTC`."""
+    found = _DATE.fullmatch(value.strip())
+    if not found:
+        return value.strip()
+    time = f" {found[4]}:{found[5]}" if found[4] else ""
+    return f"{found[1]}-{found[2]}-{found[3]}{time}{' UTC' if found[6] else ''}"
+
+
+def _plain(value: str) -> str:
+    return re.sub(r"\\([,;\\nN])", lambda found: "\n" if found[1] in "nN" else found[1], value).strip()

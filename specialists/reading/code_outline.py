@@ -1,0 +1,89 @@
+"""Where functions and classes begin in a program: Python by its own parser, other languages by how lines look."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+
+_PYTHON = frozenset({".py", ".pyi", ".pyw"})
+_MODIFIERS = (
+    r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|override|virtual|sealed|"
+    r"partial|pub(?:\([\w: ]+\))?|unsafe|open|inline|data|suspend|const|extern|extension) +)*"
+)
+_NAMED = re.compile(
+    rf"^\s*{_MODIFIERS}(?P<kind>class|interface|struct|enum|trait|impl(?:<[^>]*>)?|module|namespace|object|protocol|"
+    r"record|union|function\*?|func|fun|fn|def|defmodule|defp|sub|procedure|type|macro_rules!|package)"
+    r"\s+(?P<name>(?:\([^)]*\)\s*)?[\w$.:<>~!?]+)"
+)
+_ARROW = re.compile(r"^\s*(?:export +)?(?:const|let|var) +(?P<name>[\w$]+) *=.*(?:=> *[{(]|\bfunction\b)")
+_C_LIKE = re.compile(
+    r"^(?:    |\t)?(?!return|else|if|for|while|switch|throw|new|case|goto|delete\b)"
+    r"(?:[\w:<>,\[\]~]+[ \t*&]+){1,12}(?P<name>[\w:~]+)\s*\([^;]*$"
+)
+_SHELL = re.compile(r"^\s*(?P<name>[\w-]+)\s*\(\)\s*\{?")
+_SQL = re.compile(
+    r"^\s*create +(?:or +replace +)?(?:temp(?:orary)? +)?(?P<kind>table|view|function|procedure|trigger|index|type) +"
+    r"(?:if +not +exists +)?(?P<name>[\w.\"\[\]`]+)",
+    re.IGNORECASE,
+)
+_NAMES_OF = {
+    **dict.fromkeys(
+        (*(".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hh", ".m", ".mm", ".java", ".cs", ".d", ".glsl", ".proto"),),
+        (_NAMED, _C_LIKE),
+    ),
+    **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte", ".dart"), (_NAMED, _ARROW)),
+    **dict.fromkeys(
+        (
+            *(".go", ".rs", ".rb", ".kt", ".kts", ".swift", ".scala", ".php", ".pl", ".pm", ".lua", ".ex", ".exs"),
+            *(".groovy", ".vb", ".bas", ".ps1", ".jl", ".zig", ".nim", ".hs", ".ml", ".fs", ".cr", ".f90"),
+        ),
+        (_NAMED,),
+    ),
+    **dict.fromkeys((".sh", ".bash", ".zsh", ".ksh"), (_SHELL, _NAMED)),
+    ".sql": (_SQL,),
+}
+_LONGEST_LINE = 500
+
+
+def code_places(text: str, ending: str) -> list[tuple[int, str]] | None:
+    """List the lines (from 1) where functions, classes and their like begin. None if it is no code by its ending."""
+    if ending in _PYTHON:
+        return _python(text)
+    patterns = _NAMES_OF.get(ending)
+    if patterns is None:
+        return None
+    places = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        found = next(filter(None, (pattern.match(line[:_LONGEST_LINE]) for pattern in patterns)), None)
+        if found:
+            kind = found.groupdict().get("kind") or ""
+            places.append((number, f"{kind.lower() if kind.isupper() else kind} {found['name']}".strip()))
+    return places
+
+
+def _python(text: str) -> list[tuple[int, str]]:
+    warnings.simplefilter("ignore")
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return [
+            (number, f"{found[1]} {found[2]}")
+            for number, line in enumerate(text.split("\n"), start=1)
+            if (found := re.match(r"\s*(?:async +)?(def|class) +(\w+)", line))
+        ]
+    return _nested(tree, "")
+
+
+def _nested(node: ast.AST, inside: str) -> list[tuple[int, str]]:
+    """List classes with their methods, and functions; not what is local to a function."""
+    places = []
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            places.append((child.lineno, f"class {inside}{child.name}"))
+            places += _nested(child, f"{inside}{child.name}.")
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            places.append((child.lineno, f"def {inside}{child.name}"))
+        elif isinstance(child, ast.If | ast.Try | ast.With):
+            places += _nested(child, inside)
+    return places

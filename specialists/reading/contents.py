@@ -1,0 +1,119 @@
+"""What the readers fill, inside the child process: plain values, quick to import and easy to send to the parent."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+MOST_CHARACTERS = 2_000_000
+MOST_SECTIONS = 1_000
+MOST_PICTURES = 20
+MOST_PICTURE_BYTES = 24 * 1024 * 1024
+_LONGEST_NAME = 120
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+
+
+class Unreadable(Exception):
+    """Nothing of the file can be read. The text goes on after the file's name: what it is, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Bytes with a name and a media type: a picture, or a file inside the file."""
+
+    name: str
+    media_type: str
+    data: bytes
+
+
+@dataclass(slots=True)
+class Contents:
+    """The text of a file so far, the places of its sections, and what else it brought.
+
+    `outline` has the name and the place of the first character of each section. `gaps` are short phrases for people.
+    """
+
+    pieces: list[str] = field(default_factory=list)
+    length: int = 0
+    outline: list[tuple[str, int]] = field(default_factory=list)
+    pictures: list[Blob] = field(default_factory=list)
+    inside: list[Blob] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        """Add text."""
+        self.pieces.append(text)
+        self.length += len(text)
+
+    def section(self, name: str) -> None:
+        """Begin a section here."""
+        self.outline.append((" ".join(name.split())[:_LONGEST_NAME], self.length))
+
+    def gap(self, text: str) -> None:
+        """Say what is missing, once."""
+        if text not in self.gaps:
+            self.gaps.append(text)
+
+    def picture(self, name: str, media_type: str, data: bytes) -> bool:
+        """Keep a picture. False if there are too many already, by number or by bytes."""
+        held = sum(len(picture.data) for picture in self.pictures)
+        if len(self.pictures) >= MOST_PICTURES or held + len(data) > MOST_PICTURE_BYTES:
+            return False
+        self.pictures.append(Blob(name, media_type, data))
+        return True
+
+    @property
+    def full(self) -> bool:
+        """Whether more text would be cut anyway."""
+        return self.length > MOST_CHARACTERS
+
+    def finish(self, *, cut: bool = False) -> str:
+        """Give the text, at most `MOST_CHARACTERS` of it, and leave an outline that fits it.
+
+        A longer one keeps its beginning and its end: a log's last lines matter most. `cut` says that the reader
+        stopped early, so there is no end to keep.
+        """
+        text = sayable("".join(self.pieces))
+        if len(text) > MOST_CHARACTERS:
+            text = self._beginning(text) if cut else self._both_ends(text)
+        if len(self.outline) > MOST_SECTIONS:
+            every = -(-len(self.outline) // MOST_SECTIONS)
+            self.gap(f"the outline names one in {every} of {len(self.outline):,} sections")
+            self.outline = self.outline[::every]
+        self.outline = _named_apart([(sayable(name), start) for name, start in self.outline])
+        self.gaps = [sayable(gap) for gap in self.gaps]
+        return text
+
+    def _beginning(self, text: str) -> str:
+        self.gap(f"only the first {MOST_CHARACTERS:,} characters are read")
+        self.outline = [(name, start) for name, start in self.outline if start < MOST_CHARACTERS]
+        return text[:MOST_CHARACTERS]
+
+    def _both_ends(self, text: str) -> str:
+        half = MOST_CHARACTERS // 2
+        left_out = len(text) - 2 * half
+        mark = f"\n[{left_out:,} characters left out here]\n"
+        self.gap(f"{left_out:,} of {len(text):,} characters, in the middle, are left out")
+        kept = []
+        for name, start in self.outline:
+            if start < half:
+                kept.append((name, start))
+            elif start >= half + left_out:
+                kept.append((name, start - left_out + len(mark)))
+        self.outline = kept
+        return text[:half] + mark + text[half + left_out :]
+
+
+def sayable(text: str) -> str:
+    """Replace, one by one, what is no character in any encoding: zeros, and halves of surrogate pairs."""
+    return _NO_TEXT.sub("\ufffd", text)
+
+
+def _named_apart(outline: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Number sections of one name: each can be cited."""
+    seen: dict[str, int] = {}
+    apart = []
+    for name, start in outline:
+        seen[name] = seen.get(name, 0) + 1
+        apart.append((f"{name} ({seen[name]})" if seen[name] > 1 else name, start))
+    return apart

@@ -1,0 +1,50 @@
+"""Reads Markdown and its like as they are: headings are the outline, each with its line."""
+
+from __future__ import annotations
+
+import re
+
+from specialists.reading.contents import Contents
+from specialists.reading.plain_text import lines_outlined, places_outlined, text_of
+
+_ATX = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*$|={1,5} (\w.*)$")
+_UNDER = re.compile(r"([=\-~^*\"#])\1{2,}\s*$")
+_FENCE = re.compile(r" {0,3}(```|~~~)")
+_MOST = 500
+
+
+def read_markdown(data: bytes, name: str, contents: Contents) -> None:
+    """Read a text whose headings are marked by signs before or lines below them."""
+    del name
+    text = text_of(data, contents)
+    found = headings(text.split("\n"))
+    if not found:
+        lines_outlined(text, contents)
+        return
+    places_outlined(text, found[:_MOST], contents)
+    if len(found) > _MOST:
+        contents.gap(f"the outline names the first {_MOST} of {len(found):,} headings")
+
+
+def headings(lines: list[str]) -> list[tuple[int, str]]:
+    """List the headings of a text with their lines, counted from 1. What stands in a block of code is none."""
+    found, fence = [], ""
+    front = lines.index("---", 1) + 1 if lines[0] == "---" and "---" in lines[1:] else 0
+    for number, line in enumerate(lines[front:], start=front + 1):
+        if mark := _FENCE.match(line):
+            fence = "" if fence == mark[1] else fence or mark[1]
+        elif fence:
+            continue
+        elif heading := _ATX.match(line):
+            found.append((number, heading[1] or heading[2]))
+        elif number > 1 and _UNDER.match(line) and _can_be_heading(lines, number - 2, len(line.rstrip())):
+            found.append((number - 1, lines[number - 2].strip()))
+    return found
+
+
+def _can_be_heading(lines: list[str], index: int, length: int) -> bool:
+    """A heading with a line below it stands alone, and the line is about as long. A table or a list is none."""
+    title = lines[index].strip()
+    alone = index == 0 or not lines[index - 1].strip() or lines[index - 1][:3] == lines[index + 1][:3]
+    row = "|" in title or title.startswith(("-", "*", "+")) or not any(map(str.isalnum, title))
+    return alone and not row and length >= 3

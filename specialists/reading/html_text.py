@@ -1,0 +1,167 @@
+"""The text of an HTML page as a person reads it: headings, lists, rows of tables, addresses of links."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+from specialists.reading.contents import Contents, Unreadable
+from specialists.reading.plain_text import text_of
+
+_UNREAD = frozenset({"script", "style", "template", "noscript", "svg", "math", "object", "iframe"})
+_HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+_BLOCKS = frozenset(
+    (
+        *("p", "div", "section", "article", "header", "footer", "main", "nav", "aside", "ul", "ol", "dl", "dt", "dd"),
+        *("table", "tr", "pre", "blockquote", "form", "fieldset", "figure", "figcaption", "address", "hr", "body"),
+        *("caption", "thead", "tbody", "details", "summary", "option"),
+    )
+)
+_STRUCK = frozenset({"del", "s", "strike"})
+_MARK = re.compile(r"\s*(?:-|\d+\.)\s*")
+_BLANKS = re.compile(r"[ \t\n\r\f\v]+")
+_LINK = re.compile(r"(?:https?://|mailto:)\S+", re.IGNORECASE)
+_LONGEST_LINK = 500
+_LISTS = {"ul": 0, "ol": 1}
+"""The number of the first item, if items have any."""
+
+
+def read_html(data: bytes, name: str, contents: Contents) -> None:
+    """Read a page.
+
+    Raises:
+        Unreadable: nothing on it is text.
+    """
+    del name
+    page_text(text_of(data, contents), contents)
+    if not "".join(contents.pieces).strip():
+        raise Unreadable("is a page without text, as pages are that a script fills; save it as PDF and attach that")
+
+
+def page_text(html: str, contents: Contents) -> None:
+    """Add the text of a page, and its headings to the outline."""
+    parser = _Page(contents)
+    parser.feed(html)
+    parser.close()
+    parser.end_line()
+    contents.say("\n")
+
+
+class _Page(HTMLParser):
+    """Writes line by line: what is inline gathers in a line, what is a block ends it."""
+
+    def __init__(self, contents: Contents) -> None:
+        super().__init__(convert_charrefs=True)
+        self._contents = contents
+        self._line: list[str] = []
+        self._heading = 0
+        self._unread: list[str] = []
+        self._pre = 0
+        self._title = False
+        self._links: list[tuple[str, int]] = []
+        self._cells = 0
+        self._lists: list[int] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Begin what the tag means for the line."""
+        if tag in _UNREAD:
+            self._unread.append(tag)
+        elif tag in _HEADINGS or tag in ("title", "li"):
+            self.end_line()
+            self._heading = _HEADINGS.get(tag, self._heading)
+            self._title = tag == "title"
+            self._line += [self._mark()] if tag == "li" else []
+        elif tag in ("td", "th"):
+            self._line += [" | "] if self._cells else []
+            self._cells += 1
+        elif tag in _BLOCKS:
+            self._begin_block(tag)
+        elif tag == "br":
+            self.end_line()
+        else:
+            self._inline(tag, dict(attrs))
+
+    def _mark(self) -> str:
+        """Give what stands before an item: its number, in a list that has them."""
+        if not self._lists or not self._lists[-1]:
+            return "- "
+        self._lists[-1] += 1
+        return f"{self._lists[-1] - 1}. "
+
+    def _begin_block(self, tag: str) -> None:
+        if tag in _LISTS:
+            self._lists.append(_LISTS[tag])
+        if tag == "tr":
+            self.end_line()
+            self._cells = 0
+        elif _MARK.fullmatch("".join(self._line)):
+            pass  # the text of an item goes on after its mark
+        elif not self._cells or tag == "table":
+            self.end_line()
+        else:
+            self._line.append(" ")
+        self._pre += tag == "pre"
+
+    def _inline(self, tag: str, attributes: dict[str, str | None]) -> None:
+        if tag == "a" and (found := _LINK.match(attributes.get("href") or "")):
+            self._links.append((found[0][:_LONGEST_LINK], len(self._line)))
+        elif tag in _STRUCK:
+            self._line.append("~~")
+        elif tag == "img" and (words := (attributes.get("alt") or "").strip()):
+            self._line.append(f"[picture: {words}]")
+        elif tag == "input" and attributes.get("type") not in ("hidden", "submit", "password"):
+            self._line.append(f" [{attributes.get('name') or 'field'}: {attributes.get('value') or ''}] ")
+
+    def handle_endtag(self, tag: str) -> None:
+        """End what the tag means for the line."""
+        if tag in _UNREAD:
+            if tag in self._unread:
+                del self._unread[self._unread.index(tag) :]
+        elif tag in _HEADINGS or tag == "title":
+            self.end_line()
+            self._heading = 0
+        elif tag == "a" and self._links:
+            address, place = self._links.pop()
+            if address not in "".join(self._line[place:]):
+                self._line.append(f" ({address.removeprefix('mailto:')})")
+        elif tag in _STRUCK:
+            self._line.append("~~")
+        elif tag in _BLOCKS or tag == "li":
+            self._end_block(tag)
+
+    def _end_block(self, tag: str) -> None:
+        if tag in _LISTS and self._lists:
+            self._lists.pop()
+        self._pre -= tag == "pre" and self._pre > 0
+        if tag in ("tr", "table") or not self._cells:
+            self.end_line()
+        self._cells = 0 if tag == "tr" else self._cells
+
+    def handle_data(self, data: str) -> None:
+        """Add text."""
+        if self._unread or self._contents.full:
+            return
+        if self._pre:
+            first, *lines = data.split("\n")
+            self._line.append(first)
+            for line in lines:
+                self.end_line()
+                self._line.append(line)
+        else:
+            self._line.append(_BLANKS.sub(" ", data))
+
+    def end_line(self) -> None:
+        """Write the line, if there is anything on it."""
+        line = "".join(self._line)
+        line = line.rstrip() if self._pre else re.sub(" {2,}", " ", line).strip()
+        self._line, self._links = [], []
+        if not line.strip(" |-"):
+            return
+        if self._title:
+            self._title = False
+            self._contents.say(f"{line}\n")
+        elif self._heading:
+            self._contents.section(line)
+            self._contents.say(f"\n{'#' * self._heading} {line}\n")
+        else:
+            self._contents.say(f"{line}\n")

@@ -1,0 +1,93 @@
+"""Reads JSON and YAML as text: the outline are the outermost keys. A JSON on one long line is set on many."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from specialists.reading.contents import Contents
+from specialists.reading.plain_text import lines_outlined, text_of
+
+_LONG_LINE = 1_000
+_MOST_KEYS = 200
+_YAML_KEY = re.compile(r"(?P<key>[\w\"'][^:#\n]{0,100}?)\s*:(?:\s|$)")
+_JSON_KEY = re.compile(r"(?: {1,8}|\t)\"(?P<key>[^\"\\]{1,100})\"\s*:")
+_MOST_CELLS = 2_000
+
+
+def read_json(data: bytes, name: str, contents: Contents) -> None:
+    """Read a JSON, or lines of it. A notebook becomes its cells. What is broken is read as the text it is."""
+    text = text_of(data, contents)
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        contents.gap("it is nested too deeply for its keys to be listed")
+        lines_outlined(text, contents)
+        return
+    except ValueError as error:
+        if not _is_lines(text):
+            contents.gap(f"it is no valid JSON ({str(error)[:100]}) and read as plain text")
+        lines_outlined(text, contents)
+        return
+    if name.lower().endswith(".ipynb") and isinstance(value, dict) and isinstance(value.get("cells"), list):
+        _read_notebook(value["cells"], contents)
+        return
+    if max(map(len, text.split("\n"))) > _LONG_LINE:
+        text = json.dumps(value, indent=1, ensure_ascii=False)
+    del value
+    _keys_outlined(text, _JSON_KEY, contents)
+
+
+def read_yaml(data: bytes, name: str, contents: Contents) -> None:
+    """Read a YAML. It is not loaded, so none of its anchors is ever followed."""
+    del name
+    _keys_outlined(text_of(data, contents), _YAML_KEY, contents)
+
+
+def _is_lines(text: str) -> bool:
+    first = text.lstrip().partition("\n")[0]
+    try:
+        return isinstance(json.loads(first), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _keys_outlined(text: str, pattern: re.Pattern[str], contents: Contents) -> None:
+    """Outline by the keys that are indented least."""
+    found, start = [], 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        if key := pattern.match(line):
+            indent = len(line) - len(line.lstrip())
+            found.append((indent, f"line {number}: {key['key'].strip(chr(34) + chr(39))}", start))
+        start += len(line) + 1
+    least = min((indent for indent, _, _ in found), default=0)
+    outermost = [(name, place) for indent, name, place in found if indent == least]
+    if not 1 < len(outermost) <= _MOST_KEYS:
+        lines_outlined(text, contents)
+        return
+    contents.say(text)
+    contents.outline = outermost
+
+
+def _read_notebook(cells: list[Any], contents: Contents) -> None:
+    for number, cell in enumerate(cells[:_MOST_CELLS], start=1):
+        if not isinstance(cell, dict):
+            continue
+        kind = str(cell.get("cell_type", "cell"))[:20]
+        contents.section(f"cell {number}")
+        contents.say(f"[cell {number}, {kind}]\n{_joined(cell.get('source'))}\n")
+        for output in cell.get("outputs") or []:
+            data = output.get("data") if isinstance(output, dict) else None
+            said = output.get("text") or (data or {}).get("text/plain") if isinstance(output, dict) else None
+            if said:
+                contents.say(f"[output]\n{_joined(said)}\n")
+            elif data:
+                contents.gap("pictures that its cells put out are not read")
+        contents.say("\n")
+    if len(cells) > _MOST_CELLS:
+        contents.gap(f"only the first {_MOST_CELLS:,} of {len(cells):,} cells are read")
+
+
+def _joined(source: Any) -> str:
+    return "".join(map(str, source)) if isinstance(source, list) else str(source or "")

@@ -1,0 +1,168 @@
+"""Reads a mail: its headers, its words (plain, or else those of its HTML), and its attachments as files inside."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from email import message_from_bytes
+from email.errors import HeaderParseError
+from email.header import decode_header
+from email.message import Message
+from email.utils import collapse_rfc2231_value
+
+from specialists.reading.contents import Blob, Contents, Unreadable
+from specialists.reading.encodings import NoText, decoded
+from specialists.reading.html_text import page_text
+from specialists.reading.inner_files import Allowance, media_type_of
+
+_SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Date", "Subject")
+_LONGEST_HEADER = 5_000
+_MOST_PARTS = 2_000
+_DEEPEST = 30
+_ENDINGS = {"text/html": ".html", "text/plain": ".txt", "message/rfc822": ".eml", "text/calendar": ".ics"}
+
+
+def read_mail(data: bytes, name: str, contents: Contents) -> None:
+    """Read a message as it was sent. A mail within it is a file inside.
+
+    Raises:
+        Unreadable: it is nested deeper than mails are, or is no mail.
+    """
+    del name
+    try:
+        message = message_from_bytes(data)
+    except RecursionError:
+        raise Unreadable("is a mail nested far too deeply; attach the text that matters") from None
+    if not any(_raw(message, header) for header in _SHOWN) and not message.is_multipart():
+        raise Unreadable("is no mail, whatever its name says: it has no sender and no subject; attach it as text")
+    contents.section("headers")
+    for header in _SHOWN:
+        for value in _raw(message, header):
+            contents.say(f"{header}: {_readable(value)}\n")
+    contents.say("\n")
+    body, attached = _parts(message, contents)
+    contents.section("message")
+    for part in body:
+        _say(part, contents)
+    allowance = Allowance(contents)
+    for number, part in enumerate(attached, start=1):
+        _attach(part, number, contents, allowance)
+    allowance.settle()
+    if not body and not contents.inside:
+        contents.gap("it has no text and no attachment")
+
+
+def _parts(message: Message, contents: Contents) -> tuple[list[Message], list[Message]]:
+    """Tell the parts that are its words from those that are attached."""
+    body: list[Message] = []
+    attached: list[Message] = []
+    left = [(message, 0)]
+    seen = 0
+    while left:
+        part, depth = left.pop()
+        seen += 1
+        if seen > _MOST_PARTS or depth > _DEEPEST:
+            contents.gap("parts nested or numbered far beyond those of a mail are not read")
+            break
+        kind = part.get_content_type()
+        if kind == "message/rfc822":
+            attached.append(part)
+        elif kind == "multipart/alternative":
+            left += [(best, depth + 1) for best in _best(_children(part))]
+        elif part.is_multipart():
+            left += [(child, depth + 1) for child in reversed(_children(part))]
+        elif kind in ("text/plain", "text/html") and not _is_file(part):
+            body.append(part)
+        else:
+            attached.append(part)
+    return body, attached
+
+
+def _children(part: Message) -> list[Message]:
+    payload = part.get_payload()
+    return [child for child in payload if isinstance(child, Message)] if isinstance(payload, list) else []
+
+
+def _best(children: list[Message]) -> list[Message]:
+    """Of several forms of one text take the plain one, unless it is empty; what is no text goes along."""
+    plain = [child for child in children if child.get_content_type() == "text/plain" and _bytes(child).strip()]
+    others = [c for c in children if c.get_content_type() not in ("text/plain", "text/html", "text/x-amp-html")]
+    if plain:
+        return [*others[::-1], plain[0]] if not any(other.is_multipart() for other in others) else [plain[0], *others]
+    html = [child for child in children if child.get_content_type() == "text/html"]
+    return [*others[::-1], *html[:1]]
+
+
+def _is_file(part: Message) -> bool:
+    return part.get_content_disposition() == "attachment" or bool(_name(part))
+
+
+def _say(part: Message, contents: Contents) -> None:
+    try:
+        text, doubt = decoded(_bytes(part), charset=str(part.get_content_charset("") or ""))
+    except NoText:
+        contents.gap("a part of its text is binary and not read")
+        return
+    if doubt:
+        contents.gap(doubt)
+    if part.get_content_type() == "text/html":
+        page_text(text, contents)
+    else:
+        contents.say(text.rstrip() + "\n")
+    contents.say("\n")
+
+
+def _attach(part: Message, number: int, contents: Contents, allowance: Allowance) -> None:
+    kind = part.get_content_type()
+    data = _inner_mail(part) if kind == "message/rfc822" else _bytes(part)
+    name = _name(part) or f"attachment {number}{_ENDINGS.get(kind, '')}"
+    held = len(contents.inside)
+    allowance.take(Blob(name, kind if kind != "application/octet-stream" else media_type_of(name), data))
+    if len(contents.inside) > held:
+        contents.section(f"attachment {contents.inside[-1].name}")
+        contents.say(f"[attachment: {contents.inside[-1].name}, {len(data):,} bytes]\n")
+
+
+def _inner_mail(part: Message) -> bytes:
+    children = _children(part)
+    try:
+        return children[0].as_bytes() if children else _bytes(part)
+    except (RecursionError, ValueError, LookupError, TypeError, KeyError):
+        return b""
+
+
+def _bytes(part: Message) -> bytes:
+    try:
+        payload = part.get_payload(decode=True)
+    except (ValueError, LookupError, AssertionError):
+        payload = None
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _name(part: Message) -> str:
+    try:
+        said = part.get_param("filename", None, "content-disposition") or part.get_param("name", None, "content-type")
+        name = collapse_rfc2231_value(said) if said else ""
+    except (ValueError, LookupError, TypeError):
+        return ""
+    return _readable(name)[:200]
+
+
+def _raw(message: Message, name: str) -> list[str]:
+    """Give the headers of that name as they stand in the mail. Parsed ones have lost what is not ASCII."""
+    return [str(value) for key, value in message.raw_items() if key.lower() == name.lower()]
+
+
+def _readable(value: str) -> str:
+    """Decode the encoded words of a header, and take out what is not there to be read."""
+    raw = value[:_LONGEST_HEADER].encode("utf-8", errors="surrogateescape")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        text = raw.decode("cp1252", errors="replace")
+    with contextlib.suppress(HeaderParseError, LookupError, ValueError):  # else as it was written
+        text = "".join(
+            piece.decode(charset or "utf-8", errors="replace") if isinstance(piece, bytes) else piece
+            for piece, charset in decode_header(text)
+        )
+    return re.sub(r"[\x00-\x1f\x7f\s]+", " ", text).strip()

@@ -1,0 +1,143 @@
+"""Reads OpenDocument texts and presentations, as LibreOffice writes them."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from specialists.reading.contents import Contents, Unreadable
+from specialists.reading.plain_text import step_for
+from specialists.reading.xml_package import XmlPackage, local, value_of
+
+_BLOCKS = frozenset({"p", "h"})
+_LEFT_OUT = frozenset({"tracked-changes", "annotation-end", "forms", "sequence-decls", "settings", "bookmark"})
+_MOST_REPEATED = 50
+_DEEPEST = 60
+
+
+def read_odt(data: bytes, name: str, contents: Contents) -> None:
+    """Read an .odt: headings, paragraphs, lists, tables, notes."""
+    del name
+    starts = _body(data, "text document", contents)
+    if not contents.outline:
+        step = step_for(len(starts))
+        contents.outline = [(f"paragraph {index + 1}", starts[index]) for index in range(0, len(starts), step)]
+
+
+def read_odp(data: bytes, name: str, contents: Contents) -> None:
+    """Read an .odp, slide by slide."""
+    del name
+    _body(data, "presentation", contents)
+
+
+def _body(data: bytes, kind: str, contents: Contents) -> list[int]:
+    package = XmlPackage(data, f"OpenDocument {kind}")
+    manifest, _ = package.optional("META-INF/manifest.xml")
+    if manifest is not None and any(local(part) == "encryption-data" for part in manifest.iter()):
+        raise Unreadable("is protected by a password; save it without one and attach it again")
+    tree = package.tree("content.xml")
+    body = None if tree is None else next((part for part in tree if local(part) == "body"), None)
+    if body is None:
+        raise Unreadable(f"is a damaged OpenDocument {kind}; open it, save it anew and attach that")
+    reader = _Reader(contents)
+    reader.blocks(body, 0)
+    if not "".join(contents.pieces).strip():
+        raise Unreadable(f"is a {kind} without text; if it holds scanned pages, attach them as PDF or pictures")
+    if reader.pictures:
+        contents.gap(f"{reader.pictures:,} picture{'s' * (reader.pictures > 1)} in it not looked at")
+    return reader.starts
+
+
+class _Reader:
+    def __init__(self, contents: Contents) -> None:
+        self.contents = contents
+        self.starts: list[int] = []
+        self.slides = self.pictures = 0
+
+    def blocks(self, parent: ET.Element, depth: int, mark: str = "") -> None:
+        if depth > _DEEPEST or self.contents.full:
+            self.contents.gap("it is longer or nested deeper than is read: a part is missing")
+            return
+        for block in parent:
+            kind = local(block)
+            if kind in _BLOCKS:
+                self._paragraph(block, mark)
+                mark = " " * len(mark)
+            elif kind == "page":
+                self._slide(block, depth)
+            elif kind == "table-row":
+                self._row(block)
+            elif kind == "list-item":
+                self.blocks(block, depth + 1, "  " * (mark.count(" ") // 2) + "- ")
+            elif kind == "notes":
+                if text := _text_in(block):
+                    self.contents.say(f"[notes] {text}\n")
+            elif kind not in _LEFT_OUT:
+                self.pictures += kind == "image"
+                self.blocks(block, depth + 1, mark)
+
+    def _slide(self, page: ET.Element, depth: int) -> None:
+        self.slides += 1
+        title = next((_text_in(part) for part in page if value_of(part, "class") == "title"), "")
+        self.contents.section(f"slide {self.slides}{': ' + title if title else ''}")
+        self.contents.say(f"\n[slide {self.slides}]\n")
+        self.blocks(page, depth + 1)
+
+    def _paragraph(self, block: ET.Element, mark: str) -> None:
+        notes: list[str] = []
+        text = self._text(block, notes, 0).strip()
+        if text:
+            level = value_of(block, "outline-level") if local(block) == "h" else ""
+            hashes = "#" * min(int(level) if level.isdigit() else 1, 6) + " " if local(block) == "h" else mark
+            if local(block) == "h":
+                self.contents.section(text)
+            self.starts.append(self.contents.length)
+            self.contents.say(f"{hashes}{text}\n")
+        for note in notes:
+            self.contents.say(f"[note] {note}\n")
+        for frame in block:
+            if local(frame) in ("frame", "custom-shape", "g"):
+                self.blocks(frame, 1)
+
+    def _text(self, element: ET.Element, notes: list[str], depth: int) -> str:
+        pieces = [element.text or ""]
+        for part in element if depth < _DEEPEST else ():
+            kind = local(part)
+            if kind in ("note", "annotation"):
+                notes.append(" ".join("".join(part.itertext()).split()))
+            elif kind == "s":
+                count = value_of(part, "c")
+                pieces.append(" " * min(int(count) if count.isdigit() else 1, 100))
+            elif kind in ("tab", "line-break"):
+                pieces.append("\t" if kind == "tab" else "\n")
+            elif kind == "a":
+                pieces.append(self._link(part, notes, depth))
+            elif kind not in ("frame", "custom-shape", "g"):
+                pieces.append(self._text(part, notes, depth + 1))
+            pieces.append(part.tail or "")
+        return "".join(pieces)
+
+    def _link(self, part: ET.Element, notes: list[str], depth: int) -> str:
+        words, address = self._text(part, notes, depth + 1), value_of(part, "href")
+        told = address.startswith(("http://", "https://", "mailto:")) and address not in words
+        return f"{words} ({address.removeprefix('mailto:')})" if told else words
+
+    def _row(self, row: ET.Element) -> None:
+        cells = []
+        for cell in row:
+            if local(cell) in ("table-cell", "covered-table-cell"):
+                text = " ".join(" ".join("".join(part.itertext()) for part in cell).split())
+                repeated = value_of(cell, "number-columns-repeated")
+                cells += [text] * min(int(repeated) if repeated.isdigit() else 1, _MOST_REPEATED)
+        if any(cells):
+            self.starts.append(self.contents.length)
+            self.contents.say(" | ".join(cells).rstrip(" |") + "\n")
+
+
+def _text_in(element: ET.Element) -> str:
+    """Give the paragraphs anywhere in an element on one line, without the numbers that a program fills in."""
+    texts = [
+        "".join(part.itertext())
+        for part in element.iter()
+        if local(part) in _BLOCKS and not any(local(one) == "page-number" for one in part.iter())
+    ]
+    return " ".join(" ".join(texts).split())

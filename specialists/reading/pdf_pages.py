@@ -1,0 +1,179 @@
+"""Reads a PDF page by page with PDFium: its text, filled forms, attached files, and pictures of pages without text."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from itertools import islice
+from typing import Any
+
+from specialists.reading.contents import Blob, Contents, Unreadable
+from specialists.reading.inner_files import Allowance, media_type_of
+from specialists.reading.pdf_forms import fields_of
+from specialists.reading.pdf_lines import page_lines
+from specialists.reading.picture_file import LONGEST_SIDE, compressed
+
+_MOST_PAGES = 2_000
+_MOST_BOOKMARKS = 2_000
+_SECONDS = 10.0
+_HARDLY_ANY = 80
+_UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f]")
+
+
+def read_pdf(data: bytes, name: str, contents: Contents) -> None:
+    """Read a PDF. A page starts with a line such as `[page 3]`, by which it is cited.
+
+    Raises:
+        Unreadable: it is protected by a password, damaged, or has no page with anything on it.
+    """
+    import pypdfium2 as pdfium  # noqa: PLC0415
+
+    try:
+        document = pdfium.PdfDocument(data)
+        with contextlib.suppress(pdfium.PdfiumError):  # a form that cannot be set up costs its values alone
+            document.init_forms()
+        _read_pages(document, name, contents)
+    except pdfium.PdfiumError as error:
+        raise Unreadable(_refusal(str(error))) from None
+
+
+def _refusal(error: str) -> str:
+    if "assword" in error:
+        return "is protected by a password; save it without one and attach it again"
+    if "ecurity" in error:
+        return "is protected in a way that cannot be opened; print it to a new PDF and attach that"
+    return "is a damaged PDF; open it, print it to a new PDF and attach that"
+
+
+def _read_pages(document: Any, name: str, contents: Contents) -> None:
+    pages = len(document)
+    if not pages:
+        raise Unreadable("is a PDF without a page; save it again and attach that")
+    until = time.monotonic() + _SECONDS
+    titles = _titles(document)
+    broken: list[int] = []
+    unseen: list[int] = []
+    empty = read = 0
+    for index in range(min(pages, _MOST_PAGES)):
+        if time.monotonic() > until or contents.full:
+            contents.gap(f"pages {index + 1}-{pages:,} of {pages:,} are not read: there is too much before them")
+            break
+        empty += _read_page(document, index, titles.get(index, ""), name, contents, broken=broken, unseen=unseen)
+        read += 1
+    else:
+        if pages > _MOST_PAGES:
+            contents.gap(f"only the first {_MOST_PAGES:,} of {pages:,} pages are read")
+    if broken:
+        contents.gap(f"{_pages(broken)} broken and not read")
+    if unseen:
+        contents.gap(
+            f"{_pages(unseen)} without text (scanned or drawn) and not read, beyond the pictures of pages before"
+        )
+    if empty + len(broken) == read:
+        words = "has only broken pages" if broken else "has only blank pages"
+        raise Unreadable(f"is a PDF that {words}; print it to a new PDF and attach that")
+    _attached(document, contents)
+
+
+def _titles(document: Any) -> dict[int, str]:
+    """List the bookmarks that lead to each page, by its index."""
+    titles: dict[int, str] = {}
+    for bookmark in islice(document.get_toc(), _MOST_BOOKMARKS):
+        destination = bookmark.get_dest()
+        title = " ".join(bookmark.get_title().split())
+        if destination is not None and title:
+            index = destination.get_index()
+            titles[index] = f"{titles[index]}; {title}" if index in titles else title
+    return titles
+
+
+def _read_page(
+    document: Any,
+    index: int,
+    title: str,
+    name: str,
+    contents: Contents,
+    *,
+    broken: list[int],
+    unseen: list[int],
+) -> bool:
+    """Read one page. True if nothing is on it."""
+    import pypdfium2 as pdfium  # noqa: PLC0415
+
+    number = index + 1
+    try:
+        page = document[index]
+        text = page_lines(page)
+    except pdfium.PdfiumError:
+        broken.append(number)
+        return False
+    contents.section(f"page {number}{': ' + title if title else ''}")
+    fields = fields_of(page, document.formenv)
+    if len(text) < _HARDLY_ANY or len(_UNMAPPED.findall(text)) * 5 > len(text):
+        kind = _seen_only(page, text)
+        if kind:
+            text = "" if kind == "unmapped" else text
+            if _pictured(page, number, name, contents):
+                text = f"{text}\n[this page is a picture]".strip()
+            else:
+                unseen.append(number)
+    nothing = not text and not fields and not (unseen and unseen[-1] == number)
+    said = ("[nothing on this page]",) if nothing else (text, *fields)
+    contents.say("\n".join(part for part in (f"[page {number}]", *said) if part) + "\n\n")
+    page.close()
+    return nothing
+
+
+def _seen_only(page: Any, text: str) -> str:
+    """Say why the page has to be seen: letters without meaning, or a scan or drawing; "" if its text is all."""
+    from pypdfium2 import raw  # noqa: PLC0415
+
+    if text and len(_UNMAPPED.findall(text)) * 5 > len(text):
+        return "unmapped"
+    width, height = page.get_size()
+    for thing in page.get_objects(max_depth=2):
+        if thing.type == raw.FPDF_PAGEOBJ_IMAGE:
+            left, bottom, right, top = thing.get_bounds()
+            if not text or (right - left) * (top - bottom) > 0.4 * width * height:
+                return "scanned"
+        elif not text and thing.type in (raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_SHADING):
+            return "drawn"
+    return ""
+
+
+def _pictured(page: Any, number: int, name: str, contents: Contents) -> bool:
+    longest = max(page.get_size())
+    if not 1 <= longest <= 20_000:
+        return False
+    image = page.render(scale=LONGEST_SIDE / longest).to_pil()
+    media_type, data = compressed(image)
+    return contents.picture(f"{name} page {number}", media_type, data)
+
+
+def _attached(document: Any, contents: Contents) -> None:
+    import pypdfium2 as pdfium  # noqa: PLC0415
+
+    allowance = Allowance(contents)
+    for index in range(min(document.count_attachments(), 1_000)):
+        try:
+            attachment = document.get_attachment(index)
+            name, data = attachment.get_name(), bytes(attachment.get_data())
+        except pdfium.PdfiumError:
+            contents.gap("a file attached to the PDF is broken and not read")
+            continue
+        allowance.take(Blob(name or f"attachment {index + 1}", media_type_of(name), data))
+    allowance.settle()
+
+
+def _pages(numbers: list[int]) -> str:
+    """Word the numbers as ranges, with their verb: `page 3 is`, `pages 3-5, 8 are`."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][1] + 1 == number:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    words = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
+    listed = ", ".join(words[:20]) + (f" and {len(words) - 20} more" if len(words) > 20 else "")
+    return f"page {listed} is" if len(numbers) == 1 else f"pages {listed} are"

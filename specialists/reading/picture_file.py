@@ -1,0 +1,99 @@
+"""Reads a picture: turned as its camera was held, no larger than models look at, without what the file says of it."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+from specialists.reading.contents import Contents, Unreadable
+
+LONGEST_SIDE = 1568
+"""Pixels. Models scale down what is larger."""
+_FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+_MOST_PIXELS = 80_000_000
+_LARGEST_PNG = 1_500_000
+_DAMAGED = "is a damaged picture; open it, save it anew as PNG or JPEG and attach that"
+_BROKEN = (OSError, SyntaxError, ValueError, IndexError, EOFError, KeyError, TypeError)
+_ORIENTATION, _SIDEWAYS = 0x0112, 5
+"""The tag of EXIF, and the first of its values that turn a picture by a quarter."""
+
+
+def read_picture(data: bytes, name: str, contents: Contents) -> None:
+    """Read a picture. One that is cut off is shown as far as it goes.
+
+    Raises:
+        Unreadable: it is damaged, or has more pixels than anybody looks at.
+    """
+    from PIL import ImageFile  # noqa: PLC0415
+
+    try:
+        image, words, frames = _opened(data)
+    except OSError:
+        ImageFile.LOAD_TRUNCATED_IMAGES = True
+        try:
+            image, words, frames = _opened(data)
+        except _BROKEN:
+            raise Unreadable(_DAMAGED) from None
+        contents.gap("it is damaged or cut off: a part of the picture may be missing")
+    except _BROKEN:
+        raise Unreadable(_DAMAGED) from None
+    media_type, small = compressed(image)
+    contents.picture(name, media_type, small)
+    contents.say(f"[picture: {words}]")
+    if frames > 1:
+        contents.gap(f"only the first of {frames:,} pictures in it is looked at")
+
+
+def shrunk(data: bytes) -> tuple[str, bytes] | None:
+    """Give the media type and bytes of a picture out of a document, small enough. None if it cannot be read."""
+    try:
+        return compressed(_opened(data)[0])
+    except (Unreadable, *_BROKEN):
+        return None
+
+
+def _opened(data: bytes) -> tuple[Any, str, int]:
+    """Open a picture, turned and scaled down: the image, what it was in words, and how many are in the file."""
+    from PIL import Image, ImageOps  # noqa: PLC0415
+
+    warnings.simplefilter("error", Image.DecompressionBombWarning)
+    try:
+        image: Image.Image = Image.open(io.BytesIO(data), formats=_FORMATS)
+        width, height = image.size
+        if width * height > _MOST_PIXELS:
+            raise Unreadable(_too_large(width, height))
+        kind, frames = image.format, getattr(image, "n_frames", 1)
+        turned = image.getexif().get(_ORIENTATION, 1) >= _SIDEWAYS
+        width, height = (height, width) if turned else (width, height)
+        image.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
+        image = ImageOps.exif_transpose(image)
+        image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise Unreadable("has far too many pixels; scale it down and attach that") from None
+    return image, f"{kind}, {width} x {height} pixels", frames
+
+
+def compressed(image: Any) -> tuple[str, bytes]:
+    """Give the media type and bytes of an image: PNG while that is small, as drawings and screens are, else JPEG."""
+    from PIL import Image  # noqa: PLC0415
+
+    # A new image has the pixels and nothing else: no comment, no place, no name of a camera.
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        over = Image.new("RGB", image.size, "white")
+        over.paste(image.convert("RGBA"), mask=image.convert("RGBA").getchannel("A"))
+    else:
+        over = Image.new("L" if image.mode in ("1", "L") else "RGB", image.size)
+        over.paste(image.convert(over.mode))
+    photo = io.BytesIO()
+    over.save(photo, "JPEG", quality=85)
+    drawing = io.BytesIO()
+    over.save(drawing, "PNG")
+    if drawing.tell() <= max(photo.tell(), _LARGEST_PNG // 8) and drawing.tell() <= _LARGEST_PNG:
+        return "image/png", drawing.getvalue()
+    return "image/jpeg", photo.getvalue()
+
+
+def _too_large(width: int, height: int) -> str:
+    most = f"{_MOST_PIXELS // 1_000_000} million pixels"
+    return f"has {width:,} x {height:,} pixels; scale it down to {most} or less and attach that"

@@ -1,0 +1,84 @@
+"""Reads text as it is, whatever its encoding. Its outline are functions in code, times in a log, else line numbers."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from specialists.reading.code_outline import code_places
+from specialists.reading.contents import Contents, Unreadable
+from specialists.reading.encodings import NoText, decoded
+from specialists.reading.log_times import is_log, time_of
+
+_MOST_STEPS = 40
+_STEPS = (50, 100, 200, 500)
+_MOST_PLACES = 500
+
+
+def read_text(data: bytes, name: str, contents: Contents) -> None:
+    """Read a text that has no markup: code, a log, or any other."""
+    text = text_of(data, contents)
+    places = code_places(text, PurePosixPath(name.lower()).suffix)
+    if not places:
+        lines_outlined(text, contents)
+        return
+    if len(places) > _MOST_PLACES:
+        contents.gap(f"the outline names the first {_MOST_PLACES} of {len(places):,} functions and classes")
+    places_outlined(text, places[:_MOST_PLACES], contents)
+
+
+def text_of(data: bytes, contents: Contents) -> str:
+    """Decode a file that is text. What is doubtful becomes a gap.
+
+    Raises:
+        Unreadable: it is binary.
+    """
+    try:
+        text, doubt = decoded(data)
+    except NoText:
+        raise Unreadable(
+            "is a binary file of a kind that cannot be read here; attach its content as PDF, Word or plain text"
+        ) from None
+    if not text.strip():
+        raise Unreadable("holds nothing but blanks; attach it again")
+    if doubt:
+        contents.gap(doubt)
+    return text
+
+
+def lines_outlined(text: str, contents: Contents) -> None:
+    """Take the text as it is, with the number of a line every so often as its outline; in a log with the time."""
+    lines = text.split("\n")
+    step = step_for(len(lines))
+    log = is_log(lines)
+    last = 0
+    places = []
+    for number in range(1, len(lines) + 1, step):
+        time = next(filter(None, map(time_of, lines[number - 1 : number + step - 1])), "") if log else ""
+        if number == 1 or number < len(lines):
+            places.append((number, time))
+    if log and (last := next((n for n in range(len(lines), 0, -1) if time_of(lines[n - 1])), 0)) > places[-1][0]:
+        places.append((last, time_of(lines[last - 1])))
+    places_outlined(text, places, contents)
+
+
+def places_outlined(text: str, places: list[tuple[int, str]], contents: Contents) -> None:
+    """Take the text as it is, with an outline of some of its lines (from 1), each with what stands there or ""."""
+    starts, start = [0], 0
+    while (start := text.find("\n", start) + 1) > 0:
+        starts.append(start)
+    before = contents.length
+    contents.say(text)
+    contents.outline += [
+        (f"line {number}{': ' + ' '.join(words.split()) if words else ''}"[:120], before + starts[number - 1])
+        for number, words in places
+    ]
+
+
+def step_for(lines: int) -> int:
+    """Say after how many lines an outline names the next one, so that it stays short."""
+    power = 1
+    while True:
+        for step in _STEPS:
+            if lines <= step * power * _MOST_STEPS:
+                return step * power
+        power *= 10

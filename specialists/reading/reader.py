@@ -1,0 +1,83 @@
+"""Reads a file of any kind. Nothing of it is looked at in this process: a child with limits does that."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+from handoff.contracts import Section
+from specialists.reading.reading import FileInside, Reading
+from specialists.toolkits.child_process import run_child
+from specialists.turns.model import Picture
+
+log = logging.getLogger(__name__)
+
+LARGEST = 32 * 1024 * 1024
+_DEADLINE = 40.0
+_LARGEST_REPLY = 128 * 1024 * 1024
+_FAILURES = {
+    "time": "takes too long to read. Attach the part that matters, or save it anew with the program that made it",
+    "cpu": "takes too long to read. Attach the part that matters, or save it anew with the program that made it",
+    "crash": "cannot be read: it is damaged, or far larger inside than it looks. "
+    "Open it, save it anew (PDF or plain text always do) and attach that",
+    "too_much": "holds more than can be passed on. Attach the part that matters",
+}
+
+
+async def read_file(path: Path, name: str, media_type: str) -> Reading:
+    """Read a file: its text with an outline, its pictures and the files inside it.
+
+    What cannot be read is told in `fault`, in one sentence that says what to do, and never raised.
+
+    Args:
+        path: where the file lies.
+        name: what people call it. What it is follows from its bytes first, and from the name only then.
+        media_type: as Slack or a mail says, may be empty; asked last.
+    """
+    path, size = await asyncio.to_thread(lambda: (path.absolute(), path.stat().st_size))
+    if not size:
+        return Reading(fault=f"{name} is empty (0 bytes). Attach it again.")
+    if size > LARGEST:
+        megabytes = f"{size / 2**20:,.0f} MB"
+        return Reading(fault=f"{name} has {megabytes}; at most {LARGEST // 2**20} MB are read. Attach less of it.")
+    reply = await run_child(
+        "specialists.reading.reading_child",
+        {"path": str(path), "name": name, "media_type": media_type},
+        deadline=_DEADLINE,
+        largest_reply=_LARGEST_REPLY,
+    )
+    if reply.failure:
+        return Reading(fault=f"{name} {_FAILURES[reply.failure]}.")
+    return reading_of(reply.output, name)
+
+
+def reading_of(output: bytes, name: str) -> Reading:
+    """Take the reply apart: the length of the JSON in 8 bytes, the JSON, and the bytes of what it names, in order."""
+    length = int.from_bytes(output[:8], "big")
+    told: dict[str, Any] = json.loads(output[8 : 8 + length])
+    if told["broke"]:
+        log.warning("a reader gave up: %s", told["broke"])
+    if told["fault"]:
+        return Reading(fault=f"{name} {told['fault']}.")
+    blobs, place = [], 8 + length
+    for blob in told["blobs"]:
+        blobs.append((blob, output[place : place + blob["size"]]))
+        place += blob["size"]
+    return Reading(
+        text=told["text"],
+        outline=tuple(Section(name=section, start=start) for section, start in told["outline"]),
+        pictures=tuple(
+            Picture(name=blob["name"], media_type=blob["media_type"], data=data)
+            for blob, data in blobs
+            if blob["what"] == "picture"
+        ),
+        inside=tuple(
+            FileInside(name=blob["name"], media_type=blob["media_type"], data=data)
+            for blob, data in blobs
+            if blob["what"] == "inside"
+        ),
+        gaps=tuple(told["gaps"]),
+    )

@@ -1,0 +1,101 @@
+"""The process that reads a file of any kind: limits first, then the file, with the reader of its kind.
+
+In: `{"path", "name", "media_type"}`. Out: the length of a JSON in 8 bytes, the JSON `{"text", "outline", "gaps",
+"fault", "broke", "blobs"}`, and the bytes of the pictures and files that `blobs` names, one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from specialists.reading.contents import Blob, Contents, Unreadable
+from specialists.reading.file_kind import kind_of
+from specialists.toolkits.confine import confine, own_stdout, shut_in, write_no_more_files
+
+Reader = Callable[[bytes, str, Contents], None]
+
+_DAMAGED = "is damaged: its reader gave up. Open it, save it anew and attach that"
+_READERS = {
+    "pdf": "pdf_pages:read_pdf",
+    "docx": "word_text:read_docx",
+    "pptx": "slide_text:read_pptx",
+    "odt": "open_document:read_odt",
+    "odp": "open_document:read_odp",
+    "workbook": "sheet_text:read_workbook",
+    "delimited": "sheet_text:read_delimited",
+    "picture": "picture_file:read_picture",
+    "zip": "archive_members:read_zip",
+    "mail": "mail_message:read_mail",
+    "calendar": "calendar_entries:read_calendar",
+    "html": "html_text:read_html",
+    "markdown": "headed_text:read_markdown",
+    "diff": "diff_hunks:read_diff",
+    "json": "keyed_text:read_json",
+    "yaml": "keyed_text:read_yaml",
+    "text": "plain_text:read_text",
+}
+"""The module and function that reads a kind. Imported for its own files only: most need a library."""
+_EXTRA_OF = {"python_calamine": "tables"}
+
+
+def main() -> None:
+    """Answer the request on stdin."""
+    confine(memory_mb=1500, cpu_seconds=15, file_mb=1, wall_seconds=60)
+    write_no_more_files()
+    shut_in()
+    reply = own_stdout()
+    request = json.load(sys.stdin)
+    sys.setrecursionlimit(2000)
+    data = Path(request["path"]).read_bytes()
+    contents = Contents()
+    told: dict[str, Any] = {"text": "", "fault": "", "broke": ""}
+    try:
+        read(data, request["name"], request["media_type"], contents)
+        told["text"] = contents.finish()
+    except Unreadable as refusal:
+        told["fault"] = str(refusal)
+    except MemoryError:
+        told["fault"] = "is far larger inside than it looks. Attach the part that matters"
+    except ModuleNotFoundError as error:
+        told["fault"] = _not_installed(error.name or "")
+    except Exception as error:  # noqa: BLE001  # libraries raise all kinds for a broken file; this process is for one
+        told |= {"fault": _DAMAGED, "broke": f"{type(error).__name__} at {_place(error)}"}
+    blobs = [] if told["fault"] else [*_told(contents.pictures, "picture"), *_told(contents.inside, "inside")]
+    told |= {"outline": contents.outline, "gaps": contents.gaps, "blobs": blobs}
+    line = json.dumps(told).encode()
+    with reply:
+        reply.write(len(line).to_bytes(8, "big") + line)
+        if blobs:
+            for blob in [*contents.pictures, *contents.inside]:
+                reply.write(blob.data)
+
+
+def read(data: bytes, name: str, media_type: str, contents: Contents) -> None:
+    """Read the bytes of a file with the reader of their kind. Raises `Unreadable`, or whatever a library does."""
+    module, _, function = _READERS[kind_of(data, name, media_type)].partition(":")
+    reader: Reader = getattr(import_module(f"specialists.reading.{module}"), function)
+    reader(data, name, contents)
+
+
+def _told(blobs: list[Blob], what: str) -> list[dict[str, Any]]:
+    return [{"what": what, "name": b.name, "media_type": b.media_type, "size": len(b.data)} for b in blobs]
+
+
+def _place(error: BaseException) -> str:
+    """Name the line of ours that an exception came through last: its text may quote the file, and is not told."""
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if "specialists" in frame.filename]
+    return f"{Path(lines[-1].filename).name}:{lines[-1].lineno}" if lines else "nowhere"
+
+
+def _not_installed(module: str) -> str:
+    package = module.partition(".")[0]
+    return (
+        f"cannot be read here: {package} is missing. "
+        f"Whoever runs the bot can add it with: pip install 'leadhand[{_EXTRA_OF.get(package, 'files')}]'"
+    )

@@ -1,0 +1,102 @@
+"""Reads tables as text: the sheets with their columns, and the beginning of each. To count is the table tools' work."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+from typing import Any
+
+from specialists.reading.contents import Contents, Unreadable
+from specialists.reading.plain_text import text_of
+
+_MOST_SHEETS = 50
+_ROWS_SHOWN = 200
+_CHARACTERS_SHOWN = 200_000
+_LONGEST_CELL = 2_000
+_MOST_COLUMNS = 200
+_SNIFFED = 64 * 1024
+
+
+def read_workbook(data: bytes, name: str, contents: Contents) -> None:
+    """Read the beginning of every sheet of an .xlsx, .xls or .ods.
+
+    Raises:
+        Unreadable: it is damaged, or every sheet is empty.
+    """
+    del name
+    from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415
+
+    try:
+        book = CalamineWorkbook.from_filelike(io.BytesIO(data))
+        sheets = book.sheet_names
+        for sheet in sheets[:_MOST_SHEETS]:
+            rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+            _say_sheet(f"sheet {sheet}", [[_written(cell) for cell in row] for row in rows], contents)
+    except (CalamineError, ValueError, OSError):
+        raise Unreadable("is a damaged workbook; open it, save it anew as .xlsx and attach that") from None
+    if not contents.outline:
+        raise Unreadable("is a workbook without any filled sheet; attach the one that is filled")
+    if len(sheets) > _MOST_SHEETS:
+        contents.gap(f"only the first {_MOST_SHEETS} of {len(sheets)} sheets are read")
+
+
+def read_delimited(data: bytes, name: str, contents: Contents) -> None:
+    """Read the beginning of a CSV or TSV as it is written, with its columns as the outline."""
+    text = text_of(data, contents)
+    lines = text.rstrip("\n").split("\n")
+    try:
+        dialect = csv.Sniffer().sniff("\n".join(lines[:50])[:_SNIFFED], delimiters=",;\t|")
+        columns = next(csv.reader(lines[:1], dialect), [])
+    except (csv.Error, TypeError):
+        columns = lines[0].split("\t" if name.lower().endswith((".tsv", ".tab")) else ",")
+    contents.section("columns " + _listed(columns))
+    shown, length = 0, 0
+    for line in lines:
+        length += len(line) + 1
+        if shown > _ROWS_SHOWN or length > _CHARACTERS_SHOWN:
+            break
+        shown += 1
+    contents.say("\n".join(lines[:shown]) + "\n" if shown else lines[0][:_CHARACTERS_SHOWN])
+    _say_cut("its lines", shown, len(lines), contents)
+
+
+def _say_sheet(title: str, rows: list[list[str]], contents: Contents) -> None:
+    filled = [(number, row) for number, row in enumerate(rows, start=1) if any(row)]
+    if not filled:
+        return
+    header = next((row for _, row in filled[:20] if sum(map(bool, row)) > 1), filled[0][1])
+    contents.section(f"{title}: {_listed([cell for cell in header if cell])}")
+    contents.say(f"[{title}, {len(filled):,} rows]\n")
+    shown, length = 0, 0
+    for number, row in filled[:_ROWS_SHOWN]:
+        line = f"{number}: " + " | ".join(row[:_MOST_COLUMNS]).rstrip(" |")
+        length += len(line)
+        if length > _CHARACTERS_SHOWN:
+            break
+        contents.say(line + "\n")
+        shown += 1
+    contents.say("\n")
+    _say_cut(f"the rows of {title}", shown, len(filled), contents)
+    if any(len(row) > _MOST_COLUMNS for _, row in filled[:shown]):
+        contents.gap(f"only the first {_MOST_COLUMNS} columns of {title} stand in its text")
+
+
+def _say_cut(what: str, shown: int, held: int, contents: Contents) -> None:
+    if shown < held:
+        contents.say(f"[{shown:,} of {held:,} shown: the table tools read them all]\n")
+        contents.gap(f"of {what} {shown:,} of {held:,} stand in its text: the table tools read them all")
+
+
+def _listed(columns: list[str]) -> str:
+    return ", ".join(" ".join(column.split())[:40] for column in columns[:30])
+
+
+def _written(cell: Any) -> str:
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(cell)
+    if isinstance(cell, dt.datetime):
+        return cell.date().isoformat() if cell.time() == dt.time(0) else cell.isoformat(sep=" ")
+    return "" if cell is None else " ".join(str(cell).split())[:_LONGEST_CELL]

@@ -1,0 +1,113 @@
+"""Reads PowerPoint slides: titles, texts, tables, the figures of charts, and the speaker's notes."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from specialists.reading.archive_members import BROKEN_ZIP
+from specialists.reading.contents import Contents, Unreadable
+from specialists.reading.picture_file import shrunk
+from specialists.reading.xml_package import XmlPackage
+
+_MOST_SLIDES = 1_000
+_DEEPEST = 10
+_MOST_POINTS = 200
+_BROKEN = (*BROKEN_ZIP, KeyError, ValueError, AttributeError, TypeError, OSError, SyntaxError, LookupError)
+
+
+def read_pptx(data: bytes, name: str, contents: Contents) -> None:
+    """Read a .pptx. A slide starts with a line such as `[slide 4]`, by which it is cited.
+
+    Raises:
+        Unreadable: it is damaged, or has no slide.
+    """
+    XmlPackage(data, "PowerPoint file")  # its size inside is looked at first
+    from pptx import Presentation  # noqa: PLC0415
+
+    try:
+        slides = list(Presentation(io.BytesIO(data)).slides)
+    except _BROKEN:
+        raise Unreadable("is a damaged PowerPoint file; open it, save it anew or as PDF and attach that") from None
+    if not slides:
+        raise Unreadable("is a PowerPoint file without a slide; save it again and attach that")
+    pictures: list[int] = []
+    broken: list[int] = []
+    for number, slide in enumerate(slides[:_MOST_SLIDES], start=1):
+        if contents.full:
+            contents.gap(f"slides {number}-{len(slides)} are not read: there is too much before them")
+            break
+        try:
+            before = contents.length
+            found = _slide(slide, number, contents)
+            bare = contents.length - before <= len(f"[slide {number}]\n\n")
+            if found and not (bare and _seen(found, f"{name} slide {number}", contents)):
+                pictures.append(number)
+        except _BROKEN:
+            broken.append(number)
+    if len(slides) > _MOST_SLIDES:
+        contents.gap(f"only the first {_MOST_SLIDES:,} of {len(slides):,} slides are read")
+    for numbers, words in ((pictures, "pictures not looked at on slide"), (broken, "damaged and not all read: slide")):
+        if numbers:
+            contents.gap(f"{words} {', '.join(map(str, dict.fromkeys(numbers[:30])))}")
+
+
+def _seen(shapes: list[Any], name: str, contents: Contents) -> bool:
+    """Pass on the largest picture of a slide that is nothing else. False if it cannot be."""
+    largest = max(shapes, key=lambda shape: (shape.width or 0) * (shape.height or 0))
+    found = shrunk(largest.image.blob) if hasattr(largest, "image") else None
+    if found is None or not contents.picture(name, *found):
+        return False
+    contents.say("[this slide is a picture]\n\n")
+    return True
+
+
+def _slide(slide: Any, number: int, contents: Contents) -> list[Any]:
+    """Add a slide, and give its pictures."""
+    pictures: list[Any] = []
+    title = slide.shapes.title
+    words = " ".join(title.text_frame.text.split()) if title is not None and title.has_text_frame else ""
+    contents.section(f"slide {number}{': ' + words if words else ''}")
+    hidden = ", hidden" if slide._element.get("show") == "0" else ""  # noqa: SLF001  # the library has no word for it
+    contents.say(f"[slide {number}{hidden}]\n{f'# {words}' if words else ''}\n".replace("\n\n", "\n"))
+    shapes = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
+    for shape in sorted(shapes, key=lambda one: ((one.top or 0) // 200_000, one.left or 0)):
+        _shape(shape, contents, pictures, 0)
+    if slide.has_notes_slide:
+        notes = slide.notes_slide.notes_text_frame
+        if notes is not None and notes.text.strip():
+            contents.say(f"[notes] {_clean(notes.text)}\n")
+    contents.say("\n")
+    return pictures
+
+
+def _shape(shape: Any, contents: Contents, pictures: list[Any], depth: int) -> None:
+    if hasattr(shape, "shapes") and depth < _DEEPEST:
+        for one in shape.shapes:
+            _shape(one, contents, pictures, depth + 1)
+    elif getattr(shape, "has_table", False) and shape.has_table:
+        for row in shape.table.rows:
+            contents.say(" | ".join(" ".join(cell.text.split()) for cell in row.cells) + "\n")
+    elif getattr(shape, "has_chart", False) and shape.has_chart:
+        _chart(shape.chart, contents)
+    elif shape.has_text_frame:
+        for paragraph in shape.text_frame.paragraphs:
+            if text := _clean("".join(run.text for run in paragraph.runs) or paragraph.text):
+                contents.say(f"{'  ' * paragraph.level}{text}\n")
+    elif hasattr(shape, "image") or shape.shape_type is None:
+        pictures.append(shape)
+
+
+def _chart(chart: Any, contents: Contents) -> None:
+    title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else ""
+    contents.say(f"[chart{': ' + _clean(title) if title else ''}]\n")
+    for plot in chart.plots:
+        names = [str(category) for category in plot.categories][:_MOST_POINTS]
+        for series in plot.series:
+            values = [f"{value:g}" if value is not None else "" for value in series.values[:_MOST_POINTS]]
+            points = [f"{name} {value}" for name, value in zip(names, values, strict=False)] if names else values
+            contents.say(f"{series.name}: {', '.join(points)}\n")
+
+
+def _clean(text: str) -> str:
+    return text.replace("\v", "\n").strip()

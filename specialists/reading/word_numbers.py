@@ -1,0 +1,107 @@
+"""The numbers that Word shows before paragraphs, such as `4.2` or `(a)`: its file holds only the rules for them."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+from specialists.reading.xml_package import local, value_of
+
+_DEPTHS = 9
+_ROMAN = (
+    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc")),
+    *((50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
+)
+
+
+class Numbers:
+    """Counts the numbered paragraphs of a document from its beginning."""
+
+    def __init__(self, numbering: ET.Element | None) -> None:
+        """Know the rules of `word/numbering.xml`."""
+        self._rules: dict[str, dict[int, tuple[str, str, int]]] = {}
+        self._list_of: dict[str, str] = {}
+        self._restarts: dict[str, dict[int, int]] = {}
+        self._counts: dict[str, list[int | None]] = {}
+        for part in numbering if numbering is not None else ():
+            if local(part) == "abstractNum":
+                self._rules[value_of(part, "abstractNumId")] = _rules(part)
+            elif local(part) == "num":
+                key = value_of(part, "numId")
+                self._list_of[key] = next((value_of(one, "val") for one in part if local(one) == "abstractNumId"), "")
+                self._restarts[key] = _restarts(part)
+
+    def next(self, instance: str, depth: int) -> str:
+        """Give what stands before the next paragraph of a list, at that depth (0: outermost)."""
+        listed = self._list_of.get(instance)
+        if listed is None or not 0 <= depth < _DEPTHS:
+            return ""
+        rules = self._rules.get(listed, {})
+        kind, pattern, start = rules.get(depth, ("bullet", "", 1))
+        counts = self._counts.setdefault(listed, [None] * _DEPTHS)
+        for begun, first in self._restarts.pop(instance, {}).items():  # a list of its own, with the rules of another
+            counts[begun] = first - 1
+        held = counts[depth]
+        counts[depth] = start if held is None else held + 1
+        counts[depth + 1 :] = [None] * (_DEPTHS - depth - 1)
+        if kind == "bullet":
+            return "  " * depth + "-"
+        if kind == "none":
+            return ""
+
+        def counted(found: re.Match[str]) -> str:
+            its_depth = int(found[1]) - 1
+            its_kind, _, its_start = rules.get(its_depth, ("decimal", "", 1))
+            return _written(counts[its_depth] or its_start, its_kind if its_depth == depth else _outer(its_kind))
+
+        return re.sub(r"%([1-9])", counted, pattern)
+
+
+def _rules(listed: ET.Element) -> dict[int, tuple[str, str, int]]:
+    """Read kind, pattern (`%1.%2`) and first number of each depth."""
+    rules = {}
+    for level in listed:
+        depth = value_of(level, "ilvl")
+        if local(level) == "lvl" and depth.isdigit():
+            said = {local(part): value_of(part, "val") for part in level}
+            start = said.get("start", "1")
+            rules[int(depth)] = (
+                said.get("numFmt", "decimal"),
+                said.get("lvlText", ""),
+                int(start) if start.isdigit() and len(start) < 6 else 1,
+            )
+    return rules
+
+
+def _restarts(instance: ET.Element) -> dict[int, int]:
+    """Read with which number an instance begins anew, at each depth that it says."""
+    found = {}
+    for part in instance:
+        depth = value_of(part, "ilvl")
+        first = next((value_of(one, "val") for one in part if local(one) == "startOverride"), "")
+        if local(part) == "lvlOverride" and depth in tuple("012345678") and first.isdigit() and len(first) < 6:
+            found[int(depth)] = int(first)
+    return found
+
+
+def _outer(kind: str) -> str:
+    return "decimal" if kind == "bullet" else kind
+
+
+def _written(number: int, kind: str) -> str:
+    if kind in ("lowerLetter", "upperLetter"):
+        letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+        return letter if kind == "lowerLetter" else letter.upper()
+    if kind in ("lowerRoman", "upperRoman"):
+        roman = _roman(number)
+        return roman if kind == "lowerRoman" else roman.upper()
+    return f"{number:02d}" if kind == "decimalZero" else str(number)
+
+
+def _roman(number: int) -> str:
+    written = ""
+    for worth, letters in _ROMAN:
+        while number >= worth and len(written) < 30:
+            written += letters
+            number -= worth
+    return written

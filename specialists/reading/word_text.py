@@ -1,0 +1,191 @@
+"""Reads a Word document: paragraphs with the numbers people see, tables, notes, comments, headers and footers.
+
+What was inserted under tracking counts, what was deleted does not. Text that is hidden is left out, and said.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+from specialists.reading.contents import Contents, Unreadable
+from specialists.reading.picture_file import shrunk
+from specialists.reading.plain_text import step_for
+from specialists.reading.word_numbers import Numbers
+from specialists.reading.word_runs import Runs
+from specialists.reading.xml_package import XmlPackage, local, value_of
+
+_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
+_HEADERS = {"header": "header", "footer": "footer"}
+_NOTES = {"footnotes": "note", "endnotes": "end note", "comments": "comment"}
+_WRAPPERS = frozenset({"sdt", "sdtContent", "customXml", "ins", "moveTo", "smartTag"})
+_DEEPEST = 40
+
+
+def read_docx(data: bytes, name: str, contents: Contents) -> None:
+    """Read a .docx.
+
+    Raises:
+        Unreadable: it is damaged, or nothing is written in it.
+    """
+    _Word(XmlPackage(data, "Word document"), contents).read(name)
+
+
+class _Word:
+    def __init__(self, package: XmlPackage, contents: Contents) -> None:
+        main = "word/document.xml"
+        document = package.tree(main)
+        body = None if document is None else next((part for part in document if local(part) == "body"), None)
+        if body is None:
+            raise Unreadable("is a damaged Word document; open it, save it anew and attach that")
+        self._body = body
+        self._package = package
+        self._contents = contents
+        self._targets = package.targets(main)
+        self._runs = Runs({key: target for key, (kind, target) in self._targets.items() if kind == "hyperlink"})
+        styles, broken = package.optional("word/styles.xml")
+        numbering, broken_too = package.optional("word/numbering.xml")
+        if broken or broken_too:
+            contents.gap("its styles are damaged: headings and numbers may be missing")
+        self._levels, self._numbered = _styles(styles)
+        self._numbers = Numbers(numbering)
+        self._paragraphs: list[int] = []
+
+    def read(self, name: str) -> None:
+        self._blocks(self._body, 0)
+        if not self._paragraphs and not self._pictured(name):
+            raise Unreadable(
+                "is a Word document without text; scanned pages can be read as PDF or pictures, so attach them as those"
+            )
+        if not self._contents.outline and self._paragraphs:
+            step = step_for(len(self._paragraphs))
+            self._contents.outline = [
+                (f"paragraph {index + 1}", self._paragraphs[index]) for index in range(0, len(self._paragraphs), step)
+            ]
+        for kind, target in self._targets.values():
+            if kind in _NOTES:
+                self._notes(target, _NOTES[kind])
+        self._margins()
+        for gap in self._runs.gaps():
+            self._contents.gap(gap)
+
+    def _pictured(self, name: str) -> bool:
+        """Pass on the pictures of a document that has nothing else, as one that was scanned. False if there is none."""
+        seen = 0
+        for kind, target in self._targets.values():
+            found = shrunk(self._package.read(target)) if kind == "image" and self._package.holds(target) else None
+            if found and self._contents.picture(f"{name} picture {seen + 1}", *found):
+                seen += 1
+                self._contents.section(f"picture {seen}")
+                self._contents.say(f"[picture {seen}]\n")
+        return bool(seen)
+
+    def _blocks(self, parent: ET.Element, depth: int) -> None:
+        for block in parent:
+            if self._contents.full or depth > _DEEPEST:
+                self._contents.gap("it is longer or nested deeper than is read: its end is missing")
+                return
+            kind = local(block)
+            if kind == "p":
+                self._paragraph(block)
+            elif kind == "tbl":
+                self._table(block)
+            elif kind in _WRAPPERS:
+                self._blocks(block, depth + 1)
+
+    def _paragraph(self, paragraph: ET.Element) -> None:
+        text, boxes = self._runs.text_of(paragraph)
+        level, number = self._place(paragraph)
+        line = f"{number} {text}".strip() if text.strip() else ""
+        if line and level:
+            self._contents.section(line)
+            line = f"{'#' * level} {line}"
+        if line:
+            self._paragraphs.append(self._contents.length)
+            self._contents.say(f"{line}\n")
+        for box in boxes:
+            self._blocks(box, 1)
+
+    def _place(self, paragraph: ET.Element) -> tuple[int, str]:
+        """Tell a heading's level (0: none), and the number or dot that Word shows before the paragraph."""
+        properties = _child(paragraph, "pPr")
+        style = value_of(_child(properties, "pStyle"), "val")
+        level = self._levels.get(style, 0)
+        if outline := value_of(_child(properties, "outlineLvl"), "val"):
+            level = int(outline) + 1 if outline in "012345" else level
+        numbered = _child(properties, "numPr")
+        instance = value_of(_child(numbered, "numId"), "val")
+        depth = value_of(_child(numbered, "ilvl"), "val")
+        if not instance and style in self._numbered:
+            instance, its_depth = self._numbered[style]
+            depth = depth or its_depth
+        return level, self._numbers.next(instance, int(depth) if depth.isdigit() else 0) if instance else ""
+
+    def _table(self, table: ET.Element) -> None:
+        for row in _inside(table, "tr"):
+            cells = []
+            for cell in _inside(row, "tc"):
+                texts = [self._runs.text_of(paragraph)[0] for paragraph in cell.iter() if local(paragraph) == "p"]
+                cells.append(" ".join(" ".join(texts).split()))
+            if any(cells):
+                self._paragraphs.append(self._contents.length)
+                self._contents.say(" | ".join(cells) + "\n")
+        self._contents.say("\n")
+
+    def _notes(self, target: str, word: str) -> None:
+        tree, broken = self._package.optional(target)
+        if broken:
+            self._contents.gap(f"its {word}s are damaged and not read")
+        for note in tree if tree is not None else ():
+            texts = [self._runs.text_of(paragraph)[0] for paragraph in note.iter() if local(paragraph) == "p"]
+            text = " ".join(" ".join(texts).split())
+            author = value_of(note, "author")
+            if text:
+                number = self._runs.number_of(word, value_of(note, "id"))
+                label = f"{word} {number}{f' by {author}' if author else ''}"
+                self._contents.section(label)
+                self._contents.say(f"[{label}] {text}\n")
+
+    def _margins(self) -> None:
+        seen = set()
+        for kind, target in self._targets.values():
+            tree, _ = self._package.optional(target) if kind in _HEADERS else (None, False)
+            if tree is None:
+                continue
+            texts = [self._runs.text_of(paragraph)[0] for paragraph in tree.iter() if local(paragraph) == "p"]
+            text = " ".join(" ".join(texts).split())
+            if text and text not in seen:
+                seen.add(text)
+                self._contents.say(f"[{_HEADERS[kind]}] {text}\n")
+
+
+def _styles(styles: ET.Element | None) -> tuple[dict[str, int], dict[str, tuple[str, str]]]:
+    """List which styles are headings, by their level, and which are numbered, by instance and depth."""
+    levels, numbered = {}, {}
+    for style in styles if styles is not None else ():
+        key, name = value_of(style, "styleId"), value_of(_child(style, "name"), "val")
+        properties = _child(style, "pPr")
+        if found := _HEADING.match(name):
+            levels[key] = int(found[1])
+        elif name.lower() == "title":
+            levels[key] = 1
+        elif (outline := value_of(_child(properties, "outlineLvl"), "val")) and outline in "012345":
+            levels[key] = int(outline) + 1
+        if instance := value_of(_child(_child(properties, "numPr"), "numId"), "val"):
+            numbered[key] = (instance, value_of(_child(_child(properties, "numPr"), "ilvl"), "val"))
+    return levels, numbered
+
+
+def _child(element: ET.Element | None, name: str) -> ET.Element | None:
+    return None if element is None else next((part for part in element if local(part) == name), None)
+
+
+def _inside(element: ET.Element, name: str) -> list[ET.Element]:
+    """List the rows of a table or the cells of a row, those in content controls and tracked ones included."""
+    found = []
+    for part in element:
+        if local(part) == name:
+            found.append(part)
+        elif local(part) in _WRAPPERS:
+            found += _inside(part, name)
+    return found

@@ -1,0 +1,103 @@
+"""Opens a document that is a ZIP of XML (Word, PowerPoint, OpenDocument), after a look at how large it is inside."""
+
+from __future__ import annotations
+
+import posixpath
+from xml.etree import ElementTree as ET
+
+from specialists.reading.archive_members import BROKEN_ZIP, opened, unpacked
+from specialists.reading.contents import Unreadable
+
+_MOST_MEMBERS = 5_000
+_MOST_XML = 32 * 1024 * 1024
+_MOST_BYTES = 400 * 1024 * 1024
+_TOO_LARGE = "is far larger inside than it looks. Attach the part that matters, or save it as PDF and attach that"
+
+
+def local(element: ET.Element) -> str:
+    """Give the name of an element without its namespace: the strict and the usual form of a format differ in those."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def value_of(element: ET.Element | None, name: str) -> str:
+    """Give an attribute by its name without namespace; "" if there is none."""
+    if element is not None:
+        for key, value in element.attrib.items():
+            if key.rpartition("}")[2] == name:
+                return value
+    return ""
+
+
+class XmlPackage:
+    """The members of a document. A context manager would close no more than the garbage collector does."""
+
+    def __init__(self, data: bytes, kind: str) -> None:
+        """Open it.
+
+        Raises:
+            Unreadable: it is damaged, protected by a password, or too large inside.
+        """
+        self._kind = kind
+        self._archive = opened(data, kind)
+        self._left = _MOST_XML
+        members = self._archive.infolist()
+        self.names = {member.filename for member in members}
+        if len(members) > _MOST_MEMBERS or sum(member.file_size for member in members) > _MOST_BYTES:
+            raise Unreadable(_TOO_LARGE)
+
+    def holds(self, name: str) -> bool:
+        """Tell if there is a member of that name, no larger than is read at once."""
+        return name in self.names and self._archive.getinfo(name).file_size <= _MOST_XML
+
+    def read(self, name: str) -> bytes:
+        """Unpack a member; nothing if it is broken."""
+        try:
+            return unpacked(self._archive, self._archive.getinfo(name), _MOST_XML) or b""
+        except BROKEN_ZIP:
+            return b""
+
+    def tree(self, name: str) -> ET.Element | None:
+        """Parse a member. None if there is none of that name.
+
+        Raises:
+            Unreadable: it is broken, or all that was parsed is too much.
+        """
+        if name not in self.names:
+            return None
+        member = self._archive.getinfo(name)
+        if member.flag_bits & 1:
+            raise Unreadable("is protected by a password; save it without one and attach it again")
+        try:
+            data = unpacked(self._archive, member, self._left) if member.file_size <= self._left else None
+        except BROKEN_ZIP:
+            raise self._damaged() from None
+        if data is None:
+            raise Unreadable(_TOO_LARGE)
+        self._left -= len(data)
+        try:
+            return ET.fromstring(data)  # noqa: S314  # expat bounds entities; the child bounds the rest
+        except ET.ParseError:
+            raise self._damaged() from None
+
+    def optional(self, name: str) -> tuple[ET.Element | None, bool]:
+        """Parse a member that the document can be read without: the tree, and whether it is broken."""
+        try:
+            return self.tree(name), False
+        except Unreadable:
+            return None, True
+
+    def targets(self, name: str) -> dict[str, tuple[str, str]]:
+        """List what a member refers to: by id, the last word of its kind, and the name of a member or an address."""
+        folder, _, file = name.rpartition("/")
+        tree, _ = self.optional(f"{folder}/_rels/{file}.rels")
+        found = {}
+        for link in tree if tree is not None else ():
+            target = link.get("Target", "")
+            if link.get("TargetMode") != "External":
+                target = posixpath.normpath(posixpath.join("/" + folder, target)).lstrip("/")
+            found[link.get("Id", "")] = (link.get("Type", "").rpartition("/")[2], target)
+        return found
+
+    def _damaged(self) -> Unreadable:
+        return Unreadable(f"is a damaged {self._kind}; open it, save it anew and attach that")

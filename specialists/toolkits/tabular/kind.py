@@ -1,0 +1,28 @@
+"""A way to write values of one type, and the SQL that reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`pattern` is for Python and DuckDB alike; `sql` converts `{x}`, the trimmed text, or gives NULL.
+
+    `words` names the values in the plural, `fact` is what people should know of the reading.
+    """
+
+    name: str
+    words: str
+    pattern: str
+    sql: str
+    fact: str = ""
+
+    def fits(self, x: str) -> str:
+        """Write the condition that the SQL value `x` is written so."""
+        pattern = self.pattern.replace("'", "''")
+        return f"regexp_full_match({x}, '{pattern}')"
+
+    def read(self, x: str) -> str:
+        """Write the SQL that reads the text `x`, or gives NULL."""
+        return f"CASE WHEN {self.fits(x)} THEN {self.sql.replace('{x}', x)} END"

@@ -1,0 +1,99 @@
+"""The signs that people put around numbers: currencies, percent, brackets, and gaps between thousands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SYMBOLS = (
+    *("US$", "CA$", "A$", "R$", "€", "$", "£", "¥", "₹", "₽", "₺", "₩", "%", "‰"),
+    *("EUR", "USD", "GBP", "CHF", "JPY", "SEK", "NOK", "DKK", "PLN", "CZK", "CAD", "AUD"),
+    *("Euro", "Fr.", "kr", "zł", "Kč"),
+    *("kg", "km", "cm", "mm", "kWh", "MWh", "MB", "GB", "TB", "ms", "h", "°C"),
+    *("pcs", "Stk.", "Stück"),
+)
+"""What may stand before or behind a number and is its unit. One that begins like another comes before it."""
+
+SHARES = ("%", "‰")
+_MINUS = "\N{MINUS SIGN}"
+_GAPS = " '\u00a0\u2019\u202f"
+_BLANK = "[ \u00a0\u202f\t]"
+_WITH_GAPS = rf"[-+]?[1-9]\d{{0,2}}([{_GAPS}]\d{{3}})+([.,]\d+)?"
+_BRACKETS = re.compile(r"\((.+)\)|(.*\d)-")
+_OPEN, _CLOSE = rf"^([-+(]*){_BLANK}+", rf"{_BLANK}+([-)]?)$"
+_WORN = {
+    symbol: re.compile(
+        rf"[-+({_MINUS}]*{_BLANK}*{re.escape(symbol)}{_BLANK}*[-+({_MINUS}]*[\d.].*|.*\d[-)]?{_BLANK}*{re.escape(symbol)}[-)]?"
+    )
+    for symbol in SYMBOLS
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dress:
+    """Signs that people put around the numbers of a column, taken off in Python and in DuckDB alike.
+
+    Attributes:
+        symbol: The one currency, percent sign or unit that values carry.
+        below_zero: Negative numbers are written as (5), as 5- or with a long minus.
+        gaps: Spaces or apostrophes stand between thousands.
+    """
+
+    symbol: str = ""
+    below_zero: bool = False
+    gaps: bool = False
+
+    def off(self, value: str) -> str:
+        """Take the signs off a value; text that is no number comes back much as it was."""
+        if self.symbol:
+            value = re.sub(_CLOSE, r"\1", re.sub(_OPEN, r"\1", value.replace(self.symbol, "")))
+        if self.below_zero:
+            whole = _BRACKETS.fullmatch(value)
+            value = f"-{whole[1] or whole[2]}" if whole else value
+            value = value.replace(_MINUS, "-")
+        if self.gaps and re.fullmatch(_WITH_GAPS, value):
+            value = re.sub(f"[{_GAPS}]", "", value)
+        return value
+
+    def sql(self, x: str) -> str:
+        """Write the SQL that takes the signs off the text `x`."""
+        if self.symbol:
+            x = f"replace({x}, '{self.symbol}', '')"
+            for pattern in (_OPEN, _CLOSE):
+                x = f"regexp_replace({x}, '{pattern}', '\\1')"
+        if self.below_zero:
+            x = f"replace(regexp_replace({x}, '^(?:{_BRACKETS.pattern})$', '-\\1\\2'), '{_MINUS}', '-')"
+        if self.gaps:
+            gaps, whole = (text.replace("'", "''") for text in (f"[{_GAPS}]", _WITH_GAPS))
+            x = f"CASE WHEN regexp_full_match({x}, '{whole}') THEN regexp_replace({x}, '{gaps}', '', 'g') ELSE {x} END"
+        return x
+
+    @property
+    def facts(self) -> list[str]:
+        """List what people should know of the signs."""
+        said = {f"{self.symbol} removed": self.symbol, "gaps between thousands": self.gaps}
+        said["(5) or 5- read as -5"] = self.below_zero
+        return [fact for fact, there in said.items() if there]
+
+
+def dress_of(sample: Sequence[str]) -> Dress:
+    """Find the signs that must come off before these values can be numbers. Several units are none: they differ."""
+    worn = units_of(sample)
+    symbol = worn[0] if len(worn) == 1 else ""
+    bare = [Dress(symbol).off(value) for value in sample]
+    below = any(_BRACKETS.fullmatch(value) or value.startswith(_MINUS) for value in bare)
+    plain = [Dress(below_zero=True).off(value) for value in bare] if below else bare
+    return Dress(symbol, below, gaps=any(re.fullmatch(_WITH_GAPS, value) for value in plain))
+
+
+def units_of(sample: Sequence[str]) -> list[str]:
+    """List the units that stand at the numbers of these values, the commonest first."""
+    times: dict[str, int] = {}
+    for value in sample:
+        if value[0].isdigit() and value[-1].isdigit():
+            continue
+        worn = next((symbol for symbol in SYMBOLS if symbol in value and _WORN[symbol].fullmatch(value)), "")
+        if worn:
+            times[worn] = times.get(worn, 0) + 1
+    return sorted(times, key=lambda symbol: -times[symbol])

@@ -1,0 +1,94 @@
+"""Facts about a picture that its own first bytes tell: which kind it is, how many pixels it has, and so its tokens.
+
+Nothing is decoded: what a picture shows is for models that see, and a decoder would be one more thing to attack.
+"""
+
+from __future__ import annotations
+
+import struct
+from math import ceil
+from typing import Literal
+
+PictureType = Literal["image/png", "image/jpeg", "image/webp", "image/gif"]
+Pixels = tuple[int, int]
+"""Width and height."""
+
+MOST_TOKENS = 3_300
+"""Tokens that a picture takes at most: providers scale a longer edge down to about 1,568 pixels."""
+_LONGEST_EDGE = 1_568
+_PIXELS_A_TOKEN = 750
+_LEAST_TOKENS = 85
+_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
+"""JPEG's markers of a frame, which tell its size."""
+_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})
+"""JPEG's markers without a length."""
+
+
+def type_of(data: bytes) -> PictureType | None:
+    """Return the kind of picture that the bytes begin as, whatever the file is called; None if it is none of ours."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return "image/gif" if data.startswith((b"GIF87a", b"GIF89a")) else None
+
+
+def pixels(data: bytes) -> Pixels | None:
+    """Return a picture's width and height; None if its head is broken or it is none of ours."""
+    readers = {"image/png": _png, "image/jpeg": _jpeg, "image/webp": _webp, "image/gif": _gif}
+    kind = type_of(data)
+    try:
+        found = readers[kind](data) if kind else None
+    except (struct.error, IndexError):
+        return None
+    return found if found and min(found) > 0 else None
+
+
+def picture_tokens(data: bytes) -> int:
+    """Estimate the tokens of a picture from above, for any provider."""
+    size = pixels(data)
+    if size is None:
+        return MOST_TOKENS
+    shrunk = min(1.0, _LONGEST_EDGE / max(size))
+    return min(MOST_TOKENS, _LEAST_TOKENS + ceil(size[0] * shrunk * size[1] * shrunk / _PIXELS_A_TOKEN))
+
+
+def _png(data: bytes) -> Pixels | None:
+    width, height = struct.unpack(">II", data[16:24])
+    return (width, height) if data[12:16] == b"IHDR" else None
+
+
+def _gif(data: bytes) -> Pixels:
+    width, height = struct.unpack("<HH", data[6:10])
+    return width, height
+
+
+def _jpeg(data: bytes) -> Pixels | None:
+    at = 2
+    while data[at] == 0xFF:
+        marker = data[at + 1]
+        if marker == 0xFF:  # filled up
+            at += 1
+        elif marker in _ALONE:
+            at += 2
+        elif marker in _FRAMES:
+            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+            return width, height
+        else:
+            at += 2 + int(struct.unpack(">H", data[at + 2 : at + 4])[0])
+    return None
+
+
+def _webp(data: bytes) -> Pixels | None:
+    kind = data[12:16]
+    if kind == b"VP8X":
+        return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+    if kind == b"VP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    if kind == b"VP8 ":
+        width, height = struct.unpack("<HH", data[26:30])
+        return width & 0x3FFF, height & 0x3FFF
+    return None

@@ -1,0 +1,180 @@
+"""Which material there is, who needs what, and which needs are mended, refused or said."""
+
+from __future__ import annotations
+
+import pytest
+
+from handoff import events as ev
+from handoff.context import handoff_for, provenance_of, texts_needed
+from handoff.contracts import Artifact, Material, Plan, Result, Subtask
+from handoff.engine.answer import gaps
+from handoff.materials.at_hand import digest_of, material_of, needed_by, texts_of
+from handoff.planning.needs import settle
+from handoff.state import Job, replace
+from tests.handoff.kit import NOW, PLACE, R, ask, asked, job, planned, returned, started, subtask
+
+LONG = "The log says:\n" + "worker 7 waits\n" * 60
+
+
+def file(name: str, text: str = "words", **more: object) -> Material:
+    of = {"name": name, "file": Artifact(id=digest_of(name + text), name=name), "size": len(text), **more}
+    return Material.model_validate({"text": digest_of(text), **of})
+
+
+THERE = (file("terms.pdf"), file("mail.eml/plan.docx"), Material(name="answer", kind="answer", text="x"))
+
+
+def needing(name: str, *needs: str, after: tuple[str, ...] = (), intent: str = "Do it") -> Subtask:
+    return Subtask(id=name, title=name, intent=intent, specialist="analyst", needs=needs, after=after)
+
+
+def of(*subtasks: Subtask) -> Plan:
+    return Plan(goal="g", subtasks=subtasks)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "meant"),
+    [
+        ("terms.pdf", "terms.pdf"),
+        ("`Terms.PDF`", "terms.pdf"),
+        ("terms", "terms.pdf"),
+        ("plan.docx", "mail.eml/plan.docx"),
+        ("Answer", "answer"),
+    ],
+)
+def test_a_need_is_called_as_its_material_is(wanted: str, meant: str) -> None:
+    done = settle(of(needing("a", wanted)), THERE, ())
+    assert (done.plan.subtasks[0].needs, done.faults) == ((meant,), [])
+
+
+def test_a_need_that_is_not_there_is_a_fault_and_the_second_time_dropped() -> None:
+    plan = of(needing("a", "offer.pdf", "terms.pdf"))
+    done = settle(plan, THERE, ())
+    assert done.faults == [
+        "Subtask 'a' needs 'offer.pdf', which is not there; there are: terms.pdf, mail.eml/plan.docx, answer."
+    ]
+    done = settle(plan, THERE, (), mended=True)
+    assert (done.plan.subtasks[0].needs, done.faults) == (("terms.pdf",), [])
+    assert done.reasons == ["a no longer needs 'offer.pdf', which is not there"]
+
+
+def test_a_need_of_another_part_is_a_dependency() -> None:
+    done = settle(of(needing("a"), needing("b", "a", "b")), THERE, ())
+    assert done.plan.subtask("b").after == ("a",)
+    assert done.plan.subtask("b").needs == ()
+
+
+def test_what_nobody_needs_is_given_to_whom_it_plainly_concerns_or_said() -> None:
+    own = {"terms.pdf"}
+    named = settle(of(needing("a"), needing("b", intent="Check terms.pdf for its court")), THERE, own)
+    assert named.plan.subtask("b").needs == ("terms.pdf",)
+    first = settle(of(needing("a"), needing("b", after=("a",))), THERE, own)
+    assert (first.plan.subtask("a").needs, first.plan.subtask("b").needs) == (("terms.pdf",), ())
+    nobody = settle(of(needing("a"), needing("b")), THERE, own)
+    assert nobody.reasons == ["terms.pdf: no part needs it"]
+    assert settle(of(subtask("a"), needing("b")), THERE, own).reasons == [], "a needs all that there is"
+
+
+def test_without_material_nothing_is_needed() -> None:
+    done = settle(of(needing("a", "offer.pdf")), (), ())
+    assert (done.plan.subtasks[0].needs, done.faults) == (None, [])
+
+
+def state(*materials: Material, text: str = "why did churn rise", needs: tuple[str, ...] | None = None) -> Job:
+    event = asked()
+    event = event.model_copy(update={"request": event.request.model_copy(update={"text": text})})
+    gathered = ev.MaterialGathered(at=1.5, request=R, materials=materials)
+    return job(event, gathered, planned(subtask("a").model_copy(update={"needs": needs}), subtask("b")))
+
+
+def names(*found: Material) -> list[str]:
+    return [one.name for one in found]
+
+
+def test_material_is_named_apart_and_the_newest_keeps_its_name() -> None:
+    first = state(file("a.txt", "old"), file("b.txt"))
+    before = replace(ask(first), run=replace(ask(first).run, answer="It rose."))
+    again = ask(state(file("a.txt", "new"), text=LONG))
+    again = replace(again, request=again.request.model_copy(update={"id": "2.0", "at": 2.0}))
+    both = Job(place=PLACE, asks=(before, again))
+    assert names(*material_of(both, again)) == ["request", "a.txt", "answer", "a.txt (2)", "b.txt"]
+    assert texts_of(both, again)[material_of(both, again)[0].text] == LONG.strip()
+    assert texts_of(both, again)[material_of(both, again)[2].text] == "It rose."
+
+
+def test_a_part_gets_what_it_needs_and_one_that_names_nothing_all() -> None:
+    both = state(file("a.txt"), file("b.txt", "other"), needs=("b.txt",))
+    works = ask(both).work
+    assert names(*needed_by(both, ask(both), works["a"]).all) == ["b.txt"]
+    assert names(*needed_by(both, ask(both), works["b"]).all) == ["a.txt", "b.txt"]
+    handoff, _ = handoff_for(both, ask(both), works["a"], NOW, {digest_of("other"): "other"})
+    assert [(note.source, note.text) for note in handoff.given] == [("b.txt", "other")]
+    assert [one.name for one in handoff.artifacts] == ["b.txt"]
+    assert texts_needed(both, ask(both), works["a"]) == (digest_of("other"),)
+
+
+def test_a_long_request_is_given_to_who_needs_it_but_not_twice() -> None:
+    long = state(text=LONG, needs=("request",))
+    work = ask(long).work["a"]
+    texts = texts_of(long, ask(long))
+    assert [note.text for note in handoff_for(long, ask(long), work, NOW, texts)[0].given] == [LONG.strip()]
+    same = replace(work, subtask=work.subtask.model_copy(update={"intent": LONG}))
+    handoff, _ = handoff_for(long, ask(long).with_work(same), same, NOW, texts)
+    assert (handoff.given, handoff.readable, handoff.intent) == ((), (), LONG)
+
+
+def test_a_request_that_is_too_long_to_be_a_brief_begins_there_and_can_be_read() -> None:
+    huge = "worker 7 waits for the pump\n" * 4_000
+    long = state(text=huge)
+    work = ask(long).work["a"]
+    alone = replace(work, subtask=work.subtask.model_copy(update={"intent": huge.strip()}))
+    handoff, packed = handoff_for(long, ask(long).with_work(alone), alone, NOW, texts_of(long, ask(long)))
+    assert handoff.intent.startswith("worker 7 waits")
+    assert handoff.intent.endswith("(… cut here)")
+    assert names(*handoff.readable) == ["request"]
+    assert packed.left_out[0].startswith("the task: ")
+
+
+def test_the_most_needed_stays_whole_and_the_rest_can_be_read() -> None:
+    big = "All about the pump. " * 4_000
+    both = state(file("a.txt", big + "a"), file("b.txt", "Short."), needs=("b.txt", "a.txt"))
+    texts = {digest_of(big + "a"): big + "a", digest_of("Short."): "Short."}
+    handoff, packed = handoff_for(both, ask(both), ask(both).work["a"], NOW, texts)
+    assert handoff.given[0].text == "Short."
+    assert len(handoff.given[1].text) > 20_000
+    assert names(*handoff.readable) == ["a.txt"]
+    assert packed.left_out[0].startswith("a.txt: ")
+
+
+def test_a_table_goes_as_its_columns() -> None:
+    table = file("a.csv", is_table=True, outline=({"name": "month"}, {"name": "churn"}))
+    both = state(table)
+    handoff, _ = handoff_for(both, ask(both), ask(both).work["a"], NOW)
+    assert handoff.given == ()
+    assert [one.about for one in handoff.artifacts] == ["columns: month, churn"]
+    assert names(*handoff.readable) == ["a.csv"], "for those who have no tools for tables"
+
+
+def test_an_unread_file_is_a_gap_only_where_all_parts_say_what_they_need() -> None:
+    said = state(file("a.txt"), file("b.txt"), needs=("a.txt",))
+    assert gaps(ask(said), ask(said).run) == ()
+    both = ask(said).work["b"]
+    quiet = ask(said).with_work(replace(both, subtask=both.subtask.model_copy(update={"needs": ()})))
+    assert gaps(quiet, quiet.run) == ("b.txt was not read: no part of the plan needed it",)
+
+
+def test_what_others_wrote_makes_a_brief_derived_and_the_requesters_own_words_do_not() -> None:
+    assert provenance_of(state(file("a.txt")), ask(state(file("a.txt"))), ask(state()).work["a"]).has_derived_content
+    own = state(text=LONG)
+    assert not provenance_of(own, ask(own), ask(own).work["a"]).has_derived_content
+
+
+def test_a_long_result_is_readable_by_the_id_of_its_part() -> None:
+    log = [asked(), planned(subtask("a"), subtask("b", "a")), started("a"), returned("a")]
+    done = log[-1]
+    assert isinstance(done, ev.ResultReturned)
+    log[-1] = done.model_copy(update={"result": Result(summary="short", content="The pump is old. " * 9_000)})
+    both = job(*log)
+    handoff, _ = handoff_for(both, ask(both), ask(both).work["b"], NOW)
+    assert names(*handoff.readable) == ["a"]
+    assert handoff.readable[0].text in texts_of(both, ask(both))

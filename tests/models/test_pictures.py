@@ -1,0 +1,242 @@
+"""Pictures on all three wires: as image blocks to models that see, within limits, and as one line each to others."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from bot.models.anthropic_messages import AnthropicMessages
+from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.prompt_size import prompt_tokens
+from bot.models.provider_model import ProviderModel
+from bot.models.server_facts import sees_at
+from bot.models.sight import MESSAGES, OPENAI, claude_sees, openai_sees, within_limits
+from handoff.contracts import Tier, ToolCall
+from specialists.toolkits.tool import ToolSpec
+from specialists.turns.model import ModelCall, ModelMessage, Picture
+from tests.models.conftest import CLAUDE, GPT, Pair, ask, paired
+from tests.models.sample_pictures import picture, png
+from tests.providers.faults import Fault, FaultKind
+from tests.providers.rendering import Reply
+from tests.providers.wire import Api, WireRequest
+
+TWO = (picture("plan.png"), picture("roof.png", png(3, 3)))
+TIERS: tuple[Tier, ...] = ("fast", "balanced", "deep")
+SEEING = dict.fromkeys(TIERS, True)
+TOOL = ToolSpec("look_up", "Looks a city up.", {"type": "object", "properties": {"city": {"type": "string"}}})
+
+
+def showing(*pictures: Picture, text: str = "What is it?", **more: Any) -> ModelCall:
+    messages = (ModelMessage(role="user", text=text, pictures=pictures),)
+    return ModelCall(purpose="test", system="You are the analyst.", messages=messages, deadline=20.0, **more)
+
+
+def all_see(pair: Pair) -> Pair:
+    """The same, where somebody said that all models see."""
+    pair.model._told_sight = SEEING
+    return pair
+
+
+def content(request: WireRequest) -> Any:
+    """The content of the last message, as it went over the wire."""
+    items = request.body["input"] if request.api == "responses" else request.body["messages"]
+    return items[-1]["content"]
+
+
+async def test_pictures_go_out_as_image_blocks_before_the_text(pair: Pair) -> None:
+    turn = await all_see(pair).model.reply(showing(*TWO))
+    one, other = (b64encode(each.data).decode() for each in TWO)
+    sent = content(pair.server.requests[0])
+    if pair.api == "anthropic":
+        block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": one}}
+        assert sent[1] == block
+        assert sent[3]["source"]["data"] == other
+    elif pair.api == "responses":
+        assert sent[1] == {"type": "input_image", "image_url": f"data:image/png;base64,{one}", "detail": "auto"}
+        assert sent[3]["image_url"] == f"data:image/png;base64,{other}"
+    else:
+        url = {"url": f"data:image/png;base64,{one}", "detail": "auto"}
+        assert sent[1] == {"type": "image_url", "image_url": url}
+        assert sent[3]["image_url"]["url"] == f"data:image/png;base64,{other}"
+    assert [part["text"] for part in sent if "text" in part] == ["plan.png:", "roof.png:", "What is it?"]
+    assert turn.unseen == ()
+
+
+async def test_a_message_without_pictures_goes_out_as_before(pair: Pair) -> None:
+    await all_see(pair).model.reply(ask("Hello"))
+    plain = [{"type": "text", "text": "Hello"}] if pair.api == "anthropic" else "Hello"
+    assert content(pair.server.requests[0]) == plain
+
+
+async def test_the_mark_of_the_cache_is_on_the_last_block(api: Api) -> None:
+    async with paired(api, lambda _: Reply("Yes.")) as pair:
+        await all_see(pair).model.reply(showing(*TWO, tools=(TOOL,)))
+    sent = content(pair.server.requests[0])
+    marked = [number for number, part in enumerate(sent) if "cache_control" in part]
+    assert marked == ([4] if api == "anthropic" else [])
+
+
+async def test_a_model_that_reads_text_only_gets_a_line_for_each(api: Api) -> None:
+    async with paired(api, lambda _: Reply("Yes.")) as pair:
+        turn = await pair.model.reply(showing(*TWO))
+    lines = [f"{name}: not shown to this model, which reads text only" for name in ("plan.png", "roof.png")]
+    message = pair.server.requests[0].messages[0]
+    assert message.text == "\n".join(lines) + "\n\nWhat is it?"
+    assert message.pictures == ()
+    assert turn.unseen == tuple(lines)
+
+
+async def test_each_retry_sends_the_pictures_again(pair: Pair) -> None:
+    pair.server.fail_next(Fault("overloaded"), Fault("cut_stream"))
+    turn = await all_see(pair).model.reply(showing(*TWO))
+    assert [request.messages[0].pictures for request in pair.server.requests] == [TWO] * 3
+    assert (turn.text, turn.unseen) == ("Hello there, this is the answer.", ())
+
+
+@pytest.mark.parametrize("kind", ["no_pictures", "no_pictures_500"])
+async def test_a_server_that_takes_no_pictures_is_asked_once_without(pair: Pair, kind: FaultKind) -> None:
+    pair.server.fail_next(Fault(kind))
+    turn = await all_see(pair).model.reply(showing(*TWO))
+    again = await pair.model.reply(showing(*TWO))
+    assert [bool(request.messages[0].pictures) for request in pair.server.requests] == [True, False, False]
+    assert turn.unseen == again.unseen
+    assert turn.unseen[0] == "plan.png: not shown to this model, which reads text only"
+
+
+async def test_one_picture_that_is_refused_blinds_nobody(pair: Pair) -> None:
+    pair.server.fail_next(Fault("bad_picture"))
+    turn = await all_see(pair).model.reply(showing(TWO[0]))
+    again = await pair.model.reply(showing(TWO[1]))
+    assert turn.unseen == ("plan.png: not shown to this model, as its server refused the picture",)
+    assert again.unseen == ()
+    assert pair.server.requests[-1].messages[0].pictures == TWO[1:]
+
+
+async def test_a_fault_that_has_nothing_to_do_with_pictures_stays_one(pair: Pair) -> None:
+    pair.server.fail_next(Fault("server_error"))
+    await all_see(pair).model.reply(showing(*TWO))
+    assert [len(request.messages[0].pictures) for request in pair.server.requests] == [2, 2]
+
+
+async def test_steps_in_a_schema_keep_the_pictures() -> None:
+    async with paired("chat", lambda _: Reply('{"tool": "look_up", "arguments": {"city": "Bern"}}')) as pair:
+        wire = type(pair.model.wire)("key", pair.server.openai_url, tool_mode="schema")  # type: ignore[call-arg]
+        model = ProviderModel(wire, GPT, provider="home", sees=SEEING)
+        turn = await model.reply(showing(*TWO, tools=(TOOL,)))
+        await model.close()
+    assert turn.calls[0].arguments == {"city": "Bern"}
+    assert "tools" not in pair.server.requests[0].body
+    assert pair.server.requests[0].messages[0].pictures == TWO
+
+
+async def test_pictures_stay_in_the_first_message_once_tools_replied(pair: Pair) -> None:
+    first = showing(*TWO, tools=(TOOL,))
+    call = ToolCall(id="c1", name="look_up", arguments={})
+    later = (ModelMessage(role="assistant", calls=(call,)), ModelMessage(role="user", text="Go on."))
+    await all_see(pair).model.reply(
+        ModelCall(purpose="t", system="", messages=(*first.messages, *later), tools=(TOOL,), deadline=20.0)
+    )
+    assert pair.server.requests[0].messages[0].pictures == TWO
+
+
+def left_out(limits: Any, *pictures: Picture) -> tuple[str, ...]:
+    return within_limits(showing(*pictures), limits)[1]
+
+
+def test_limits_of_the_providers() -> None:
+    big = picture("big.png", png(padding=4_000_000))
+    assert left_out(MESSAGES, big, TWO[0]) == ("big.png: not shown to this model, as it has 4.0 MB and may have 3.75",)
+    assert left_out(OPENAI, big) == ()
+    wide = picture("wide.png", png(9_000, 1))
+    assert left_out(MESSAGES, wide) == (
+        "wide.png: not shown to this model, as it has 9,000 x 1 pixels and may have 8,000 a side",
+    )
+    broken = picture("cut.png", png()[:14])
+    assert left_out(OPENAI, broken) == ("cut.png: not shown to this model, as the file is broken",)
+
+
+def test_many_pictures_at_once() -> None:
+    many = [picture(f"{number}.png") for number in range(102)]
+    assert left_out(MESSAGES, *many) == tuple(
+        f"{number}.png: not shown to this model, as it takes 100 pictures at once" for number in (100, 101)
+    )
+    tall = picture("tall.png", png(1, 2_100))
+    assert left_out(MESSAGES, tall, *many[:19]) == ()
+    assert "may have 2,000 a side" in left_out(MESSAGES, tall, *many[:20])[0]
+    heavy = [picture(f"{number}.png", png(padding=3_700_000)) for number in range(6)]
+    assert left_out(MESSAGES, *heavy) == ("5.png: not shown to this model, as it takes 22 MB of pictures at once",)
+
+
+def test_pictures_count_as_tokens() -> None:
+    assert prompt_tokens(showing(picture(data=png(1_500, 750)))) - prompt_tokens(showing()) == 85 + 1_500
+
+
+SERVERS = [
+    ("/props", {"modalities": {"vision": True}}, True),
+    ("/props", {"modalities": {"vision": False}}, False),
+    ("/v1/models", {"data": [{"id": "home", "architecture": {"input_modalities": ["text", "image"]}}]}, True),
+    ("/v1/models", {"data": [{"id": "home", "architecture": {"input_modalities": ["text"]}}]}, False),
+    ("/v1/models", {"data": [{"id": "home"}]}, None),
+    ("/api/show", {"capabilities": ["completion", "vision"]}, True),
+    ("/api/show", {"capabilities": ["completion"]}, False),
+    ("/nothing", {}, None),
+]
+
+
+@pytest.mark.parametrize(("path", "said", "sees"), SERVERS)
+async def test_servers_say_in_their_ways_if_a_model_sees(
+    path: str,
+    said: object,
+    sees: bool | None,  # noqa: FBT001 - a parameter
+) -> None:
+    async def say(_: web.Request) -> web.Response:
+        return web.json_response(said)
+
+    app = web.Application()
+    app.router.add_route("*", path, say)
+    async with TestServer(app) as server:
+        assert await sees_at(str(server.make_url("/v1")), "home", {}) is sees
+
+
+@pytest.mark.parametrize("can", [True, False])
+async def test_anthropic_says_if_a_model_sees(can: bool) -> None:  # noqa: FBT001 - a parameter
+    async def say(_: web.Request) -> web.Response:
+        return web.json_response({"id": "m", "type": "model", "capabilities": {"image_input": {"supported": can}}})
+
+    app = web.Application()
+    app.router.add_get("/v1/models/claude-opus-5-5", say)
+    async with TestServer(app) as server:
+        model = ProviderModel(AnthropicMessages("key", str(server.make_url("/"))), CLAUDE, provider="anthropic")
+        assert await model.sees("deep") is can
+        assert await model.sees("fast") is None  # a compatible server that does not say
+        await model.close()
+
+
+def test_the_providers_own_models_by_name() -> None:
+    assert all(map(openai_sees, (*GPT.values(), "gpt-4o-mini", "gpt-4.1", "o3")))
+    assert not any(map(openai_sees, ("gpt-3.5-turbo", "gpt-4-0613", "o3-mini", "qwen3", "llama-gpt-5")))
+    assert all(map(claude_sees, CLAUDE.values()))
+    assert not any(map(claude_sees, ("claude-2.1", "claude-instant-1", "home")))
+
+
+async def test_the_setting_says_which_tiers_see() -> None:
+    env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", **{f"LEADHAND_MODEL_{tier.upper()}": "home" for tier in TIERS}}
+
+    async def seen(setting: str) -> list[bool | None]:
+        model = await choose_model(env | {"LEADHAND_SEES": setting})
+        assert isinstance(model, ProviderModel)
+        try:
+            return [await model.sees(tier) for tier in TIERS]
+        finally:
+            await model.close()
+
+    assert await seen("") == [None, None, None]
+    assert await seen("all") == [True, True, True]
+    assert await seen("none") == [False, False, False]
+    assert await seen("Balanced, deep") == [False, True, True]
+    with pytest.raises(ModelSettingsError, match="LEADHAND_SEES is 'best'"):
+        await choose_model(env | {"LEADHAND_SEES": "best"})

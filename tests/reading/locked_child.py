@@ -1,0 +1,38 @@
+"""What code inside the reading process gets when it tries to leave it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from specialists.toolkits.confine import confine, own_stdout, shut_in, write_no_more_files
+
+
+def main() -> None:
+    confine(memory_mb=1500, cpu_seconds=15, file_mb=1, wall_seconds=60)
+    write_no_more_files()
+    shut_in()
+    reply = own_stdout()
+    request = json.load(sys.stdin)
+    tries: dict[str, Callable[[], object]] = {
+        "connect": lambda: socket.create_connection(("127.0.0.1", request["port"])),
+        "resolve": lambda: socket.getaddrinfo("localhost", 80),
+        "run": lambda: subprocess.run(["true"], check=True),  # noqa: S607
+        "fork": os.fork,
+        "write": lambda: Path(request["folder"], "left.txt").write_text("x", encoding="utf-8"),
+    }
+    with reply:
+        reply.write(json.dumps({name: _ended(each) for name, each in tries.items()}).encode())
+
+
+def _ended(attempt: Callable[[], object]) -> str:
+    try:
+        attempt()
+    except OSError as error:
+        return type(error).__name__
+    return "done"

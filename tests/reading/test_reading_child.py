@@ -1,0 +1,120 @@
+"""The process that reads: shut in, honest where a library is missing, and no slower than a hundred pages allow."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from specialists.reading.reader import reading_of
+from specialists.toolkits.child_process import run_child
+
+from .conftest import FILES, Given
+from .hostile_files import pdf, replaced, stream, zipped
+
+
+async def test_the_process_reaches_no_network_no_program_and_no_file(tmp_path: Path) -> None:
+    request = {"port": 9, "folder": str(tmp_path)}
+    reply = await run_child("tests.reading.locked_child", request, deadline=30, largest_reply=10_000)
+    assert json.loads(reply.output) == {
+        "connect": "PermissionError",
+        "resolve": "PermissionError",
+        "run": "PermissionError",
+        "fork": "PermissionError",
+        "write": "OSError",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "library", "extra"),
+    [
+        ("manual-groff.pdf", "pypdfium2", "files"),
+        ("deck-pandoc.pptx", "pptx", "files"),
+        ("photo.webp", "PIL", "files"),
+        ("japanese-shift_jis.txt", "charset_normalizer", "files"),
+        ("sales.xlsx", "python_calamine", "tables"),
+    ],
+)
+async def test_a_missing_library_is_named_with_the_extra_that_brings_it(name: str, library: str, extra: str) -> None:
+    request = {"path": str(FILES / name), "name": name, "media_type": ""}
+    reply = await run_child("tests.reading.bare_child", request, deadline=30, largest_reply=1_000_000)
+    assert reading_of(reply.output, name).fault == (
+        f"{name} cannot be read here: {library} is missing. "
+        f"Whoever runs the bot can add it with: pip install 'leadhand[{extra}]'."
+    )
+
+
+@pytest.mark.parametrize("name", ["contract-pandoc.docx", "report.odt", "mail-mutt.eml", "change-git.diff", "stats.py"])
+async def test_without_any_extra_much_can_still_be_read(name: str) -> None:
+    request = {"path": str(FILES / name), "name": name, "media_type": ""}
+    reply = await run_child("tests.reading.bare_child", request, deadline=30, largest_reply=1_000_000)
+    assert reading_of(reply.output, name).text
+
+
+async def test_a_hundred_pages_take_seconds(given: Given) -> None:
+    line = b"(" + b"Revenue of the northern region grew again, and so did the margin. " + b") Tj 0 -14 Td\n"
+    text = stream(b"BT /A 11 Tf 40 780 Td\n" + line * 40 + b"ET")
+    kids = b" ".join(b"%d 0 R" % number for number in range(5, 105))
+    page = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R /Resources << /Font << /A 3 0 R >> >> >>"
+    )
+    font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
+    pages = b"<< /Type /Pages /Kids [%s] /Count 100 >>" % kids
+    data = pdf(b"<< /Type /Catalog /Pages 2 0 R >>", pages, font, text, *[page] * 100)
+    start = time.monotonic()
+    reading = await given("hundred.pdf", data)
+    assert time.monotonic() - start < 10
+    assert [section.name for section in reading.outline] == [f"page {number}" for number in range(1, 101)]
+    assert len(reading.text) > 250_000
+
+
+async def test_a_long_text_keeps_both_ends_and_says_what_is_left_out(given: Given) -> None:
+    lines = [f"2026-01-{1 + number // 20_000:02d} 00:00:00 line {number}" for number in range(1, 200_001)]
+    reading = await given("service.log", "\n".join(lines).encode())
+    assert reading.text.startswith(lines[0])
+    assert reading.text.endswith(lines[-1])
+    (gap,) = reading.gaps
+    assert gap.endswith("characters, in the middle, are left out")
+    for section in reading.outline:
+        number = int(section.name.partition(":")[0].removeprefix("line "))
+        assert reading.text[section.start :].startswith(lines[number - 1])
+
+
+async def test_broken_pages_cost_no_more_than_themselves(given: Given) -> None:
+    good = replaced("deck-pandoc.pptx", "ppt/slides/slide3.xml", b"<broken")
+    reading = await given("deck.pptx", good)
+    assert reading.fault == "deck.pptx is a damaged PowerPoint file; open it, save it anew or as PDF and attach that."
+    styles = await given("contract.docx", replaced("contract-pandoc.docx", "word/styles.xml", b"<broken"))
+    assert "The supplier delivers 40 units." in styles.text
+    assert "its styles are damaged: headings and numbers may be missing" in styles.gaps
+
+
+async def test_a_picture_that_is_cut_off_is_shown_as_far_as_it_goes(given: Given) -> None:
+    data = (FILES / "screen-chromium.png").read_bytes()
+    reading = await given("cut.png", data[: len(data) * 3 // 4])
+    assert len(reading.pictures) == 1
+    assert reading.gaps == ("it is damaged or cut off: a part of the picture may be missing",)
+
+
+async def test_a_word_document_of_scans_is_pictures(given: Given, tmp_path: Path) -> None:
+    Image.new("L", (30, 40), 128).save(tmp_path / "scan.png")
+    relation = '<Relationship Id="r1" Type="http://x/image" Target="media/scan.png"/>'
+    data = zipped(
+        {
+            "word/document.xml": b"<w:document xmlns:w='w'><w:body><w:p/></w:body></w:document>",
+            "word/_rels/document.xml.rels": f"<Relationships>{relation}</Relationships>".encode(),
+            "word/media/scan.png": (tmp_path / "scan.png").read_bytes(),
+        }
+    )
+    reading = await given("scans.docx", data)
+    assert [picture.name for picture in reading.pictures] == ["scans.docx picture 1"]
+
+
+async def test_a_log_with_zeros_where_its_machine_went_down(given: Given) -> None:
+    data = b"2026-01-02 03:04:05 up\n" * 20 + b"\0" * 100 + b"\n2026-01-02 04:04:05 up again\n"
+    reading = await given("kern.log", data)
+    assert "up again" in reading.text
+    assert reading.gaps == ("100 zero bytes in it are left out",)

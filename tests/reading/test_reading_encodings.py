@@ -1,0 +1,85 @@
+"""Text of any encoding is read right, with or without a mark; what is doubtful is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from .conftest import Given
+
+_WESTERN = "Das größte Risiko: Ölpreis. Größe 5 €, naïve Übergröße in Köln \u2014 sagt François.\n"
+_RUSSIAN = "\u0423\u0432\u0430\u0436\u0430\u0435\u043c\u044b\u0435 \u043a\u043e\u043b\u043b\u0435\u0433\u0438, "
+_JAPANESE = "売上報告書：一月の売上は十パーセント増加しました。来週の会議でご確認ください。\n"  # noqa: RUF001
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16le", "utf-16be"])
+async def test_western_text(given: Given, encoding: str) -> None:
+    reading = await given(f"western-{encoding}.txt")
+    assert (reading.text, reading.gaps) == (_WESTERN, ())
+
+
+async def test_latin_1_and_a_mark_before_utf_8(given: Given) -> None:
+    latin = await given("western-iso-8859-1.txt")
+    assert (latin.text, latin.gaps) == (_WESTERN.replace("€", "EUR").replace("\u2014", "-"), ())
+    assert (await given("western-utf-8-mark.txt")).text == "Größe 5 €\n"
+
+
+@pytest.mark.parametrize("encoding", ["koi8-r", "cp1251", "utf-16"])
+async def test_russian_text(given: Given, encoding: str) -> None:
+    reading = await given(f"russian-{encoding}.txt")
+    assert reading.text.startswith(_RUSSIAN)
+    assert reading.gaps == ()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "gaps"),
+    [
+        ("utf-8", ()),
+        ("shift_jis", ("its encoding is taken for Shift-JIS: some letters may be wrong",)),
+        ("euc-jp", ("its encoding is taken for EUC-JP: some letters may be wrong",)),
+    ],
+)
+async def test_japanese_text(given: Given, encoding: str, gaps: tuple[str, ...]) -> None:
+    reading = await given(f"japanese-{encoding}.txt")
+    assert (reading.text, reading.gaps) == (_JAPANESE, gaps)
+
+
+@pytest.mark.parametrize("words", ["Größe", "prüfen", "Kündigung zum Jahresende", "déjà vu", "mañana", "5 € je Büro"])
+async def test_a_short_western_text(given: Given, words: str) -> None:
+    assert (await given("note.txt", words.encode("cp1252"))).text == words
+
+
+async def test_a_long_text_with_one_strange_letter_at_its_end(given: Given) -> None:
+    text = "plain words and nothing else, line after line\n" * 2_000 + "Größe\n"
+    assert (await given("a.log", text.encode("cp1252"))).text == text
+    assert (await given("a.log", text.encode())).text == text
+
+
+async def test_a_text_cut_off_in_a_letter_is_still_utf_8(given: Given) -> None:
+    reading = await given("cut.txt", ("Größe und Übergröße, " * 50 + "ö").encode()[:-1])
+    assert reading.text.startswith("Größe und Übergröße, ")
+    assert reading.gaps == ("1 broken characters stand as \ufffd",)
+
+
+async def test_lines_end_in_one_way(given: Given) -> None:
+    assert (await given("dos.txt", b"a\r\nb\rc\n")).text == "a\nb\nc\n"
+
+
+async def test_what_a_page_and_a_program_say_of_their_charset(given: Given) -> None:
+    page = '<html><head><meta charset="koi8-r"></head><body>\u041f\u0440\u0438\u0432\u0435\u0442</body></html>'
+    assert "\u041f\u0440\u0438\u0432\u0435\u0442" in (await given("p.html", page.encode("koi8-r"))).text
+    program = "# -*- coding: iso-8859-2 -*-\nname = 'Łódź'\n"
+    assert "Łódź" in (await given("p.py", program.encode("iso-8859-2"))).text
+
+
+async def test_what_is_no_character_is_replaced_where_it_stands(given: Given) -> None:
+    halves = "[" + ",".join(['"\\ud800 half"'] * 200) + "]"
+    reading = await given("halves.json", halves.encode())
+    assert "\ufffd half" in reading.text
+    reading.text.encode()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+async def test_headers_of_mails_that_are_not_encoded(given: Given, encoding: str) -> None:
+    mail = "From: Jürgen <j@example.org>\nDate: x\nSubject: Größe\n\nhello\n"
+    reading = await given("raw.eml", mail.encode(encoding))
+    assert reading.text.startswith("From: Jürgen <j@example.org>\nDate: x\nSubject: Größe\n")

@@ -1,0 +1,243 @@
+"""Addresses that somebody gave word for word are links; all others are none, whatever their label says."""
+
+import html
+import re
+from itertools import pairwise
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+
+from bot.slack.text.cleaning import StreamCleaner, clean, clean_markdown
+from bot.slack.text.stream_cleaner import Target
+
+DOCS = "https://docs.python.org/3/"
+JSON = "https://docs.python.org/3/library/json.html#json.dumps"
+WIKI = "https://en.wikipedia.org/wiki/Python_(film)"
+QUERY = "https://shop.example.com/s?q=tea&page=2"
+KNOWN = frozenset(
+    {DOCS, JSON, WIKI, QUERY, f"{DOCS}_x_", "https://xn--evl-ipa.com/", "https://good.com@evil.com/", "https://a.com./"}
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "markdown", "mrkdwn"),
+    [
+        (f"[docs]({DOCS})", f"[docs]({DOCS})", f"<{DOCS}|docs>"),
+        (f"[the *docs*]({DOCS})", f"[the *docs*]({DOCS})", f"<{DOCS}|the *docs*>"),
+        (f"See {DOCS}.", f"See [{DOCS}]({DOCS}).", f"See <{DOCS}>."),
+        (f"(see {DOCS})", f"(see [{DOCS}]({DOCS}))", f"(see <{DOCS}>)"),
+        (f"**{DOCS}**", f"**[{DOCS}]({DOCS})**", f"**<{DOCS}>**"),
+        (f'"{DOCS}", said she', f'"[{DOCS}]({DOCS})", said she', f'"<{DOCS}>", said she'),
+        (f"<{DOCS}>", f"[{DOCS}]({DOCS})", f"<{DOCS}>"),
+        (f"<{DOCS}> and <b>", f"[{DOCS}]({DOCS}) and &lt;b&gt;", f"<{DOCS}> and &lt;b&gt;"),
+        (f"[{DOCS}]({DOCS})", f"[{DOCS}]({DOCS})", f"<{DOCS}>"),
+        (f"[docs.python.org]({DOCS})", f"[docs.python.org]({DOCS})", f"<{DOCS}|docs.python.org>"),
+        (f"[json.dumps]({JSON})", f"[json.dumps]({JSON})", f"<{JSON}|json.dumps>"),
+        (QUERY, f"[{QUERY.replace('&', '&amp;')}]({QUERY})", f"<{QUERY.replace('&', '&amp;')}>"),
+        (f"[tea]({QUERY})", f"[tea]({QUERY})", f"<{QUERY.replace('&', '&amp;')}|tea>"),
+        (WIKI, f"[{WIKI}](https://en.wikipedia.org/wiki/Python_%28film%29)", f"<{WIKI}>"),
+        (f"[film]({WIKI})", "[film](https://en.wikipedia.org/wiki/Python_%28film%29)", f"<{WIKI}|film>"),
+        (WIKI.replace("_", r"\_"), f"[{WIKI}](https://en.wikipedia.org/wiki/Python_%28film%29)", f"<{WIKI}>"),
+        ("https://docs.python.org/3/_x_", "[https://docs.python.org/3/\\_x_](https://docs.python.org/3/_x_)", None),
+        (f"| {DOCS} | x |", f"| [{DOCS}]({DOCS}) | x |", f"| <{DOCS}> | x |"),
+        (f"{DOCS}を見る", f"[{DOCS}]({DOCS})を見る", f"<{DOCS}>を見る"),
+    ],
+)
+def test_a_known_address_is_a_link(text: str, markdown: str, mrkdwn: str | None) -> None:
+    assert clean_markdown(text, known=KNOWN) == markdown
+    assert clean(text, known=KNOWN) == (mrkdwn or f"<{text}>")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://docs.python.org/3",  # less than what was said
+        "https://docs.python.org/3/?d=SECRET",
+        "https://docs.python.org/3/SECRET",
+        "https://docs.python.org/%33/",
+        "https://docs.python.org/3/#SECRET",
+        "http://docs.python.org/3/",
+        "https://docs.python.org:443/3/",
+        "https://DOCS.python.org/3/",
+        "https://docs.python.org./3/",
+        "https://docs.python.org/3/é",
+        "https://user@docs.python.org/3/",
+        "https://shop.example.com/s?page=2&q=tea",
+        "https://xn--evl-ipa.com/",  # known, and still no link: nobody sees which letters these are
+        "https://good.com@evil.com/",
+        "https://a.com./",
+    ],
+)
+def test_what_is_not_known_word_for_word_is_no_link(text: str) -> None:
+    for whole in (text, f"[docs]({text})", f"<{text}>", f"![docs]({text})"):
+        assert "](" not in clean_markdown(whole, known=KNOWN), whole
+        assert not re.search("<[^!@#]", clean(whole, known=KNOWN)), whole
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "bank.com",
+        "https://bank.com/login",
+        "the **bank**.com",
+        "bank . com",
+        "bank\\.com",
+        "bank%2Ecom",
+        "bank\uff0ecom",
+        "bank\u3002com",
+        "bank\u200b.com",
+        "b\u0430nk.com",  # a Cyrillic letter
+        "info@bank.com",
+        "docs.python.org.bank.com",
+        "www.docs.python.org/3/",
+        "docs.python.org/4/",
+    ],
+)
+def test_a_label_that_looks_like_another_address_does_not_hide_where_it_goes(label: str) -> None:
+    done = clean_markdown(f"[{label}]({DOCS})", known=KNOWN)
+    assert done.endswith(f" ([{DOCS}]({DOCS}))")
+    assert clean(f"[{label}]({DOCS})", known=KNOWN).endswith(f" (<{DOCS}>)")
+
+
+def test_no_link_is_an_image_and_none_is_escaped() -> None:
+    for text in (f"![x]({DOCS})", f"!![x]({DOCS})", f"!{DOCS}", f"!<{DOCS}>", f"Wow!![x]({DOCS})"):
+        done = clean_markdown(text, known=KNOWN)
+        assert f"]({DOCS})" in done
+        assert "![" not in done
+    assert clean_markdown(f"[x\\]({DOCS})", known=KNOWN) == f"[x]({DOCS})"
+    assert clean_markdown(f"\\{DOCS}", known=KNOWN) == f"\\ [{DOCS}]({DOCS})"
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "Call requests.get(url) and then response.json() on it.",
+        "Use os.path.join(a, b), np.array([1, 2]) and df.groupby(x).",
+        "Both sales.xlsx and notes.docx are there; so are app.js and index.html.",
+        "Version 3.11.2 of it, e.g. in section 4.2.",
+    ],
+)
+def test_code_in_prose_stays_as_it_was(prose: str) -> None:
+    assert clean_markdown(prose) == prose
+    assert clean_markdown(prose, known=KNOWN) == prose
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "evil.com",
+        "evil.md",
+        "evil.zip",
+        "www.evil.get",
+        "evil.get/x",
+        "evil.get:80/x",
+        "a@evil.get",
+        "evil.рф",
+        "1.2.3.4/S",
+    ],
+)
+def test_whatever_a_reader_may_link_is_code(address: str) -> None:
+    assert clean_markdown(f"See {address} now") == f"See `{address}` now"
+
+
+def test_an_address_of_numbers_in_brackets_loses_its_scheme_to_code() -> None:
+    assert clean_markdown("See http://[2001:db8::1]/?d=S now").startswith("See `http://`[")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
+def test_a_stream_of_links_equals_the_whole(size: int) -> None:
+    text = f"See [docs]({DOCS}), <{QUERY}>, {WIKI}. And {JSON}, not https://evil.com/?d=1 or <https://evil.com>!\n" * 3
+    cuts = [*range(0, len(text), size), len(text)]
+    targets: tuple[Target, ...] = ("markdown", "mrkdwn")
+    for target in targets:
+        cleaner = StreamCleaner(known=KNOWN, target=target)
+        pieces = [cleaner.feed(text[start:end]) for start, end in pairwise(cuts)]
+        whole = StreamCleaner(known=KNOWN, target=target).whole(text)
+        assert "".join(pieces) + cleaner.finish() == whole
+        assert whole.count(DOCS) >= 3
+
+
+def test_a_huge_text_is_cleaned_in_time() -> None:
+    for text in (
+        "https://" * 8_000,
+        "<https://" * 8_000,
+        f"[x]({DOCS}" * 2_000,
+        "https://a" + ")" * 60_000,
+        "http" * 9_000,
+    ):
+        assert clean_markdown(text, known=KNOWN)
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            *KNOWN,
+            "https://evil.com/?d=1",
+            "https://docs.python.org",
+            "/3/",
+            "evil.com",
+            "http",
+            "s://",
+            "<https://",
+            ">",
+        ),
+        *("[docs](", f"[docs]({DOCS})", f"[bank.com]({JSON})", f"![x]({DOCS})", f"<{QUERY}>", f"[`a`]({DOCS})"),
+        *(
+            "[",
+            "]",
+            "(",
+            ")",
+            "](",
+            "][",
+            "!",
+            "\\",
+            "`",
+            "```\n",
+            "~~~\n",
+            "|",
+            "*",
+            "**",
+            "_",
+            "~",
+            "&amp;",
+            "&",
+            "#",
+        ),
+        *(" ", "\n", "\n\n", "- ", "> ", "é", "を", "\u200b", '"', "'", ":", ".", ",", "x", "[1]: ", "    "),
+    ]
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.lists(PIECES, max_size=14).map("".join))
+@example(f"!{DOCS}")
+@example(f"[x\\]({DOCS})")
+@example(f"[a]({DOCS}\n[b](https://evil.com)")
+def test_a_reader_of_markdown_finds_known_links_only_and_no_picture(text: str) -> None:
+    tree = SyntaxTreeNode(MarkdownIt("commonmark").enable("table").parse(clean_markdown(text, known=KNOWN)))
+    targets = [unquote(str(node.attrs["href"])) for node in tree.walk() if node.type == "link"]
+    assert {*targets} <= KNOWN
+    assert not [node for node in tree.walk() if node.type in {"image", "html_inline", "html_block"}]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PIECES, max_size=14).map("".join), st.lists(st.integers(0, 900), max_size=9), st.booleans())
+def test_a_stream_equals_the_whole_wherever_it_is_cut(text: str, cuts: list[int], mrkdwn: bool) -> None:  # noqa: FBT001
+    target: Target = "mrkdwn" if mrkdwn else "markdown"
+    cleaner = StreamCleaner(known=KNOWN, target=target)
+    at = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    pieces = [cleaner.feed(text[start:end]) for start, end in pairwise(at)]
+    assert "".join(pieces) + cleaner.finish() == StreamCleaner(known=KNOWN, target=target).whole(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PIECES, max_size=14).map("".join))
+def test_a_reader_of_mrkdwn_finds_known_links_only(text: str) -> None:
+    done = clean(text, known=KNOWN)
+    targets = [html.unescape(found) for found in re.findall(r"<([^>|]*)(?:\|[^>]*)?>", done)]
+    assert {*targets} <= KNOWN
+    assert done.count("<") == len(targets)

@@ -1,0 +1,81 @@
+"""How much of a thread was read: in the card while the plan is made, and below the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.slack.views.answer_message import context_line
+from bot.slack.views.card import card_title, plan_card
+from bot.slack.views.read_words import read_words
+from handoff.contracts import Artifact, Material, Place, Request, Section
+from handoff.state import Ask, Job
+
+PLACE = Place(team="T1", channel="C1", thread_ts="1.0")
+
+
+def ask_of(*materials: Material, **more: Any) -> Ask:
+    request = Request(id="2.0", user="U1", text="sum it up", at=2.0, look_back="thread")
+    return Ask(request=request, **{"gathered": True, "materials": materials, **more})
+
+
+def thread(messages: int, *gaps: str) -> Material:
+    outline = tuple(Section(name=f"message {number} by Ben", start=number) for number in range(1, messages + 1))
+    return Material(name="thread", kind="thread", text="a" * 64, size=900, outline=outline, gaps=gaps)
+
+
+def file(name: str, author: str = "Ben") -> Material:
+    return Material(name=name, file=Artifact(id="f" * 64, name=name), author=author)
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (ask_of(), ""),
+        (ask_of(file("own.csv", author="")), ""),
+        (ask_of(Material(name="thread", kind="thread", fault="The thread could not be read.")), ""),
+        (ask_of(thread(1)), "Read 1 message"),
+        (
+            ask_of(thread(34, "left out 12 older messages"), file("a.zip"), file("a.zip/in.csv"), file("b.csv")),
+            "Read 34 messages and 2 files, left out 12 older messages",
+        ),
+        (ask_of(thread(2), file("b.csv"), file("own.csv", author="")), "Read 2 messages and 1 file"),
+    ],
+)
+def test_what_was_read_is_counted(ask: Ask, words: str) -> None:
+    assert read_words(ask) == words
+    assert context_line(ask, "a model").startswith(words or "a model")
+
+
+def test_a_gap_makes_no_mention() -> None:
+    assert "<!channel>" not in read_words(ask_of(thread(1, "cut <!channel>")))
+
+
+NO_SCOPE = "The thread could not be read: the app lacks a scope."
+LATE = "Slack did not give the whole thread in time."
+
+
+@pytest.mark.parametrize(
+    ("ask", "row"),
+    [
+        (ask_of(gathered=False), ("in_progress", "")),
+        (ask_of(thread(3)), ("complete", "Read 3 messages")),
+        (ask_of(Material(name="thread", kind="thread", fault=NO_SCOPE), file_faults=(NO_SCOPE,)), ("error", NO_SCOPE)),
+        (ask_of(thread(3, LATE), file_faults=(LATE,)), ("error", "Read 3 messages, Slack did not give")),
+    ],
+)
+def test_the_card_tells_of_the_thread_until_there_is_a_plan(ask: Ask, row: tuple[str, str]) -> None:
+    assert card_title(ask, 3.0) == ("Planning…: sum it up" if ask.gathered else "Reading the thread: sum it up")
+    blocks = plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks
+    task = blocks[0]["tasks"][0]
+    assert (task["title"], task["status"]) == ("Read the thread", row[0])
+    assert row[1] in str(task)
+
+
+def test_a_look_for_files_that_may_not_be_is_not_shown() -> None:
+    request = Request(id="1.0", user="U1", text="sum it up", at=2.0, look_back="files")
+    ask = Ask(request=request)
+    assert card_title(ask, 3.0) == "Planning…: sum it up"
+    (task,) = plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks[0]["tasks"]
+    assert (task["title"], task["status"]) == ("Make a plan", "in_progress")

@@ -1,0 +1,208 @@
+"""Refusals and guesses that are handed in as results: told by what was done, in no language's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from pydantic import BaseModel
+
+from handoff.checking.checks import Seen, look
+from handoff.contracts import Artifact, Result
+from specialists.runner import End, run
+from specialists.toolkits.calculate import Calculate
+from specialists.toolkits.calculate import tools as calculate_tools
+from specialists.toolkits.tables import tools as table_tools
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from tests.specialists.scripted_model import (
+    EmptyBench,
+    KeptLog,
+    LookArguments,
+    Looker,
+    Move,
+    ScriptedModel,
+    calling,
+    handoff,
+    returning,
+    specialist,
+)
+
+REFUSALS = (
+    "The table 'sales' is not defined.",
+    "Leider fehlt mir das Modul pandas, daher ist keine Summe möglich.",
+    "No puedo abrir el archivo: falta la columna.",
+    "表が見つかりません。",
+)
+SALES = Artifact(id="a" * 64, name="Sales.CSV", size=40)
+
+
+async def play(
+    moves: Sequence[Move], *tools: Tool, files: tuple[Artifact, ...] = (), log: KeptLog | None = None
+) -> tuple[End, ScriptedModel]:
+    model = ScriptedModel(list(moves))
+    given = handoff().model_copy(update={"artifacts": files})
+    outcome = await run(specialist(*tools), given, model=model, workbench=EmptyBench(), log=log or KeptLog())
+    return outcome, model
+
+
+def failing(*places: str) -> Tool:
+    """A tool that fails at these places, and gives a figure elsewhere."""
+
+    async def then(arguments: LookArguments) -> ToolOutcome:
+        if arguments.at in places:
+            return ToolOutcome(f"NameError: name {arguments.at!r} is not defined", failed=True)
+        return ToolOutcome("columns: region, amount\nrows: 120\nNorth 35 | South 1,249.50 | harbour lights")
+
+    return Looker(then).tool()
+
+
+@pytest.mark.parametrize("text", REFUSALS)
+async def test_a_result_after_calls_that_all_failed_is_sent_back_once_with_the_reason(text: str) -> None:
+    moves = [
+        calling(("look", {"at": "sales"})),
+        returning(text),
+        calling(("look", {"at": "sea"})),
+        returning("It is 35."),
+    ]
+    outcome, model = await play(moves, failing("sales"))
+    told = model.calls[2].messages[-1].replies[0]
+    assert told.failed
+    assert "look failed: NameError: name 'sales' is not defined" in told.text
+    assert "Your tools are look, by these names" in told.text
+    assert isinstance(outcome, Result)
+    assert (outcome.content, outcome.doubts, outcome.confidence) == ("It is 35.", (), 90)
+
+
+async def test_the_step_after_it_is_a_tool_or_an_escalation() -> None:
+    moves = [calling(("look", {"at": "sales"})), returning(REFUSALS[0]), calling(("look", {"at": "sea"})), returning()]
+    _, model = await play(moves, failing("sales"))
+    assert [tool.name for tool in model.calls[2].tools] == ["look", "escalate"]
+    assert [call.tool_choice for call in model.calls] == ["auto", "auto", "required", "auto"]
+    assert "return_result" in [tool.name for tool in model.calls[3].tools]
+
+
+@pytest.mark.parametrize("text", REFUSALS)
+async def test_a_second_time_it_is_doubted(text: str) -> None:
+    outcome, model = await play(
+        [calling(("look", {"at": "sales"})), returning(text), returning(text, confidence=95)], failing("sales")
+    )
+    assert len(model.calls) == 3
+    assert isinstance(outcome, Result)
+    assert outcome.confidence == 50
+    (doubt,) = look(Seen(outcome)).doubts
+    assert "Nothing that a tool gave is in it" in doubt
+    assert "name 'sales' is not defined" in doubt
+
+
+@pytest.mark.parametrize("text", REFUSALS)
+async def test_a_refusal_after_a_call_that_worked_and_one_that_failed(text: str) -> None:
+    moves = [calling(("look", {"at": "sea"})), calling(("look", {"at": "pandas"})), returning(text), returning(text)]
+    outcome, model = await play(moves, failing("pandas"))
+    assert "look failed: NameError" in model.calls[3].messages[-1].replies[0].text
+    assert isinstance(outcome, Result)
+    assert len(outcome.doubts) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "North has 35, South 1.249,50. No chart could be drawn.",
+        "Norden: 35, Süden: 1249.5.",
+        "Harbour lights, said there.",
+    ],
+)
+async def test_a_result_of_what_the_tools_gave_stands_whatever_failed_last(text: str) -> None:
+    moves = [calling(("look", {"at": "sea"})), calling(("look", {"at": "chart"})), returning(text)]
+    outcome, _ = await play(moves, failing("chart"))
+    assert isinstance(outcome, Result)
+    assert (outcome.content, outcome.doubts) == (text, ())
+
+
+async def test_a_file_that_no_tool_has_read_is_named() -> None:
+    moves = [returning("Die Summe ist 12.", confidence=100), returning("Die Summe ist 12.", confidence=100)]
+    outcome, model = await play(moves, *table_tools(), files=(SALES,))
+    told = model.calls[1].messages[-1].replies[0].text
+    assert "Sales.CSV is attached, and no tool has read it" in told
+    assert "profile_table, query_table" in told
+    assert [tool.name for tool in model.calls[1].tools] == ["profile_table", "query_table", "escalate"]
+    assert isinstance(outcome, Result)
+    assert outcome.doubts == (), "it may be right: its figures are checked as all are"
+
+
+async def test_files_that_no_tool_of_the_specialist_reads_are_not_its_concern() -> None:
+    page = Artifact(id="b" * 64, name="page.pdf", size=40)
+    for tools, files in ((table_tools(), (page,)), (table_tools(), ()), ((Looker().tool(),), (SALES,)), ((), (SALES,))):
+        outcome, model = await play([returning()], *tools, files=files)
+        assert len(model.calls) == 1
+        assert isinstance(outcome, Result)
+        assert outcome.doubts == ()
+
+
+async def test_a_takeover_goes_on_where_it_was_sent_back() -> None:
+    log = KeptLog()
+    moves: list[Move] = [calling(("look", {"at": "sales"})), returning(REFUSALS[0])]
+    with pytest.raises(IndexError):
+        await play(moves, failing("sales"), log=log)
+    outcome, model = await play([returning(REFUSALS[0])], failing("sales"), log=log)
+    assert [tool.name for tool in model.calls[0].tools] == ["look", "escalate"]
+    assert isinstance(outcome, Result)
+    assert len(outcome.doubts) == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "offered"), [((), ["calculate"]), ((SALES,), ["calculate", "profile_table", "query_table"])]
+)
+async def test_a_tool_that_reads_files_is_offered_where_there_is_one(
+    files: tuple[Artifact, ...], offered: list[str]
+) -> None:
+    moves = [calling(("calculate", {"code": "6 * 7"})), returning("42")]
+    _, model = await play(moves, *calculate_tools(), *table_tools(), files=files)
+    assert [tool.name for tool in model.calls[0].tools] == [*offered, "return_result", "escalate"]
+
+
+class Columns(BaseModel):
+    """What the two tools below take."""
+
+    file: str = "sales.csv"
+
+
+def reading(*, previews: bool, name: str) -> Tool:
+    async def read(_arguments: Columns, _bench: Workbench) -> ToolOutcome:
+        """Read a file."""
+        return ToolOutcome("revenue DOUBLE: mean 97.69, sum 1172.25" if previews else "sum\n3278.75")
+
+    return Tool(name, "read", Columns, read, endings=frozenset({".csv"}), previews=previews)
+
+
+async def test_a_result_of_a_files_description_alone_is_sent_back_once_and_then_stands() -> None:
+    tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
+    wrong, right = returning("It is 1172.25."), returning("It is 3278.75.")
+    outcome, model = await play(
+        [calling(("profile", {})), wrong, calling(("query", {})), right], *tools, files=(SALES,)
+    )
+    told = model.calls[2].messages[-1].replies[0].text
+    assert "profile only describes whole columns" in told
+    assert "Call query now" in told
+    assert isinstance(outcome, Result)
+    assert (outcome.content, outcome.doubts) == ("It is 3278.75.", ())
+    outcome, model = await play([calling(("profile", {})), wrong, wrong], *tools, files=(SALES,))
+    assert isinstance(outcome, Result)
+    assert (outcome.content, outcome.doubts) == ("It is 1172.25.", ())
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("sum(revenue)", "Call query_table with SELECT sum(revenue) FROM sales and the WHERE"),
+        ("print(sum(sales.nights * sales.price))", "Call query_table with SELECT sum(nights * price) FROM sales"),
+        ("import pandas as pd\npd.read_csv('x')", "Call query_table with SELECT ... FROM sales and the"),
+        ("SELECT sum(a) FROM sales", "Call query_table with this SQL"),
+    ],
+)
+async def test_code_that_looks_for_a_table_is_told_how_tables_are_asked(code: str, said: str) -> None:
+    (calculate,) = calculate_tools()
+    outcome = await calculate.run(Calculate(code=code), EmptyBench(artifacts=(SALES,)))
+    assert outcome.failed
+    assert said in outcome.text
+    assert "query_table" not in (await calculate.run(Calculate(code=code), EmptyBench())).text
+    assert "query_table" not in (await calculate.run(Calculate(code="1 / 0"), EmptyBench(artifacts=(SALES,)))).text

@@ -1,0 +1,126 @@
+"""Gathering: files are kept with their texts once, tables with their columns, files inside files under both names."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from bot.jobs.gathering import MOST_INSIDE, Gathered, bounded, gather, is_table
+from bot.store.interface import BLOB_LIMIT, EVENT_LIMIT
+from handoff import events as ev
+from handoff.contracts import Attachment
+from tests.system.scene import Scene
+
+FILES = Path(__file__).parent.parent / "reading" / "files"
+NOTE = "# Terms\n\nThe fee is due.\n\n# Court\n\nBergen.\n"
+TABLE = b"month;region;churned\n2026-01;north;4\n"
+
+
+def packed(**files: bytes) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("_", "."), content)
+    return data.getvalue()
+
+
+async def gathered(scene: Scene, *files: tuple[str, bytes]) -> tuple[Gathered, dict[str, str]]:
+    """What was gathered, and the texts by the names of the material."""
+    contents = dict(files)
+
+    async def fetch(attachment: Attachment) -> tuple[Attachment, bytes] | str:
+        data = contents[attachment.name]
+        return (attachment, data) if data else f"{attachment.name} did not arrive."
+
+    key = scene.thread("#general", "1.0").key
+    attachments = [Attachment(file_id=name, name=name) for name in contents]
+    found = await gather(attachments, fetch, scene.store, key)
+    texts = {one.name: (await scene.store.blobs.get(key, one.text)).decode() for one in found.materials if one.text}
+    return found, texts
+
+
+async def test_texts_lie_in_the_store_and_outlines_in_the_event(scene: Scene) -> None:
+    found, texts = await gathered(scene, ("terms.md", NOTE.encode()), ("gone.txt", b""), ("a.csv", TABLE))
+    terms, table = found.materials
+    assert texts["terms.md"].strip() == NOTE.strip()
+    assert [one.name.rpartition(": ")[2] for one in terms.outline] == ["Terms", "Court"]
+    assert terms.size == len(texts["terms.md"])
+    assert (table.is_table, [one.name for one in table.outline]) == (True, ["month", "region", "churned"])
+    assert table.file is not None
+    assert table.text == table.file.id, "a table in UTF-8 is its own text"
+    assert found.faults == ("gone.txt did not arrive.",)
+
+
+async def test_a_workbook_has_its_sheets_and_its_text(scene: Scene) -> None:
+    found, texts = await gathered(scene, ("sales.xlsx", (FILES / "sales.xlsx").read_bytes()))
+    (sales,) = found.materials
+    assert sales.is_table
+    assert [one.name for one in sales.outline] == ["sheet t: Region, Umsatz, Datum"]
+    assert "Nord" in texts["sales.xlsx"]
+
+
+async def test_a_picture_is_kept_as_models_are_to_see_it(scene: Scene) -> None:
+    data = (FILES / "photo-turned.jpg").read_bytes()
+    found, _ = await gathered(scene, ("photo-turned.jpg", data))
+    (photo,) = found.materials
+    assert photo.file is not None
+    assert (photo.file.media_type, photo.pictures) == ("image/png", ())
+    kept = await scene.store.blobs.get(scene.thread("#general", "1.0").key, photo.file.id)
+    assert kept.startswith(b"\x89PNG")
+    assert b"Exif" not in kept
+
+
+async def test_a_file_that_the_store_does_not_take_is_said_and_the_others_are_read(scene: Scene) -> None:
+    found, texts = await gathered(scene, ("huge.csv", bytes(BLOB_LIMIT + 1)), ("terms.md", NOTE.encode()))
+    assert [one.name for one in found.materials] == ["terms.md"]
+    assert set(texts) == {"terms.md"}
+    (fault,) = found.faults
+    assert fault.startswith("huge.csv could not be kept: a file of ")
+
+
+async def test_what_was_gathered_fits_into_an_event_of_the_log(scene: Scene) -> None:
+    long = "".join(
+        f"# A heading on part {n} of the manual, in so many words that it is long\n\nText.\n\n" for n in range(999)
+    )
+    found, _ = await gathered(
+        scene, *((f"{n}.md", (long + str(n)).encode()) for n in range(4)), ("a.md", NOTE.encode())
+    )
+    assert [bool(one.outline) for one in found.materials] == [True] * 5
+    kept = bounded(found)
+    event = ev.MaterialGathered(at=1.0, request="1.0", materials=kept.materials, faults=kept.faults)
+    assert len(ev.dump(event).encode()) < EVENT_LIMIT
+    assert [one.name for one in kept.materials] == [one.name for one in found.materials]
+    assert kept.materials[4].outline, "the longest outlines go first"
+    many = bounded(Gathered(found.materials[:1] * 3_000, ("x.pdf is broken.",) * 3_000))
+    event = ev.MaterialGathered(at=1.0, request="1.0", materials=many.materials, faults=many.faults)
+    assert len(ev.dump(event).encode()) < EVENT_LIMIT
+    assert "of 3,000 files are more than one request can hold" in many.faults[0]
+    assert many.faults[-1].startswith("and 2,961 more files")
+
+
+async def test_files_in_a_file_are_material_of_their_own(scene: Scene) -> None:
+    inside = {f"f{n}_txt": f"File {n} says hello.".encode() for n in range(MOST_INSIDE + 2)}
+    found, texts = await gathered(scene, ("all.zip", packed(rows_csv=TABLE, **inside)))
+    names = [one.name for one in found.materials]
+    assert names[:3] == ["all.zip", "all.zip/rows.csv", "all.zip/f0.txt"]
+    assert texts["all.zip/f0.txt"].strip() == "File 0 says hello."
+    assert found.materials[1].is_table
+    assert len(names) == 1 + MOST_INSIDE
+    assert any("all.zip" in fault for fault in found.faults), "that some were not read is said"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "table"),
+    [
+        ("a.CSV", b"x", True),
+        ("a.parquet", b"x", True),
+        ("a.json", b' \n[{"a": 1}]', True),
+        ("a.json", b'{"a": 1}', False),
+        ("a.txt", b"a,b\n", False),
+    ],
+)
+def test_a_table_is_told_by_its_ending_or_its_rows(name: str, data: bytes, *, table: bool) -> None:
+    assert is_table(name, data) is table

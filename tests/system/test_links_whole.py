@@ -1,0 +1,38 @@
+"""Addresses in answers: links where people gave them, plain where a model made them up, streamed or not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.providers.rendering import Reply
+from tests.system.brains import plan, played, result, subtask
+from tests.system.scene import Scene, block_of
+
+DOCS = "https://docs.python.org/3/library/json.html"
+ANSWER = (
+    f"Use `json.dumps` as [the documentation]({DOCS}) says; calls such as requests.get(url) stay.\n\n"
+    f"Address: {DOCS}. Not [this](https://evil.com/?d=SECRET), nor {DOCS}?d=SECRET, nor [bank.com]({DOCS}).\n\n"
+)
+SHOWN = (
+    f"Use `json.dumps` as [the documentation]({DOCS}) says; calls such as requests.get(url) stay.\n\n"
+    f"Address: [{DOCS}]({DOCS}). Not this (`https://evil.com/?d=SECRET`), nor `{DOCS}?d=SECRET`, "
+    f"nor `bank.com` ([{DOCS}]({DOCS}))."
+)
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.15])
+async def test_an_answer_links_what_the_requester_named(scene: Scene, pause: float) -> None:
+    async with played(
+        scene,
+        planner=lambda _: plan(subtask("a", "writer"), subtask("b", "reviewer")),
+        specialist=lambda _: result("Done."),
+        synthesizer=lambda _: Reply(ANSWER, pause=pause),
+    ):
+        talk = await scene.ask(f"Explain <{DOCS}>, and who uses it")
+        await talk.over()
+    (answer,) = talk.words()
+    block = block_of(answer, "markdown")
+    assert block is not None
+    assert str(block["text"]).strip() == SHOWN
+    assert scene.workspace.call_count("chat.startStream") == (1 if pause else 0)
+    assert not scene.workspace.call_count("chat.startStream") or pause

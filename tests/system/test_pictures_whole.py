@@ -1,0 +1,57 @@
+"""A picture that somebody attaches reaches a model that sees, on each wire; to another it is named, and to people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.models.provider_model import ProviderModel
+from bot.workspace.person import Attached
+from handoff import events as ev
+from tests.models.conftest import connect
+from tests.models.sample_pictures import png
+from tests.providers.wire import Api
+from tests.system.brains import plan, played, provider, result, subtask
+from tests.system.scene import Scene, shown
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Attached:
+    path = tmp_path / "whiteboard.png"
+    path.write_bytes(png(40, 30))
+    return path
+
+
+@pytest.mark.parametrize("api", ["anthropic", "responses", "chat"])
+async def test_a_model_that_sees_is_shown_what_was_attached(scene: Scene, api: Api, photo: Attached) -> None:
+    words = {"planner": lambda _: plan(subtask("a", "writer")), "specialist": lambda _: result("Three boxes.")}
+    async with provider(**words) as server:
+        model = connect(api, server)
+        seeing = ProviderModel(
+            model.wire, model.tiers, provider=model.provider, sees={"fast": True, "balanced": True, "deep": True}
+        )
+        async with scene.bot(seeing):
+            talk = await scene.ask("What does the whiteboard say?", files=[photo])
+            await talk.over()
+    with_pictures = [each for request in server.requests for each in request.messages if each.pictures]
+    (message,) = with_pictures
+    assert [(each.name, each.media_type, each.data) for each in message.pictures] == [
+        ("whiteboard.png", "image/png", png(40, 30))
+    ]
+    (answer,) = talk.words()
+    assert "not shown" not in shown(answer)
+    assert not any("iVBOR" in ev.dump(event) for event in await talk.of(ev.TurnTaken)), "the log holds no picture"
+
+
+async def test_people_are_told_what_a_model_was_not_shown(scene: Scene, photo: Attached) -> None:
+    async with played(
+        scene, planner=lambda _: plan(subtask("a", "writer")), specialist=lambda _: result("It cannot be read.")
+    ) as server:
+        talk = await scene.ask("What does the whiteboard say?", files=[photo])
+        await talk.over()
+    line = "whiteboard.png: not shown to this model, which reads text only"
+    assert any(line in message.text for request in server.requests for message in request.messages)
+    assert not any(message.pictures for request in server.requests for message in request.messages)
+    (answer,) = talk.words()
+    assert "not shown to this model, which reads text only" in shown(answer)
