@@ -55,6 +55,9 @@ async def test_shorter_without_a_mention_works_on_the_last_answer(scene: Scene) 
     assert "Draft a note about tea" in asked.messages[0].text
     assert "Tea is a drink." in asked.messages[0].text
     assert asked.messages[0].text.endswith("# Message\nshorter")
+    writers = [each.messages[0].text for each in server.requests if purpose_of(each) == "specialist:writer"]
+    assert "Tea is a drink." not in writers[0]
+    assert "Tea is a drink." in writers[1], "the last answer, whole"
     again = [each.messages[0].text for each in server.requests if purpose_of(each) == "planner"][1]
     assert "## Asked: Draft a note about tea\nTea is a drink." in again
 
