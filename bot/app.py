@@ -145,7 +145,8 @@ async def running(
     instance = Instance(store, effects, slots=settings.slots, lease=settings.lease, bounds=bounds)
     # From what people do in Slack down to the store.
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
-    background = register(bolt, JobService(store, instance, limits, admins=settings.admins))
+    service = JobService(store, instance, limits, admins=settings.admins, follow_ups=settings.follow_ups)
+    background = register(bolt, service)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     warming = asyncio.create_task(model.warm())

@@ -36,10 +36,24 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+@dataclass(frozen=True)
+class FollowUps:
+    """Where messages without a mention are heard: in all threads that have a job, or in none, but for `channels`."""
+
+    on: bool = True
+    channels: frozenset[str] = frozenset()
+
+    def heard_in(self, channel: str) -> bool:
+        """Return True if they are heard in that channel (its Slack id)."""
+        return self.on != (channel in self.channels)
+
+
+ON = FollowUps()
 TERMS = Terms(confidence=80)
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 LEAST_CONTEXT, MOST_CONTEXT = 1_000, 1_000_000
 _TIER = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?)(?P<k>k?)")
+_CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,30}")
 OPERATION = Address("127.0.0.1", 9464, fixed=False)
 SECRET = re.compile(r"TOKEN|SECRET|KEY")
 
@@ -65,6 +79,7 @@ class Settings:
     operation: Address | None = None
     terms: Terms = TERMS
     rules: Rules = field(default_factory=Rules)
+    follow_ups: FollowUps = ON
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -113,7 +128,7 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_CONTEXT": "tokens of material that a model call is given at most, and a specialist's conversation takes, "
     "by tier; for models with a small context. Default `fast 16k, balanced 32k, deep 64k`",
     "LEADHAND_ROLES": "the tiers that the supervisor's roles work on: `planner deep, judge fast`; `balanced` for all "
-    "others",
+    "others, `fast` for the dispatcher",
     "LEADHAND_PORT": "the port of HTTP mode; default 3000",
     "LEADHAND_SLOTS": "jobs that one instance works on at once; default 20",
     "LEADHAND_LEASE": "seconds after which another instance takes over; default 15",
@@ -129,6 +144,8 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_BUDGET_PERSON": "what the jobs of one person may spend a day (UTC)",
     "LEADHAND_BUDGET_CHANNEL": "what the jobs of one channel may spend a day",
     "LEADHAND_BUDGET_DAY": "what all jobs of a workspace may spend a day",
+    "LEADHAND_FOLLOW_UPS": "whether replies without a mention are heard in threads that have a job: on (default), off, "
+    "or either for some channels: `off in C0123ABCD, C0456EFGH`. Answers to questions are always heard",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
     "BRAVE_API_KEY": "search the web with Brave",
     "TAVILY_API_KEY": "search the web with Tavily",
@@ -158,6 +175,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         operation=_operation(env.get("LEADHAND_OPERATION", "").strip()),
         terms=_terms(env),
         rules=_rules(env),
+        follow_ups=_follow_ups(env.get("LEADHAND_FOLLOW_UPS", "")),
     )
 
 
@@ -213,6 +231,19 @@ def _roles(text: str) -> dict[str, Tier]:
             )
         named[role] = tier
     return named
+
+
+def _follow_ups(text: str) -> FollowUps:
+    """Read where follow-ups are heard; `off in C1` leaves them on elsewhere, `on in C1` leaves them off elsewhere."""
+    word, named, rest = text.strip().partition(" in ")
+    channels = frozenset(name.strip().upper() for name in rest.split(",") if name.strip())
+    word = word.strip().lower() or "on"
+    if word not in {"on", "off"} or bool(named) != bool(channels) or not all(map(_CHANNEL.fullmatch, channels)):
+        raise SettingsError(
+            f"LEADHAND_FOLLOW_UPS is {text!r}; it takes on, off, or either with the ids of channels: "
+            "`off in C0123ABCD, C0456EFGH`."
+        )
+    return FollowUps(on=(word == "on") != bool(channels), channels=channels)
 
 
 def _rules(env: Mapping[str, str]) -> Rules:

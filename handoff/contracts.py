@@ -244,6 +244,10 @@ class Context(Contract):
         return {"fast": self.fast, "balanced": self.balanced, "deep": self.deep}[tier or "balanced"]
 
 
+QUICK_ROLES = frozenset({"dispatcher"})
+"""Roles whose work is small, and for which people wait."""
+
+
 class Terms(Contract):
     """Settings of the work on a request, fixed with its plan. Seconds of work do not include waits for people.
 
@@ -261,7 +265,7 @@ class Terms(Contract):
     """True if the critic reads the answer before people do."""
     context: Context = Context()
     roles: Mapping[str, Tier] = Field(default_factory=dict, exclude=True)
-    """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); `balanced` for those not named.
+    """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); see `tier_of` for those not named.
 
     They are not kept with a plan: whoever calls a role puts in those of the settings and of the crew. So what is left
     to do never depends on them, and releases that know no roles can go on with the job.
@@ -270,8 +274,8 @@ class Terms(Contract):
     """The date, the time zone, who asks and where, on one line; put in by whoever calls a role, like `roles`."""
 
     def tier_of(self, role: str) -> Tier:
-        """Return the tier that a role of the supervisor works on."""
-        return self.roles.get(role, "balanced")
+        """Return the tier that a role of the supervisor works on: `balanced` unless set, `fast` for `QUICK_ROLES`."""
+        return self.roles.get(role, "fast" if role in QUICK_ROLES else "balanced")
 
     def room_of(self, role: str) -> int:
         """Return the most tokens of material that a call of that role is given."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, get_args
 
 from handoff.contracts import Tier
+from handoff.events import Aim
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class MakePlan:
     faults: tuple[str, ...] = ()
     within: str = ""
     attempt: int = 0
+    corrected: int = 0
+    """The corrections of the request so far: a further one has it planned anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +177,37 @@ class Post:
     key: str
 
 
+@dataclass(frozen=True, slots=True)
+class SortMessage:
+    """Find out what a message of the thread is for: by free rules, and where they leave doubt by a model.
+
+    `aims` are the purposes that it may have at present, and `otherwise` is the one to take if nobody can tell.
+    """
+
+    role: ClassVar[str] = "dispatcher"
+    message: str
+    request: str = field(compare=False)
+    text: str = field(default="", compare=False)
+    mentioned: bool = field(default=False, compare=False)
+    aims: tuple[Aim, ...] = field(default=(), compare=False)
+    otherwise: Aim = field(default="nothing", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """Show the author of a message what became of it; a message that is a request is handed in as one first."""
+
+    receipt: str
+    request: str = field(compare=False)
+
+
 Step = JudgeConflicts | ReduceMaterial | WriteAnswer | SelectAnswer | ReviewAnswer
 """A step of a role on the way from the results of a run to its answer."""
 OfRole = JudgeResult | RefineBrief | Step
 """The effects that a role performs by itself. Planning is not among them, as it has to know the crew."""
-Effect = GatherMaterial | MakePlan | RevisePlan | RunSubtask | OfRole | ReachDeadline | HandUp | Post
+Heeding = SortMessage | Acknowledge
+"""The effects that are about a message in the thread rather than about the request under way."""
+Effect = GatherMaterial | MakePlan | RevisePlan | RunSubtask | OfRole | ReachDeadline | HandUp | Post | Heeding
 
 ROLES: tuple[str, ...] = tuple(one.role for one in get_args(Effect) if hasattr(one, "role"))
 """The supervisor's roles. Each performs one effect, by the module and the prompt of its name in `bot/supervisor/`."""
@@ -200,6 +229,11 @@ def card_end_key(request: str) -> str:
 def answer_key(request: str) -> str:
     """Return the key of the request's visible end: its answer, failure or report."""
     return f"{request}:answer"
+
+
+def receipt_key(request: str, receipt: str) -> str:
+    """Return the key of the line that says what became of a message."""
+    return f"{request}:receipt:{receipt}"
 
 
 def question_key(request: str, subtask: str, number: int) -> str:

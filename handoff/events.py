@@ -50,6 +50,18 @@ Verdict = Literal["accepted", "revise", "best_effort"]
 """The verdict on a result. `best_effort`: take it as it is and name its faults as gaps."""
 
 
+Aim = Literal["request", "correction", "answer", "explain", "thanks", "nothing"]
+"""The purpose of a message in a job's thread.
+
+- `request`: something new to do, or to do with the last answer.
+- `correction`: it changes the request that is under way.
+- `answer`: it answers an open question.
+- `explain`: it asks back what an open question means.
+- `thanks`: it wants no work.
+- `nothing`: it is not for the bot.
+"""
+
+
 class Fact(Contract):
     """Fields of all events. `at` is seconds since the epoch on the writer's clock; `v` is the schema of the event."""
 
@@ -82,6 +94,57 @@ class RequestAdded(Fact):
     refusal: str = ""
 
 
+class MessageHeard(Fact):
+    """Somebody wrote in the thread of the job, and nobody has looked yet if it is for the bot: see `MessageSorted`.
+
+    `mentioned`: it names the bot, or is in a direct message. `others`: it names other people and not the bot; it is
+    for them, so its text is not kept.
+    """
+
+    type: Literal["MessageHeard"] = "MessageHeard"
+    message: Request
+    mentioned: bool = False
+    others: bool = False
+
+
+class MessageSorted(Fact):
+    """What a message is for, as the rules or the dispatcher found. The engine decides if its author may."""
+
+    type: Literal["MessageSorted"] = "MessageSorted"
+    message: str
+    aim: Aim
+    by: Literal["rules", "model"] = "rules"
+    why: str = ""
+    usage: Usage = Usage()
+
+
+class MessageAcknowledged(Fact):
+    """The author of a message has been shown what became of it. `receipt` names the receipt within the job."""
+
+    type: Literal["MessageAcknowledged"] = "MessageAcknowledged"
+    receipt: str
+
+
+class RequestEdited(Fact):
+    """The message of a request was edited. `text` is how it reads now, and `stamp` is Slack's id of the edit.
+
+    Of two edits the one with the higher stamp counts, as they may come in any order.
+    """
+
+    type: Literal["RequestEdited"] = "RequestEdited"
+    message: str
+    user: str
+    text: str
+    stamp: float = 0.0
+
+
+class RequestWithdrawn(Fact):
+    """The message of a request was deleted."""
+
+    type: Literal["RequestWithdrawn"] = "RequestWithdrawn"
+    message: str
+
+
 class MaterialGathered(OfRequest):
     """What there is to work on was read: files and their texts are in the store, and outlines are here.
 
@@ -108,6 +171,8 @@ class PlannerAsked(OfRequest):
     question: str
     options: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    corrected: int = 0
+    """The corrections of the request that the planner knew, here and below. With fewer than there are it asks again."""
     pack: Packed = Packed()
     usage: Usage = Usage()
 
@@ -131,6 +196,7 @@ class PlanProposed(OfRequest):
     """The name of the routing rule that made the plan; empty if the planner made it."""
     reasons: tuple[str, ...] = ()
     """Decisions about the plan, each with its reason: which of equal specialists, which specialist made for the job."""
+    corrected: int = 0
     pack: Packed = Packed()
     usage: Usage = Usage()
 
@@ -141,12 +207,15 @@ class PlanRejected(OfRequest):
     type: Literal["PlanRejected"] = "PlanRejected"
     within: str = ""
     faults: tuple[str, ...]
+    corrected: int = 0
     pack: Packed = Packed()
     usage: Usage = Usage()
 
 
 class PlanRevised(OfRequest):
     """The planner looked at its plan again, because `subtask` found or met something that may make the plan wrong.
+
+    If the requester corrected the request, `subtask` is the name of that trigger.
 
     `plan` is the new plan; None if the plan stays as it was, and then `faults` say why. `within` is the subtask whose
     inner plan it is; empty: the request's own plan. `estimates` are for the subtasks that were added or changed.
@@ -231,6 +300,8 @@ class ResultReturned(OfAttempt):
     faults: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     took: float = 0.0
+    told: int = 0
+    """The corrections of the request that the specialist knew when it handed in."""
 
 
 class ResultJudged(OfAttempt):
@@ -418,6 +489,7 @@ class AnswerWritten(OfRequest):
     unsupported: tuple[str, ...] = ()
     invented: tuple[str, ...] = ()
     unjudged: tuple[str, ...] = ()
+    corrected: int = 0
     pack: Packed = Packed()
     usage: Usage = Usage()
 
@@ -454,6 +526,11 @@ class FeedbackGiven(OfRequest):
 
 Event = Annotated[
     RequestAdded
+    | MessageHeard
+    | MessageSorted
+    | MessageAcknowledged
+    | RequestEdited
+    | RequestWithdrawn
     | MaterialGathered
     | SettingKnown
     | PlannerAsked

@@ -38,9 +38,11 @@ from handoff.state_values import (
     Checkpoint,
     Decision,
     Failure,
+    Heard,
     Question,
     ReplanTrigger,
     Rung,
+    Talk,
     Trouble,
     Written,
 )
@@ -194,6 +196,8 @@ class Work:
     rounds: int = 0
     answered: tuple[Answered, ...] = ()
     answers: tuple[Note, ...] = ()
+    told: int = 0
+    """The corrections of the request among `answers`: they came after the first attempt had begun."""
     result: Result | None = None
     usage: Usage = Usage()
     estimate: Estimate | None = None
@@ -242,7 +246,9 @@ class Ask:
     (an empty id: it can never be posted). `replans` are triggers that the planner is still to be asked about, one after
     the other, and `revisions` counts how often it was asked. `question` is the planner's open question, and `answered`
     the one that it had answered.
-    `setting` says who asks and where; None: nobody has looked yet.
+    `setting` says who asks and where; None: nobody has looked yet. `corrections` counts how often the requester
+    changed the request while it was under way: its text has them, and `wording` is the text of the message alone, if it
+    was corrected. `edited` is the stamp of the last edit. `withdrawn`: its message was deleted.
     """
 
     request: Request
@@ -259,6 +265,10 @@ class Ask:
     replans: tuple[ReplanTrigger, ...] = ()
     revisions: int = 0
     cancelled_by: str = ""
+    withdrawn: bool = False
+    corrections: int = 0
+    wording: str = ""
+    edited: float = 0.0
     posted: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     usage: Usage = Usage()
     ended: float | None = None
@@ -373,7 +383,7 @@ class Job:
     """A thread and everything asked in it. `seq` is the number of events in its log so far.
 
     `takeovers` counts the takeovers after a lost owner. `quarantine` is the step and the reason while the job is set
-    aside.
+    aside. `heard` are messages of the thread that are still to be sorted or acknowledged.
     """
 
     place: Place
@@ -381,6 +391,8 @@ class Job:
     seq: int = 0
     takeovers: int = 0
     quarantine: Failure | None = None
+    talk: Talk = field(default_factory=Talk)
+    heard: tuple[Heard, ...] = ()
 
     @property
     def id(self) -> str:
@@ -401,6 +413,10 @@ class Job:
         """Return the request of that id, or None."""
         place = self.place_of(request_id)
         return None if place is None else self.asks[place]
+
+    def with_ask(self, ask: Ask) -> Job:
+        """Return the job with `ask` in place of the earlier version of that request."""
+        return replace(self, asks=tuple(ask if each.id == ask.id else each for each in self.asks))
 
     def place_of(self, request_id: str) -> int | None:
         """Return the index in `asks` of the request of that id.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from handoff.contracts import EscalationReason, Note, Result, Usage
+from handoff.contracts import EscalationReason, Note, Request, Result, Usage
 from handoff.events import FailureKind, ToolReturned, ToolStarted, TurnTaken
 
 Trouble = FailureKind | EscalationReason | Literal["passing"]
@@ -122,12 +122,13 @@ class Decision:
 class ReplanTrigger:
     """A reason to ask the planner again: a finding or a failure of a subtask, in the subtask's own `words`.
 
-    `within` is the subtask whose inner plan is in question; empty: the request's own plan.
+    `within` is the subtask whose inner plan is in question; empty: the request's own plan. For a correction, `words`
+    are the requester's, and `subtask` is a name that no subtask has.
     """
 
     subtask: str
     words: str
-    cause: Literal["finding", "failure"]
+    cause: Literal["finding", "failure", "correction"]
     within: str = ""
 
 
@@ -152,3 +153,50 @@ class Candidate:
     faults: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What people said in the thread since the bot last did.
+
+    `spoke` is when the bot last posted something (seconds since the epoch). `speakers` are the authors of the messages
+    since then, oldest first. `others`: the last of these messages was for somebody else.
+    """
+
+    spoke: float = 0.0
+    speakers: tuple[str, ...] = ()
+    others: bool = False
+
+
+Outcome = Literal["", "request", "queued", "applied", "replaced", "too_late", "taken", "explained", "thanks"]
+"""What became of a message.
+
+- empty: nobody has looked yet what it is for.
+- `request`: it is to be handed in as a request.
+- `queued`: it is a request that waits until the one under way has ended.
+- `applied`: it corrects the request under way.
+- `replaced`: it is an edit of a request that nobody has begun.
+- `too_late`: it is an edit of a request whose answer is written.
+- `taken`: it answered a question.
+- `explained`: it asked back, and the question is put again, with its reason.
+- `thanks`: it was a thank-you.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A message of the thread that is still to be sorted or acknowledged.
+
+    `receipt` names it within the job. `before` is what was said before it. `question` is the subtask whose question it
+    is about; empty: the planner's. For a correction, `told` counts the subtasks under way that are told of it, and
+    `waiting` those that the planner looks at again.
+    """
+
+    receipt: str
+    message: Request
+    mentioned: bool = False
+    before: Talk = field(default_factory=Talk)
+    outcome: Outcome = ""
+    question: str = ""
+    told: int = 0
+    waiting: int = 0

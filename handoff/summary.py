@@ -57,7 +57,14 @@ def projection(job: Job) -> dict[str, str]:
     ask = job.latest
     questions = [
         # earlier releases read `user`: they know one person per question
-        {"request": ask.id, "subtask": name, "number": one.number, "user": ask.request.user, "whom": one.whom}
+        {
+            "request": ask.id,
+            "subtask": name,
+            "number": one.number,
+            "user": ask.request.user,
+            "whom": one.whom,
+            **({"options": one.options} if one.options else {}),
+        }
         for name, one in ask.open_questions.items()
     ]
     return {
@@ -74,13 +81,14 @@ def projection(job: Job) -> dict[str, str]:
 class OpenQuestion:
     """An open question as it stands in the summary of a job. An empty `subtask`: the planner's.
 
-    `whom` are the ids who may answer; empty: anybody.
+    `whom` are the ids who may answer; empty: anybody. `options` are the answers that it offers.
     """
 
     request: str
     subtask: str
     number: int
     whom: tuple[str, ...]
+    options: tuple[str, ...] = ()
 
     def may_answer(self, user: str) -> bool:
         """Return True if an answer by this person counts."""
@@ -91,7 +99,13 @@ def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
     """Read the open questions from the summary fields of a job, whichever release wrote them."""
     found = json.loads(fields.get("questions") or "[]")
     return tuple(
-        OpenQuestion(one["request"], one["subtask"], one["number"], tuple(one.get("whom", [one["user"]])))
+        OpenQuestion(
+            one["request"],
+            one["subtask"],
+            one["number"],
+            tuple(one.get("whom", [one["user"]])),
+            tuple(one.get("options", ())),
+        )
         for one in found
     )
 

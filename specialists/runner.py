@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from handoff.contracts import Escalation, Handoff, Result, Turn
+from handoff.contracts import Escalation, Handoff, Result, ToolCall, Turn
 from handoff.state_values import UnknownWrite
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import ToolOutcome, ToolSpec, Workbench
@@ -164,6 +164,8 @@ class _Attempt:
         """Make the next model call, keep its turn and add it to the conversation."""
         turn: Turn | None = None
         withheld, noted = "", False
+        for words in self.log.news():
+            self.conversation.add_note("said_meanwhile", words=words)
         while turn is None:
             self.limit = self.limit or withheld or self._reached()
             if self.limit and not noted:
@@ -258,11 +260,22 @@ class _Attempt:
             return self.endings.without_finish(turn, self.limit)
         return await self.tools.run()
 
+    async def _told_meanwhile(self, calls: list[ToolCall]) -> bool:
+        """Tell the model, instead of taking its result, what the requester has said meanwhile. False if nothing."""
+        if self.limit or not (said := self.log.news()):
+            return False
+        text = briefing.note("not_taken_yet", words=" ".join(said))
+        for call in calls:
+            await self.tools.reply(call, ToolOutcome(text, failed=True))
+        return True
+
     async def _finish(self) -> Result | Escalation | None:
         """Take the first call to end the work, or have it mended once."""
         calls = [call for call, _ in self.conversation.open_calls]
         if not calls:
             return None  # they were answered before the attempt changed hands
+        if await self._told_meanwhile(calls):
+            return None
         outcome: Result | Escalation | None
         fault = ""
         try:

@@ -23,6 +23,7 @@ from handoff.checking.figures import behind
 from handoff.context import provenance_of, said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
+from handoff.engine.correcting import SAID
 from handoff.engine.nested import plan_around, writes_before
 from handoff.materials.at_hand import texts_of
 from handoff.state import Work
@@ -139,7 +140,7 @@ def _ended(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev
         "unsupported": named(checks.text_of(outcome), found.figures),  # shown marked
     }
     result = outcome.model_copy(update=kept)
-    return ev.ResultReturned(**_of(effect, runner), result=result, **remarks, took=log.took())
+    return ev.ResultReturned(**_of(effect, runner), result=result, **remarks, took=log.took(), told=log.told)
 
 
 def _work(effect: RunSubtask, runner: JobRunner) -> Work:
@@ -175,6 +176,7 @@ class _Log:
         self._runner = runner
         self._given = [note.text for note in handoff.given]
         self.history = work.checkpoints if resumed else ()
+        self.told = work.told  # those are in the handoff
         self.written = {one.digest: _note_of(one) for one in writes_before(runner.find(effect.request)[1], work)}
         returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
         self._evidence = [point.reply.text for point in returns if not point.reply.failed]
@@ -194,6 +196,16 @@ class _Log:
         before = [one.result.evidence for one in (work.wanting, work.best) if one is not None]
         evidence = [*self._evidence, *self._given, *("\n".join(lines) for lines in before if lines)]
         return checks.Seen(result, said_to(job, ask, work), effect.done_when, tuple(evidence), tuple(self._sources))
+
+    def news(self) -> tuple[str, ...]:
+        """Return what the requester said since this was last asked, or since the handoff was made."""
+        work = _work(self._effect, self._runner)
+        if work.told <= self.told:
+            return ()
+        said = [note.text for note in work.answers if note.source == SAID]
+        fresh = tuple(said[self.told - work.told :])
+        self.told = work.told
+        return fresh
 
     async def turn(self, turn: Turn) -> None:
         """Commit a model turn soon: the tools that it asks for start meanwhile.

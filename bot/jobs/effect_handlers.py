@@ -16,6 +16,7 @@ from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
 from handoff.context import circumstances
+from handoff.engine import hearing
 from handoff.engine.answer import is_draft
 from handoff.engine.nested import crew_at, handed_up, plan_around
 from handoff.planning import plan_brief
@@ -72,7 +73,10 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         shown = [one.text for one in plan_brief.beginnings_of(job, ask)]
         texts = await load(shown, job, ask, inputs.services.store, runner.claim.key)
         brief = plan_brief.of_request(job, ask, texts)
-        return await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now)
+        event = await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now)
+        if isinstance(event, ev.RequestFailed):
+            return event
+        return event.model_copy(update={"corrected": ask.corrections})
     work = inputs.ask.work[effect.within]
     store, key = inputs.services.store, runner.claim.key
     handoff, pack = await handed(inputs.job, inputs.ask, work, runner.now(), store, key)
@@ -148,6 +152,38 @@ def _earlier(inputs: Inputs) -> tuple[str, ...]:
     """Return the requests and answers before this one in the thread."""
     before = [one for one in inputs.job.asks if one.request.at < inputs.ask.request.at]
     return tuple(text for one in before for text in (one.request.text, one.run.answer or ""))
+
+
+async def sort_message(effect: ef.SortMessage, inputs: Inputs) -> ev.Event:
+    """Find out what a message of the thread is for."""
+    runner, job = inputs.runner, inputs.job
+    one = hearing.waiting(job, effect.message)
+    if one is None:
+        return ev.MessageAcknowledged(at=runner.now(), receipt=effect.message)
+    names = () if one.mentioned else await inputs.services.thread.names_around(job, one.message.user)
+    aim = hearing.by_rules(job, one, names)
+    if aim is not None:
+        return ev.MessageSorted(at=runner.now(), message=effect.message, aim=aim)
+    from bot.supervisor.dispatcher import perform  # noqa: PLC0415 - only where the rules leave doubt
+    from bot.supervisor.roles import Case  # noqa: PLC0415 - the same
+
+    run = inputs.services.planning.for_roles(inputs.ask.run, "")
+    return await perform(effect, Case(inputs.ask, run, inputs.model, runner.now))
+
+
+async def acknowledge(effect: ef.Acknowledge, inputs: Inputs) -> ev.Event:
+    """Show what became of a message. What is a request is handed in as one first, as if it had been mentioned to us."""
+    runner, job = inputs.runner, inputs.job
+    one = hearing.waiting(job, effect.receipt)
+    if one is not None and one.outcome == "request":
+        added = ev.RequestAdded(at=one.message.at, place=job.place, request=one.message)
+        ids = (f"follow-up:{job.place.channel}:{one.message.id}",)
+        key = runner.claim.key
+        await inputs.services.store.jobs.ingest(key, ev.dump(added), dedupe=ids, user=one.message.user)
+        runner.nudge()
+    if one is not None:
+        await inputs.services.thread.acknowledge(runner.claim, job, one)
+    return ev.MessageAcknowledged(at=runner.now(), receipt=effect.receipt)
 
 
 async def post(effect: ef.Post, inputs: Inputs) -> ev.Event:

@@ -101,6 +101,16 @@ def brief_kept(effect: ef.RefineBrief, bug: Bug) -> ev.Event:
     return ev.BriefRefined(at=bug.at, **_attempt(effect), fault=bug.reason)
 
 
+def message_unsorted(effect: ef.SortMessage, bug: Bug) -> ev.Event:
+    """Take a message for what it is if nobody can tell."""
+    return ev.MessageSorted(at=bug.at, message=effect.message, aim=effect.otherwise, why=bug.reason)
+
+
+def receipt_lost(effect: ef.Acknowledge, bug: Bug) -> ev.Event:
+    """Go on without the receipt."""
+    return ev.MessageAcknowledged(at=bug.at, receipt=effect.receipt)
+
+
 def post_failed(effect: ef.Post, bug: Bug) -> ev.Event:
     """Go on without the message."""
     return ev.Posted(at=bug.at, request=effect.request, key=effect.key, ts="", fault=bug.reason)
@@ -143,6 +153,8 @@ HANDLERS: Mapping[type, Handler[Any]] = {
     ef.ReachDeadline: Handler(handlers.reach_deadline, request_failed),
     ef.HandUp: Handler(handlers.hand_up, crew_failed),
     ef.Post: Handler(handlers.post, post_failed),
+    ef.SortMessage: Handler(handlers.sort_message, message_unsorted),
+    ef.Acknowledge: Handler(handlers.acknowledge, receipt_lost),
 }
 
 

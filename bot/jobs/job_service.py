@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 from bot.jobs.instance import Instance
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
+from bot.settings import ON, FollowUps
 from bot.store.interface import Entry, Head, JobKey, LogBroken, Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
+from handoff.engine.hearing import answers_plainly
 from handoff.engine.replay import open_log
+from handoff.spoken import is_thanks
 from handoff.state import ENDED, Job
 from handoff.summary import OpenQuestion, begun, open_questions, queries
 from handoff.upcasters import NewerEvent
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+MOST_HEARD = 5_000
+"""Events in a job's log from which on only mentions are heard in its thread: a log has an end."""
+
 
 class JobService:
     """The `Service` of a running bot. A call that returns was recorded; a StoreError means that it was not.
@@ -32,10 +38,20 @@ class JobService:
         instance: Woken when something came in.
         limits: What is spent and left.
         admins: Slack ids of people who may see and cancel every job, and release those in quarantine.
+        follow_ups: Where messages without a mention are heard.
     """
 
-    def __init__(self, store: Store, instance: Instance, limits: CallLimits, *, admins: frozenset[str]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        instance: Instance,
+        limits: CallLimits,
+        *,
+        admins: frozenset[str],
+        follow_ups: FollowUps = ON,
+    ) -> None:
         self._store = store
+        self._follow_ups = follow_ups
         self._instance = instance
         self._limits = limits
         self.admins = admins
@@ -71,23 +87,66 @@ class JobService:
         return words if await self._limits.first_in_an_hour(f"over:{place.team}/{place.channel}/{ts}") else ""
 
     async def _recorded(self, key: JobKey, request: str) -> bool:
-        """Return True if the request is recorded already: Slack repeats what it got no reply to."""
+        """Return True if the request, or a message that may become one, is recorded: Slack repeats what it sends."""
         entries = [*await self._store.jobs.inbox(key), *await self._store.jobs.log(key)]
-        kind, named = '"type":"RequestAdded"', json.dumps(request)
-        return any(kind in entry.payload and named in entry.payload for entry in entries)
+        kinds, named = ('"type":"RequestAdded"', '"type":"MessageHeard"'), f'"id":{json.dumps(request)}'
+        return any(named in entry.payload and any(kind in entry.payload for kind in kinds) for entry in entries)
 
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         """See `Service.left`."""
         return await self._limits.status(Payer(team, channel, user, job))
 
-    async def reply(self, place: Place, *, user: str, text: str, dedupe: tuple[str, ...]) -> ReplyVerdict:
-        """Record a message of the thread as an answer, if its author has an open question; ignore it otherwise."""
-        head = await self._store.jobs.head(_key(place))
+    async def reply(
+        self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
+    ) -> ReplyVerdict:
+        """See `Service.reply`. A message that is no plain answer is left to the job: it knows what is under way."""
+        key, text, user = _key(place), message.text, message.user
+        head = await self._store.jobs.head(key)
+        if head is None:
+            return "ignored"
         question = next((one for one in _open(head) if one.may_answer(user)), None)
-        if question is None or not text.strip():
-            return "quarantined" if head is not None and head.quarantined else "ignored"
-        await self._record_answer(place, question, user, text, dedupe)
-        return "taken"
+        if question is not None and not others and answers_plainly(text, question.options):
+            await self._record_answer(place, question, user, text, dedupe)
+            return "taken"
+        if head.quarantined:
+            return "quarantined"
+        if not text.strip() or not self._hears(head, message, mentioned=mentioned, asked=question is not None):
+            return "ignored"
+        kept = message.model_copy(update={"at": self._store.clock()})
+        if others:
+            kept = kept.model_copy(update={"text": "", "attachments": ()})
+        event = ev.MessageHeard(at=kept.at, message=kept, mentioned=mentioned, others=others)
+        await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
+        self._instance.nudge(key)
+        return "heard"
+
+    def _hears(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
+        """Return True if a message may be for the job: an ordinary request of somebody who mentions the bot is not."""
+        if asked or (mentioned and is_thanks(message.text) and not message.attachments):
+            return True
+        if mentioned:  # the requester may want to change what is under way
+            own = head.fields.get("state") not in ENDED and head.fields.get("user") == message.user
+            return own and not message.attachments
+        return self._follow_ups.heard_in(head.fields.get("channel", "")) and head.seq < MOST_HEARD
+
+    async def edited(
+        self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
+    ) -> bool:
+        """See `Service.edited`."""
+        event = ev.RequestEdited(at=self._store.clock(), message=message, user=user, text=text, stamp=stamp)
+        return await self._changed(place, message, event, dedupe)
+
+    async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
+        """See `Service.deleted`."""
+        return await self._changed(place, message, ev.RequestWithdrawn(at=self._store.clock(), message=message), dedupe)
+
+    async def _changed(self, place: Place, message: str, event: ev.Event, dedupe: tuple[str, ...]) -> bool:
+        key = _key(place)
+        if await self._store.jobs.head(key) is None or not await self._recorded(key, message):
+            return False
+        await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
+        self._instance.nudge(key)
+        return True
 
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]

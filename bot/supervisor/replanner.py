@@ -75,8 +75,9 @@ def describe(ask: Ask, run: Run, trigger: ReplanTrigger, members: Iterable[Membe
     """
     free = touchable(ask, trigger)
     fixed = [HEADING, f"Asked: {demote_headings(asked(ask, run))}", f"Goal: {run.plan.goal if run.plan else ''}", ""]
-    said = "failed" if trigger.cause == "failure" else "found"
-    fixed += ["# News", f"{trigger.subtask} {said}: {demote_headings(trigger.words)}", "", "# Done or under way"]
+    who = {"failure": f"{trigger.subtask} failed", "correction": "The requester says since"}
+    said = who.get(trigger.cause, f"{trigger.subtask} found")
+    fixed += ["# News", f"{said}: {demote_headings(trigger.words)}", "", "# Done or under way"]
     pieces = [Piece("the request", ("\n".join(fixed),))]
     live = [work for work in ask.inside(run.within) if not work.dropped]
     pieces += [_there(work) for work in live if work.subtask.id not in free]

@@ -137,7 +137,7 @@ class Messages:
         self.edit(channel, message, {"text": text, "blocks": _typed_blocks(text) if text else None})
 
     def delete(self, channel: Channel, message: Message) -> None:
-        """Delete a message. A root with replies leaves a tombstone."""
+        """Delete a message. A root with replies leaves a tombstone, and counts as changed into it, as on Slack."""
         self._state.record.drop("message", f"{channel.id}:{message.ts}")
         before = message.data
         if channel.replies.get(message.ts):
@@ -146,12 +146,13 @@ class Messages:
             message.data = {**gone, **kept, "user": "USLACKBOT"}
             message.stream = None
             self._state.save_message(channel, message)
-        else:
-            channel.remove(message)
-            if before.get("thread_ts", message.ts) != message.ts:
-                self._state.remove_reply(channel, message)
-            body = {"type": "deleted", "channel": channel.id, "ts": message.ts}
-            self._state.changes.tell(Change(body, channel=channel.id))
+            self._changed(channel, message, before)
+            return
+        channel.remove(message)
+        if before.get("thread_ts", message.ts) != message.ts:
+            self._state.remove_reply(channel, message)
+        body = {"type": "deleted", "channel": channel.id, "ts": message.ts}
+        self._state.changes.tell(Change(body, channel=channel.id))
         event = {"subtype": "message_deleted", "hidden": True, "deleted_ts": message.ts, "previous_message": before}
         self._emit(channel, {"type": "message", **event, "ts": self._state.clock.next_ts()})
 

@@ -25,10 +25,10 @@ from typing import assert_never
 from handoff import events as ev
 from handoff.contracts import Request
 from handoff.effects import answer_key, card_end_key
-from handoff.engine import replan
+from handoff.engine import hearing, replan
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready
-from handoff.engine.transitions import TRANSITIONS, cancelled
+from handoff.engine.transitions import TRANSITIONS, cancelled, withdrawn
 from handoff.state import SETTLED, Ask, Job, RequestState, Run, SubtaskState, Work, replace
 from handoff.state_values import Failure
 
@@ -37,6 +37,10 @@ CHECKPOINTS = (ev.TurnTaken, ev.ToolStarted, ev.ToolReturned)
 
 They are most of a log, so the states are not worked out again after them.
 """
+
+
+HEARD = (ev.MessageHeard, ev.MessageSorted, ev.MessageAcknowledged, ev.RequestEdited, ev.RequestWithdrawn)
+"""Events of messages in the thread: `hearing` decides what follows from them."""
 
 
 def fold(log: Iterable[ev.Event]) -> Job | None:
@@ -55,6 +59,8 @@ def apply(job: Job | None, event: ev.Event) -> Job:
         raise ValueError(f"a job's log begins with RequestAdded, not {event.type}")
     if isinstance(event, ev.OfRequest):
         return _of_request(job, event)
+    if isinstance(event, HEARD):
+        return replace(_heard(job, event), seq=job.seq + 1)
     seq = job.seq + 1
     if isinstance(event, ev.CancelRequested):
         asks = (ask if ask.over or ask.run.answer or ask.run.failure else cancelled(ask, event) for ask in job.asks)
@@ -70,6 +76,28 @@ def apply(job: Job | None, event: ev.Event) -> Job:
     assert_never(event)
 
 
+def _heard(
+    job: Job,
+    event: ev.MessageHeard | ev.MessageSorted | ev.MessageAcknowledged | ev.RequestEdited | ev.RequestWithdrawn,
+) -> Job:
+    """Take in what people say, edit or delete in the thread."""
+    match event:
+        case ev.MessageHeard():
+            return hearing.heard(job, event)
+        case ev.MessageAcknowledged():
+            return hearing.acknowledged(job, event)
+        case ev.MessageSorted():
+            after = hearing.sorted_out(job, event)
+        case ev.RequestEdited():
+            after = hearing.edited(job, event)
+        case ev.RequestWithdrawn():
+            after, gone = hearing.withdrawn(job, event)
+            after = after if gone is None else after.with_ask(withdrawn(gone, event))
+    for ask in [ask for ask in after.asks if ask is not job.ask(ask.id) and not ask.over]:
+        after = after.with_ask(_with_state(ask, event.at))
+    return after
+
+
 def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     job = job or Job(place=event.place)
     if job.ask(event.request.id) is not None:
@@ -78,7 +106,7 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     ask = Ask(request=event.request, run=Run(failure=failure), refusal=event.refusal)
     if not has_to_gather(event.request):
         ask = replace(ask, gathered=True)
-    return replace(job, asks=(*job.asks, ask), seq=job.seq + 1)
+    return hearing.queued(replace(job, asks=(*job.asks, ask), seq=job.seq + 1), ask.id, job.current)
 
 
 def has_to_gather(request: Request) -> bool:
@@ -88,6 +116,8 @@ def has_to_gather(request: Request) -> bool:
 
 def _of_request(job: Job, event: ev.OfRequest) -> Job:
     seq = job.seq + 1
+    if isinstance(event, ev.Posted) and event.ts:
+        job = hearing.spoke(job, event.at)
     place = job.place_of(event.request)
     if place is None or job.asks[place].over:
         return replace(job, seq=seq)

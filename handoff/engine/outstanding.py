@@ -19,7 +19,7 @@ from handoff.effects import (
     file_key,
     question_key,
 )
-from handoff.engine import answer, replan
+from handoff.engine import answer, hearing, replan
 from handoff.engine.ladder import attempt_seconds, seconds_left
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready
@@ -32,8 +32,11 @@ BEYOND = 20.0
 def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects that should be under way at `now`, and the time to look again (None: at the next event)."""
     ask = job.current
-    if ask is None:
-        return [], None
+    effects, due = _of_request(ask, now) if ask is not None else ([], None)
+    return [*effects, *hearing.effects(job)], due
+
+
+def _of_request(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     run = ask.run
     if run.concluded:
         return _closing(ask), None
@@ -45,7 +48,7 @@ def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
     if ask.question is not None:
         return [*effects, *_questions(ask)], None
     if run.plan is None:
-        return [*effects, MakePlan(ask.id, run.rejections[-1] if run.rejections else ())], None
+        return [*effects, _planning(ask)], None
     unsettled = any(work.state not in SETTLED for work in ask.inside(""))
     if unsettled and run.deadline is not None and run.deadline <= now:
         return [*effects, ReachDeadline(ask.id)], None
@@ -58,6 +61,11 @@ def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
         return effects, _earlier(due, run.deadline)
     steps, due = answer.steps(ask, run, now)
     return effects + steps, due
+
+
+def _planning(ask: Ask) -> MakePlan:
+    faults = ask.run.rejections[-1] if ask.run.rejections else ()
+    return MakePlan(ask.id, faults, corrected=ask.corrections)
 
 
 def _subtasks(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | None]:

@@ -130,20 +130,24 @@ def revised(ask: Ask, event: ev.PlanRevised) -> Ask:
         return ask
     free, matters = replan.touchable(ask, trigger), replan.matters(ask, trigger)
     ask = replan.without(ask, trigger).charged_around(event.within, event.usage)
-    ask = ask.with_pack(event.at, event.subtask, event.pack)
+    ask = ask.with_pack(event.at, _about(trigger), event.pack)
     if not matters:
         why = "all that it was about had started or ended by then"
-        return ask.with_decision(event.at, event.subtask, "plan kept", why)
+        return ask.with_decision(event.at, _about(trigger), "plan kept", why)
     run = ask.run_of(event.within)
     faults = event.faults
     if event.plan is not None and run.plan is not None:
         faults = _refused(ask, run, event, run.plan, event.plan, free)
     if faults or event.plan is None:
         why = " ".join(faults) or "the planner gave no other"
-        ask = ask.with_decision(event.at, event.subtask, "plan kept", why)
+        ask = ask.with_decision(event.at, _about(trigger), "plan kept", why)
     else:
         ask = _changed(ask, run, event, event.plan)
     return settle(_next_rung(ask, trigger, event), event.at, event.within)
+
+
+def _about(trigger: ReplanTrigger) -> str:
+    return "" if trigger.cause == "correction" else trigger.subtask
 
 
 def _refused(ask: Ask, run: Run, event: ev.PlanRevised, old: Plan, plan: Plan, free: frozenset[str]) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """Decides when the planner is asked to revise a plan, and which subtasks wait for it meanwhile. Pure.
 
-Two things lead to a revision. A specialist hands in a finding whose `where` is `plan`: it has to say so, as nothing is
-guessed from its words. Or a subtask fails and comes to the rung `replan` of its ladder. Inside a crew, both are about
-the crew's own plan first. The finding is also part of the crew's result, and then it is about the enclosing plan too.
+Three things lead to a revision. The requester corrects the request. A specialist hands in a finding whose `where` is
+`plan`: it has to say so, as nothing is guessed from its words. Or a subtask fails and comes to the rung `replan` of its
+ladder. Inside a crew, all are about the crew's own plan; a correction is about the plans around it as well, and so is
+the finding, which is also part of the crew's result.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def why_not(ask: Ask, within: str) -> str:
 
 def may_ask(ask: Ask) -> bool:
     """Return True if the planner may be asked once more, after everything that it is still to be asked about."""
-    return ask.revisions + len(_open(ask)) < MAX_REVISIONS
+    return ask.revisions + sum(not _counts_not(one) for one in _open(ask)) < MAX_REVISIONS
 
 
 def with_trigger(ask: Ask, trigger: ReplanTrigger) -> Ask:
@@ -56,9 +57,9 @@ def with_trigger(ask: Ask, trigger: ReplanTrigger) -> Ask:
 
 
 def without(ask: Ask, trigger: ReplanTrigger) -> Ask:
-    """Remove this trigger, and any that no longer matter; count one revision."""
+    """Remove this trigger, and any that no longer matter; count one revision, unless the requester asked for it."""
     left = tuple(one for one in _open(ask) if one != trigger)
-    return replace(ask, replans=left, revisions=ask.revisions + 1)
+    return replace(ask, replans=left, revisions=ask.revisions + (not _counts_not(trigger)))
 
 
 def current_trigger(ask: Ask) -> ReplanTrigger | None:
@@ -66,16 +67,29 @@ def current_trigger(ask: Ask) -> ReplanTrigger | None:
 
     They are asked one at a time.
     """
-    return next(iter(_open(ask)), None) if ask.revisions < MAX_REVISIONS else None
+    spent = ask.revisions >= MAX_REVISIONS
+    return next((one for one in _open(ask) if _counts_not(one) or not spent), None)
 
 
 def holds(ask: Ask, work: Work) -> bool:
     """Return True if a subtask has to wait for the planner: it has not started, or its own failure is the trigger."""
-    if not ask.replans or ask.revisions >= MAX_REVISIONS:
+    if not ask.replans:
         return False
+    asked = [one for one in _open(ask) if _counts_not(one) or ask.revisions < MAX_REVISIONS]
     if work.attempt == 0:
-        return any(work.within == one.within for one in _open(ask))
-    return any(work.subtask.id == one.subtask and one.cause == "failure" for one in _open(ask))
+        return any(work.within == one.within for one in asked)
+    return any(work.subtask.id == one.subtask and one.cause == "failure" for one in asked)
+
+
+def _counts_not(trigger: ReplanTrigger) -> bool:
+    """Return True for what people say: they are heard however often the planner was asked for other reasons."""
+    return trigger.cause == "correction"
+
+
+def followed(ask: Ask) -> tuple[str, ...]:
+    """Return the plans that somebody works by: the request's own (an empty id), and those of crews by their subtask."""
+    inner = (work.subtask.id for work in ask.all_inside("") if work.run is not None and work.run.plan is not None)
+    return ("", *(name for name in inner if _is_followed(ask, name)))
 
 
 def _open(ask: Ask) -> tuple[ReplanTrigger, ...]:
@@ -88,6 +102,8 @@ def matters(ask: Ask, trigger: ReplanTrigger) -> bool:
     It does not if everything has started, if a deadline ended the failed subtask, or if the crew no longer works by
     that plan: the crew's next attempt makes a new one.
     """
+    if trigger.cause == "correction":
+        return _is_followed(ask, trigger.within) and bool(waiting(ask, trigger.within))
     work = ask.work.get(trigger.subtask)
     if work is None or not _is_followed(ask, trigger.within):
         return False

@@ -21,6 +21,8 @@ ENDS = frozenset({"ResultReturned", "AttemptFailed", "Escalated"})
 HARMLESS = frozenset(
     {
         "RequestAdded",
+        "MessageHeard",
+        "MessageAcknowledged",
         "AttachmentsFetched",  # as MaterialGathered was called up to schema 4
         "MaterialGathered",
         "SettingKnown",

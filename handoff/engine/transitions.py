@@ -12,11 +12,14 @@ from typing import Any
 
 from handoff import events as ev
 from handoff.effects import answer_key
-from handoff.engine import answer, deadline, judging, ladder, plan, writes
+from handoff.engine import answer, correcting, deadline, judging, ladder, plan, writes
 from handoff.engine.nested import is_open, opened
 from handoff.engine.subtask import charged_so_far, ended
 from handoff.state import SETTLED, Ask, Run, Work, replace
 from handoff.state_values import Answered, Failure, Question, Trouble
+
+UNTOLD = "The requester has said since: “{words}” It was not taken in."
+"""The fault of a result that was made without a correction."""
 
 
 def cancelled(ask: Ask, event: ev.CancelRequested) -> Ask:
@@ -24,6 +27,15 @@ def cancelled(ask: Ask, event: ev.CancelRequested) -> Ask:
     ask = charged_so_far(ask, (work for work in ask.work.values() if work.state not in SETTLED))
     run = replace(ask.run, failure=Failure("the job", "stopped by a person"), written=event.at)
     return replace(ask, cancelled_by=event.user, run=run)
+
+
+def withdrawn(ask: Ask, event: ev.RequestWithdrawn) -> Ask:
+    """End the request because its message was deleted, even if its answer is written and only to be posted."""
+    if answer_key(ask.id) in ask.posted:
+        return ask
+    stop = ev.CancelRequested(at=event.at, user=ask.request.user)
+    ask = cancelled(replace(ask, run=replace(ask.run, answer=None)), stop)
+    return replace(ask, withdrawn=True)
 
 
 def _material_gathered(ask: Ask, event: ev.MaterialGathered) -> Ask:
@@ -76,7 +88,13 @@ def _tool_in_doubt(ask: Ask, event: ev.ToolInDoubt) -> Ask:
 
 def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
     work = _running(ask, event)
-    return judging.returned(ask, work, event) if work else ask
+    if work is None:
+        return ask
+    if event.told < work.told:  # it was made before the requester said so
+        said = [note.text for note in work.answers if note.source == correcting.SAID][event.told - work.told :]
+        faults = (*event.faults, *(UNTOLD.format(words=words) for words in said))
+        event = event.model_copy(update={"faults": faults})
+    return judging.returned(ask, work, event)
 
 
 def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
@@ -111,7 +129,8 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
 # ---------------------------------------------------------------- people
 
 
-def _question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
+def question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
+    """Take a person's answer to the open question of a subtask, or of the planner."""
     if not event.subtask:
         return plan.told(ask, event)
     work = ask.work.get(event.subtask)
@@ -159,12 +178,27 @@ def _of_run(change: Callable[[Ask, Run, Any], Ask]) -> Callable[[Ask, Any], Ask]
     return changed
 
 
+def _planned(change: Callable[[Ask, Any], Ask]) -> Callable[[Ask, Any], Ask]:
+    """Leave out what a planner made of a request that was corrected meanwhile: it is planned anew."""
+
+    def changed(ask: Ask, event: Any) -> Ask:
+        if not event.within and ask.run.plan is None and event.corrected < ask.corrections:
+            return replace(ask, usage=ask.usage + event.usage)
+        return change(ask, event)
+
+    return changed
+
+
+def _asked(ask: Ask, event: ev.PlannerAsked) -> Ask:
+    return plan.asked(ask, event) if event.corrected >= ask.corrections else ask
+
+
 TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "MaterialGathered": _material_gathered,
     "SettingKnown": lambda ask, event: replace(ask, setting=ask.setting or event.setting),
-    "PlannerAsked": plan.asked,
-    "PlanProposed": _of_run(plan.proposed),
-    "PlanRejected": _of_run(plan.rejected),
+    "PlannerAsked": _asked,
+    "PlanProposed": _planned(_of_run(plan.proposed)),
+    "PlanRejected": _planned(_of_run(plan.rejected)),
     "PlanRevised": plan.revised,
     "AttemptStarted": _attempt_started,
     "TurnTaken": _checkpoint,
@@ -174,11 +208,12 @@ TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "ResultReturned": _result_returned,
     "AttemptFailed": _attempt_failed,
     "Escalated": _escalated,
-    "QuestionAnswered": _question_answered,
+    "QuestionAnswered": question_answered,
     "ResultJudged": judging.judged,
     "BriefRefined": judging.refined,
     "DeadlineReached": deadline.reached,
     **{event: _of_run(change) for event, change in answer.TRANSITIONS.items()},
+    "AnswerWritten": _planned(_of_run(answer.answer_written)),
     "RequestFailed": _request_failed,
     "Posted": _posted,
     "FeedbackGiven": lambda ask, _: ask,

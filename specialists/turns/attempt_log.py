@@ -22,6 +22,9 @@ class AttemptLog(Protocol):
     def written(self) -> Mapping[str, str]:
         """The writes that earlier attempts made or may have made: by digest, what the model is told in their place."""
 
+    def news(self) -> Sequence[str]:
+        """Return what the requester said since this was last asked: the model is told at once. Mostly nothing."""
+
     async def turn(self, turn: Turn) -> None:
         """Keep a model turn: it is kept when `started` or `tool` of a call that it asks for is back."""
 

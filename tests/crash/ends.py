@@ -99,7 +99,7 @@ def _shown(message: Json) -> Shown:
     kind = "card" if block_of(message, "plan") else key
     text = _GAIN.sub("", _TIMES.sub("T", _DATE.sub("D", _IDS.sub("I", _LINK.sub("L", shown(message))))))
     return Shown(
-        key=re.sub(r"^file:.*", "file", kind),
+        key=re.sub(r"^(file|receipt):.*", r"\1", kind),
         text=" ".join(text.split()),
         buttons=tuple(buttons(message)),
         files=tuple(file["name"] for file in message.get("files") or ()),

@@ -161,6 +161,21 @@ async def stops(talk: Talk, _: Path) -> None:
     await talk.say("@leadhand stop")
 
 
+async def corrects(talk: Talk, _: Path) -> None:
+    """Say how it is wanted once the work has begun."""
+    await talk.until(lambda job: job.latest.work and all(w.state == "in_progress" for w in job.latest.work.values()))
+    await talk.say("in a red pot please")
+
+
+async def takes_its_time(call: ModelCall) -> Turn:
+    """A result, which is another one once the correction was told."""
+    texts = [text for one in call.messages for text in (one.text, *(reply.text for reply in one.replies))]
+    if any("in a red pot please" in text for text in texts):
+        return result("Tea is ready, in a red pot.")
+    await asyncio.sleep(2)
+    return result("Tea is ready.")
+
+
 class FilesArguments(BaseModel):
     """What make_files takes."""
 
@@ -339,6 +354,16 @@ _ALL = (
         channel="@leadhand",
     ),
     Scenario("cancel", {"planner": planned(WRITER), "specialist:writer": hangs}, people=stops),
+    Scenario(
+        "corrected",
+        {
+            "planner": planned(WRITER),
+            "specialist:writer": takes_its_time,
+            "dispatcher": says(turn(json.dumps({"why": "How they want it.", "aim": "correction"}))),
+        },
+        people=corrects,
+        new=("MessageSorted", "MessageAcknowledged", "dispatcher", "reactions"),
+    ),
     Scenario(
         "attachment",
         {"planner": planned(WRITER), "specialist:writer": says(result("Read."))},

@@ -29,7 +29,7 @@ def test_a_question_waits_for_the_requester_and_nothing_is_planned() -> None:
     assert ask(state).state == "input_required"
     assert effects(state) == [Post(R, KEY)]
     assert effects(job(asked(), CARD, QUESTION, ev.Posted(at=3.0, request=R, key=KEY, ts="1.2"))) == []
-    assert open_questions(projection(state)) == (OpenQuestion(R, "", 1, ("U1",)),)
+    assert open_questions(projection(state)) == (OpenQuestion(R, "", 1, ("U1",), ("ours", "theirs")),)
     assert step(ask(state)) == "asking what is meant"
     assert ask(state).decisions[-1].why == "Which churn?; unclear"
 

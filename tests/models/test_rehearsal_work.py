@@ -47,6 +47,9 @@ class _Log:
     async def tool(self, _: ToolReply, outcome: ToolOutcome) -> None:
         self.outcomes.append(outcome)
 
+    def news(self) -> tuple[str, ...]:
+        return ()
+
     def intent(self, call: ToolCall, *, what: str, key: str, digest: str) -> ToolStarted:
         raise AssertionError(f"no tool of this crew writes, but {what} is about to ({call}, {key}, {digest})")
 

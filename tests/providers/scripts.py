@@ -36,6 +36,7 @@ def purpose_of(request: WireRequest) -> str:
     """Who is calling, by the headings of the first message and the `You are the NAME` of the system prompt."""
     text = first_text(request)
     firsts = {"# Result to judge": "judge", "# Brief to rewrite": "refiner", "# Plan under way": "replanner"}
+    firsts["# The bot's last request"] = "dispatcher"
     first = re.search(r"^# .+$", text, re.MULTILINE)
     if first and (purpose := firsts.get(first[0])):
         return purpose

@@ -18,6 +18,7 @@ class MemoryService:
 
     requests: list[tuple[Place, Request, str]] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     thumbs: list[tuple[str, bool]] = field(default_factory=list)
     open: list[tuple[Place, str, str, int, str]] = field(default_factory=list)
@@ -56,7 +57,11 @@ class MemoryService:
         del team, channel, job
         return [f"{user}: nothing left"] if user in self.broke else []
 
-    async def reply(self, place: Place, *, user: str, text: str, dedupe: tuple[str, ...]) -> ReplyVerdict:
+    async def reply(
+        self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
+    ) -> ReplyVerdict:
+        del mentioned, others
+        user, text = message.user, message.text
         asked = next((each for each in self.open if each[0] == place and each[4] == user), None)
         if asked is None:
             if self._seen.issuperset(dedupe[:1]) and text in self.answers:
@@ -66,6 +71,16 @@ class MemoryService:
         self.open.remove(asked)
         self.answers.append(text)
         return "taken"
+
+    async def edited(
+        self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
+    ) -> bool:
+        del place, user, stamp
+        return self._fresh(dedupe) and not self.changes.append(f"{message}: {text}")  # type: ignore[func-returns-value]
+
+    async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
+        del place
+        return self._fresh(dedupe) and not self.changes.append(f"{message} is gone")  # type: ignore[func-returns-value]
 
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]

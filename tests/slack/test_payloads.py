@@ -11,11 +11,14 @@ from bot.slack.receive.modal_metadata import METADATA_LIMIT, decode_metadata, en
 from bot.slack.receive.payloads import (
     Click,
     Command,
+    Deleted,
+    Edited,
     Ignored,
     Incoming,
     Malformed,
     Shortcut,
     Stopped,
+    parse_change,
     parse_click,
     parse_command,
     parse_files,
@@ -227,3 +230,48 @@ def test_no_payload_raises(body: dict[str, Any]) -> None:
     parse_command(body)
     parse_shortcut({**body, "trigger_id": "t"})
     json.dumps(body)
+
+
+def changed(subtype: str = "message_changed", **event: Any) -> dict[str, Any]:
+    before = {"type": "message", "user": "U1", "ts": "5.1", "thread_ts": "5.0", "text": "<@U0BOT> buses"}
+    after = {**before, "text": "<@U0BOT> trams", "edited": {"user": "U1", "ts": "6.0"}}
+    base = {"subtype": subtype, "hidden": True, "ts": "6.1", "message": after, "previous_message": before}
+    return message(**{**base, **event})
+
+
+def test_an_edit_of_the_words_is_read_and_anything_else_is_not() -> None:
+    place = Place(team="T1", channel="C1", thread_ts="5.0")
+    assert parse_change(changed(), BOT) == Edited(place, "5.1", "U1", "trams", 6.0, ("edited:C1:5.1:6.0",))
+    event = changed()["event"]
+    unfurled = {**event["message"], "edited": None}
+    same = {**event["message"], "text": event["previous_message"]["text"]}
+    ours = {**event["message"], "user": BOT}
+    others = {**event["message"], "edited": {"user": "U9", "ts": "6.0"}}
+    for after in (unfurled, same, ours, others, {**event["message"], "bot_id": "B1"}):
+        assert isinstance(parse_change(changed(message=after), BOT), Ignored)
+    assert isinstance(parse_change(changed(channel=None), BOT), Malformed)
+    assert isinstance(parse_change({"team_id": "T1"}, BOT), Malformed)
+
+
+def test_a_deleted_message_is_read_whichever_way_slack_says_it() -> None:
+    place = Place(team="T1", channel="C1", thread_ts="5.0")
+    gone = Deleted(place, "5.1", ("deleted:C1:5.1",))
+    assert parse_change(changed("message_deleted", message=None, deleted_ts="5.1"), BOT) == gone
+    tombstone = {"subtype": "tombstone", "user": "USLACKBOT", "ts": "5.1", "thread_ts": "5.0", "text": "deleted"}
+    assert parse_change(changed(message=tombstone), BOT) == gone
+    bare = parse_change(changed("message_deleted", message=None, previous_message=None, deleted_ts="5.1"), BOT)
+    assert bare == Deleted(Place(team="T1", channel="C1", thread_ts="5.1"), "5.1", ("deleted:C1:5.1",))
+
+
+@pytest.mark.parametrize(
+    ("text", "others"),
+    [
+        ("<@U2> can you?", True),
+        ("<@U0BOT> and <@U2>", True),
+        ("<@U0BOT> go", False),
+        ("<!here> go", True),
+        ("go", False),
+    ],
+)
+def test_it_is_read_if_others_are_named(text: str, others: bool) -> None:  # noqa: FBT001
+    assert read(text=text).others is others

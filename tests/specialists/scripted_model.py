@@ -82,6 +82,9 @@ class KeptLog:
     async def turn(self, turn: Turn) -> None:
         self._keep(taken(turn))
 
+    def news(self) -> tuple[str, ...]:
+        return ()
+
     def intent(self, call: ToolCall, *, what: str, key: str, digest: str) -> ev.ToolStarted:
         return ev.ToolStarted(call=call.id, tool=call.name, what=what, key=key, digest=digest, **OF)
 

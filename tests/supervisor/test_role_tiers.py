@@ -12,7 +12,8 @@ from handoff.effects import ROLES
 def test_a_role_works_on_the_tier_that_is_set_and_the_others_on_balanced() -> None:
     terms = read_settings({"LEADHAND_ROLES": "planner deep,  Judge  FAST,"}).terms
     set_to = {"planner": "deep", "judge": "fast"}
-    assert {role: terms.tier_of(role) for role in ROLES} == {**dict.fromkeys(ROLES, "balanced"), **set_to}
+    usual = {**dict.fromkeys(ROLES, "balanced"), "dispatcher": "fast"}
+    assert {role: terms.tier_of(role) for role in ROLES} == {**usual, **set_to}
     assert [terms.room_of(role) for role in ("planner", "judge", "critic")] == [64_000, 16_000, 32_000]
     assert Terms.model_validate_json(terms.model_dump_json()).roles == {}, "they are not kept with a plan"
 

@@ -59,7 +59,8 @@ async def test_a_mention_while_a_request_is_under_way_waits_its_turn(scene: Scen
 
     assert [ask.state for ask in job.asks] == ["completed", "completed"]
     assert [ask.request.user for ask in job.asks] == [scene.person("ana").id, scene.person("ben").id]
-    first, second = talk.words()
+    noted, first, second = talk.words()
+    assert shown(noted) == "Noted: I do this once the request before it is done."
     assert "tea" in shown(first)
     assert "coffee" in shown(second)
     assert len(talk.cards()) == 2

@@ -7,6 +7,7 @@ model would read, and knows no file in advance.
 The map: `_turn` below goes by the purpose of a call, and each purpose has its rules in a file of its own.
 
     the supervisor's calls   planner -> rehearsed_planner     judge, refiner, replanner -> rehearsed_judge
+                             dispatcher -> rehearsed_dispatcher
                              synthesizer -> rehearsed_answer  arbiter, reducer, critic, selector -> rehearsed_review
     a specialist's calls     each is a `Move` (moves): the tools to call next, or the end of its work
                              rehearsed_analyst (rehearsed_profile: which columns there are; rehearsed_request: what is
@@ -26,6 +27,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from bot.models.rehearsal import (
     rehearsed_analyst,
+    rehearsed_dispatcher,
     rehearsed_judge,
     rehearsed_reader,
     rehearsed_researcher,
@@ -102,16 +104,22 @@ class RehearsalModel:
             await asyncio.sleep(self._pace / len(pieces))
 
 
+_DECIDED: Mapping[str, Callable[[str], object]] = {
+    "dispatcher": rehearsed_dispatcher.sort,
+    "judge": lambda _: rehearsed_judge.judge(),
+    "refiner": rehearsed_judge.refine,
+    "replanner": lambda _: rehearsed_judge.replan(),
+}
+"""The roles that reply with JSON from their brief alone."""
+
+
 def _turn(call: ModelCall) -> Turn:
     first = next((message.text for message in call.messages if message.role == "user"), "")
     if call.purpose == "planner":
         return Turn(text=json.dumps(decide(first, call.system), ensure_ascii=False), stop="end", usage=Usage())
-    if call.purpose == "judge":
-        return Turn(text=json.dumps(rehearsed_judge.judge()), stop="end", usage=Usage())
-    if call.purpose == "refiner":
-        return Turn(text=json.dumps(rehearsed_judge.refine(first), ensure_ascii=False), stop="end", usage=Usage())
-    if call.purpose == "replanner":
-        return Turn(text=json.dumps(rehearsed_judge.replan()), stop="end", usage=Usage())
+    if call.purpose in _DECIDED:
+        said = json.dumps(_DECIDED[call.purpose](first), ensure_ascii=False)
+        return Turn(text=said, stop="end", usage=Usage())
     if call.purpose in rehearsed_review.REPLIES:
         return Turn(text=rehearsed_review.REPLIES[call.purpose](first), stop="end", usage=Usage())
     if call.purpose == "synthesizer":

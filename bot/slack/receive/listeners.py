@@ -21,7 +21,19 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.logs import describe
 from bot.slack.receive.actions import Actions
 from bot.slack.receive.commands import Commands, Subcommand, thread_words, usage_lines
-from bot.slack.receive.payloads import Command, Ignored, Incoming, Malformed, Stopped, parse_message, parse_stop
+from bot.slack.receive.payloads import (
+    CHANGES,
+    Command,
+    Deleted,
+    Edited,
+    Ignored,
+    Incoming,
+    Malformed,
+    Stopped,
+    parse_change,
+    parse_message,
+    parse_stop,
+)
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import OutageNotices, note, received, tell
@@ -88,12 +100,27 @@ class Listeners:
         }
 
     async def on_message(self, body: dict[str, Any], context: AsyncBoltContext, client: AsyncWebClient) -> None:
-        """Take in a message, with or without a mention."""
+        """Take in a message, with or without a mention, or what became of one."""
+        event = body.get("event")
+        if isinstance(event, dict) and event.get("subtype") in CHANGES:
+            await self._changed(parse_change(body, context.bot_user_id or ""))
+            return
         incoming = parse_message(body, context.bot_user_id or "")
         if isinstance(incoming, Malformed):
             log.warning("a message without %s was left alone", incoming.reason)
         elif not isinstance(incoming, Ignored):
             await self._record(incoming, client)
+
+    async def _changed(self, change: Edited | Deleted | Ignored | Malformed) -> None:
+        """Take in an edit or a deletion. Slack sends it again if that cannot be recorded."""
+        if isinstance(change, Malformed):
+            log.warning("a changed message without %s was left alone", change.reason)
+        elif isinstance(change, Edited):
+            await self._service.edited(
+                change.place, change.ts, user=change.user, text=change.text, stamp=change.stamp, dedupe=change.dedupe
+            )
+        elif isinstance(change, Deleted):
+            await self._service.deleted(change.place, change.ts, dedupe=change.dedupe)
 
     async def _record(self, incoming: Incoming, client: AsyncWebClient) -> None:
         """Take it in. Where that cannot be, its author is told, and Slack is not told "received": it comes again."""
@@ -120,9 +147,14 @@ class Listeners:
             return
         quarantined = False
         if incoming.in_thread and (incoming.text or incoming.attachments):
+            others = incoming.others and not addressed
             verdict = await self._service.reply(
-                incoming.place, user=incoming.user, text=incoming.text, dedupe=incoming.dedupe
+                incoming.place, _request_of(incoming), mentioned=addressed, others=others, dedupe=incoming.dedupe
             )
+            if verdict == "heard":
+                if addressed:
+                    self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a mention")
+                return
             if verdict == "taken":
                 self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a reply")
                 if incoming.attachments:
@@ -142,14 +174,7 @@ class Listeners:
             await self._service.request(incoming.place, request, dedupe=incoming.dedupe, refusal=notices.PEOPLE_ONLY)
 
     async def _request(self, incoming: Incoming, client: AsyncWebClient) -> bool:
-        request = Request(
-            id=incoming.ts,
-            user=incoming.user,
-            text=incoming.text,
-            at=time.time(),
-            attachments=incoming.attachments,
-            look_back="thread" if incoming.in_thread else "files" if incoming.may_lack_files else "",
-        )
+        request = _request_of(incoming)
         refusal = "" if incoming.text else ONLY_FILES if incoming.attachments else NO_REQUEST
         over = await self._service.over_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
         if over is not None:
@@ -215,6 +240,17 @@ class Listeners:
     async def _show_home(self, client: AsyncWebClient, team: str, user: str) -> None:
         how = help_text(usage_lines(), thread_words())
         await client.views_publish(user_id=user, view=app_home(await self._service.jobs(team, user), user, how))
+
+
+def _request_of(incoming: Incoming) -> Request:
+    return Request(
+        id=incoming.ts,
+        user=incoming.user,
+        text=incoming.text,
+        at=time.time(),
+        attachments=incoming.attachments,
+        look_back="thread" if incoming.in_thread else "files" if incoming.may_lack_files else "",
+    )
 
 
 async def _idle(client: AsyncWebClient, stopped: Stopped) -> None:

@@ -28,6 +28,10 @@ CHANNEL_EVENTS = {
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes with which a person says something. All others report changes, joins and the like."""
 _MAX_FILES = 20
+CHANGES = frozenset({"message_changed", "message_deleted"})
+"""Subtypes that report a change of a message, see `parse_change`."""
+_STAMP = re.compile(r"\d{1,12}(\.\d{1,9})?")
+_NAMED = re.compile(r"<(?:@([UW][A-Z0-9]+)|!(?:subteam|here|channel|everyone))")
 GONE = frozenset({"tombstone", "hidden_by_limit"})
 """Modes of files of which only the place is left: deleted, or hidden by the limit of a free plan."""
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
@@ -54,7 +58,8 @@ class Incoming:
 
     `mentioned`: it named the bot. `direct`: in a direct message. `in_thread`: a reply. `twin`: the
     same message also comes as `app_mention`. `may_lack_files`: it is that `app_mention`, and Slack may have put its
-    files into its twin alone. `by_bot`: another bot said it, which is `user` then.
+    files into its twin alone. `by_bot`: another bot said it, which is `user` then. `others`: it names other people, or
+    all of them.
     """
 
     place: Place
@@ -68,12 +73,34 @@ class Incoming:
     twin: bool
     may_lack_files: bool
     by_bot: bool
+    others: bool
     dedupe: tuple[str, ...]
 
     @property
     def private_place(self) -> Place:
         """The place for an ephemeral reply to its author: a thread without replies would not show one."""
         return self.place if self.in_thread else self.place.model_copy(update={"thread_ts": ""})
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A message whose author changed its words; `text` is how it reads now, `stamp` tells later edits from earlier."""
+
+    place: Place
+    ts: str
+    user: str
+    text: str
+    stamp: float
+    dedupe: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A message that is there no more."""
+
+    place: Place
+    ts: str
+    dedupe: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +185,46 @@ def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
         twin=mentioned and not is_mention_event and kind != "im",
         may_lack_files=is_mention_event and not attachments,
         by_bot=by_bot,
+        others=any(named != bot_user for named in _NAMED.findall(raw)),
         dedupe=tuple(ids),
     )
+
+
+def parse_change(body: Json, bot_user: str) -> Edited | Deleted | Ignored | Malformed:
+    """Read a `message` event that says that somebody's message was edited or deleted.
+
+    Slack sends the same for unfurled links and for our own edits: only a person's edit of the words counts. The first
+    message of a thread is not deleted but made a tombstone.
+    """
+    event = _mapping(body, "event")
+    before, after = _mapping(event, "previous_message"), _mapping(event, "message")
+    deleted = event.get("subtype") == "message_deleted" or after.get("subtype") == "tombstone"
+    whole = before if event.get("subtype") == "message_deleted" else after
+    if any(one.get("bot_id") or one.get("user") == bot_user for one in (before, after)):
+        return Ignored("a bot")
+    fields = _texts(
+        {
+            "team": _team(body),
+            "channel": event.get("channel"),
+            "ts": event.get("deleted_ts") or after.get("ts") or before.get("ts"),
+        }
+    )
+    if isinstance(fields, Malformed):
+        return fields
+    thread_ts = str(whole.get("thread_ts") or before.get("thread_ts") or fields["ts"])
+    place = Place(team=fields["team"], channel=fields["channel"], thread_ts=thread_ts)
+    if deleted:
+        return Deleted(place, fields["ts"], (f"deleted:{fields['channel']}:{fields['ts']}",))
+    edit = _mapping(after, "edited")
+    words = _texts({"user": after.get("user"), "edited": edit.get("ts")})
+    if isinstance(words, Malformed) or edit.get("user") not in {None, words["user"]}:
+        return Ignored("not edited by its author")
+    raw = after.get("text")
+    if not isinstance(raw, str) or raw == before.get("text"):
+        return Ignored("the same words")
+    dedupe = (f"edited:{fields['channel']}:{fields['ts']}:{words['edited']}",)
+    stamp = float(words["edited"]) if _STAMP.fullmatch(words["edited"]) else 0.0
+    return Edited(place, fields["ts"], words["user"], plain_text(raw, bot_user), stamp, dedupe)
 
 
 def parse_stop(body: Json) -> Stopped | Malformed:

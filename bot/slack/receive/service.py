@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown"]
 """`stale`: the question is answered or its request over. `not_yours`: only who asked may answer."""
-ReplyVerdict = Literal["taken", "ignored", "quarantined"]
-"""`quarantined`: ignored, as the thread's job is in quarantine."""
+ReplyVerdict = Literal["taken", "heard", "ignored", "quarantined"]
+"""`taken`: it answers a question. `heard`: it was recorded, and the job finds out what it is for.
+`quarantined`: ignored, as the thread's job is in quarantine."""
 CancelVerdict = Literal["cancelling", "nothing", "not_yours", "unknown"]
 """`nothing`: the job is over. `unknown`: there is no such job, or none in that thread."""
 ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown"]
@@ -49,12 +50,23 @@ class Service(Protocol):
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         """Say what is spent and left of each budget, a line each; that of a job only if one is named."""
 
-    async def reply(self, place: Place, *, user: str, text: str, dedupe: tuple[str, ...]) -> ReplyVerdict:
-        """Take a message in the thread if it answers an open question of its author, else ignore it.
+    async def reply(
+        self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
+    ) -> ReplyVerdict:
+        """Take a message in the thread if it answers an open question, or may be for its job; else ignore it.
 
-        What is ignored leaves no trace: the same dedupe ids may come again with `request`. What was
-        taken is taken again when it comes twice.
+        `mentioned`: it names the bot, or is in a direct message. `others`: it names other people and not the bot.
+        What is ignored leaves no trace: the same dedupe ids may come again with `request`, as those of a mention do
+        that begins something new. What was taken is taken again when it comes twice.
         """
+
+    async def edited(
+        self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
+    ) -> bool:
+        """Record that a message was edited; `text` is how it reads now. False if the job does not know the message."""
+
+    async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
+        """Record that a message was deleted. False if the job does not know the message."""
 
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -38,6 +38,18 @@ class People:
         """Say who asks and where; without what Slack does not tell in time."""
         person, channel = await asyncio.gather(self._person(user), self._channel(place.channel))
         return Setting(**person, channel=channel)
+
+    async def names(self, users: Sequence[str]) -> tuple[str, ...]:
+        """Return the real and the display names of people; none of those that Slack does not tell in time."""
+        found = await asyncio.gather(*(self._profile(user) for user in users))
+        return tuple(dict.fromkeys(name for person in found for name in person))
+
+    async def _profile(self, user: str) -> tuple[str, ...]:
+        found = await self._look_up("users.info", user, lambda: self._client.users_info(user=user))
+        about = _fields(found.get("user"))
+        profile = _fields(about.get("profile"))
+        names = (profile.get("real_name"), about.get("real_name"), profile.get("display_name"), about.get("name"))
+        return tuple(name for name in names if isinstance(name, str) and name)
 
     async def name(self, user: str) -> str:
         """Return a person's name; empty if Slack does not tell it in time."""

@@ -17,6 +17,7 @@ from bot.slack.show.direct_message import send_direct
 from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.people import People
 from bot.slack.show.publisher import Publisher
+from bot.slack.show.receipts import give_receipt
 from bot.slack.show.session import STATUS, Sessions, set_status
 from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
@@ -30,7 +31,7 @@ from handoff.contracts import Artifact, Attachment
 from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key
 from handoff.events import SettingKnown
 from handoff.state import Ask, Job
-from handoff.state_values import Question
+from handoff.state_values import Heard, Question
 from handoff.summary import QuarantineNotice
 
 if TYPE_CHECKING:
@@ -82,6 +83,11 @@ class Thread:
 
     async def post(self, claim: Claim, job: Job, ask: Ask, key: str, *, allowed: Allowed) -> Sent:
         """Put the message of that key into the thread, once. Raises Gone if the job is no longer ours."""
+        if ask.withdrawn and ask.id == job.place.thread_ts and key != card_end_key(ask.id):
+            return await self._without_thread(claim, job, ask, key, allowed)
+        return await self._post(claim, job, ask, key, allowed)
+
+    async def _post(self, claim: Claim, job: Job, ask: Ask, key: str, allowed: Allowed) -> Sent:
         place = job.place
         if key == card_key(ask.id):
             painter = self._painter(claim.key, allowed)
@@ -105,6 +111,24 @@ class Thread:
             if key == file_key(ask.id, artifact.id):
                 return await self._post_file(claim, job, ask, key, artifact)
         return Sent("", "there is nothing to show any more")
+
+    async def acknowledge(self, claim: Claim, job: Job, one: Heard) -> None:
+        """Show the author of a message what became of it. Raises Gone if the job is no longer ours."""
+        await give_receipt(self._outbox, claim, job, one)
+
+    async def names_around(self, job: Job, user: str) -> tuple[str, ...]:
+        """Return the names of the other people who spoke in the thread, as far as Slack tells them."""
+        others = {*(ask.request.user for ask in job.asks), *job.talk.speakers} - {user}
+        return await self._people.names(sorted(others))
+
+    async def _without_thread(self, claim: Claim, job: Job, ask: Ask, key: str, allowed: Allowed) -> Sent:
+        """Tell the requester alone that a deleted request was withdrawn: nothing is posted under a deleted message."""
+        if key == answer_key(ask.id):
+            if (stream := self._streams.pop((claim.key, ask.id), None)) is not None:
+                await stream.abandon()
+            message = ending.cancelled(job, ask)
+            await send_direct(self._outbox, claim, ask.request.user, f"{key}:alone", message, allowed=allowed)
+        return Sent("", "its request was deleted")
 
     async def _post_file(self, claim: Claim, job: Job, ask: Ask, key: str, artifact: Artifact) -> Sent:
         try:

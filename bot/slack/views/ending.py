@@ -14,6 +14,8 @@ from handoff.state_values import PLEASE_CHECK
 from handoff.summary import at_hand, title_of
 
 _LISTED = 12
+_QUOTED = 120
+"""Characters of a request that is not there any more."""
 
 
 def failed(job: Job, ask: Ask) -> Outgoing:
@@ -34,12 +36,17 @@ def failed(job: Job, ask: Ask) -> Outgoing:
 def cancelled(job: Job, ask: Ask) -> Outgoing:
     """Report a stop: what was done, what was under way, what was left."""
     who = mention(ask.cancelled_by)
-    blocks = [section(f":octagonal_sign: *Stopped* by {who}."), *_progress(ask), *_unknown(ask)]
+    stopped = f":octagonal_sign: *Stopped* by {who}."
+    if ask.withdrawn:
+        asked = clean(" ".join(ask.request.text.split())[:_QUOTED])
+        stopped = f":octagonal_sign: *Withdrawn*: {who} deleted the request “{asked}”, so I stopped the work on it."
+    blocks = [section(stopped), *_progress(ask), *_unknown(ask)]
     if not ask.work:
         blocks.append(section("No plan was made yet, so no work was done."))
     elif all(work.state in SETTLED for work in at_hand(ask)):
         blocks.append(section("All parts had ended; the answer was being written."))
-    return Outgoing(text=f"Stopped by {who}.", blocks=(*blocks, _took(job, ask)))
+    text = f"Withdrawn by {who}." if ask.withdrawn else f"Stopped by {who}."
+    return Outgoing(text=text, blocks=(*blocks, _took(job, ask)))
 
 
 def refused(reason: str) -> Outgoing:

@@ -212,12 +212,17 @@ def _level(within: str) -> str:
     return f"{within}: " if within else ""
 
 
+_STAMP = re.compile(r"\d{9,}\.\d+")
+"""The beginning of the name of a correction: the id of a message."""
+
+
 def _revised_words(event: ev.PlanRevised) -> str:
+    about = "the correction" if _STAMP.match(event.subtask) else event.subtask
     if event.plan is None:
-        return f"{event.subtask}: plan kept: {' '.join(event.faults)}"
+        return f"{about}: plan kept: {' '.join(event.faults)}"
     told = ", ".join(f"{change.subtask} {change.kind}" for change in event.changes)
     expected = estimate_words(event.estimates)
-    return f"{event.subtask}: plan changed: {told}" + (f"; {expected}" if expected else "")
+    return f"{about}: plan changed: {told}" + (f"; {expected}" if expected else "")
 
 
 def _answer_words(event: ev.AnswerWritten) -> str:
@@ -251,6 +256,17 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
     match event:
         case ev.RequestAdded():
             return f"asked by {event.request.user}: {event.request.text}" + (" (refused)" if event.refusal else "")
+        case ev.MessageHeard():
+            return f"{event.message.user} wrote to others" if event.others else f"heard {event.message.user}"
+        case ev.MessageSorted():
+            who = "the dispatcher" if event.by == "model" else "the rules"
+            return f"a message is taken as {event.aim} by {who}" + (f": {event.why}" if event.why else "")
+        case ev.MessageAcknowledged():
+            return ""
+        case ev.RequestEdited():
+            return f"request edited by {event.user}: {event.text}"
+        case ev.RequestWithdrawn():
+            return "request withdrawn: its message was deleted"
         case ev.MaterialGathered():
             files = sum(one.file is not None for one in event.materials)
             said = sum(len(one.outline) for one in event.materials if one.kind == "thread")

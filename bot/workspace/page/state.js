@@ -57,6 +57,7 @@ export function personOf(id) {
 /** The name to show for a user id; the id itself where nobody is known by it. */
 export function nameOf(id) {
   if (id === state.workspace.bot.user_id) return state.workspace.bot.name;
+  if (id === "USLACKBOT") return "Slackbot"; // whose name stands over a deleted message
   const person = personOf(id);
   return person ? person.real_name || person.name : id;
 }

@@ -1,0 +1,53 @@
+"""Shows the author of a message what became of it: a reaction, and a line where that does not tell."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from bot.slack.send.outbox import Outbox
+from bot.slack.send.web_calls import NoReply, Refused
+from bot.slack.show.notices import RECEIVED
+from bot.slack.views.receipt import receipt
+from bot.store.interface import Claim
+from handoff.contracts import Place
+from handoff.effects import receipt_key
+from handoff.state import Job
+from handoff.state_values import Heard, Outcome
+
+log = logging.getLogger(__name__)
+
+REACTIONS: Mapping[Outcome, str] = {
+    "request": RECEIVED,
+    "taken": RECEIVED,
+    "explained": RECEIVED,
+    "applied": "memo",
+    "replaced": "memo",
+    "queued": "hourglass_flowing_sand",
+    "thanks": "heart",
+}
+"""The reaction that says what became of a message."""
+
+
+async def give_receipt(outbox: Outbox, claim: Claim, job: Job, one: Heard) -> None:
+    """React to a message, and post the line about it, once. Raises Gone if the job is no longer ours."""
+    if (name := REACTIONS.get(one.outcome)) is not None:
+        await _react(outbox, job.place, one.message.id, name)
+    line = receipt(job, one)
+    if line is not None:
+        sent = await outbox.post(claim, job.place, receipt_key(one.message.id, one.receipt), line)
+        if sent.fault:
+            log.warning("job %s: a receipt was not posted: %s", job.id, sent.fault)
+
+
+async def _react(outbox: Outbox, place: Place, ts: str, name: str) -> None:
+    """Add a reaction; adding it twice does no harm. Without it the job goes on all the same."""
+    try:
+        await outbox.calls.make(
+            "reactions.add",
+            lambda: outbox.client.reactions_add(channel=place.channel, timestamp=ts, name=name),
+            again=True,
+        )
+    except (Refused, NoReply) as error:
+        if not isinstance(error, Refused) or error.code != "already_reacted":
+            log.warning("job %s: no reaction: %s", place.job_id, error)

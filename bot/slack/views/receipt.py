@@ -1,0 +1,60 @@
+"""The line that says what became of a message in the thread, where a reaction alone would not tell."""
+
+from __future__ import annotations
+
+from bot.slack.text.cleaning import clean, mention
+from bot.slack.views.outgoing import Outgoing, counted, section
+from bot.slack.views.question import asker
+from handoff.state import Ask, Job
+from handoff.state_values import Heard
+
+_BRIEF = 300
+
+
+def receipt(job: Job, one: Heard) -> Outgoing | None:
+    """Say in one line what became of a message; None if its reaction says it all."""
+    if one.outcome == "explained":
+        ask = job.current
+        return None if ask is None or one.question not in ask.open_questions else explained(ask, one.question)
+    words = {
+        "applied": _applied(one),
+        "replaced": "Changed: I work by the new words when this request is due.",
+        "queued": "Noted: I do this once the request before it is done.",
+        "too_late": "You changed a request that is answered already, so its answer stays. "
+        "Say here what should be different, and I do it.",
+    }.get(one.outcome)
+    return None if words is None else _line(words)
+
+
+def _applied(one: Heard) -> str:
+    parts = []
+    if one.told:
+        parts.append(f"{counted(one.told, 'running part')} {'is' if one.told == 1 else 'are'} told at the next turn")
+    if one.waiting:
+        parts.append(f"the plan of {counted(one.waiting, 'part')} not yet begun is looked at again")
+    return f"Taken in: {', and '.join(parts) or 'I plan with that'}."
+
+
+def explained(ask: Ask, subtask: str) -> Outgoing:
+    """Put an open question again: why it is asked, the question, and the answers there are."""
+    asked = ask.open_questions[subtask]
+    who, title = mention(ask.request.user), clean(asker(ask, subtask), limit=150)
+    lines = [f"{who} I am asking because I cannot go on without it:"]
+    if subtask:
+        task = " ".join(ask.work[subtask].brief_text.split())
+        short = task if len(task) <= _BRIEF else task[: _BRIEF - 1] + "…"
+        lines = [f"{who} *{title}* waits for your answer. Its task is: {clean(short, limit=_BRIEF + 50)}"]
+    if asked.doubt is not None:
+        lines.append(f"I cannot tell if this was carried out: {clean(asked.doubt.reason, limit=300)}")
+    lines.append(f"*The question:* {clean(asked.message, limit=1500)}")
+    options = [clean(option, limit=200) for option in asked.options if option.strip()]
+    if options:
+        lines.append("*You can answer:* " + " · ".join(options) + " — or in your own words.")
+    else:
+        lines.append("Answer in your own words; “you decide” is an answer, too.")
+    text = "\n".join(lines)
+    return Outgoing(text=text, blocks=(section(text),), priority="question")
+
+
+def _line(words: str) -> Outgoing:
+    return Outgoing(text=words, blocks=(section(words),), priority="question")

@@ -1,0 +1,68 @@
+"""The dispatcher: one small model call that says what a message in a job's thread is for, where free rules cannot."""
+
+from __future__ import annotations
+
+from bot.supervisor.json_replies import closed, json_object
+from bot.supervisor.prompts import call_of
+from bot.supervisor.roles import Case
+from handoff.contracts import Usage
+from handoff.effects import SortMessage
+from handoff.events import Aim, MessageSorted
+from handoff.headings import demote_headings
+from handoff.state import Ask
+from specialists.turns.model import ModelError
+
+MAX_TOKENS = 1024
+MESSAGE = 1_200
+"""Characters of the message that are shown; the rest seldom changes what it is for."""
+AROUND = 400
+"""Characters of the request, of its answer and of an open question that are shown."""
+UNREADABLE = "the reply could not be read"
+SECONDS = 60.0
+"""The most seconds of the call: people wait for a sign that they were heard."""
+
+
+async def perform(effect: SortMessage, case: Case) -> MessageSorted:
+    """Say what a message is for. If the model cannot be asked or read, take what the effect names for that case."""
+    ask, run = case.ask, case.run
+    call = call_of(
+        "dispatcher",
+        describe(ask, effect),
+        terms=run.terms,
+        max_tokens=MAX_TOKENS,
+        deadline=SECONDS,
+        answer_schema=closed({"why": {"type": "string"}, "aim": {"type": "string", "enum": list(effect.aims)}}),
+    )
+    try:
+        turn = await case.model.reply(call)
+    except ModelError as error:
+        return _sorted(effect, case, effect.otherwise, f"nobody could be asked ({error})", error.usage)
+    said = json_object(turn.text)
+    aim = next((aim for aim in effect.aims if aim == said.get("aim")), None)
+    if aim is None:
+        return _sorted(effect, case, effect.otherwise, UNREADABLE, turn.usage)
+    return _sorted(effect, case, aim, " ".join(str(said.get("why") or "").split())[:200], turn.usage)
+
+
+def _sorted(effect: SortMessage, case: Case, aim: Aim, why: str, usage: Usage) -> MessageSorted:
+    return MessageSorted(at=case.now(), message=effect.message, aim=aim, by="model", why=why, usage=usage)
+
+
+def describe(ask: Ask, effect: SortMessage) -> str:
+    """Write what the dispatcher sees: what was asked, how far it is, an open question, and the message."""
+    parts = ["# The bot's last request", _shown(ask.request.text)]
+    questions = list(ask.open_questions.values())
+    if questions:
+        asked = questions[0]
+        parts += ["", "# Open question of the bot", _shown(asked.message), *(f"- {one}" for one in asked.options[:5])]
+    elif ask.over or ask.run.concluded:
+        parts += ["", "# It is over", _shown(ask.run.answer or "(without an answer)")]
+    else:
+        titles = [work.subtask.title for work in ask.inside("")][:8]
+        parts += ["", "# It is under way", *(f"- {_shown(title)}" for title in titles)]
+    parts += ["", f"# Message{' (it names the bot)' if effect.mentioned else ''}"]
+    return "\n".join([*parts, demote_headings(effect.text[:MESSAGE])])
+
+
+def _shown(text: str) -> str:
+    return demote_headings(" ".join(text.split())[:AROUND])

@@ -1,0 +1,248 @@
+"""What people say in the thread of a job: what it may be for, who may, and what follows from it.
+
+A message without a mention is for us only if it is said to the bot: it may be a request that follows up on the last
+answer, a correction of the request under way, an answer to a question or a thank-you. Free rules (`by_rules`) sort it
+where they are certain; the dispatcher sorts the rest. What is sorted is decided here: only the requester corrects a
+request, and one whose answer is being written is not corrected any more: the message becomes a request of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from handoff import events as ev
+from handoff import spoken
+from handoff.contracts import Usage
+from handoff.effects import Acknowledge, Effect, SortMessage
+from handoff.engine import correcting
+from handoff.engine.transitions import question_answered
+from handoff.events import Aim
+from handoff.state import Ask, Job, replace
+from handoff.state_values import Heard, Outcome, Question, Talk
+
+SOON = 15 * 60.0
+"""Seconds after the bot's last words in which a question of the requester is for the bot without a doubt."""
+LATE = 24 * 3600.0
+"""Seconds after which only a question without a mention is still looked at."""
+EDITED_LATE = 3600.0
+"""Seconds after the answer in which people are told that an edit comes too late; later ones mend typing errors."""
+MOST_SPEAKERS = 20
+
+# ---------------------------------------------------------------- what is left to do
+
+
+def effects(job: Job) -> list[Effect]:
+    """Return the effects for messages that are still to be sorted or acknowledged."""
+    if not job.asks:
+        return []
+    return [_effect(job, one) for one in job.heard]
+
+
+def _effect(job: Job, one: Heard) -> Effect:
+    if one.outcome:
+        return Acknowledge(one.receipt, job.latest.id)
+    aims, otherwise = _possible(job, one)
+    return SortMessage(one.receipt, job.latest.id, one.message.text, one.mentioned, aims, otherwise)
+
+
+def waiting(job: Job, receipt: str) -> Heard | None:
+    """Return the message that still waits under that name; None if it waits no more."""
+    return next((one for one in job.heard if one.receipt == receipt), None)
+
+
+def _possible(job: Job, one: Heard) -> tuple[tuple[Aim, ...], Aim]:
+    """Return the purposes that a message may have now, and the one to take if nobody can tell."""
+    asked = open_question(job, one.message.user)
+    may_correct = job.current is not None and _may_correct(job.current, one)
+    unless: Aim = "request" if one.mentioned else "nothing"
+    aims: list[Aim] = ["answer", "explain"] if asked else []
+    aims += ["correction"] if may_correct else []
+    aims += ["request", "thanks"]
+    aims += [] if one.mentioned else ["nothing"]
+    if asked is not None:
+        return tuple(aims), "explain" if spoken.is_question(one.message.text) else "answer"
+    return tuple(aims), unless
+
+
+# ---------------------------------------------------------------- the free rules
+
+
+def by_rules(job: Job, one: Heard, names: Iterable[str] = ()) -> Aim | None:
+    """Say what a message is for if that is certain without a model; None leaves doubt.
+
+    `names` are the other people of the thread. What rules say only decides the purpose: whether the author may is
+    for `sorted_out`.
+    """
+    text, user = one.message.text, one.message.user
+    if spoken.is_thanks(text) and not one.message.attachments:
+        return "thanks"
+    if not one.mentioned and spoken.calls(text, names):
+        return "nothing"
+    asked = open_question(job, user)
+    if asked is not None:
+        return "answer" if answers_plainly(text, asked[1].options) else None
+    if job.current is not None:
+        if job.current.request.user == user:
+            return None if _may_correct(job.current, one) or not one.mentioned else "request"
+        return "request" if one.mentioned else "nothing"
+    return "request" if one.mentioned else _follow_up(job, one)
+
+
+def _follow_up(job: Job, one: Heard) -> Aim | None:
+    """Say what a message without a mention is for in a thread where nothing is under way."""
+    text, user, before = one.message.text, one.message.user, one.before
+    since = one.message.at - before.spoke
+    mine = user in {ask.request.user for ask in job.asks}
+    if since > LATE and not spoken.is_question(text):
+        return "nothing"
+    if before.others and before.speakers[-1:] != (user,) and not mine:
+        return "nothing"  # somebody else was asked last, and replies
+    if not mine and before.speakers:
+        return "nothing"  # people talk among themselves
+    alone = all(speaker == user for speaker in before.speakers) and not before.others
+    if mine and alone and since <= SOON and spoken.is_plain_question(text):
+        return "request"
+    return None
+
+
+def answers_plainly(text: str, options: Iterable[str]) -> bool:
+    """Return True if a text certainly answers an open question: it names an option, or is a word or two."""
+    return not spoken.is_question(text) and (spoken.chooses(text, options) or spoken.is_short(text))
+
+
+# ---------------------------------------------------------------- what is heard
+
+
+def heard(job: Job, event: ev.MessageHeard) -> Job:
+    """Keep a message until it is sorted; one that is for other people only counts as said."""
+    message = event.message
+    if job.ask(message.id) is not None or any(one.message.id == message.id for one in job.heard):
+        return job
+    before = job.talk
+    speakers = (*before.speakers, message.user)[-MOST_SPEAKERS:]
+    job = replace(job, talk=Talk(before.spoke, speakers, event.others))
+    if event.others:
+        return job
+    return replace(job, heard=(*job.heard, Heard(message.id, message, event.mentioned, before)))
+
+
+def spoke(job: Job, at: float) -> Job:
+    """Note that the bot has said something: what people say next may be to it."""
+    return replace(job, talk=Talk(at))
+
+
+def queued(job: Job, request: str, before: Ask | None) -> Job:
+    """Have the author of a new request told that it waits, if another one is under way."""
+    ask = job.ask(request)
+    if before is None or ask is None or ask.refusal:
+        return job
+    return replace(job, heard=(*job.heard, Heard(f"{request}+", ask.request, outcome="queued")))
+
+
+def acknowledged(job: Job, event: ev.MessageAcknowledged) -> Job:
+    """Forget a message whose author was shown what became of it."""
+    return replace(job, heard=tuple(one for one in job.heard if one.receipt != event.receipt))
+
+
+# ---------------------------------------------------------------- what follows from it
+
+
+def sorted_out(job: Job, event: ev.MessageSorted) -> Job:
+    """Do what a message is for, as far as its author may."""
+    one = waiting(job, event.message)
+    if one is None or one.outcome:
+        return job
+    job = _charged(job, event.usage)
+    aim: Aim = "request" if event.aim == "nothing" and one.mentioned else event.aim
+    asked = open_question(job, one.message.user)
+    if asked is not None and aim == "answer":
+        return _marked(_answered(job, one, asked, event.at), one, "taken")
+    if asked is not None and aim == "explain":
+        return _marked(job, one, "explained", question=asked[0])
+    if aim in {"answer", "explain"}:  # the question was closed meanwhile
+        aim = "request" if one.mentioned else "nothing"
+    if aim == "correction":
+        return _correction(job, one, event.at)
+    if aim == "nothing":
+        return replace(job, heard=tuple(each for each in job.heard if each.receipt != one.receipt))
+    return _marked(job, one, "thanks" if aim == "thanks" else "request")
+
+
+def _answered(job: Job, one: Heard, asked: tuple[str, Question], at: float) -> Job:
+    ask = job.current
+    if ask is None:
+        return job
+    of = {"subtask": asked[0], "number": asked[1].number, "user": one.message.user, "text": one.message.text.strip()}
+    event = ev.QuestionAnswered.model_validate({"at": at, "request": ask.id, **of})
+    return job.with_ask(question_answered(ask, event))
+
+
+def _correction(job: Job, one: Heard, at: float) -> Job:
+    ask = job.current
+    if ask is None or not _may_correct(ask, one):
+        return _marked(job, one, "request")
+    after, told, waits = correcting.corrected(ask, one.receipt, one.message.text, at)
+    return _marked(job.with_ask(after), one, "applied", told=told, waiting=waits)
+
+
+def edited(job: Job, event: ev.RequestEdited) -> Job:
+    """Take an edited request as corrected by its author."""
+    waits = next((one for one in job.heard if one.message.id == event.message and not one.outcome), None)
+    if waits is not None:
+        message = waits.message.model_copy(update={"text": event.text})
+        changed = dataclasses.replace(waits, message=message)
+        return replace(job, heard=tuple(changed if one is waits else one for one in job.heard))
+    ask = job.ask(event.message)
+    if ask is None or ask.refusal or ask.withdrawn or _same(ask, event.text) or event.stamp < ask.edited:
+        return job
+    request = ask.request.model_copy(update={"text": event.text})
+    new = replace(ask, request=request, wording=event.text, edited=event.stamp)
+    receipt = Heard(f"{ask.id}~{event.at}", new.request)
+    if ask.over or not correcting.is_open(ask):
+        fresh = ask.run.answer is not None and event.at - (ask.ended or event.at) <= EDITED_LATE
+        late: Outcome = "too_late" if fresh and not ask.cancelled_by else ""
+        return replace(job, heard=(*job.heard, dataclasses.replace(receipt, outcome=late))) if late else job
+    if ask is not job.current:
+        return replace(job.with_ask(new), heard=(*job.heard, dataclasses.replace(receipt, outcome="replaced")))
+    after, told, waits_for = correcting.reworded(new, receipt.receipt, event.text, event.at)
+    receipt = dataclasses.replace(receipt, outcome="applied", told=told, waiting=waits_for)
+    return replace(job.with_ask(after), heard=(*job.heard, receipt))
+
+
+def withdrawn(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, Ask | None]:
+    """Forget a deleted message that nobody has acted on. Returns the request too if it has to be stopped."""
+    kept = tuple(one for one in job.heard if one.message.id != event.message)
+    job = replace(job, heard=kept) if len(kept) < len(job.heard) else job
+    ask = job.ask(event.message)
+    return job, None if ask is None or ask.over or ask.withdrawn or ask.refusal else ask
+
+
+# ---------------------------------------------------------------- inside
+
+
+def open_question(job: Job, user: str) -> tuple[str, Question] | None:
+    """Return the first open question that this person may answer, with its subtask (empty: the planner's)."""
+    ask = job.current
+    found = ask.open_questions.items() if ask is not None else ()
+    return next(((name, one) for name, one in found if one.may_answer(user)), None)
+
+
+def _may_correct(ask: Ask, one: Heard) -> bool:
+    return ask.request.user == one.message.user and correcting.may_correct(ask) and not one.message.attachments
+
+
+def _same(ask: Ask, text: str) -> bool:
+    return " ".join(text.split()).casefold() == " ".join((ask.wording or ask.request.text).split()).casefold()
+
+
+def _marked(job: Job, one: Heard, outcome: Outcome, *, question: str = "", told: int = 0, waiting: int = 0) -> Job:
+    marked = dataclasses.replace(one, outcome=outcome, question=question, told=told, waiting=waiting)
+    return replace(job, heard=tuple(marked if each is one else each for each in job.heard))
+
+
+def _charged(job: Job, usage: Usage) -> Job:
+    if not usage.model_fields_set or not job.asks:
+        return job
+    ask = job.latest
+    return job.with_ask(replace(ask, usage=ask.usage + usage))

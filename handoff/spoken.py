@@ -1,0 +1,150 @@
+"""Tells by free rules what kind of thing a person says: thanks, a question, a name that is called. Pure.
+
+The word lists are of several languages, and a word that is in none of them only leaves doubt: a message in another
+language is never taken for something that it is not, it is looked at by a model.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+
+def _listed(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[^\s]+", text))
+
+
+THANKS = _listed(
+    """
+    thanks thank thx ty tysm thankyou cheers ta danke dankeschön merci gracias grazie obrigado obrigada bedankt dank
+    dankjewel tack tak takk kiitos dziękuję dzięki děkuji díky ευχαριστώ спасибо дякую teşekkürler teşekkür sağol شكرا
+    תודה धन्यवाद 谢谢 謝謝 谢谢你 多谢 感谢 ありがとう ありがとうございます 감사합니다 고마워요 고마워
+    """
+)
+"""Words that thank."""
+PRAISE = _listed(
+    """
+    great perfect nice good awesome excellent brilliant lovely cool wonderful amazing super toll prima klasse perfekt
+    gut wunderbar spitze parfait génial bien excellent perfecto genial excelente perfetto ottimo benissimo perfeito
+    ótimo geweldig top goed bra toppen flott
+    """
+)
+"""Words that praise. Alone they thank; beside other words they leave doubt."""
+FILLERS = _listed(
+    """
+    you u so very much a lot many all everyone again for the this that your help it is looks look works work well done
+    job one ok okay yes yeah that's and really just what i needed dir ihnen euch sehr viel vielen tausend schön dafür
+    das ist ja für die hilfe sieht aus und beaucoup c'est mille pour ton votre aide très à toi vous tous muchas muy mil
+    por tu su ayuda todo está molte per il tuo aiuto è molto va muito pela sua ajuda hartelijk je wel voor de hulp så
+    mycket leadhand
+    """
+)
+"""Words that stand beside thanks without asking for anything."""
+ASKING = _listed(
+    """
+    and what why how which when where can could would is are was were does do did should might so but or und
+    was warum wieso wie welche welcher welches welchen wann wo kann kannst könntest könnten würdest ist sind hat haben
+    gibt et que quoi pourquoi comment quel quelle quels quelles quand où peux pouvez pourrais pourriez est sont combien
+    y qué por cómo cuál cuáles cuándo dónde cuánto cuántos puedes podrías pueden es son e che cosa perché come quale
+    quali quando dove quanto puoi potresti può sono o como qual quais quanto pode poderia en wat waarom hoe welke
+    wanneer waar kun kan kunt zou
+    """
+)
+"""Words with which a question begins that calls nobody by name."""
+EVERYBODY = _listed(
+    """
+    who whose anyone anybody everyone everybody someone somebody all folks team guys y'all people we us jemand alle ihr
+    euch leute wir uns wer wem wen quelqu'un qui tous tout monde équipe vous nous on alguien quién todos todas equipo
+    nosotros vosotros qualcuno chi tutti ragazzi squadra noi voi alguém quem pessoal time nós vocês iemand wie iedereen
+    jullie wij mensen
+    """
+)
+"""Words that speak to people together: the bot may not be meant."""
+_GLAD = _listed("+1 thumbsup pray tada heart raised_hands clap ok_hand 100 star fire smile slightly_smiling_face")
+_GLAD_SIGNS = frozenset("👍🙏🎉❤💙💚🙌👏👌💯⭐🔥😀😃😄😊🙂")
+_EMOJI_CODE = re.compile(r":([a-z0-9_+'-]+)(?:::[a-z0-9-]+)?:")
+_WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e", "\u055e", "\u1367")
+_CALLED = re.compile(
+    r"^\s*@?(?P<name>[^\W\d_][\w.'\u2019-]*(?:\s+[^\W\d_][\w.'\u2019-]*)?)\s*[,:\u060c\u3001\uff0c\u2013\u2014]"
+)
+_CALLED_LAST = re.compile(r"[,\u060c\u3001\uff0c]\s*[^\W\d_][\w.'\u2019-]*(?:\s+[^\W\d_][\w.'\u2019-]*)?\s*\W*$")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""A letter of a script that puts no space after a name."""
+SHORT = 2
+"""Words that are an answer without a doubt."""
+LONG = 25
+"""Words from which on a question may be about anything."""
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, folded, with the codes of emoji left out."""
+    plain = unicodedata.normalize("NFKC", _EMOJI_CODE.sub(" ", text)).casefold().replace("\u2019", "'")
+    return _WORD.findall(plain)
+
+
+def is_thanks(text: str) -> bool:
+    """Return True if a text thanks or praises and says nothing else: words of several languages, or emoji alone."""
+    said = words_of(text)
+    if not said:
+        codes = set(_EMOJI_CODE.findall(text))
+        signs = {sign for sign in text if not sign.isspace()} - {"\ufe0f", "\u200d"}
+        return (bool(codes) and codes <= _GLAD) or (bool(signs) and not codes and signs <= _GLAD_SIGNS)
+    if is_question(text) or len(said) > 12:
+        return False
+    thankful = [word for word in said if word in THANKS or word in PRAISE]
+    return bool(thankful) and all(word in THANKS or word in PRAISE or word in FILLERS for word in said)
+
+
+def is_question(text: str) -> bool:
+    """Return True if a text ends as a question does."""
+    return _EMOJI_CODE.sub("", text).rstrip(" \t\n)\"'”»!").endswith(_QUESTION_MARKS)
+
+
+def is_plain_question(text: str) -> bool:
+    """Return True if a text is a question of usual length, opened by a word that asks, and calls nobody."""
+    said = words_of(text)
+    if not is_question(text) or not said or len(said) > LONG or said[0] not in ASKING:
+        return False
+    return not EVERYBODY & set(said) and not may_call(text)
+
+
+def may_call(text: str) -> bool:
+    """Return True if a text begins or ends by calling somebody, or something: a word or two before or after a comma."""
+    return _CALLED.match(text) is not None or _CALLED_LAST.search(text) is not None
+
+
+def calls(text: str, names: Iterable[str]) -> bool:
+    """Return True if a text is addressed to one of these people, by the first or the whole name.
+
+    The name stands at the beginning, or after a comma at the end.
+    """
+    said = " ".join(words_of(text))
+    for name in names:
+        whole = " ".join(words_of(name))
+        for form in {whole, whole.partition(" ")[0]} - {""}:
+            rest = said.removeprefix(form)
+            at_start = rest != said and (not rest or rest[0] == " " or _UNSPACED.match(rest) is not None)
+            if at_start or _ends_with(text, form):
+                return True
+    return False
+
+
+def _ends_with(text: str, form: str) -> bool:
+    head, comma, tail = text.rpartition(",")
+    return bool(comma) and bool(head.strip()) and " ".join(words_of(tail)) == form
+
+
+def chooses(text: str, options: Iterable[str]) -> bool:
+    """Return True if a text names one of the options, or gives its number."""
+    said = f" {' '.join(words_of(text))} "
+    forms = [" ".join(words_of(option)) for option in options]
+    if said.strip().isdecimal() and 1 <= int(said) <= len(forms):
+        return True
+    return any(form and f" {form} " in said for form in forms)
+
+
+def is_short(text: str) -> bool:
+    """Return True if a text is a word or two, and no question."""
+    return not is_question(text) and len(words_of(text)) <= SHORT and len(text) <= 40

@@ -1,0 +1,229 @@
+"""What follows from what people say in a job's thread: who may correct, answer or withdraw what, and until when."""
+
+from __future__ import annotations
+
+from handoff import events as ev
+from handoff.contracts import Plan, PlanChange, Request
+from handoff.effects import Acknowledge, MakePlan, RevisePlan, SortMessage, answer_key, card_end_key, card_key
+from handoff.engine.correcting import MOST, SAID
+from handoff.engine.hearing import by_rules, waiting
+from handoff.engine.replan import MAX_REVISIONS
+from handoff.events import Aim
+from handoff.state import Job
+from tests.handoff.kit import R, ask, asked, effects, handed, job, planned, returned, running, started, subtask
+
+CARD = ev.Posted(at=1.5, request=R, key=card_key(R), ts="1.1")
+AT_WORK = (asked(), CARD, planned(subtask("a"), subtask("b", "a")), started("a"))
+ENDED = (
+    asked(),
+    CARD,
+    ev.AnswerWritten(at=5.0, request=R, text="The note.", why="It is short."),
+    ev.Posted(at=6.0, request=R, key=card_end_key(R), ts="1.1"),
+    ev.Posted(at=6.0, request=R, key=answer_key(R), ts="1.2"),
+)
+QUESTION = ev.PlannerAsked(at=2.0, request=R, question="Which tone?", options=("Formal", "Friendly"))
+
+
+def heard(text: str, name: str = "2.0", user: str = "U1", *, mentioned: bool = False) -> ev.MessageHeard:
+    return ev.MessageHeard(at=10.0, message=Request(id=name, user=user, text=text, at=10.0), mentioned=mentioned)
+
+
+def taken(aim: Aim, name: str = "2.0") -> ev.MessageSorted:
+    return ev.MessageSorted(at=11.0, message=name, aim=aim)
+
+
+def said(text: str, aim: Aim, name: str = "2.0", user: str = "U1") -> tuple[ev.Event, ev.Event]:
+    return heard(text, name, user), taken(aim, name)
+
+
+def outcome(state: Job, name: str = "2.0") -> str:
+    one = waiting(state, name)
+    return one.outcome if one is not None else "gone"
+
+
+def test_a_message_is_sorted_once_then_acknowledged_once() -> None:
+    state = job(*ENDED, heard("shorter"))
+    (effect,) = effects(state)
+    assert isinstance(effect, SortMessage)
+    assert (effect.text, effect.aims, effect.otherwise) == ("shorter", ("request", "thanks", "nothing"), "nothing")
+    state = job(*ENDED, heard("shorter"), heard("shorter"), taken("request"), taken("nothing"))
+    assert effects(state) == [Acknowledge("2.0", R)]
+    assert outcome(state) == "request"
+    assert effects(job(*ENDED, *said("shorter", "request"), ev.MessageAcknowledged(at=12.0, receipt="2.0"))) == []
+    assert effects(job(*ENDED, *said("ok", "nothing"))) == []
+    assert outcome(job(*ENDED, heard("hm", mentioned=True), taken("nothing"))) == "request", "it was mentioned"
+
+
+def test_what_is_for_others_is_only_counted() -> None:
+    others = ev.MessageHeard(at=10.0, message=Request(id="2.0", user="U1", text="", at=10.0), others=True)
+    state = job(*ENDED, others)
+    assert effects(state) == []
+    assert (state.talk.speakers, state.talk.others) == (("U1",), True)
+    posted = ev.Posted(at=20.0, request=R, key="x", ts="3.0")
+    assert job(*ENDED, others, posted).talk.speakers == ()
+
+
+def test_a_new_request_waits_for_the_one_under_way_and_that_is_said() -> None:
+    second = asked("5.0", at=9.0)
+    state = job(*AT_WORK, second)
+    assert Acknowledge("5.0+", R) in effects(state)
+    assert job(*ENDED, second).heard == ()
+    assert job(*AT_WORK, asked("5.0", at=9.0, refusal="No.")).heard == ()
+
+
+def test_a_correction_is_part_of_the_request_and_reaches_who_works() -> None:
+    state = job(*AT_WORK, *said("in euros please", "correction"))
+    now = ask(state)
+    assert now.request.text.endswith("Said since then, by the same person: in euros please")
+    assert now.wording == "why did churn rise"
+    one = waiting(state, "2.0")
+    assert one is not None
+    assert (one.outcome, one.told, one.waiting) == ("applied", 1, 1)
+    assert [note.text for note in now.work["a"].answers if note.source == SAID] == ["in euros please"]
+    (revise,) = [effect for effect in effects(state) if isinstance(effect, RevisePlan)]
+    assert (revise.within, revise.reason) == ("", "in euros please")
+    assert now.revisions == 0, "people's words count as no revision"
+
+
+def test_the_planner_revises_what_waits_and_other_triggers_keep_their_number() -> None:
+    state = job(*AT_WORK, *said("in euros please", "correction"))
+    (revise,) = [effect for effect in effects(state) if isinstance(effect, RevisePlan)]
+    plan = ask(state).run.plan
+    assert plan is not None
+    new = plan.subtasks[1].model_copy(update={"intent": "Do it in euros"})
+    changed = Plan(goal=plan.goal, subtasks=(plan.subtasks[0], new))
+    event = ev.PlanRevised(
+        at=12.0,
+        request=R,
+        subtask=revise.subtask,
+        plan=changed,
+        changes=(PlanChange(kind="rebriefed", subtask="b", why="Euros."),),
+    )
+    after = job(*AT_WORK, *said("in euros please", "correction"), event)
+    assert ask(after).work["b"].subtask.intent == "Do it in euros"
+    assert ask(after).revisions == 0
+    assert ask(after).replans == ()
+    kept = job(*AT_WORK, *said("in euros please", "correction"), event.model_copy(update={"plan": None}))
+    assert ("", "plan kept") in [(one.subtask, one.what) for one in ask(kept).decisions]
+    late = job(*AT_WORK, *said("in euros please", "correction"), returned("a").model_copy(update={"told": 1}), event)
+    assert ask(late).work["b"].subtask.intent == "Do it in euros", "b waited for the planner"
+    assert MAX_REVISIONS == 2
+
+
+def test_a_result_that_was_made_without_the_correction_is_sent_back() -> None:
+    state = job(*AT_WORK, *said("in euros please", "correction"), returned("a"))
+    look = ask(state).work["a"].look
+    assert look is not None
+    assert look.faults == ("The requester has said since: “in euros please” It was not taken in.",)
+    made = returned("a").model_copy(update={"told": 1})
+    assert ask(job(*AT_WORK, *said("in euros please", "correction"), made)).work["a"].state == "complete"
+
+
+def test_a_correction_before_the_plan_has_it_planned_anew() -> None:
+    before = (asked(), CARD, *said("in euros please", "correction"))
+    assert MakePlan(R, corrected=1) in effects(job(*before))
+    assert ask(job(*before, planned(subtask("a")))).run.plan is None, "that planner did not know"
+    assert ask(job(*before, QUESTION)).question is None
+    rejected = ev.PlanRejected(at=12.0, request=R, faults=("It is vague.",))
+    assert ask(job(*before, rejected)).run.rejections == ()
+    knows = planned(subtask("a")).model_copy(update={"corrected": 1})
+    state = job(*before, knows)
+    assert running(state) == [("a", 1, "analyst")]
+    assert outcome(state) == "applied"
+
+
+def test_only_the_requester_corrects_and_not_for_ever() -> None:
+    assert outcome(job(*AT_WORK, *said("in euros", "correction", user="U2"))) == "request"
+    many = [event for number in range(MOST + 1) for event in said("no", "correction", f"2.{number}")]
+    state = job(*AT_WORK, *many)
+    assert ask(state).corrections == MOST
+    assert outcome(state, f"2.{MOST}") == "request"
+    assert outcome(job(*ENDED, *said("in euros", "correction"))) == "request", "there is nothing to correct"
+
+
+def test_rules_while_something_is_under_way() -> None:
+    def rule(event: ev.MessageHeard, *log: ev.Event) -> Aim | None:
+        state = job(*(log or AT_WORK), event)
+        return by_rules(state, state.heard[-1])
+
+    assert rule(heard("in euros")) is None
+    assert rule(heard("in euros", user="U2")) == "nothing"
+    assert rule(heard("in euros", user="U2", mentioned=True)) == "request"
+    done = (*AT_WORK, returned("a"), started("b", at=6.0), returned("b", at=7.0))
+    assert rule(heard("in euros", mentioned=True), *done) == "request", "the answer is being written"
+    assert rule(heard("in euros"), *done) is None
+    open_one = (asked(), CARD, QUESTION)
+    assert rule(heard("Formal"), *open_one) == "answer"
+    assert rule(heard("use euros, not dollars", mentioned=True), *open_one) is None
+
+
+def test_an_answer_and_a_question_asked_back() -> None:
+    log = (asked(), CARD, QUESTION)
+    state = job(*log, heard("an old friend's"))
+    (effect,) = [one for one in effects(state) if isinstance(one, SortMessage)]
+    assert effect.aims == ("answer", "explain", "correction", "request", "thanks", "nothing")
+    assert effect.otherwise == "answer"
+    answered = job(*log, *said("an old friend's", "answer"))
+    assert [one.text for one in ask(answered).answered] == ["an old friend's"]
+    assert outcome(answered) == "taken"
+    back = job(*log, *said("what do you mean?", "explain"))
+    assert ask(back).question is not None
+    assert outcome(back) == "explained"
+    (asks_back,) = [one for one in effects(job(*log, heard("which?"))) if isinstance(one, SortMessage)]
+    assert asks_back.otherwise == "explain"
+    other = job(*log, *said("use euros", "correction"))
+    assert ask(other).question is not None
+    assert ask(other).corrections == 1
+    gone = (*log, ev.QuestionAnswered(at=9.0, request=R, subtask="", user="U1", text="Formal"))
+    assert outcome(job(*gone, *said("Friendly", "answer"))) == "gone"
+
+
+def test_an_edited_request_is_corrected_or_answered_already() -> None:
+    edit = ev.RequestEdited(at=12.0, message=R, user="U1", text="why did churn fall")
+    state = job(*AT_WORK, edit)
+    assert ask(state).request.text == "why did churn fall"
+    assert ask(state).corrections == 1
+    (one,) = state.heard
+    assert (one.outcome, one.message.id, one.told, one.waiting) == ("applied", R, 1, 1)
+    same = ev.RequestEdited(at=12.0, message=R, user="U1", text="Why did  churn rise")
+    assert ask(job(*AT_WORK, same)).corrections == 0
+    late = job(*ENDED, edit)
+    assert ask(late).request.text == "why did churn rise"
+    assert [one.outcome for one in late.heard] == ["too_late"]
+    first, last = (edit.model_copy(update={"text": f"churn {stamp}", "stamp": stamp}) for stamp in (1.0, 2.0))
+    assert ask(job(*AT_WORK, last, first)).request.text == "churn 2.0", "they may come in any order"
+    much_later = edit.model_copy(update={"at": 10_000.0})
+    assert job(*ENDED, much_later).heard == ()
+    unknown = ev.RequestEdited(at=12.0, message="9.9", user="U1", text="x")
+    assert job(*AT_WORK, unknown).heard == ()
+    waits = job(*AT_WORK, asked("5.0", at=9.0), ev.RequestEdited(at=12.0, message="5.0", user="U1", text="other"))
+    assert (waits.asks[1].request.text, waits.heard[-1].outcome) == ("other", "replaced")
+    unsorted = job(*ENDED, heard("shorter"), ev.RequestEdited(at=12.0, message="2.0", user="U1", text="longer"))
+    assert [one.message.text for one in unsorted.heard] == ["longer"]
+
+
+def test_a_deleted_request_is_withdrawn() -> None:
+    gone = ev.RequestWithdrawn(at=12.0, message=R)
+    state = job(*AT_WORK, gone)
+    assert ask(state).withdrawn
+    assert ask(state).cancelled_by == "U1"
+    assert running(state) == []
+    written = job(*AT_WORK[:2], ENDED[2], gone)
+    assert ask(written).run.answer is None, "it was not posted yet"
+    assert not ask(job(*ENDED, gone)).withdrawn
+    posted = ev.Posted(at=6.0, request=R, key=answer_key(R), ts="1.2")
+    assert not ask(job(*AT_WORK[:2], ENDED[2], posted, gone)).withdrawn, "people have seen it"
+    assert job(*ENDED, heard("shorter"), ev.RequestWithdrawn(at=12.0, message="2.0")).heard == ()
+    twice = job(*AT_WORK, gone, gone)
+    assert ask(twice).withdrawn
+
+
+def test_what_is_handed_over_has_the_corrections() -> None:
+    state = job(*AT_WORK, *said("in euros please", "correction"), returned("a"), *_sent_back())
+    (run,) = [effect for effect in effects(state) if type(effect).__name__ == "RunSubtask"]
+    assert run.attempt == 2  # type: ignore[union-attr]
+    assert any(note.source == SAID for note in handed(state, run).context)  # type: ignore[arg-type]
+
+
+def _sent_back() -> tuple[ev.Event, ...]:
+    return (ev.ResultJudged(at=13.0, request=R, subtask="a", attempt=1, verdict="revise", by="checks", faults=("x",)),)
