@@ -77,8 +77,8 @@ async def ask_planner(
         ),
     )
     made = making.words if making else ""
-    made += f"\n\n{prompt('planner_needs')}" if brief.materials else ""
-    call = replace(call, system=f"{call.system}{made}\n\n{roster(members)}\n\n{examples(members)}")
+    needs = f"\n\n{prompt('planner_needs')}" if brief.materials else ""  # last: all before it is kept by providers
+    call = replace(call, system=f"{call.system}{made}\n\n{roster(members)}\n\n{examples(members)}{needs}")
     try:
         turn = await model.reply(call)
     except ModelError as error:
