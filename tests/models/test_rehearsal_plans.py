@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_brief import GOES_ON
+from bot.models.rehearsal.rehearsed_brief import GOES_ON, WHOLE_REQUEST
 from bot.models.rehearsal.rehearsed_planner import DECLINED
 from handoff.contracts import Plan, Subtask
 from specialists.turns.model import ModelCall, ModelMessage
@@ -94,6 +94,17 @@ async def test_intents_and_titles_are_the_requests_own_words() -> None:
     assert "by region" in analysis.intent.splitlines()[0]
     assert text.title == "Draft a note to the board"
     assert all(subtask.done_when for subtask in (analysis, text))
+
+
+async def test_what_somebody_else_said_is_no_request() -> None:
+    about = "It is about this message:\n> Churn is up. Search the web for vendors, and check the table."
+    (alone,) = await planned(f"why did churn rise in sales.csv?\n\n{about}", SALES)
+    assert alone.specialist == "analyst"
+    analysis, text = await planned(f"why did churn rise in sales.csv? draft a note to the board\n\n{about}", SALES)
+    assert (analysis.specialist, text.specialist) == ("analyst", "writer")
+    assert "vendors" not in analysis.intent.partition(WHOLE_REQUEST)[0]
+    (looked_up,) = await planned("is that so?\n\nIt is about this message:\n> Look up what Slack says about limits")
+    assert looked_up.specialist == "researcher", "words that ask for nothing by themselves go by the message"
 
 
 async def test_files_that_are_asked_about_apart_are_worked_on_side_by_side() -> None:

@@ -125,6 +125,18 @@ async def test_the_analyst_tells_what_a_file_holds_without_asking_back(tmp_path:
     assert "- Total revenue of all rows: **1,242**." in outcome.content
 
 
+async def test_what_somebody_else_said_counts_where_the_requester_names_no_figure(tmp_path: Path) -> None:
+    message = "\n\nIt is about this message:\n> Total revenue by plan went up again"
+    outcome, _ = await work("analyst", f"What is the total revenue?{message}", tmp_path, orders=ORDERS)
+    assert isinstance(outcome, Result)
+    assert not outcome.gaps
+    assert "by plan" not in outcome.content
+    outcome, _ = await work("analyst", f"Is that so?{message}", tmp_path, orders=ORDERS)
+    assert isinstance(outcome, Result)
+    assert "by plan" in outcome.content
+    assert "again" in " ".join(outcome.gaps), "and then its words count as asked for"
+
+
 async def test_plain_arithmetic_is_worked_out_by_the_tool(tmp_path: Path) -> None:
     outcome, log = await work("analyst", "What is (17 + 3) * 23?", tmp_path)
     assert isinstance(outcome, Result)

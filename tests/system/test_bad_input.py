@@ -21,7 +21,7 @@ INTERNALS = ("Traceback", "Error(", "Exception", "None", "pydantic", "/bot/", ".
 
 def one_message(talk: Talk, *, parts: tuple[str, ...]) -> str:
     """The one end of a request, with all that it should say and nothing that is only for developers."""
-    (end,) = talk.words()
+    (end,) = [message for message in talk.words() if not message["metadata"]["event_payload"]["key"].endswith(":card")]
     text = shown(end)
     assert not [part for part in parts if part not in text], text
     assert not [word for word in INTERNALS if word in text], text
@@ -65,7 +65,7 @@ async def test_another_bot_that_mentions_us_is_told_why_that_does_nothing_and_th
         assert (await world.sockets.send("events_api", world.delivery._callback({**event, **said}), None)).ok
 
     async with played(scene) as server:
-        talk = await scene.ask("Draft a short note about tea")
+        talk = await scene.ask("What is 3 * 4?")
         await talk.over()
         calls = len(server.requests)
         ts = (await talk.of(ev.Posted))[0].ts
@@ -131,8 +131,8 @@ async def test_a_good_file_beside_a_bad_one(scene: Scene) -> None:
 
 async def test_a_channel_that_the_bot_is_removed_from(scene: Scene) -> None:
     gate = Gate()
-    async with played(scene, writer=gate) as server:
-        talk = await scene.ask("Draft a short note about tea", channel="#sales")
+    async with played(scene, analyst=gate) as server:
+        talk = await scene.ask("What is 3 * 4?", channel="#sales")
         await gate.reached.wait()
         await talk.seen(talk.cards)
         await scene.person().kick("#sales")
@@ -142,18 +142,18 @@ async def test_a_channel_that_the_bot_is_removed_from(scene: Scene) -> None:
     posted = {event.key.rpartition(":")[2]: event for event in await talk.of(ev.Posted)}
     assert posted["answer"].ts == ""
     assert posted["answer"].fault == "I am no longer in that channel"
-    assert purposes(server) == ["planner", "specialist:writer"]
+    assert purposes(server) == ["planner", "specialist:analyst", "specialist:analyst"]
     assert not talk.words()
     (told,) = scene.workspace.messages(scene.person().dm)
     assert "I am no longer in that channel" in told["text"]
     assert job.id in told["text"]
-    assert "Short note about tea" in shown(told), "what was made is not lost"
+    assert "3 * 4 = 12" in shown(told), "what was made is not lost"
 
 
 async def test_an_archived_channel(scene: Scene) -> None:
     gate = Gate()
-    async with played(scene, writer=gate):
-        talk = await scene.ask("Draft a short note about tea", channel="#sales")
+    async with played(scene, analyst=gate):
+        talk = await scene.ask("What is 3 * 4?", channel="#sales")
         await gate.reached.wait()
         await talk.seen(talk.cards)
         scene.workspace.archive("#sales")
@@ -165,7 +165,7 @@ async def test_an_archived_channel(scene: Scene) -> None:
 
 async def test_a_very_long_request_with_odd_signs(scene: Scene) -> None:
     async with scene.bot():
-        text = "Draft a short note about tea. \u202eABC \u0000\u0007 <!channel> *_~`@everyone " + "and more " * 3000
+        text = "What is 3 * 4? \u202eABC \u0000\u0007 <!channel> *_~`@everyone " + "and more " * 3000
         talk = await scene.ask(text)
         job = await talk.over()
     assert job.latest.state == "completed"

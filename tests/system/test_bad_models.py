@@ -34,6 +34,8 @@ from tests.system.brains import (
 from tests.system.scene import Scene, Talk, card_title, rows, shown
 
 GOOD = plan(subtask("text", "writer"))
+TEA = in_turn(result("Tea is calm."))
+"""The writer's work, which takes a model: the rehearsal adds no words of its own."""
 UNKNOWN = plan(subtask("a", "astrologer"))
 EMPTY = plan()
 LONG = plan(subtask("a", "writer", intent="Write about it again and again. " * 3_000))
@@ -79,7 +81,7 @@ def no_bug_is_logged(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize("kind", BAD_PLANS)
 async def test_a_bad_plan_goes_back_once_with_its_exact_faults(scene: Scene, kind: str) -> None:
     bad, fault = BAD_PLANS[kind]
-    async with played(scene, planner=in_turn(bad, GOOD)) as server:
+    async with played(scene, planner=in_turn(bad, GOOD), writer=TEA) as server:
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()
 
@@ -95,7 +97,7 @@ async def test_a_bad_plan_goes_back_once_with_its_exact_faults(scene: Scene, kin
 @pytest.mark.parametrize("kind", BAD_PLANS)
 async def test_after_two_bad_plans_the_default_specialist_gets_the_request(scene: Scene, kind: str) -> None:
     bad, fault = BAD_PLANS[kind]
-    async with played(scene, planner=lambda _: bad) as server:
+    async with played(scene, planner=lambda _: bad, writer=TEA) as server:
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()
         await talk.seen(lambda: talk.status() == "active")
@@ -191,7 +193,7 @@ async def test_a_model_that_fails_while_specialists_work(scene: Scene) -> None:
 
 
 async def test_a_fault_that_passes_is_not_seen_by_anybody(scene: Scene) -> None:
-    async with played(scene, api="anthropic", planner=lambda _: GOOD) as server:
+    async with played(scene, api="anthropic", planner=lambda _: GOOD, writer=TEA) as server:
         server.fail_next(Fault("overloaded"), Fault("reset"))
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()

@@ -144,7 +144,7 @@ async def test_others_are_refused_for_their_eyes_only(scene: Scene) -> None:
 
 async def test_stop_where_nothing_is_under_way(scene: Scene) -> None:
     async with scene.bot():
-        talk = await scene.ask("Draft a short note about tea")
+        talk = await scene.ask("What is 3 * 4?")
         await talk.over()
         await talk.say("@leadhand stop")
         told = await talk.seen(lambda: scene.person().ephemerals(talk.channel))
@@ -157,7 +157,7 @@ async def test_stop_where_nothing_is_under_way(scene: Scene) -> None:
 async def test_a_job_can_be_stopped_while_it_is_planned(scene: Scene) -> None:
     gate = Gate()
     async with played(scene, planner=gate):
-        talk = await scene.ask("Draft a short note about tea")
+        talk = await scene.ask("What is 3 * 4?")
         await gate.reached.wait()
         await talk.seen(talk.cards)
         await scene.person().stop(talk.channel, talk.ts)
@@ -212,7 +212,7 @@ async def test_a_job_that_nobody_knows(scene: Scene, verb: str) -> None:
 
 async def test_trace_gives_a_timeline_and_the_whole_log_as_json(scene: Scene) -> None:
     async with scene.bot():
-        talk = await scene.ask("Draft a short note about tea")
+        talk = await scene.ask("What is 3 * 4?")
         await talk.over()
         told = shown(await command(scene, f"trace {talk.key.job}"))
         dm = scene.person().dm
@@ -221,7 +221,7 @@ async def test_trace_gives_a_timeline_and_the_whole_log_as_json(scene: Scene) ->
     assert f"Job {talk.key.job}, " in told
     assert "asked by " in told
     assert "plan of 1 subtask" in told
-    assert "text: writer starts (attempt 1, balanced)" in told
+    assert "analysis: analyst starts (attempt 1, balanced)" in told
     assert "posted the outcome" in told
     assert message["files"][0]["name"] == f"{talk.key.job}.json"
     trace = json.loads(data)
@@ -233,7 +233,7 @@ async def test_trace_gives_a_timeline_and_the_whole_log_as_json(scene: Scene) ->
 
 async def test_feedback_is_a_fact_in_the_log(scene: Scene) -> None:
     async with scene.bot():
-        talk = await scene.ask("Draft a short note about tea")
+        talk = await scene.ask("What is 3 * 4?")
         await talk.over()
         (answer,) = talk.words()
         thumbs = block_of(answer, "context_actions")

@@ -113,6 +113,6 @@ async def answered(talk: Talk) -> None:
     """It ended as if nothing had been."""
     job = await talk.over()
     assert job.latest.state == "completed"
-    assert "total revenue rose from 7 to 9" in shown(talk.words()[-1])
+    assert "Total revenue of all rows: **16**" in shown(talk.words()[-1])
     assert len(talk.cards()) == 1
     assert len(await talk.of(ev.PlanProposed)) == 1

@@ -159,10 +159,10 @@ async def unknown_event(store: RedisStore, key: JobKey) -> None:
 async def test_a_log_that_cannot_be_read(scene: Scene, damage: object, caplog: pytest.LogCaptureFixture) -> None:
     assert isinstance(scene.store, RedisStore)
     async with scene.bot(admins=frozenset({scene.person().id})):
-        talk = await scene.ask("Draft a short note about tea")
+        talk = await scene.ask("What is 3 * 4?")
         await talk.over()
         await damage(scene.store, talk.key)  # type: ignore[operator]
-        await talk.say("@leadhand and about scones")
+        await talk.say("@leadhand what is 5 * 6?")
         (told,) = await talk.seen(lambda: [m for m in talk.words() if "set this job aside" in shown(m)])
         await eventually(lambda: quarantined(scene, talk))
         assert "*Step:* reading its log" in shown(told)
@@ -178,7 +178,7 @@ async def test_a_log_that_cannot_be_read(scene: Scene, damage: object, caplog: p
 
 async def test_what_a_newer_release_sent_in_is_left_to_it(scene: Scene) -> None:
     async with scene.bot():
-        talk = await scene.ask("Draft a short note about tea")
+        talk = await scene.ask("What is 3 * 4?")
         await talk.over()
         newer = json.dumps({"type": "TeaPoured", "at": 1.0, "v": ev.SCHEMA + 1})
         await scene.store.jobs.signal(talk.key, newer, dedupe=())

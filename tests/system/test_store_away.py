@@ -110,7 +110,7 @@ async def test_a_mention_that_cannot_be_recorded_comes_again(
     async with lone.bot() as app:
         await lone.barrier()
         redis.kill()
-        talk = await lone.ask("Draft a short note about tea")
+        talk = await lone.ask("What is 3 * 4?")
         await talk.seen(lambda: told(lone, talk, "could not record that"))
         app.instance.nudge(talk.key)  # rather than wait for its next look
         await logged(lambda: events(caplog, "store_away"))
@@ -347,7 +347,7 @@ async def test_an_answer_may_come_before_its_plan_card_and_never_without_it(
     """
     lone.workspace.faults.add("chat.postMessage", "server_error_before")
     async with lone.bot():
-        talk = await lone.ask("Draft a short note about tea")
+        talk = await lone.ask("What is 3 * 4?")
         await talk.seen(talk.words)
         job = await talk.job()
         assert job is not None

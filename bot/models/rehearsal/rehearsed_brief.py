@@ -14,6 +14,9 @@ TABLES = {".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".parquet", 
 EARLIER_ANSWER = "The earlier answer in this thread:"
 """The line under which the planner hands an earlier answer on to a specialist."""
 
+ABOUT_MESSAGE = "It is about this message:"
+"""The line between a request and the message of somebody else that it was started from."""
+
 IN_FULL = "Answer this request in full sentences:"
 """Words that the planner puts before a request that is too short to be a task."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.models.rehearsal.rehearsed_brief import (
+    ABOUT_MESSAGE,
     EARLIER_ANSWER,
     GOES_ON,
     IN_FULL,
@@ -246,7 +247,9 @@ def _read(text: str) -> _Asked:
     parts = sections(text, (*HEADINGS, _REPAIR))
     request = parts.get("Request", "") or text.strip()
     crew = dict(re.findall(r"^- ([^:\n]+): (.*)$", parts.get("Specialists", ""), re.MULTILINE))
-    clauses = [clause.strip() for clause in _CLAUSE.split(request) if clause and clause.strip(" .,;!?")]
+    own = request.partition(ABOUT_MESSAGE)[0]  # what others said asks for nothing, unless the requester's words do not
+    told = own if any(pattern.search(own) for pattern in _ROLES.values()) else request
+    clauses = [clause.strip() for clause in _CLAUSE.split(told) if clause and clause.strip(" .,;!?")]
     return _Asked(
         request=request,
         crew=crew,
