@@ -86,7 +86,7 @@ def test_what_is_answered_in_part_says_what_is_missing(data: Path, table: Path, 
     assert ended.code == 3
     assert "| 55 |" in ended.out
     assert "Answered in part" in ended.out
-    assert ended.err.startswith("leadhand: answered in part; missing: ")
+    assert ended.err.startswith("leadhand: answered in part, 1 gap: ")
     assert "http://127.0.0.1/prices" in ended.err
     assert list(tmp_path.glob("*.png"))
 

@@ -66,7 +66,7 @@ async def test_stopping_loses_nothing_and_leaves_nothing(tmp_path: Path) -> None
     async with Page.open(first) as page:
         await first.says("Ctrl-C")
         assert "rehearsal (no language model)" in first.out
-        ts = (await page.post("say", text="<@leadhand> @leadhand write a short note to the board"))["ts"]
+        ts = (await page.post("say", text="<@leadhand> @leadhand what is (17 + 3) * 23?"))["ts"]
         await page.until(ts, "'type': 'plan'")
         said = await page.texts()
         twice = await asyncio.to_thread(leadhand, *PAGE, env=env)

@@ -75,7 +75,7 @@ async def test_the_query_stands_one_click_below_the_answer(
     await answer.get_by_role("button", name="View quer").scroll_into_view_if_needed()
     await shoot(page, "newcomer-query-button")
     await answer.get_by_role("button", name="View quer").click()
-    await expect(page.get_by_text("FROM umsatz")).to_be_visible()
+    await expect(page.get_by_role("dialog").get_by_text('FROM "umsatz"')).to_be_visible()
     await shoot(page, "newcomer-query")
 
 

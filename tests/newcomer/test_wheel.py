@@ -58,7 +58,7 @@ def test_a_job_is_done_from_the_wheel_alone(installed: Path, elsewhere: dict[str
         [sys.executable, "-m", "bot", *words], cwd=tmp_path, env=elsewhere, capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "| South | 483081 |" in ended.stdout
+    assert "| South | 483,081 |" in ended.stdout
     assert list(tmp_path.glob("*.png"))
 
 

@@ -14,20 +14,21 @@ from specialists.turns import finish_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
-from tests.system.brains import HOME, connect, plan, provider, purposes, result, subtask, tool_call
+from tests.system.brains import HOME, Words, connect, plan, provider, purposes, result, subtask, tool_call
 from tests.system.scene import Scene, eventually, shown
 
 ONE = plan(subtask("sum", "analyst", intent="Add up the two numbers of the request: 19 and 23."))
 PAIR = plan(subtask("sum", "analyst"), subtask("text", "writer"))
 SUM = replace(tool_call("calculate", expression="19 + 23"), tokens_out=5_000)
 FAILS = Fault("bad_request")
+WRITES: Words = lambda _: result("The text.")  # noqa: E731
 PLACES = [("ana", "@leadhand"), ("ben", "@leadhand"), ("cleo", "@leadhand"), ("ana", "#general"), ("ben", "#sales")]
 """Who asks where: Slack takes one message a second in each place."""
 GAP = "the budget for today of who asked"
 
 
 async def test_instances_share_the_breaker_of_a_specialist_whose_model_always_fails(scene: Scene) -> None:
-    async with provider(planner=lambda _: PAIR, analyst=lambda _: FAILS) as server:
+    async with provider(planner=lambda _: PAIR, analyst=lambda _: FAILS, writer=WRITES) as server:
         async with scene.bot(connect("chat", server)) as one, scene.bot(connect("chat", server)) as two:
             for number, (who, channel) in enumerate(PLACES):
                 talk = await scene.ask(f"Do thing {number}", who=who, channel=channel)
@@ -134,7 +135,7 @@ async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:
     everything = SpendingBudget(tokens=1_000_000, micros=5_000_000)
     rules = Rules(budgets=dict.fromkeys(("job", "person", "channel", "day"), everything), at_once=3)
     async with (
-        provider(planner=lambda _: PAIR, analyst=lambda _: result("42")) as server,
+        provider(planner=lambda _: PAIR, analyst=lambda _: result("42"), writer=WRITES) as server,
         scene.bot(connect("chat", server), rules=rules) as app,
     ):
         talk = await scene.ask("Do it")
@@ -158,7 +159,7 @@ async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:
 
 async def test_nothing_is_asked_of_the_store_where_no_limit_is_set(scene: Scene) -> None:
     async with (
-        provider(planner=lambda _: PAIR, analyst=lambda _: result("42")) as server,
+        provider(planner=lambda _: PAIR, analyst=lambda _: result("42"), writer=WRITES) as server,
         scene.bot(connect("chat", server)),
     ):
         await (await scene.ask("Do it")).over()

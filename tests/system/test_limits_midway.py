@@ -13,7 +13,7 @@ from specialists.turns import finish_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
-from tests.system.brains import connect, plan, played, provider, purposes, result, subtask, tool_call
+from tests.system.brains import Words, connect, plan, played, provider, purposes, result, subtask, tool_call
 from tests.system.scene import Scene
 
 MANY = plan(*(subtask(f"part{n}", "writer") for n in range(4)))
@@ -46,7 +46,8 @@ async def test_a_rest_that_the_provider_asks_for_costs_no_part_of_the_work(scene
 
 async def test_a_specialist_that_is_down_costs_three_failed_calls_however_many_parts_it_has(scene: Scene) -> None:
     two = plan(subtask("one", "analyst"), subtask("two", "analyst"), subtask("text", "writer"))
-    async with played(scene, planner=lambda _: two, analyst=lambda _: Fault("unavailable")) as server:
+    words: dict[str, Words] = {"analyst": lambda _: Fault("unavailable"), "writer": lambda _: result("The text.")}
+    async with played(scene, planner=lambda _: two, **words) as server:
         job = await (await scene.ask("Do it")).over()
     assert job.latest.state == "completed"
     assert purposes(server).count("specialist:analyst") == 3

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import io
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from bot.models.provider_model import ProviderModel
-from bot.workspace.person import Attached
 from handoff import events as ev
 from tests.models.conftest import connect
-from tests.models.sample_pictures import png
 from tests.providers.wire import Api
 from tests.system.brains import plan, played, provider, result, subtask
 from tests.system.scene import Scene, shown
 
+TAKEN = (Path(__file__).parent.parent / "reading" / "files" / "photo-turned.jpg").read_bytes()
+
 
 @pytest.fixture
-def photo(tmp_path: Path) -> Attached:
-    path = tmp_path / "whiteboard.png"
-    path.write_bytes(png(40, 30))
+def photo(tmp_path: Path) -> Path:
+    """A picture of a camera: lying, with the mark how to turn it, the camera's name and a comment."""
+    path = tmp_path / "whiteboard.jpg"
+    path.write_bytes(TAKEN)
     return path
 
 
 @pytest.mark.parametrize("api", ["anthropic", "responses", "chat"])
-async def test_a_model_that_sees_is_shown_what_was_attached(scene: Scene, api: Api, photo: Attached) -> None:
+async def test_a_model_that_sees_is_shown_what_was_attached(scene: Scene, api: Api, photo: Path) -> None:
     words = {"planner": lambda _: plan(subtask("a", "writer")), "specialist": lambda _: result("Three boxes.")}
     async with provider(**words) as server:
         model = connect(api, server)
@@ -34,23 +38,28 @@ async def test_a_model_that_sees_is_shown_what_was_attached(scene: Scene, api: A
         async with scene.bot(seeing):
             talk = await scene.ask("What does the whiteboard say?", files=[photo])
             await talk.over()
-    with_pictures = [each for request in server.requests for each in request.messages if each.pictures]
-    (message,) = with_pictures
-    assert [(each.name, each.media_type, each.data) for each in message.pictures] == [
-        ("whiteboard.png", "image/png", png(40, 30))
-    ]
+    (shown_to_it,) = [each for request in server.requests for each in request.messages if each.pictures]
+    (picture,) = shown_to_it.pictures  # once, however many ways lead to it
+    image = Image.open(io.BytesIO(picture.data))
+    assert (picture.name, picture.media_type) == ("whiteboard.jpg", image.get_format_mimetype())
+    assert image.size == (200, 400), "turned as the camera was held: the file has it lying, with a mark"
+    assert not image.getexif()
+    assert b"SecretCam" not in picture.data
+    assert b"private comment" not in picture.data
     (answer,) = talk.words()
     assert "not shown" not in shown(answer)
-    assert not any("iVBOR" in ev.dump(event) for event in await talk.of(ev.TurnTaken)), "the log holds no picture"
+    heads = [b64encode(data[:12]).decode() for data in (TAKEN, picture.data)]
+    logged = [ev.dump(event) for event in await talk.events()]
+    assert not any(head in event for head in heads for event in logged), "the log holds no picture"
 
 
-async def test_people_are_told_what_a_model_was_not_shown(scene: Scene, photo: Attached) -> None:
+async def test_people_are_told_what_a_model_was_not_shown(scene: Scene, photo: Path) -> None:
     async with played(
         scene, planner=lambda _: plan(subtask("a", "writer")), specialist=lambda _: result("It cannot be read.")
     ) as server:
         talk = await scene.ask("What does the whiteboard say?", files=[photo])
         await talk.over()
-    line = "whiteboard.png: not shown to this model, which reads text only"
+    line = "whiteboard.jpg: not shown to this model, which reads text only"
     assert any(line in message.text for request in server.requests for message in request.messages)
     assert not any(message.pictures for request in server.requests for message in request.messages)
     (answer,) = talk.words()

@@ -68,7 +68,7 @@ async def test_two_tables_and_no_name_lead_to_a_question_and_a_click_resumes(sce
     (closed, answer) = talk.words()
     assert not buttons(closed)
     assert f"<@{scene.person().id}> answered “south.csv”" in shown(closed)
-    assert "total revenue rose from 7 to 9" in shown(answer), "the file that was chosen"
+    assert "Total revenue of all rows: **16**" in shown(answer), "the file that was chosen: 7 and 9"
     assert "Answered in part" not in shown(answer)
     (decided,) = await talk.of(ev.QuestionAnswered)
     assert (decided.user, decided.text) == (scene.person().id, "south.csv")

@@ -21,6 +21,7 @@ from handoff.engine.answer import gaps
 from handoff.engine.engine import apply, fold
 from handoff.engine.replay import open_log
 from tests.providers.rendering import Reply
+from tests.providers.scripts import purpose_of
 from tests.providers.wire import WireRequest
 from tests.specialists.far_side import far_side
 from tests.system.brains import connect, provider, purposes, result
@@ -145,7 +146,12 @@ async def test_an_attempt_under_way_goes_on_from_its_checkpoints(scene: Scene, s
         await talk.seen(lambda: card_title(talk.cards()[0]).startswith("Done in "))
     assert job.latest.state == "completed"
     assert "planner" not in purposes(server)
-    assert purposes(server).count("specialist:analyst") == 2, "the turn that was cut off, and the last"
+    first, *_ = analyst = [request for request in server.requests if purpose_of(request) == "specialist:analyst"]
+    called = [call.name for message in first.messages for call in message.calls]
+    assert "profile_table" in called, "what was done then is there"
+    again = [call.name for message in analyst[-1].messages for call in message.calls][len(called) :]
+    assert "profile_table" not in again
+    assert len(analyst) == 3, "today's queries, the chart with them, and the last"
     assert "South" in talk.said()
     assert len(talk.cards()) == len(talk.words()) == 1
     await both_schemas(talk, schema)
