@@ -239,6 +239,7 @@ class _Log:
             reply=reply,
             artifacts=outcome.artifacts,
             gaps=outcome.gaps,
+            notes=outcome.notes,
             sources=outcome.sources,
         )
         await self._runner.report(event)
