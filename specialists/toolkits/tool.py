@@ -74,8 +74,8 @@ class ToolOutcome:
     artifacts: tuple[Artifact, ...] = ()
     gaps: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
     failed: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from bot.models.provider_model import ProviderModel
 from bot.workspace.person import Attached
 from handoff import events as ev
+from specialists.reading.picture_file import LONGEST_SIDE
 from tests.models.conftest import connect
 from tests.models.sample_pictures import png
 from tests.providers.wire import Api
@@ -36,9 +39,10 @@ async def test_a_model_that_sees_is_shown_what_was_attached(scene: Scene, api: A
             await talk.over()
     with_pictures = [each for request in server.requests for each in request.messages if each.pictures]
     (message,) = with_pictures
-    assert [(each.name, each.media_type, each.data) for each in message.pictures] == [
-        ("whiteboard.png", "image/png", png(40, 30))
-    ]
+    (shown_to_it,) = message.pictures
+    assert (shown_to_it.name, shown_to_it.media_type) == ("whiteboard.png", "image/png")
+    same = [Image.open(io.BytesIO(data)).convert("L").tobytes() for data in (shown_to_it.data, png(40, 30))]
+    assert same[0] == same[1]
     (answer,) = talk.words()
     assert "not shown" not in shown(answer)
     assert not any("iVBOR" in ev.dump(event) for event in await talk.of(ev.TurnTaken)), "the log holds no picture"
@@ -55,3 +59,26 @@ async def test_people_are_told_what_a_model_was_not_shown(scene: Scene, photo: A
     assert not any(message.pictures for request in server.requests for message in request.messages)
     (answer,) = talk.words()
     assert "not shown to this model, which reads text only" in shown(answer)
+
+
+@pytest.mark.parametrize("api", ["anthropic", "responses", "chat"])
+async def test_a_photo_over_the_providers_limits_is_shown_scaled_and_only_a_broken_one_is_named(
+    scene: Scene, api: Api
+) -> None:
+    files = [("photo.png", png(9_000, 60, padding=12_000_000)), ("torn.png", b"\x89PNG\r\n\x1a\n no more")]
+    words = {"planner": lambda _: plan(subtask("a", "writer")), "specialist": lambda _: result("A wide wall.")}
+    async with provider(**words) as server:
+        model = connect(api, server)
+        seeing = ProviderModel(
+            model.wire, model.tiers, provider=model.provider, sees={"fast": True, "balanced": True, "deep": True}
+        )
+        async with scene.bot(seeing):
+            talk = await scene.ask("What is on the photo?", files=files)
+            await talk.over()
+    (message,) = [each for request in server.requests for each in request.messages if each.pictures]
+    (photo,) = message.pictures
+    assert photo.name == "photo.png"
+    assert max(Image.open(io.BytesIO(photo.data)).size) == LONGEST_SIDE
+    (answer,) = talk.words()
+    assert "photo.png" not in shown(answer)
+    assert "torn.png" in shown(answer)
