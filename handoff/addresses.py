@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from handoff.context import people_said
-from handoff.contracts import Result
+from handoff.contracts import Material, Result
 from handoff.state import Ask, Job
 
+APP = " (app)"
+"""The end of the name of an author that is no person: a model may write for it, as one does for this bot."""
 _TOKEN = re.compile(r"https?://(?:(?![<>`|\[\]\"\\])[!-~])+", re.IGNORECASE)
 _AFTER = ".,;:!?*_'\")}~"
 """Characters that may follow an address in a sentence, and may be part of one."""
@@ -29,9 +31,27 @@ def known_addresses(job: Job, ask: Ask) -> frozenset[str]:
 
 def cited(result: Result, given: Iterable[str]) -> tuple[str, ...]:
     """Return those of the given addresses that a result holds, in order."""
+    return tuple(sorted(addresses_cited(result) & set(given)))
+
+
+def addresses_cited(result: Result) -> set[str]:
+    """Find the addresses in all that a result says."""
     findings = (text for one in result.findings for text in (one.message, one.where, one.suggestion, one.source))
-    held = addresses_in("\n".join((result.summary, result.content, *findings)))
-    return tuple(sorted(held & set(given)))
+    return addresses_in("\n".join((result.summary, result.content, *findings)))
+
+
+def given_in(material: Material, text: str) -> set[str]:
+    """Find the addresses in the text of a material, without what models and apps wrote.
+
+    A thread whose messages are no longer told apart gives none.
+    """
+    if material.origin == "model" or material.author.endswith(APP):
+        return set()
+    if material.kind != "thread":
+        return addresses_in(text)
+    ends = (*(one.start for one in material.outline[1:]), len(text))
+    parts = zip(material.outline, ends, strict=True) if material.outline else ()
+    return {found for one, end in parts if not one.name.endswith(APP) for found in addresses_in(text[one.start : end])}
 
 
 def addresses_in(text: str) -> set[str]:

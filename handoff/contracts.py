@@ -153,6 +153,8 @@ class Result(Contract):
     """The web addresses in it that a search, a page or material gave word for word."""
     unsupported: tuple[str, ...] = ()
     """Figures of it, as they are written, that no tool, material or person said and that follow from none of theirs."""
+    notes: tuple[str, ...] = ()
+    """What its reader should know though nothing is missing, in words: a row of totals was not counted."""
     queries: tuple[str, ...] = ()
     """The queries that were run for it and brought something, as they were run: people can look at them."""
 

@@ -255,6 +255,7 @@ class ToolReturned(OfAttempt):
     reply: ToolReply
     artifacts: tuple[Artifact, ...] = ()
     gaps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
 

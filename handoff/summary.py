@@ -225,6 +225,12 @@ def queries(ask: Ask) -> list[str]:
     return list(dict.fromkeys(query for result in results for query in result.queries))
 
 
+def notes(ask: Ask) -> list[str]:
+    """List what readers of an answer should know though it lacks nothing, each once, in the order of its subtasks."""
+    results = [work.result for work in ask.work.values() if work.result is not None]
+    return list(dict.fromkeys(note for result in results for note in result.notes))
+
+
 def at_hand(ask: Ask) -> tuple[Work, ...]:
     """Return the subtasks, with each one that a crew works on replaced by those inside it."""
     return tuple(_at_hand(ask, ask.inside("")))

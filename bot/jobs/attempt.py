@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.material_texts import handed
+from bot.jobs.material_texts import handed, linked
 from bot.limits.breakers import Breakers
 from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
@@ -87,6 +87,8 @@ async def run_attempt(
         return _failed(effect, runner, "tool", str(error), usage=error.usage, failed_calls=0, took=log.took())
     if isinstance(outcome, Escalation) and outcome.reason == "timeout":
         await breakers.specialist_failed(specialist.purpose)  # its model or a tool was silent until we cut it off
+    if isinstance(outcome, Result):
+        outcome = await linked(outcome, *runner.find(effect.request), effect.subtask, store, runner.claim.key)
     return _ended(effect, runner, outcome, log)
 
 
@@ -237,6 +239,7 @@ class _Log:
             reply=reply,
             artifacts=outcome.artifacts,
             gaps=outcome.gaps,
+            notes=outcome.notes,
             sources=outcome.sources,
         )
         await self._runner.report(event)

@@ -102,7 +102,7 @@ def _planning_of(inputs: Inputs, within: str) -> Planning:
 async def revise_plan(effect: ef.RevisePlan, inputs: Inputs) -> ev.Event:
     """Look again at a plan that may be wrong."""
     planning = _planning_of(inputs, effect.within)
-    return await planning.revise(effect, inputs.ask, model=inputs.model, now=inputs.runner.now())
+    return await planning.revise(effect, inputs.job, inputs.ask, model=inputs.model, now=inputs.runner.now())
 
 
 async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:

@@ -1,4 +1,4 @@
-"""Makes handoffs with the texts of their material: those in the job's log, and those that the store keeps."""
+"""Handoffs and results beside the texts of their material: those in the job's log, and those that the store keeps."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Iterable, Mapping
 
 from bot.store.interface import JobKey, Store
+from handoff.addresses import addresses_cited, given_in
 from handoff.context import handoff_for, texts_needed
-from handoff.contracts import Handoff, Packed
-from handoff.materials.at_hand import texts_of
+from handoff.contracts import Handoff, Packed, Result
+from handoff.materials.at_hand import needed_by, texts_of
 from handoff.state import Ask, Job, Work
 
 LARGE = 300_000
@@ -22,6 +23,18 @@ async def handed(job: Job, ask: Ask, work: Work, now: float, store: Store, key: 
     if sum(map(len, texts.values())) < LARGE:
         return handoff_for(job, ask, work, now, texts)
     return await asyncio.to_thread(handoff_for, job, ask, work, now, texts)
+
+
+async def linked(result: Result, job: Job, ask: Ask, subtask: str, store: Store, key: JobKey) -> Result:
+    """Add the addresses of a result that its material gave word for word. Raises StoreError while the store is away."""
+    unknown = addresses_cited(result) - set(result.addresses)
+    if not unknown:
+        return result
+    texts = [one for one in needed_by(job, ask, ask.work[subtask]).all if one.text and one.origin != "model"]
+    found = await load((one.text for one in texts), job, ask, store, key)
+    given = {address for one in texts for address in given_in(one, found.get(one.text, ""))}
+    known = (*result.addresses, *(unknown & given))
+    return result.model_copy(update={"addresses": tuple(sorted(known))})
 
 
 async def load(digests: Iterable[str], job: Job, ask: Ask, store: Store, key: JobKey) -> Mapping[str, str]:

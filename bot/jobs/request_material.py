@@ -42,15 +42,19 @@ async def _said(said: ThreadText, fault: str, store: Store, key: JobKey) -> tupl
 async def _shared(
     shared: tuple[Shared, ...], own: tuple[Attachment, ...], thread: Thread, store: Store, key: JobKey
 ) -> Gathered:
-    """Fetch and read what others attached before; each file has its author."""
+    """Fetch and read what others attached before; each file has its author, one that could not be had too."""
     slots = asyncio.Semaphore(AT_ONCE)
     known = {file.file_id for file in own}
 
     async def one(new: Shared) -> Gathered:
         async with slots:
             theirs = await gather([new.file], thread.fetch, store, key)
-        signed = tuple(each.model_copy(update={"author": new.author}) for each in theirs.materials)
-        return Gathered(signed, theirs.faults)
+        there = theirs.materials or (Material(name=new.file.name, fault=" ".join(theirs.faults)),)
+        told = {line for each in there for line in (each.fault, *each.gaps)}
+        more = tuple(fault for fault in theirs.faults if fault not in told) if theirs.materials else ()
+        first = there[0].model_copy(update={"gaps": (*there[0].gaps, *more)})
+        signed = tuple(each.model_copy(update={"author": new.author}) for each in (first, *there[1:]))
+        return Gathered(signed, theirs.faults if theirs.materials else (first.fault,))
 
     found = await asyncio.gather(*(one(each) for each in shared if each.file.file_id not in known))
     return sum(found, Gathered())

@@ -162,7 +162,7 @@ def _source_material(brief: PlanBrief) -> list[Piece]:
     others = [one for one in brief.materials if one.file is None or one.file.id not in listed]
     if not others and not brief.beginnings:
         return []
-    lines = [MATERIAL, *(_line(one) for one in others)]
+    lines = [MATERIAL, *map(material_line, others)]
     pieces = [Piece("the material", ("\n".join(("", *lines)),))]
     kinds = {one.name: one.kind for one in brief.materials}
     for place, (name, text) in enumerate(brief.beginnings.items()):
@@ -173,7 +173,8 @@ def _source_material(brief: PlanBrief) -> list[Piece]:
     return pieces
 
 
-def _line(one: Material) -> str:
+def material_line(one: Material) -> str:
+    """Name a material in one line, with what it is, its size and its outline."""
     about = {"request": "this request, word for word", "answer": "an earlier answer", "thread": "said in this thread"}
     if one.kind == "answer" and one.name == LAST_ANSWER:
         about["answer"] = "the last answer in this thread"

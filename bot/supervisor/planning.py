@@ -14,10 +14,11 @@ from handoff.effects import MakePlan, RevisePlan
 from handoff.engine import replan
 from handoff.engine.nested import inner_plan
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
+from handoff.materials.at_hand import material_of, needed_by
 from handoff.planning.estimates import CHARACTERS, Worker, estimates
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import route, spread
-from handoff.state import Ask, Run, replace
+from handoff.state import Ask, Job, Run, replace
 from specialists.registry import Crew
 from specialists.specialist import NotLent, Specialist, adhoc_specialist
 from specialists.turns.model import Model
@@ -119,7 +120,9 @@ class Planning:
         )
         return levelled(event, ask) if effect.within else event
 
-    async def revise(self, effect: RevisePlan, ask: Ask, *, now: float, model: Model | None = None) -> PlanRevised:
+    async def revise(
+        self, effect: RevisePlan, job: Job, ask: Ask, *, now: float, model: Model | None = None
+    ) -> PlanRevised:
         """Ask once for a revision of the plan.
 
         Subtasks that it adds go to the equal with the least load, as in a first plan.
@@ -133,7 +136,11 @@ class Planning:
             return PlanRevised.model_validate({**of, "faults": ("There is nothing left to ask about.",)})
         offered = [member for member in run.members.values() if member.name not in self._stand_ins]
         run = self.for_roles(run, circumstances(now, ask.setting))
-        event = await ask_replanner(ask, run, trigger, members=offered, model=model or self._model, now=now)
+        outer = ask.work.get(run.within)
+        there = needed_by(job, ask, outer).all if outer is not None else material_of(job, ask)
+        event = await ask_replanner(
+            ask, run, trigger, members=offered, model=model or self._model, now=now, there=there
+        )
         if event.plan is None:
             return event
         fresh = {change.subtask for change in event.changes if change.kind == "added"}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bot.supervisor.json_replies import reply_schema
-from bot.supervisor.prompts import call_of
+from bot.supervisor.planner import MATERIAL, MOST_NAMES, material_line
+from bot.supervisor.prompts import call_of, prompt
 from handoff.context_budget import Pack, Piece, pack
-from handoff.contracts import Member
+from handoff.contracts import Material, Member
 from handoff.engine.nested import asked
 from handoff.engine.replan import touchable
 from handoff.events import PlanRevised
@@ -27,14 +29,22 @@ SHORT = 120
 
 
 async def ask_replanner(
-    ask: Ask, run: Run, trigger: ReplanTrigger, *, members: Collection[Member], model: Model, now: float
+    ask: Ask,
+    run: Run,
+    trigger: ReplanTrigger,
+    *,
+    members: Collection[Member],
+    model: Model,
+    now: float,
+    there: Sequence[Material] = (),
 ) -> PlanRevised:
     """Ask what is to change in the plan of a run.
 
-    A model that fails, or replies with what cannot be done, leaves the plan as it is, and the event says why.
+    A model that fails, or replies with what cannot be done, leaves the plan as it is, and the event says why. `there`
+    is the material that parts may need.
     """
     of: dict[str, Any] = {"at": now, "request": ask.id, "within": trigger.within, "subtask": trigger.subtask}
-    packed = describe(ask, run, trigger, members)
+    packed = describe(ask, run, trigger, members, there)
     free = touchable(ask, trigger)
     call = call_of(
         "replanner",
@@ -42,20 +52,25 @@ async def ask_replanner(
         terms=run.terms,
         max_tokens=MAX_TOKENS,
         deadline=run.terms.subtask_seconds,
-        answer_schema=schema(sorted(free), [member.name for member in members]),
+        answer_schema=schema(sorted(free), [member.name for member in members], tuple(one.name for one in there)),
     )
+    if there:
+        call = replace(call, system=f"{call.system}\n\n{prompt('planner_needs')}")
     try:
         turn = await model.reply(call)
     except ModelError as error:
         return PlanRevised(**of, faults=(f"The planner could not be asked ({error}).",), usage=error.usage)
-    made = read_revision(turn.text, ask, run, trigger)
+    made = read_revision(turn.text, ask, run, trigger, there)
     return PlanRevised(
         **of, plan=made.plan, changes=made.changes, faults=made.faults, pack=packed.packed, usage=turn.usage
     )
 
 
-def schema(free: list[str], specialists: list[str]) -> dict[str, Any]:
-    """Give the JSON Schema of a reply. Naming the ids that may change keeps small models on them."""
+def schema(free: list[str], specialists: list[str], needs: Sequence[str] = ()) -> dict[str, Any]:
+    """Give the JSON Schema of a reply. Naming the ids that may change keeps small models on them.
+
+    `needs` are the names of the material; without any, added parts need none.
+    """
     enums = {
         "add.specialist": specialists,
         "add.needed_by": free,
@@ -65,11 +80,19 @@ def schema(free: list[str], specialists: list[str]) -> dict[str, Any]:
         "reassign.specialist": specialists,
         "rebrief.id": free,
     }
-    return reply_schema(RevisionReply, enums=enums, most={"add": MAX_ADDED})
+    if 0 < len(needs) <= MOST_NAMES:
+        enums["add.needs"] = list(needs)
+    made = reply_schema(RevisionReply, enums=enums, most={"add": MAX_ADDED}, without=() if needs else {"add.needs"})
+    if needs:  # a model says what is needed, as in a first plan
+        added = made["properties"]["add"]["items"]["properties"]
+        added["needs"] = added["needs"]["anyOf"][0]
+    return made
 
 
-def describe(ask: Ask, run: Run, trigger: ReplanTrigger, members: Iterable[Member]) -> Pack:
-    """What the planner sees: what was asked, the news, each part and where it stands, and the specialists.
+def describe(
+    ask: Ask, run: Run, trigger: ReplanTrigger, members: Iterable[Member], there: Sequence[Material] = ()
+) -> Pack:
+    """What the planner sees: what was asked, the news, each part and where it stands, the material and the specialists.
 
     Of results that are too long, the summary is cut.
     """
@@ -82,6 +105,7 @@ def describe(ask: Ask, run: Run, trigger: ReplanTrigger, members: Iterable[Membe
     live = [work for work in ask.inside(run.within) if not work.dropped]
     pieces += [_there(work) for work in live if work.subtask.id not in free]
     rest = ["", "# May change", *(_may_change(work) for work in live if work.subtask.id in free)]
+    rest += ["", MATERIAL, *map(material_line, there)] if there else []
     rest += ["", "# Specialists", *(f"- {member.name}: {member.line}" for member in members)]
     pieces.append(Piece("what may change", ("\n".join(rest),)))
     return pack(pieces, run.terms.room_of("replanner"))

@@ -20,7 +20,7 @@ from handoff.answering.material import marked, whole
 from handoff.checking.duplicates import without_duplicates
 from handoff.contracts import Conflict, Note, Result, Strategy
 from handoff.effects import Effect, JudgeConflicts, ReduceMaterial, ReviewAnswer, SelectAnswer, WriteAnswer
-from handoff.materials.at_hand import unneeded
+from handoff.materials.at_hand import not_needed, unneeded
 from handoff.state import Ask, Run, Work, replace
 from handoff.state_values import PLEASE_CHECK
 
@@ -206,7 +206,8 @@ def missing(ask: Ask, run: Run) -> tuple[Work, ...]:
 
 def out_of_reach(ask: Ask, run: Run) -> tuple[str, ...]:
     """Return in words what no work could bring: files not fetched, and parts that nobody in the crew can do."""
-    files = () if run.within else ask.file_faults
+    passed = {line for one in not_needed(ask) for line in (one.fault, *one.gaps)}
+    files = () if run.within else tuple(fault for fault in ask.file_faults if fault not in passed)
     parts = run.plan.missing if run.plan is not None else ()
     unread = () if run.within else unneeded(ask)
     said = (phrase("unread", ask.request.text, what=one.name) for one in unread)

@@ -116,13 +116,26 @@ def _offered(job: Job, ask: Ask) -> Needed:
 
 
 def unneeded(ask: Ask) -> tuple[Material, ...]:
-    """Return the files that came with a request and that no subtask of its plan needs, though they could be read."""
+    """Return the files that are attached to a request and that no subtask needs, though they could be read."""
     works = [work for work in ask.inside("") if not work.dropped]
     if not works or any(work.subtask.needs is None for work in works):
         return ()
     needs = {name for work in works for name in work.subtask.needs or ()}
     own = _named_apart([*_request(ask), *_of_kind(ask, "thread"), *_of_kind(ask, "file")])
-    return tuple(one for one in own if one.file is not None and not one.fault and one.name not in needs)
+    attached = (one for one in own if one.file is not None and not one.fault and not one.author)
+    return tuple(one for one in attached if one.name not in needs)
+
+
+def not_needed(ask: Ask) -> tuple[Material, ...]:
+    """Return the files of others in the thread that no subtask names as a need, nor the request in its words.
+
+    What is wrong with them lacks nobody anything.
+    """
+    needs = {name for work in ask.work.values() for name in work.subtask.needs or ()}
+    said = ask.request.text.casefold()
+    own = _named_apart([*_request(ask), *_of_kind(ask, "thread"), *_of_kind(ask, "file")])
+    theirs = (one for one in own if one.kind == "file" and one.author)
+    return tuple(one for one in theirs if one.name not in needs and one.name.casefold() not in said)
 
 
 def texts_of(job: Job, ask: Ask) -> dict[str, str]:

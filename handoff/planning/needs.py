@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from handoff.contracts import Material, Plan, Subtask
@@ -37,6 +37,11 @@ def settle(plan: Plan, there: Sequence[Material], own: Collection[str], *, mende
     if not done.faults:
         _hand_out(done, [one for one in there if one.name in own and not one.fault])
     return done
+
+
+def named(wanted: Iterable[str], there: Sequence[Material]) -> tuple[str, ...]:
+    """Return the names of the material that is certainly meant, each once; what is not there is left out."""
+    return tuple(dict.fromkeys(found for one in wanted if (found := _called(one, there))))
 
 
 def _settled(one: Subtask, there: Sequence[Material], ids: Collection[str], done: Settled, *, mended: bool) -> Subtask:

@@ -11,10 +11,10 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from handoff.contracts import Plan, PlanChange, Subtask
+from handoff.contracts import Material, Plan, PlanChange, Subtask
 from handoff.engine.nested import AGAIN, SLASH, room_left
 from handoff.engine.replan import touchable
-from handoff.planning import plan_check
+from handoff.planning import needs, plan_check
 from handoff.planning.mending import mend
 from handoff.reply_text import json_in
 from handoff.state import SETTLED, Ask, Run
@@ -33,6 +33,7 @@ class _Addition(BaseModel):
     intent: str
     specialist: str
     after: tuple[str, ...] = ()
+    needs: tuple[str, ...] | None = None
     needed_by: tuple[str, ...] = ()
     instead_of: str = ""
     done_when: str = ""
@@ -77,7 +78,7 @@ class Revision:
     faults: tuple[str, ...] = ()
 
 
-def read_revision(text: str, ask: Ask, run: Run, trigger: ReplanTrigger) -> Revision:
+def read_revision(text: str, ask: Ask, run: Run, trigger: ReplanTrigger, there: Sequence[Material] = ()) -> Revision:
     """Build the plan that follows from the planner's reply. Never raises for anything that a model says.
 
     Args:
@@ -85,6 +86,7 @@ def read_revision(text: str, ask: Ask, run: Run, trigger: ReplanTrigger) -> Revi
         ask: The request.
         run: The run whose plan is revised. It must have one.
         trigger: What the planner was asked about.
+        there: The material that parts may need.
     """
     try:
         reply = RevisionReply.model_validate_json(json_in(text))
@@ -94,7 +96,7 @@ def read_revision(text: str, ask: Ask, run: Run, trigger: ReplanTrigger) -> Revi
         return Revision(faults=(f"The planner gave no usable reply ({place}: {first['msg']}).",))
     if run.plan is None:
         return Revision(faults=("There is no plan to change.",))
-    draft = _Draft(ask, run, run.plan, trigger, touchable(ask, trigger))
+    draft = _Draft(ask, run, run.plan, trigger, touchable(ask, trigger), there)
     plan = draft.plan(reply)
     if draft.faults:
         return Revision(faults=_capped(draft.faults))
@@ -133,6 +135,7 @@ class _Draft:
     old: Plan
     trigger: ReplanTrigger
     free: frozenset[str]
+    there: Sequence[Material] = ()
     changes: list[PlanChange] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -253,9 +256,15 @@ class _Draft:
             intent=one.intent.strip(),
             specialist=one.specialist,
             after=after,
-            needs=self.ask.work[mine].subtask.needs if mine in instead else None,
+            needs=self._needs(one, mine if mine in instead else ""),
             done_when=one.done_when.strip(),
         )
+
+    def _needs(self, one: _Addition, replaced: str) -> tuple[str, ...] | None:
+        """Return what an added subtask needs; of one that says nothing, what the subtask needed that it replaces."""
+        if one.needs is not None and self.there:
+            return needs.named(one.needs, self.there)
+        return self.ask.work[replaced].subtask.needs if replaced else None
 
     def _rewired(
         self, after: Iterable[str], instead: Mapping[str, tuple[str, ...]], gone: frozenset[str]

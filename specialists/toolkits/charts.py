@@ -68,7 +68,7 @@ async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:
     gaps = rows.gaps + _cut_short(rows)
     if unseen:
         gaps += (f"{artifact.name}: this computer has no font for some letters in it, they show as boxes",)
-    return ToolOutcome(_told(arguments, data, artifact.name), (artifact,), gaps, rows.sources)
+    return ToolOutcome(_told(arguments, data, artifact.name), (artifact,), gaps, rows.sources, notes=rows.apart)
 
 
 def _cut_short(rows: QueryRows) -> tuple[str, ...]:

@@ -119,7 +119,7 @@ async def query_table(arguments: QueryTable, workbench: Workbench) -> ToolOutcom
     except QueryFailed as failure:
         return ToolOutcome(str(failure), failed=True)
     text = _as_text(result) + _report(result.gaps)
-    return ToolOutcome(text, gaps=result.gaps, sources=result.sources)
+    return ToolOutcome(text, gaps=result.gaps, sources=result.sources, notes=result.apart)
 
 
 async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> QueryRows:

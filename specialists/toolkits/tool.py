@@ -65,7 +65,8 @@ class ToolOutcome:
     `failed` is an expected failure (bad argument, page not found), said in
     words that let the model mend its call. A bug raises instead. From a tool that writes it says
     that for certain nothing was done; if that is not certain (no answer came, say), the tool raises.
-    `gaps` go into the specialist's `Result` whatever the model says, for instance a parse report.
+    `gaps` go into the specialist's `Result` whatever the model says, for instance a parse report. So do `notes`:
+    what readers of figures should know though nothing is missing, such as a row of totals that was not counted.
     `sources` are addresses or file names that the answer can cite.
     """
 
@@ -74,6 +75,7 @@ class ToolOutcome:
     gaps: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     failed: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ class Conversation:
         self.last: Turn | None = None
         self.artifacts: list[Artifact] = []
         self.gaps: list[str] = []
+        self.notes: list[str] = []
         self.sources: list[str] = []
         self.queries: list[str] = []
         self._toolbox = toolbox
@@ -133,7 +134,7 @@ class Conversation:
         self.room.add(ModelMessage(role="user", text=briefing.note(note, **values)))
 
     def add_reply(self, reply: ToolReply, brought: ToolReturned | ToolOutcome | None = None) -> None:
-        """Add the reply to a call of the last turn, with the files, gaps and sources that the call brought.
+        """Add the reply to a call of the last turn, with the files, gaps, notes and sources that it brought.
 
         The message with the replies follows once all calls have one.
         """
@@ -146,6 +147,7 @@ class Conversation:
         if brought is not None:
             self.artifacts.extend(brought.artifacts)
             self.add_gaps(brought.gaps)
+            self.notes.extend(note for note in brought.notes if note not in self.notes)
             self.sources.extend(source for source in brought.sources if source not in self.sources)
         if self._replies and None not in self._replies:
             replies = zip(self._calls, filter(None, self._replies), strict=True)
@@ -225,6 +227,7 @@ class Conversation:
                 "addresses": cited(result, self.egress.given),
                 "artifacts": tuple(self.artifacts),
                 "gaps": tuple(gaps),
+                "notes": tuple(self.notes),
                 "queries": tuple(self.queries),
                 "usage": self.usage,
             }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from handoff import events as ev
-from handoff.addresses import addresses_in, cited, known_addresses
-from handoff.contracts import Finding, Request, Result
+from handoff.addresses import addresses_in, cited, given_in, known_addresses
+from handoff.contracts import Finding, Material, Request, Result, Section
 from tests.handoff.kit import PLACE, R, asked, job, planned, returned, started, subtask
 
 A, B = "https://a.org/x", "https://b.org/y?q=1&r=2#z"
@@ -31,6 +31,17 @@ A, B = "https://a.org/x", "https://b.org/y?q=1&r=2#z"
 )
 def test_addresses_in_texts(text: str, found: set[str]) -> None:
     assert addresses_in(text) == found
+
+
+def test_material_gives_what_people_wrote_and_nothing_of_models_and_apps() -> None:
+    people, app = f"[..] Ben: {A}\n", f"[..] leadhand (app): {B}\n"
+    said = [Section(name="message 1 by Ben"), Section(name="message 2 by leadhand (app)", start=len(people))]
+    thread = Material(name="thread", kind="thread", outline=tuple(said))
+    assert given_in(thread, people + app) == {A}
+    assert given_in(thread.model_copy(update={"outline": ()}), people + app) == set()
+    assert given_in(Material(name="a.md"), people) == {A}
+    assert given_in(Material(name="a.md", author="leadhand (app)"), people) == set()
+    assert given_in(Material(name="answer", kind="answer", origin="model"), people) == set()
 
 
 def test_a_result_keeps_only_what_it_holds_and_was_given() -> None:

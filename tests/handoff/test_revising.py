@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.supervisor.prompts import prompt
 from handoff import events as ev
-from handoff.contracts import Escalation, Member, Result
+from handoff.contracts import Escalation, Material, Member, Result
 from handoff.effects import RevisePlan, RunSubtask, WriteAnswer
 from handoff.engine.answer import gaps
 from handoff.engine.engine import apply, fold
@@ -358,3 +358,23 @@ def test_the_examples_in_the_prompt_can_be_carried_out() -> None:
     state = job(asked(), planned(subtask("study"), subtask("note", "study")), started("study"), out)
     assert read(state, json.dumps(goods[2])).faults == ()
     assert "nothing to change" in read(state, json.dumps(goods[3])).faults[0]
+
+
+# ---------------------------------------------------------------- what an added part needs
+
+
+def test_an_added_part_needs_the_material_that_it_names() -> None:
+    there = (Material(name="terms.pdf"), Material(name="labs.csv"))
+    state = looked_at()
+    about = current_trigger(ask(state))
+    assert about is not None
+
+    def needs_of(**more: Any) -> tuple[str, ...] | None:
+        text = json.dumps({"why": "w", "add": [added("more", **more)], "drop": [], "reassign": [], "rebrief": []})
+        made = read_revision(text, ask(state), ask(state).run_of(about.within), about, there)
+        assert made.plan is not None, made.faults
+        return made.plan.subtask("more").needs
+
+    assert needs_of(needs=["labs.csv", "TERMS", "nothing.txt"]) == ("labs.csv", "terms.pdf")
+    assert needs_of(needs=[]) == ()
+    assert needs_of() is None, "an older model's reply: it gets all that there is"

@@ -41,6 +41,10 @@ def file(name: str, author: str = "Ben") -> Material:
             "Read 34 messages and 2 files, left out 12 older messages",
         ),
         (ask_of(thread(2), file("b.csv"), file("own.csv", author="")), "Read 2 messages and 1 file"),
+        (
+            ask_of(thread(2), *(Material(name=f"{one}.pdf", author="Ben", fault="Broken.") for one in "abcde")),
+            "Read 2 messages, could not read a.pdf, b.pdf, c.pdf and 2 files more",
+        ),
     ],
 )
 def test_what_was_read_is_counted(ask: Ask, words: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from handoff import events as ev
 from handoff.contracts import Material
+from handoff.engine.answer import gaps
 from handoff.state import Job
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer
@@ -197,3 +198,21 @@ async def test_what_somebody_else_said_sends_no_tool_anywhere(scene: Scene) -> N
     (returned,) = [event for event in await talk.of(ev.ToolReturned) if event.reply.call_id == "call_fetch_page"]
     assert returned.reply.failed
     assert "was not run" in returned.reply.text
+
+
+@pytest.mark.parametrize("needs", [[], ["scan.pdf"]])
+async def test_an_unreadable_file_of_somebody_else_lacks_nobody_anything_unless_it_is_needed(
+    scene: Scene, needs: list[str]
+) -> None:
+    root = await scene.person("ben").say("#general", "Tuesday it is.", files=[("scan.pdf", b"%PDF-1.4 no more")])
+    note = {**subtask("note", "writer", intent="Write what was agreed."), "needs": ["thread", *needs]}
+    async with played(scene, planner=lambda _: plan(note), writer=lambda _: result("Tuesday.")):
+        talk = scene.thread("#general", root)
+        await talk.say("@leadhand write what we agreed")
+        job = await talk.over()
+    ask = job.latest
+    answer = shown(talk.words()[-1])
+    assert "Read 1 message, could not read scan.pdf" in answer
+    assert any("scan.pdf" in fault for fault in ask.file_faults), "the planner is told"
+    assert any("scan.pdf" in gap for gap in gaps(ask, ask.run)) is bool(needs)
+    assert ("in part" in shown(talk.cards()[0])) is bool(needs)

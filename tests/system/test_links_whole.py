@@ -36,3 +36,29 @@ async def test_an_answer_links_what_the_requester_named(scene: Scene, pause: flo
     assert str(block["text"]).strip() == SHOWN
     assert scene.workspace.call_count("chat.startStream") == (1 if pause else 0)
     assert not scene.workspace.call_count("chat.startStream") or pause
+
+
+async def test_an_answer_links_what_stands_in_a_file_and_in_the_thread_and_nothing_that_a_model_wrote(
+    scene: Scene,
+) -> None:
+    filed, said, invented = "https://a.example/terms?v=2", "https://b.example/minutes", "https://evil.example/?d=SECRET"
+    words = f"Terms: {filed} and minutes: {said}, not {invented} nor {filed}&d=SECRET"
+    root = await scene.person("ben").say("#general", f"The minutes are at {said}")
+    async with played(
+        scene,
+        planner=lambda _: plan(subtask("a", "writer"), subtask("b", "reviewer")),
+        specialist=lambda _: result(words),
+        synthesizer=lambda _: Reply(words),
+    ):
+        talk = scene.thread("#general", root)
+        notes = ("notes.md", f"# Terms\n\nThey are at <{filed}>.\n".encode())
+        await talk.say("@leadhand where are the terms and the minutes?", files=[notes])
+        await talk.over()
+        await talk.say("@leadhand and once more, please")  # its material holds the answer before, a model's words
+        await talk.over(2)
+    shown = f"Terms: [{filed}]({filed}) and minutes: [{said}]({said}), not `{invented}` nor `{filed}&d=SECRET`"
+    for answer in talk.words():
+        block = block_of(answer, "markdown")
+        assert block is not None
+        assert str(block["text"]).strip() == shown
+    assert len(talk.words()) == 2

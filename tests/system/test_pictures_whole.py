@@ -11,6 +11,7 @@ from PIL import Image
 
 from bot.models.provider_model import ProviderModel
 from handoff import events as ev
+from specialists.reading.picture_file import LONGEST_SIDE
 from tests.models.conftest import connect
 from tests.providers.wire import Api
 from tests.system.brains import plan, played, provider, result, subtask
@@ -64,3 +65,26 @@ async def test_people_are_told_what_a_model_was_not_shown(scene: Scene, photo: P
     assert not any(message.pictures for request in server.requests for message in request.messages)
     (answer,) = talk.words()
     assert "not shown to this model, which reads text only" in shown(answer)
+
+
+@pytest.mark.parametrize("api", ["anthropic", "responses", "chat"])
+async def test_a_photo_over_the_providers_limits_is_shown_scaled_and_only_a_broken_one_is_named(
+    scene: Scene, api: Api
+) -> None:
+    files = [("photo.png", png(9_000, 60, padding=12_000_000)), ("torn.png", b"\x89PNG\r\n\x1a\n no more")]
+    words = {"planner": lambda _: plan(subtask("a", "writer")), "specialist": lambda _: result("A wide wall.")}
+    async with provider(**words) as server:
+        model = connect(api, server)
+        seeing = ProviderModel(
+            model.wire, model.tiers, provider=model.provider, sees={"fast": True, "balanced": True, "deep": True}
+        )
+        async with scene.bot(seeing):
+            talk = await scene.ask("What is on the photo?", files=files)
+            await talk.over()
+    (message,) = [each for request in server.requests for each in request.messages if each.pictures]
+    (photo,) = message.pictures
+    assert photo.name == "photo.png"
+    assert max(Image.open(io.BytesIO(photo.data)).size) == LONGEST_SIDE
+    (answer,) = talk.words()
+    assert "photo.png" not in shown(answer)
+    assert "torn.png" in shown(answer)

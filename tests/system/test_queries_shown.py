@@ -6,6 +6,7 @@ import duckdb
 
 from bot.slack.views.answer_message import SHOW_QUERIES, queries_modal
 from bot.workspace.blocks import check_view
+from handoff.engine.answer import gaps
 from handoff.summary import queries
 from tests.system.scene import SAMPLE, Scene, block_of, shown
 
@@ -60,3 +61,14 @@ def test_any_query_fits_a_window() -> None:
     assert all(len(block["text"]["text"]) <= 3000 for block in view["blocks"] if block["type"] == "section")
     assert "more are in the trace" in view["blocks"][-1]["elements"][0]["text"]
     check_view(view)
+
+
+async def test_a_total_that_was_set_apart_is_said_once_and_leaves_the_answer_whole(scene: Scene) -> None:
+    table = ("umsatz.csv", b"Region;Umsatz\nNord;120\nOst;80\nWest;55\nGesamt;255\n")
+    async with scene.bot():
+        talk = await scene.ask("What is the total Umsatz by Region?", files=[table])
+        job = await talk.over()
+    (answer,) = talk.words()
+    assert shown(answer).count("umsatz.csv: 1 total row set apart, not counted: line 5 ('Gesamt')") == 1
+    assert gaps(job.latest, job.latest.run) == ()
+    assert "in part" not in shown(talk.cards()[0])

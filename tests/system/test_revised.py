@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bot.supervisor.prompts import prompt
 from handoff import events as ev
 from handoff.engine.answer import gaps
 from handoff.engine.replan import MAX_REVISIONS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
-from tests.providers.scripts import first_text, task_of
+from tests.providers.scripts import first_text, purpose_of, task_of
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, Words, in_turn, plan, played, purposes, result, subtask
 from tests.system.scene import Scene, card_title, rows, shown
@@ -158,3 +159,23 @@ async def test_a_crew_inside_the_crew_changes_its_own_plan(scene: Scene, tmp_pat
     assert gaps(job.latest, job.latest.run) == ()
     spent = sum(request.prompt_tokens for request in server.requests)
     assert job.latest.usage.tokens_in == spent
+
+
+async def test_an_added_part_gets_the_material_that_it_needs_and_no_other(scene: Scene) -> None:
+    bills = plan(*({**part, "needs": []} for part in json.loads(BILLS.text)["subtasks"]), goal="Invoices once")
+    more = {**CHANGED, "add": [{**OPTION, "needs": ["billing.md"]}]}
+    files = [("billing.md", b"send_twice doubles each invoice"), ("menu.md", b"Soup on Monday")]
+    async with played(
+        scene,
+        planner=lambda _: bills,
+        specialist=by_part(cause=doubting),
+        replanner=lambda _: Reply(json.dumps(more)),
+    ) as server:
+        talk = await scene.ask("find the bug that doubles invoices, fix it and tell the board", files=files)
+        job = await talk.over()
+    assert job.latest.work["option"].subtask.needs == ("billing.md",)
+    (asked,) = [request for request in server.requests if purpose_of(request) == "replanner"]
+    assert prompt("planner_needs") in json.dumps(asked.body, ensure_ascii=False).replace('\\"', '"')
+    (brief,) = [first_text(one) for one in server.requests if "part option." in task_of(one)]
+    assert "send_twice doubles each invoice" in brief
+    assert "Soup" not in brief

@@ -101,7 +101,7 @@ def _ask(ask: Ask) -> dict[str, Any]:
                 "question": work.question.message if work.question else None,
                 "answers": [note.text for note in work.answers],
                 "result": work.result.model_dump(
-                    mode="json", exclude={"evidence", "addresses", "unsupported", "doubts", "queries"}
+                    mode="json", exclude={"evidence", "addresses", "unsupported", "doubts", "notes", "queries"}
                 )
                 if work.result
                 else None,

@@ -15,6 +15,7 @@ from typing import Any
 from bot.slack.receive.message_text import words_of
 from bot.slack.receive.payloads import GONE, parse_files, plain_text
 from bot.slack.views.outgoing import counted
+from handoff.addresses import APP
 from handoff.context_budget import tokens
 from handoff.contracts import Attachment, Section
 
@@ -178,7 +179,7 @@ def _line(said: Said, names: Mapping[str, str], offset: int) -> str:
 def _author(said: Said, names: Mapping[str, str]) -> str:
     known = said.name or names.get(said.user) or said.user
     name = " ".join(_ENDS_A_NAME.sub(" ", known).split())[:LONGEST_NAME] or "somebody"
-    return f"{name} (app)" if said.by_app else name
+    return f"{name}{APP}" if said.by_app else name
 
 
 def _time(ts: str, offset: int) -> str:

@@ -13,7 +13,7 @@ from handoff.answering.fixed_words import phrase
 from handoff.contracts import Usage
 from handoff.engine.answer import gaps
 from handoff.state import Ask, Job
-from handoff.summary import queries, speed_up, sureness
+from handoff.summary import notes, queries, speed_up, sureness
 
 FEEDBACK = "feedback"
 """The action_id of the thumbs below an answer."""
@@ -62,7 +62,7 @@ def markdown_parts(text: str, known: Collection[str] = ()) -> list[str]:
 
 
 def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
-    """Make what stands below an answer: its gaps, its sources, what it took, and the thumbs."""
+    """Make what stands below an answer: its gaps, its sources and notes, what it took, and the thumbs."""
     blocks: list[Block] = []
     known = known_addresses(job, ask)
     if lacks := gaps(ask, ask.run):
@@ -76,6 +76,8 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
                 + " · ".join(clean(source, known=known, limit=200) for source in sources)
             )
         )
+    if known_besides := notes(ask):
+        blocks.append(context(" · ".join(clean(note, known=known, limit=200) for note in known_besides[:MAX_SOURCES])))
     blocks.append(context(f"{context_line(ask, model_label)} · job {job.id}"))
     if asked := queries(ask):
         value = json.dumps({"job": job.id, "request": ask.id})

@@ -9,7 +9,7 @@ from typing import Literal
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
-from bot.slack.views.read_words import read_words, thread_faults
+from bot.slack.views.read_words import faults_of_others, read_words, thread_faults
 from handoff import summary
 from handoff.engine.answer import gaps
 from handoff.engine.judging import MAX_ROUNDS
@@ -104,7 +104,7 @@ def _ended(ask: Ask) -> str:
         return "Stopped after"
     if ask.run.failure is not None:
         return "Failed after"
-    done = "Answered" if ask.run.plan is None else "Done"
+    done = "Replied" if ask.run.plan is None else "Done"
     return f"{done} in part in" if gaps(ask, ask.run) else f"{done} in"
 
 
@@ -132,7 +132,7 @@ def _file_rows(ask: Ask) -> Iterable[Block]:
     count = len(ask.request.attachments)
     if not count:
         return
-    faults = [fault for fault in ask.file_faults if fault not in thread_faults(ask)]
+    faults = [fault for fault in ask.file_faults if fault not in {*thread_faults(ask), *faults_of_others(ask)}]
     status: RowStatus = "pending" if _is_over(ask) else "in_progress"
     if ask.gathered:
         status = "error" if faults else "complete"

@@ -6,6 +6,9 @@ from bot.slack.text.cleaning import clean
 from bot.slack.views.outgoing import counted
 from handoff.state import Ask
 
+NAMED = 3
+"""Names of files that could not be read."""
+
 
 def read_words(ask: Ask) -> str:
     """Return what was read of the thread, such as `Read 34 messages and 2 files, left out 12 older messages`.
@@ -16,14 +19,22 @@ def read_words(ask: Ask) -> str:
     if not threads:
         return ""
     messages = sum(len(one.outline) for one in threads)
-    files = {
-        one.name for one in ask.materials if one.kind == "file" and one.author and one.file and "/" not in one.name
-    }
+    theirs = [one for one in ask.materials if one.kind == "file" and one.author and "/" not in one.name]
+    files = {one.name for one in theirs if not one.fault}
+    unread = list(dict.fromkeys(one.name for one in theirs if one.fault))
+    more = [f"{counted(len(unread) - NAMED, 'file')} more"] if len(unread) > NAMED else []
+    lost = [f"could not read {' and '.join((', '.join(unread[:NAMED]), *more))}"] if unread else []
     read = f"Read {counted(messages, 'message')}" + (f" and {counted(len(files), 'file')}" if files else "")
-    return clean(", ".join((read, *(gap.rstrip(".") for one in threads for gap in one.gaps))), limit=400)
+    return clean(", ".join((read, *lost, *(gap.rstrip(".") for one in threads for gap in one.gaps))), limit=400)
 
 
 def thread_faults(ask: Ask) -> tuple[str, ...]:
     """Return why the thread, or a part of it, could not be read; empty if it could be, or was not to be."""
     said = {line for one in ask.materials if one.kind == "thread" for line in (one.fault, *one.gaps)}
     return tuple(fault for fault in ask.file_faults if fault in said)
+
+
+def faults_of_others(ask: Ask) -> frozenset[str]:
+    """Return what is wrong with the files of others in the thread."""
+    theirs = (one for one in ask.materials if one.kind == "file" and one.author)
+    return frozenset(line for one in theirs for line in (one.fault, *one.gaps) if line)
