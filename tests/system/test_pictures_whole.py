@@ -13,6 +13,7 @@ from bot.models.provider_model import ProviderModel
 from handoff import events as ev
 from specialists.reading.picture_file import LONGEST_SIDE
 from tests.models.conftest import connect
+from tests.models.sample_pictures import png
 from tests.providers.wire import Api
 from tests.system.brains import plan, played, provider, result, subtask
 from tests.system.scene import Scene, shown
