@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -83,3 +84,9 @@ def test_a_look_for_files_that_may_not_be_is_not_shown() -> None:
     assert card_title(ask, 3.0) == "Planning…: sum it up"
     (task,) = plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks[0]["tasks"]
     assert (task["title"], task["status"]) == ("Make a plan", "in_progress")
+
+
+def test_a_reply_without_a_plan_claims_no_more_than_that() -> None:
+    ask = ask_of(ended=3.5)
+    ask = replace(ask, run=replace(ask.run, answer="I can't do that.", written=3.5))
+    assert card_title(ask, 9.0).startswith("Replied in ")
