@@ -41,7 +41,7 @@ async def test_a_greeting_is_answered_without_a_plan(scene: Scene, api: Api) -> 
     assert await talk.of(ev.PlanProposed) == []
     assert HELLO in talk.said()
     card = talk.replies()[0]
-    assert shown(card).startswith("Answered in ")
+    assert shown(card).startswith("Replied in ")
     assert block_of(card, "plan") is None, "no tick stands before nothing"
 
 
