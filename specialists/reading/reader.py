@@ -16,6 +16,8 @@ from specialists.turns.model import Picture
 log = logging.getLogger(__name__)
 
 LARGEST = 32 * 1024 * 1024
+CPU_SECONDS = 15
+"""Seconds of processor time that a file may take."""
 _DEADLINE = 40.0
 _LARGEST_REPLY = 128 * 1024 * 1024
 _FAILURES = {
@@ -27,7 +29,7 @@ _FAILURES = {
 }
 
 
-async def read_file(path: Path, name: str, media_type: str) -> Reading:
+async def read_file(path: Path, name: str, media_type: str, *, cpu_seconds: int = CPU_SECONDS) -> Reading:
     """Read a file: its text with an outline, its pictures and the files inside it.
 
     What cannot be read is told in `fault`, in one sentence that says what to do, and never raised.
@@ -36,6 +38,7 @@ async def read_file(path: Path, name: str, media_type: str) -> Reading:
         path: where the file lies.
         name: what people call it. What it is follows from its bytes first, and from the name only then.
         media_type: as Slack or a mail says, may be empty; asked last.
+        cpu_seconds: seconds of processor time that it may take.
     """
     path, size = await asyncio.to_thread(lambda: (path.absolute(), path.stat().st_size))
     if not size:
@@ -45,7 +48,7 @@ async def read_file(path: Path, name: str, media_type: str) -> Reading:
         return Reading(fault=f"{name} has {megabytes}; at most {LARGEST // 2**20} MB are read. Attach less of it.")
     reply = await run_child(
         "specialists.reading.reading_child",
-        {"path": str(path), "name": name, "media_type": media_type},
+        {"path": str(path), "name": name, "media_type": media_type, "cpu_seconds": cpu_seconds},
         deadline=_DEADLINE,
         largest_reply=_LARGEST_REPLY,
     )

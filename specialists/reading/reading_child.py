@@ -46,11 +46,11 @@ _EXTRA_OF = {"python_calamine": "tables"}
 
 def main() -> None:
     """Answer the request on stdin."""
-    confine(memory_mb=1500, cpu_seconds=15, file_mb=1, wall_seconds=60)
+    request = json.load(sys.stdin)
+    confine(memory_mb=1500, cpu_seconds=request["cpu_seconds"], file_mb=1, wall_seconds=60)
     write_no_more_files()
     shut_in()
     reply = own_stdout()
-    request = json.load(sys.stdin)
     sys.setrecursionlimit(2000)
     data = Path(request["path"]).read_bytes()
     contents = Contents()

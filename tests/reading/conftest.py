@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from specialists.reading.reader import read_file
+from specialists.reading.reader import CPU_SECONDS, read_file
 from specialists.reading.reading import Reading
 
 FILES = Path(__file__).parent / "files"
@@ -20,12 +20,14 @@ _numbers = itertools.count()
 def given(tmp_path: Path) -> Given:
     """Reads bytes under a name, or one of the files."""
 
-    async def read(name: str, data: bytes | None = None, media_type: str = "") -> Reading:
+    async def read(
+        name: str, data: bytes | None = None, media_type: str = "", *, cpu_seconds: int = CPU_SECONDS
+    ) -> Reading:
         if data is None:
             return await read_file(FILES / name, name, media_type)
         path = tmp_path / f"F{next(_numbers)}"  # as in the bot: where it lies says nothing of what it is
         path.write_bytes(data)
-        return await read_file(path, name, media_type)
+        return await read_file(path, name, media_type, cpu_seconds=cpu_seconds)
 
     return read
 

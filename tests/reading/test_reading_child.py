@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from specialists.reading.reader import reading_of
+from specialists.reading.reader import CPU_SECONDS, reading_of
 from specialists.toolkits.child_process import run_child
 
 from .conftest import FILES, Given
@@ -39,7 +39,7 @@ async def test_the_process_reaches_no_network_no_program_and_no_file(tmp_path: P
     ],
 )
 async def test_a_missing_library_is_named_with_the_extra_that_brings_it(name: str, library: str, extra: str) -> None:
-    request = {"path": str(FILES / name), "name": name, "media_type": ""}
+    request = {"path": str(FILES / name), "name": name, "media_type": "", "cpu_seconds": CPU_SECONDS}
     reply = await run_child("tests.reading.bare_child", request, deadline=30, largest_reply=1_000_000)
     assert reading_of(reply.output, name).fault == (
         f"{name} cannot be read here: {library} is missing. "
@@ -49,7 +49,7 @@ async def test_a_missing_library_is_named_with_the_extra_that_brings_it(name: st
 
 @pytest.mark.parametrize("name", ["contract-pandoc.docx", "report.odt", "mail-mutt.eml", "change-git.diff", "stats.py"])
 async def test_without_any_extra_much_can_still_be_read(name: str) -> None:
-    request = {"path": str(FILES / name), "name": name, "media_type": ""}
+    request = {"path": str(FILES / name), "name": name, "media_type": "", "cpu_seconds": CPU_SECONDS}
     reply = await run_child("tests.reading.bare_child", request, deadline=30, largest_reply=1_000_000)
     assert reading_of(reply.output, name).text
 

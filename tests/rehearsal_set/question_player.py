@@ -1,0 +1,122 @@
+"""Plays questions of the set through the whole bot, and says what became of each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from handoff.engine.answer import gaps
+from handoff.state import Ask, Job
+from specialists.registry import CREWS, Crew, load_crew
+from specialists.toolkits.catalogue import all_tools
+from tests.rehearsal_set.asked import BUDGET, CAREFUL, DECLINED, PART, RIGHT, Asked, Figures
+from tests.rehearsal_set.plain_tables import FILES, SAMPLE, rows_of
+from tests.system.scene import Scene, Talk
+
+_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+_SAID_OF_NO_MODEL = re.compile(r"% sure|\bsound\b|✅|:white_check_mark:")
+
+
+def path_of(name: str) -> Path:
+    return SAMPLE if name == SAMPLE.name else FILES / name
+
+
+async def answered(scene: Scene, asked: Asked) -> tuple[str, str]:
+    """The outcome of a request and its follow-ups, and what the thread says in the end."""
+    talk = await scene.ask(asked.text, files=[path_of(asked.file)] if asked.file else [])
+    job = await _end(talk, 1)
+    for number, text in enumerate(asked.then, start=2):
+        await talk.say(f"@leadhand {text}")
+        job = await _end(talk, number)
+    ask = job.asks[-1]
+    text = ask.run.answer or (ask.run.failure.reason if ask.run.failure else "")
+    assert not _SAID_OF_NO_MODEL.search(talk.said()), talk.said()
+    return _outcome(ask, text, asked), text
+
+
+async def _end(talk: Talk, number: int) -> Job:
+    def ended(job: Job) -> Job | None:
+        if len(job.asks) < number:
+            return None
+        return job if job.asks[number - 1].over or job.asks[number - 1].state == "input_required" else None
+
+    job = await talk.until(ended)
+    assert job is not None
+    return job
+
+
+def _outcome(ask: Ask, text: str, asked: Asked) -> str:
+    if ask.state != "completed" or not ask.work:
+        return DECLINED
+    # What reading the file had to change is said of every answer from it, and is no part of the request left open.
+    if any(not gap.startswith(asked.file or "-") for gap in gaps(ask, ask.run)):
+        return PART
+    rows = rows_of(asked.file) if asked.file else []
+    right = asked.want == RIGHT and asked.figures is not None and has_figures(text, asked.figures(rows))
+    return RIGHT if right else "wrong"
+
+
+def has_figures(text: str, figures: Figures) -> bool:
+    """True if an answer has each figure beside its label, or, of figures alone, in its first sentences."""
+    lines = text.splitlines()
+    if isinstance(figures, dict):
+        return all(
+            any(re.search(rf"(?<!\w){re.escape(label)}", line) and _has(line, value) for line in lines)
+            for label, value in figures.items()
+        )
+    head = " ".join([line for line in lines if line.strip()][:2])
+    return all(_has(head, value) for value in figures)
+
+
+def _has(line: str, value: float) -> bool:
+    """True if the line has the figure, rounded as people write it: to no less than two digits behind the point."""
+    for found in _NUMBER.findall(line):
+        plain = found.replace(",", "")
+        digits = len(plain.partition(".")[2])
+        exact = abs(float(plain) - value) < 1e-6 * max(1.0, abs(value))
+        if exact or (digits >= 1 and abs(float(plain) - value) <= 0.51 * 10**-digits):
+            return True
+    return False
+
+
+def kept(outcome: str, want: str) -> bool:
+    return outcome == want or (want == CAREFUL and outcome in {PART, DECLINED})
+
+
+async def outcomes(scene: Scene, asked: list[Asked], crew: Crew) -> list[tuple[Asked, str, str]]:
+    async with scene.bot(crew=crew):
+        return [(one, *await answered(scene, one)) for one in asked]
+
+
+def without_charts(crew: Crew) -> Crew:
+    """The crew with an analyst that cannot draw.
+
+    A chart takes a process with matplotlib in it, which is longer than all else of a question takes.
+    """
+    analyst = crew.specialists["analyst"]
+    tools = tuple(tool for tool in analyst.tools if tool.name != "draw_chart")
+    assert len(tools) < len(analyst.tools)
+    return replace(crew, specialists={**crew.specialists, "analyst": replace(analyst, tools=tools)})
+
+
+def draws(asked: Asked) -> bool:
+    """True if a request asks for a chart, or is of one file: those go to the crew as people have it."""
+    return "chart" in asked.text or asked.file == BUDGET
+
+
+async def played(scene: Scene, asked: list[Asked]) -> tuple[list[tuple[Asked, str]], list[str]]:
+    """Each question with its outcome, and what is wrong, in words."""
+    general = load_crew(CREWS / "general", all_tools())
+    found: list[tuple[Asked, str, str]] = []
+    for crew, some in (
+        (general, [one for one in asked if draws(one)]),
+        (without_charts(general), [one for one in asked if not draws(one)]),
+    ):
+        found += await outcomes(scene, some, crew) if some else []
+    wrong = [
+        f"{one.name}\n  wanted {one.want}, got {outcome}:\n{text[:1500]}"
+        for one, outcome, text in found
+        if not kept(outcome, one.want)
+    ]
+    return [(one, outcome) for one, outcome, _ in found], wrong
