@@ -196,8 +196,6 @@ class Work:
     rounds: int = 0
     answered: tuple[Answered, ...] = ()
     answers: tuple[Note, ...] = ()
-    told: int = 0
-    """The corrections of the request among `answers`: they came after the first attempt had begun."""
     result: Result | None = None
     usage: Usage = Usage()
     estimate: Estimate | None = None
@@ -246,7 +244,7 @@ class Ask:
     (an empty id: it can never be posted). `replans` are triggers that the planner is still to be asked about, one after
     the other, and `revisions` counts how often it was asked. `question` is the planner's open question, and `answered`
     the one that it had answered.
-    `setting` says who asks and where; None: nobody has looked yet. `corrections` counts how often the requester
+    `setting` says who asks and where; None: nobody has looked yet. `corrected` are the words by which the requester
     changed the request while it was under way: its text has them, and `wording` is the text of the message alone, if it
     was corrected. `edited` is the stamp of the last edit. `withdrawn`: its message was deleted.
     """
@@ -266,7 +264,7 @@ class Ask:
     revisions: int = 0
     cancelled_by: str = ""
     withdrawn: bool = False
-    corrections: int = 0
+    corrected: tuple[str, ...] = ()
     wording: str = ""
     edited: float = 0.0
     posted: Mapping[str, str] = field(default_factory=lambda: NOTHING)
@@ -287,6 +285,11 @@ class Ask:
     def state(self) -> RequestState:
         """The state of the request's own run."""
         return self.run.state
+
+    @property
+    def corrections(self) -> int:
+        """The number of times that the requester changed the request while it was under way."""
+        return len(self.corrected)
 
     @property
     def answers(self) -> tuple[Note, ...]:

@@ -23,7 +23,6 @@ from handoff.checking.figures import behind
 from handoff.context import provenance_of, said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
-from handoff.engine.correcting import SAID
 from handoff.engine.nested import plan_around, writes_before
 from handoff.materials.at_hand import texts_of
 from handoff.state import Work
@@ -66,7 +65,7 @@ async def run_attempt(
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
         return _failed(effect, runner, "lost", text)
-    log = _Log(effect, runner, work, handoff, resumed=work.state == "in_progress")
+    log = _Log(effect, runner, work, handoff, told=ask.corrections, resumed=work.state == "in_progress")
     try:
         async with _workbench(effect, runner, handoff, log, store) as workbench:
             outcome = await run(
@@ -173,12 +172,14 @@ def _of(effect: RunSubtask, runner: JobRunner) -> dict[str, Any]:
 class _Log:
     """The log of an attempt: its checkpoints, read from the job and written as the job's events."""
 
-    def __init__(self, effect: RunSubtask, runner: JobRunner, work: Work, handoff: Handoff, *, resumed: bool) -> None:
+    def __init__(
+        self, effect: RunSubtask, runner: JobRunner, work: Work, handoff: Handoff, *, told: int, resumed: bool
+    ) -> None:
         self._effect = effect
         self._runner = runner
         self._given = [note.text for note in handoff.given]
         self.history = work.checkpoints if resumed else ()
-        self.told = work.told  # those are in the handoff
+        self.told = told  # corrections of the request that the handoff has
         self.written = {one.digest: _note_of(one) for one in writes_before(runner.find(effect.request)[1], work)}
         returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
         self._evidence = [point.reply.text for point in returns if not point.reply.failed]
@@ -201,12 +202,8 @@ class _Log:
 
     def news(self) -> tuple[str, ...]:
         """Return what the requester said since this was last asked, or since the handoff was made."""
-        work = _work(self._effect, self._runner)
-        if work.told <= self.told:
-            return ()
-        said = [note.text for note in work.answers if note.source == SAID]
-        fresh = tuple(said[self.told - work.told :])
-        self.told = work.told
+        said = self._runner.find(self._effect.request)[1].corrected
+        fresh, self.told = said[self.told :], len(said)
         return fresh
 
     async def turn(self, turn: Turn) -> None:

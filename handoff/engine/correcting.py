@@ -46,7 +46,7 @@ def reworded(ask: Ask, name: str, text: str, at: float) -> tuple[Ask, int, int]:
 
 
 def _applied(ask: Ask, name: str, words: str, at: float) -> tuple[Ask, int, int]:
-    ask = replace(ask, corrections=ask.corrections + 1)
+    ask = replace(ask, corrected=(*ask.corrected, words))
     ask = ask.with_decision(at, "", "corrected by the requester", words)
     if ask.run.plan is None:
         return ask, 0, 0
@@ -54,7 +54,7 @@ def _applied(ask: Ask, name: str, words: str, at: float) -> tuple[Ask, int, int]
     for work in ask.all_inside(""):
         if work.attempt and work.state not in SETTLED:
             crew = work.run is not None
-            now = replace(ask.work[work.subtask.id], answers=(*work.answers, note), told=work.told + (not crew))
+            now = replace(ask.work[work.subtask.id], answers=(*work.answers, note))
             ask, told = ask.with_work(now), told + (work.state == "in_progress" and not crew)
     waits = 0
     for within in replan.followed(ask):

@@ -12,7 +12,7 @@ from typing import Any
 
 from handoff import events as ev
 from handoff.effects import answer_key
-from handoff.engine import answer, correcting, deadline, judging, ladder, plan, writes
+from handoff.engine import answer, deadline, judging, ladder, plan, writes
 from handoff.engine.nested import is_open, opened
 from handoff.engine.subtask import charged_so_far, ended
 from handoff.state import SETTLED, Ask, Run, Work, replace
@@ -90,9 +90,8 @@ def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
     work = _running(ask, event)
     if work is None:
         return ask
-    if event.told < work.told:  # it was made before the requester said so
-        said = [note.text for note in work.answers if note.source == correcting.SAID][event.told - work.told :]
-        faults = (*event.faults, *(UNTOLD.format(words=words) for words in said))
+    if missed := ask.corrected[event.told :] if work.run is None else ():  # it was made before the requester said so
+        faults = (*event.faults, *(UNTOLD.format(words=words) for words in missed))
         event = event.model_copy(update={"faults": faults})
     return judging.returned(ask, work, event)
 

@@ -119,6 +119,15 @@ def test_a_result_that_was_made_without_the_correction_is_sent_back() -> None:
     assert ask(job(*AT_WORK, *said("in euros please", "correction"), made)).work["a"].state == "complete"
 
 
+def test_an_attempt_whose_handoff_was_made_before_the_correction_did_not_know_it() -> None:
+    """Its beginning is reported after the handoff is made, so a correction may come between the two."""
+    correction = said("in euros please", "correction")
+    state = job(*AT_WORK[:-1], *correction, AT_WORK[-1], returned("a"))
+    look = ask(state).work["a"].look
+    assert look is not None
+    assert "in euros please" in look.faults[0]
+
+
 def test_a_correction_before_the_plan_has_it_planned_anew() -> None:
     before = (asked(), CARD, *said("in euros please", "correction"))
     assert MakePlan(R, corrected=1) in effects(job(*before))
