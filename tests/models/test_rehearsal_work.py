@@ -153,11 +153,14 @@ async def test_the_analyst_says_what_is_wrong_with_a_file(tmp_path: Path, data: 
 
 
 async def test_the_writer_publishes_only_where_a_document_is_asked_for(tmp_path: Path) -> None:
-    facts = Note(source="Find why", text="- Revenue rose from 10 to 20.\n\nSee https://example.com/a.")
+    facts = Note(
+        source="Find why",
+        text="- Revenue rose from 10 to 20.\n\n**Total revenue by product line**\n\nSee https://example.com/a.",
+    )
     outcome, _ = await work("writer", "Draft a note to the board", tmp_path, context=[facts])
     assert isinstance(outcome, Result)
     assert outcome.artifacts == ()
-    assert outcome.content.startswith("# Note to the board\n\n**In short.** Revenue rose from 10 to 20.")
+    assert outcome.content.startswith("# Note to the board\n\n**In short.** Revenue rose from 10 to 20.\n")
     assert "- https://example.com/a" in outcome.content
     outcome, _ = await work("writer", "Draft a note to the board as a canvas", tmp_path, context=[facts])
     assert isinstance(outcome, Result)

@@ -28,6 +28,7 @@ _VERB = re.compile(
     r"((that|this|it|them|all of it)\s+)?((up\s+)?(as|into)\s+)?((a|an|the)\s+)?",
     re.IGNORECASE,
 )
+_BOLD_LINE = re.compile(r"\*\*[^*]+\*\*")
 _SUMMARY = re.compile(
     r"\W*(please )?summari[sz]e( this| that| it| the)?( file| data| table| thread)?\W*", re.IGNORECASE
 )
@@ -88,8 +89,9 @@ def _lead(material: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _prose(text: str) -> list[str]:
-    """The sentences that say something: quotations count, addresses and headings do not."""
-    plain = "\n".join(line.lstrip("> ") for line in text.splitlines())
+    """The sentences that say something: quotations count, addresses and headings do not, nor titles in bold."""
+    lines = (line.lstrip("> ") for line in text.splitlines())
+    plain = "\n".join(line for line in lines if not _BOLD_LINE.fullmatch(line.strip()))
     return [each for each in sentences(plain) if not each.startswith(("http", WORKED_OUT)) and len(each.split()) > 3]
 
 
