@@ -301,7 +301,7 @@ class ResultReturned(OfAttempt):
     faults: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     took: float = 0.0
-    told: int = 0
+    corrected: int = 0
     """The corrections of the request that the specialist knew when it handed in."""
 
 

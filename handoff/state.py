@@ -244,7 +244,7 @@ class Ask:
     (an empty id: it can never be posted). `replans` are triggers that the planner is still to be asked about, one after
     the other, and `revisions` counts how often it was asked. `question` is the planner's open question, and `answered`
     the one that it had answered.
-    `setting` says who asks and where; None: nobody has looked yet. `corrected` are the words by which the requester
+    `setting` says who asks and where; None: nobody has looked yet. `correction_texts` are the words by which the requester
     changed the request while it was under way: its text has them, and `wording` is the text of the message alone, if it
     was corrected. `edited` is the stamp of the last edit. `withdrawn`: its message was deleted.
     """
@@ -264,7 +264,7 @@ class Ask:
     revisions: int = 0
     cancelled_by: str = ""
     withdrawn: bool = False
-    corrected: tuple[str, ...] = ()
+    correction_texts: tuple[str, ...] = ()
     wording: str = ""
     edited: float = 0.0
     posted: Mapping[str, str] = field(default_factory=lambda: NOTHING)
@@ -289,7 +289,7 @@ class Ask:
     @property
     def corrections(self) -> int:
         """The number of times that the requester changed the request while it was under way."""
-        return len(self.corrected)
+        return len(self.correction_texts)
 
     @property
     def answers(self) -> tuple[Note, ...]:

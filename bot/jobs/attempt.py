@@ -65,7 +65,7 @@ async def run_attempt(
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
         return _failed(effect, runner, "lost", text)
-    log = _Log(effect, runner, work, handoff, told=ask.corrections, resumed=work.state == "in_progress")
+    log = _Log(effect, runner, work, handoff, corrected=ask.corrections, resumed=work.state == "in_progress")
     try:
         async with _workbench(effect, runner, handoff, log, store) as workbench:
             outcome = await run(
@@ -141,7 +141,7 @@ def _ended(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev
         "unsupported": named(checks.text_of(outcome), found.figures),  # shown marked
     }
     result = outcome.model_copy(update=kept)
-    return ev.ResultReturned(**_of(effect, runner), result=result, **remarks, took=log.took(), told=log.told)
+    return ev.ResultReturned(**_of(effect, runner), result=result, **remarks, took=log.took(), corrected=log.corrected)
 
 
 def _work(effect: RunSubtask, runner: JobRunner) -> Work:
@@ -173,13 +173,13 @@ class _Log:
     """The log of an attempt: its checkpoints, read from the job and written as the job's events."""
 
     def __init__(
-        self, effect: RunSubtask, runner: JobRunner, work: Work, handoff: Handoff, *, told: int, resumed: bool
+        self, effect: RunSubtask, runner: JobRunner, work: Work, handoff: Handoff, *, corrected: int, resumed: bool
     ) -> None:
         self._effect = effect
         self._runner = runner
         self._given = [note.text for note in handoff.given]
         self.history = work.checkpoints if resumed else ()
-        self.told = told  # corrections of the request that the handoff has
+        self.corrected = corrected  # corrections of the request that the handoff has
         self.written = {one.digest: _note_of(one) for one in writes_before(runner.find(effect.request)[1], work)}
         returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
         self._evidence = [point.reply.text for point in returns if not point.reply.failed]
@@ -202,8 +202,8 @@ class _Log:
 
     def news(self) -> tuple[str, ...]:
         """Return what the requester said since this was last asked, or since the handoff was made."""
-        said = self._runner.find(self._effect.request)[1].corrected
-        fresh, self.told = said[self.told :], len(said)
+        said = self._runner.find(self._effect.request)[1].correction_texts
+        fresh, self.corrected = said[self.corrected :], len(said)
         return fresh
 
     async def turn(self, turn: Turn) -> None:

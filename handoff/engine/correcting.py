@@ -46,7 +46,7 @@ def reworded(ask: Ask, name: str, text: str, at: float) -> tuple[Ask, int, int]:
 
 
 def _applied(ask: Ask, name: str, words: str, at: float) -> tuple[Ask, int, int]:
-    ask = replace(ask, corrected=(*ask.corrected, words))
+    ask = replace(ask, correction_texts=(*ask.correction_texts, words))
     ask = ask.with_decision(at, "", "corrected by the requester", words)
     if ask.run.plan is None:
         return ask, 0, 0

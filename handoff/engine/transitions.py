@@ -90,7 +90,8 @@ def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
     work = _running(ask, event)
     if work is None:
         return ask
-    if missed := ask.corrected[event.told :] if work.run is None else ():  # it was made before the requester said so
+    missed = ask.correction_texts[event.corrected :] if work.run is None else ()
+    if missed:  # it was made before the requester said so
         faults = (*event.faults, *(UNTOLD.format(words=words) for words in missed))
         event = event.model_copy(update={"faults": faults})
     return judging.returned(ask, work, event)

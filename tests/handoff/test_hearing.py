@@ -105,7 +105,9 @@ def test_the_planner_revises_what_waits_and_other_triggers_keep_their_number() -
     assert ask(after).replans == ()
     kept = job(*AT_WORK, *said("in euros please", "correction"), event.model_copy(update={"plan": None}))
     assert ("", "plan kept") in [(one.subtask, one.what) for one in ask(kept).decisions]
-    late = job(*AT_WORK, *said("in euros please", "correction"), returned("a").model_copy(update={"told": 1}), event)
+    late = job(
+        *AT_WORK, *said("in euros please", "correction"), returned("a").model_copy(update={"corrected": 1}), event
+    )
     assert ask(late).work["b"].subtask.intent == "Do it in euros", "b waited for the planner"
     assert MAX_REVISIONS == 2
 
@@ -115,7 +117,7 @@ def test_a_result_that_was_made_without_the_correction_is_sent_back() -> None:
     look = ask(state).work["a"].look
     assert look is not None
     assert look.faults == ("The requester has said since: “in euros please” It was not taken in.",)
-    made = returned("a").model_copy(update={"told": 1})
+    made = returned("a").model_copy(update={"corrected": 1})
     assert ask(job(*AT_WORK, *said("in euros please", "correction"), made)).work["a"].state == "complete"
 
 
