@@ -18,7 +18,8 @@ from pathlib import Path
 from bot.store.interface import JobKey, PayloadTooLarge, Store
 from handoff.contracts import Artifact, Attachment, Material, Section
 from specialists.reading.reader import read_file
-from specialists.reading.reading import FileInside, Reading
+from specialists.reading.reading import Reading
+from specialists.toolkits.tables import ENDINGS
 from specialists.turns.model import Picture
 
 AT_ONCE = 3
@@ -38,7 +39,7 @@ MOST_COLUMNS = 60
 LARGEST_WORKBOOK = 2 * 1024 * 1024
 
 _TEXT_TABLES = frozenset({".csv", ".tsv", ".tab", ".jsonl", ".ndjson"})
-_TABLES = _TEXT_TABLES | {".xlsx", ".xlsm", ".xls", ".ods", ".parquet", ".pq"}
+_TABLES = ENDINGS - {".txt", ".json"}  # those may be anything
 _HEADER = 64 * 1024
 """Characters of a table in which the names of its columns are looked for."""
 
@@ -106,17 +107,12 @@ async def keep(name: str, media_type: str, data: bytes, store: Store, key: JobKe
     reading = await _reading(name, media_type, data)
     found = await _kept(name, media_type, data, reading, store, key)
     for inside in reading.inside[:MOST_INSIDE]:
-        found += await _keep_inside(name, inside, store, key)
-    if more := len(reading.inside) - MOST_INSIDE:
-        left = (f"{name}: {more:,} of the {len(reading.inside):,} files in it were not read.",) if more > 0 else ()
-        found += Gathered(faults=left)
+        read = await _reading(inside.name, inside.media_type, inside.data)
+        found += await _kept(f"{name}/{inside.name}", inside.media_type, inside.data, read, store, key)
+    if (more := len(reading.inside) - MOST_INSIDE) > 0:
+        left = f"{name}: {more:,} of the {len(reading.inside):,} files in it were not read."
+        found += Gathered(faults=(left,))
     return found
-
-
-async def _keep_inside(outer: str, inside: FileInside, store: Store, key: JobKey) -> Gathered:
-    name = f"{outer}/{inside.name}"
-    reading = await _reading(inside.name, inside.media_type, inside.data)
-    return await _kept(name, inside.media_type, inside.data, reading, store, key)
 
 
 async def _kept(name: str, media_type: str, data: bytes, reading: Reading, store: Store, key: JobKey) -> Gathered:

@@ -18,8 +18,7 @@ LARGE = 300_000
 
 async def handed(job: Job, ask: Ask, work: Work, now: float, store: Store, key: JobKey) -> tuple[Handoff, Packed]:
     """Return the handoff of a subtask, see `handoff_for`. Raises StoreError while the store is away."""
-    digests = texts_needed(job, ask, work)
-    texts = await load(digests, job, ask, store, key) if digests else {}
+    texts = await load(texts_needed(job, ask, work), job, ask, store, key)
     if sum(map(len, texts.values())) < LARGE:
         return handoff_for(job, ask, work, now, texts)
     return await asyncio.to_thread(handoff_for, job, ask, work, now, texts)
@@ -39,9 +38,10 @@ async def linked(result: Result, job: Job, ask: Ask, subtask: str, store: Store,
 
 async def load(digests: Iterable[str], job: Job, ask: Ask, store: Store, key: JobKey) -> Mapping[str, str]:
     """Return texts by digest, without those that are no longer kept. Raises StoreError while the store is away."""
-    known = texts_of(job, ask)
+    wanted = dict.fromkeys(digests)
+    known = texts_of(job, ask) if wanted else {}  # to know them, all texts of the log are hashed
     found: dict[str, str] = {}
-    for digest in dict.fromkeys(digests):
+    for digest in wanted:
         if digest in known:
             found[digest] = known[digest]
             continue

@@ -19,10 +19,8 @@ from specialists.toolkits.table_cache import TableCache, cache_folder, key_of
 from specialists.toolkits.tabular.cells import shown, typed
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
-_PARQUET = {".parquet", ".pq"}
-_EXTENSIONS = {".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".xls", ".ods"} | _PARQUET
-_EXTENSIONS |= {".json", ".jsonl", ".ndjson"}
-ENDINGS = frozenset(_EXTENSIONS)
+_PARQUET = frozenset({".parquet", ".pq"})
+ENDINGS = _PARQUET | {".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".xls", ".ods", ".json", ".jsonl", ".ndjson"}
 """The endings of files that are read as tables."""
 _RESERVED = (
     "all analyse analyze and any array as asc between by case cast check collate column constraint create cross "
@@ -156,7 +154,7 @@ def table_names(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
     seen: set[tuple[str, str]] = set()
     for artifact in artifacts:
         path = Path(artifact.name)
-        if path.suffix.lower() not in _EXTENSIONS or (artifact.id, artifact.name) in seen:
+        if path.suffix.lower() not in ENDINGS or (artifact.id, artifact.name) in seen:
             continue
         seen.add((artifact.id, artifact.name))
         stem = re.sub(r"\W+", "_", path.stem.casefold()).strip("_") or "data"
