@@ -1,0 +1,48 @@
+"""One line of the audit: who did what where, and what became of it. It never holds contents."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from handoff.contracts import Contract
+
+Deed = Literal[
+    "asked",
+    "answered",
+    "approved",
+    "denied",
+    "stopped",
+    "traced",
+    "forgot",
+    "released",
+    "configured",
+    "wrote",
+    "sent_out",
+    "ended",
+]
+"""A kind of deed.
+
+- `wrote`: a tool that writes was called. `sent_out`: a tool asked a host outside for something.
+- `ended`: a request reached its visible end; `cost` is what it took.
+"""
+
+
+class AuditEntry(Contract):
+    """A deed of a person, or of the bot for one.
+
+    `at` is seconds since the epoch. `user` is a Slack id; empty: the bot itself. `target` is what it was done to, in
+    names and ids only: a tool, a host, a person. `why` is the reason of a refusal or a decision in fixed words of ours.
+    `cost` is in US dollars.
+    """
+
+    at: float
+    team: str
+    deed: Deed
+    user: str = ""
+    channel: str = ""
+    job: str = ""
+    request: str = ""
+    outcome: Literal["done", "refused"] = "done"
+    target: str = ""
+    why: str = ""
+    cost: float = 0.0
