@@ -55,6 +55,7 @@ LEAST_CONTEXT, MOST_CONTEXT = 1_000, 1_000_000
 _TIER = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?)(?P<k>k?)")
 _CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,30}")
 OPERATION = Address("127.0.0.1", 9464, fixed=False)
+HTTP = Address("127.0.0.1", 3000)
 SECRET = re.compile(r"TOKEN|SECRET|KEY")
 
 
@@ -70,7 +71,7 @@ class Settings:
     redis_url: str = field(default="", repr=False)
     data: Path = Path("~/.local/share/leadhand")
     crew: str = "general"
-    port: int = 3000
+    http: Address = HTTP
     slots: int = 20
     lease: float = 15.0
     slack_unlimited: bool = False
@@ -129,7 +130,7 @@ NAMES: Mapping[str, str] = {
     "by tier; for models with a small context. Default `fast 16k, balanced 32k, deep 64k`",
     "LEADHAND_ROLES": "the tiers that the supervisor's roles work on: `planner deep, judge fast`; `balanced` for all "
     "others, `fast` for the dispatcher",
-    "LEADHAND_PORT": "the port of HTTP mode; default 3000",
+    "LEADHAND_PORT": "where HTTP mode listens: a port of this machine alone, or host:port; default 127.0.0.1:3000",
     "LEADHAND_SLOTS": "jobs that one instance works on at once; default 20",
     "LEADHAND_LEASE": "seconds after which another instance takes over; default 15",
     "LEADHAND_SLACK_UNLIMITED": "1: do not keep within Slack's rate limits (benchmarks)",
@@ -166,7 +167,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         redis_url=env.get("REDIS_URL", ""),
         data=Path(env.get("LEADHAND_DATA", "") or Settings.data).expanduser(),
         crew=env.get("LEADHAND_CREW", "") or Settings.crew,
-        port=_whole(env, "LEADHAND_PORT", Settings.port, low=0, high=65535),
+        http=_http(env.get("LEADHAND_PORT", "").strip()),
         slots=_whole(env, "LEADHAND_SLOTS", Settings.slots, low=1, high=1000),
         lease=_number(env, "LEADHAND_LEASE", Settings.lease, low=1, high=600),
         slack_unlimited=bool(_whole(env, "LEADHAND_SLACK_UNLIMITED", 0, low=0, high=1)),
@@ -283,14 +284,29 @@ def _operation(text: str) -> Address | None:
         return OPERATION
     if text.lower() == "off":
         return None
-    parts = urlsplit(f"//{text}")
+    if (address := _address(text)) is None:
+        raise SettingsError(f"LEADHAND_OPERATION is {text!r}; it takes host:port, such as 0.0.0.0:9464, or off.")
+    return address
+
+
+def _http(text: str) -> Address:
+    """Read where HTTP mode listens. A proxy on the same machine stands before it, unless another host is named."""
+    if not text:
+        return HTTP
+    address = _address(f"{HTTP.host}:{text}" if text.isdecimal() else text)
+    if address is None:
+        raise SettingsError(f"LEADHAND_PORT is {text!r}; it takes a port from 0 to 65535, or host:port.")
+    return address
+
+
+def _address(text: str) -> Address | None:
+    """Read `host:port`; None if it is none."""
     try:
+        parts = urlsplit(f"//{text}")
         host, port = parts.hostname, parts.port
     except ValueError:
-        host = port = None
-    if not host or port is None or parts.netloc != text or "@" in text:
-        raise SettingsError(f"LEADHAND_OPERATION is {text!r}; it takes host:port, such as 0.0.0.0:9464, or off.")
-    return Address(host, port)
+        return None
+    return Address(host, port) if host and port is not None and parts.netloc == text and "@" not in text else None
 
 
 def _check_addresses(env: Mapping[str, str]) -> None:

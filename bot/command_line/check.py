@@ -16,7 +16,7 @@ from bot.command_line.console import say
 from bot.command_line.model_proof import prove
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.settings import Settings, SettingsError
+from bot.settings import Address, Settings, SettingsError
 from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.interface import StoreError
@@ -104,19 +104,21 @@ async def _way_in(settings: Settings) -> AsyncIterator[Verdict]:
     elif settings.signing_secret:
         note = "has the right form; only a request signed by Slack proves it"
         yield Verdict("Slack signing secret", note, secret_fault(settings.signing_secret))
-        yield Verdict("HTTP mode", f"port {settings.port} is free, path /slack/events", _port_fault(settings.port))
+        note = f"{settings.http} is free, path /slack/events"
+        yield Verdict("HTTP mode", note, _http_fault(settings.http))
     else:
         fault = "set SLACK_APP_TOKEN (xapp-..., Socket Mode) or SLACK_SIGNING_SECRET (HTTP mode)"
         yield Verdict("Slack way in", fault=fault)
 
 
-def _port_fault(port: int) -> str:
+def _http_fault(address: Address) -> str:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
-        with socket.create_server(("", port)):
+        with socket.create_server((address.host, address.port), family=family):
             return ""
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error
-        return f"port {port} cannot be had ({why}): end what has it, or choose another with LEADHAND_PORT"
+        return f"{address} cannot be had ({why}): end what has it, or choose another with LEADHAND_PORT"
 
 
 async def _redis(settings: Settings) -> AsyncIterator[Verdict]:

@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 MOST_HEARD = 5_000
 """Events in a job's log from which on only mentions are heard in its thread: a log has an end."""
+MOST_THUMBS = 5
+"""Thumbs of one person on one answer that are recorded: up, down and up again are changes of mind."""
 
 
 class JobService:
@@ -261,12 +263,20 @@ class JobService:
         return queries(ask) if ask is not None else []
 
     async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
-        """Record a thumb below an answer in the job's log. Returns False if the job has expired."""
-        if await self._store.jobs.head(_key(place)) is None:
+        """See `Service.feedback`. A person's last thumb counts, and of a request few changes of mind are recorded."""
+        key = _key(place)
+        entries = [*await self._store.jobs.log(key), *await self._store.jobs.inbox(key)]
+        if not any(f'"{request}"' in entry.payload and '"type":"RequestAdded"' in entry.payload for entry in entries):
             return False
+        events = (ev.load(entry.payload) for entry in entries if '"type":"FeedbackGiven"' in entry.payload)
+        given = [event for event in events if isinstance(event, ev.FeedbackGiven)]
+        theirs = [event for event in given if (event.request, event.user) == (request, user)]
+        if len(theirs) >= MOST_THUMBS or (theirs and theirs[-1].good == good):
+            return True
         event = ev.FeedbackGiven(at=self._store.clock(), request=request, user=user, good=good)
-        await self._store.jobs.signal(_key(place), ev.dump(event), dedupe=dedupe)
-        self._instance.nudge(_key(place))
+        once = (f"thumb:{place.job_id}:{request}:{user}:{len(theirs)}", *dedupe)
+        await self._store.jobs.signal(key, ev.dump(event), dedupe=once)
+        self._instance.nudge(key)
         return True
 
     async def _may_see(self, key: JobKey, head: Head, user: str) -> bool:

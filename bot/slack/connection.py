@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import aiohttp
 from aiohttp import web
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.settings import Address
+from bot.slack.receive.dispatch import SocketMode
 from bot.slack.receive.http import web_app
 from bot.slack.send.web_calls import close_client, make_client
 
@@ -148,7 +149,7 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Connection]:
         await prove_app_token(bolt.client, app_token)
     except NotConnected as error:
         raise NotConnected(f"SLACK_APP_TOKEN: {error}. `leadhand check` looks at all settings.") from error
-    handler = AsyncSocketModeHandler(bolt, app_token, logger=_without_traces())
+    handler = SocketMode(bolt, app_token, logger=_without_traces())
     try:
         await handler.connect_async()  # type: ignore[no-untyped-call]
         yield Connection("Socket Mode", handler.client.is_connected)
@@ -160,17 +161,18 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Connection]:
 
 
 @contextlib.asynccontextmanager
-async def http(bolt: Bolt, *, signing_secret: str, port: int) -> AsyncIterator[Connection]:
-    """Listen over HTTP. Raises NotConnected where the port cannot be had."""
+async def http(bolt: Bolt, *, signing_secret: str, address: Address) -> AsyncIterator[Connection]:
+    """Listen over HTTP. Raises NotConnected where the address cannot be had."""
     runner = web.AppRunner(web_app(bolt, signing_secret=signing_secret), access_log=None, shutdown_timeout=CLOSING)
     await runner.setup()
     try:
         try:
-            await web.TCPSite(runner, port=port).start()
+            await web.TCPSite(runner, address.host, address.port).start()
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else error
-            raise NotConnected(f"Port {port} cannot be had ({why}). Choose another with LEADHAND_PORT.") from error
-        yield Connection(f"HTTP, port {runner.addresses[0][1]}, path /slack/events", _listens)
+            raise NotConnected(f"{address} cannot be had ({why}). Choose another with LEADHAND_PORT.") from error
+        where = Address(address.host, runner.addresses[0][1])
+        yield Connection(f"HTTP, {where}, path /slack/events", _listens)
     finally:
         await runner.cleanup()
 

@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact
+from handoff.visible_text import visible
 from specialists.toolkits.blocking import in_thread
 from specialists.toolkits.extras import missing
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
@@ -41,6 +42,8 @@ async def publish_document(arguments: PublishArguments, workbench: Workbench) ->
 
     Write whole Markdown; ![caption](chart.png) embeds a picture from the files (docx only).
     """
+    seen = {"title": visible(arguments.title), "markdown": visible(arguments.markdown)}
+    arguments = arguments.model_copy(update=seen)
     if not arguments.markdown.strip():
         return _failed("The text is empty; give the whole of it as Markdown.")
     if arguments.format == "canvas":

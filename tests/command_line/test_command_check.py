@@ -130,7 +130,7 @@ async def test_http_mode(workspace: Start, checked: Checked) -> None:
     found = await checked(**env)
     assert found["Slack signing secret"].fault == ""
     assert (found["HTTP mode"].fault, port in found["HTTP mode"].note) == ("", True)
-    taken = await asyncio.start_server(lambda *_: None, "0.0.0.0", int(port))  # noqa: S104 - as the bot listens
+    taken = await asyncio.start_server(lambda *_: None, "127.0.0.1", int(port))
     found = await checked(**env | {"SLACK_SIGNING_SECRET": "xoxb-1"})
     taken.close()
     assert "Basic Information" in found["Slack signing secret"].fault

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.slack.receive.commands import SUBCOMMANDS, thread_words
+from bot.slack.receive.dispatch import SocketMode
 from bot.slack.receive.listeners import NO_REQUEST, ONLY_FILES, register
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.show import notices
@@ -70,7 +70,7 @@ async def scene() -> AsyncIterator[Scene]:
     app = AsyncApp(client=client, logger=quiet, process_before_response=True, signing_secret="s")
     service = MemoryService()
     background = register(app, service)
-    handler = AsyncSocketModeHandler(app, workspace.app_token, logger=quiet)
+    handler = SocketMode(app, workspace.app_token, logger=quiet)
     await handler.connect_async()
     await workspace.until(lambda: workspace.connections)
     yield Scene(workspace, app, service, background)
@@ -305,6 +305,14 @@ async def test_a_job_starts_from_a_message(scene: Scene) -> None:
     )
     assert [(file.name, bool(file.url)) for file in request.attachments] == [("log.txt", True)]
     await scene.workspace.until(lambda: "eyes" in scene.reactions("#general", ts))
+
+
+async def test_a_window_that_slack_does_not_open_is_told(scene: Scene) -> None:
+    ts = await scene.ben.say("#general", "the server is slow")
+    scene.workspace.faults.add("views.open", "error", error="expired_trigger_id")
+    await scene.ana.shortcut("start_job", "#general", ts)
+    told = await scene.workspace.until(lambda: scene.ana.ephemerals("#general"))
+    assert "did not open the window" in told[-1]["text"]
 
 
 async def test_the_home_and_the_prompts(scene: Scene) -> None:

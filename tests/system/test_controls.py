@@ -247,6 +247,30 @@ async def test_feedback_is_a_fact_in_the_log(scene: Scene) -> None:
     assert (given.user, given.good, given.request) == (scene.person("ben").id, False, talk.ts)
 
 
+async def test_thumbs_count_once_a_person(scene: Scene) -> None:
+    ana, ben = scene.person("ana"), scene.person("ben")
+    async with scene.bot():
+        talk = await scene.ask("What is 3 * 4?")
+        await talk.over()
+        (answer,) = talk.words()
+        thumbs = block_of(answer, "context_actions")
+        assert thumbs is not None
+        up, down = (thumbs["elements"][0][f"{name}_button"]["value"] for name in ("positive", "negative"))
+        for person, value in [*[(ben, up)] * 5, (ben, down), (ana, up), *[(ben, up), (ben, down)] * 4]:
+            await person.click(talk.channel, answer["ts"], "feedback", value)
+
+        async def recorded() -> bool:
+            return len(await talk.of(ev.FeedbackGiven)) == 6
+
+        await eventually(recorded)
+        given = await talk.of(ev.FeedbackGiven)
+    assert {one.request for one in given} == {talk.ts}
+    assert [one.good for one in given if one.user == ana.id] == [True]
+    assert [one.good for one in given if one.user == ben.id] == [True, False, True, False, True], (
+        "a few changes of mind"
+    )
+
+
 async def feedback(talk: Talk) -> list[ev.FeedbackGiven]:
     """The feedback in the log, once there is some."""
     return await eventually(lambda: talk.of(ev.FeedbackGiven))

@@ -17,10 +17,18 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.receive.modal_metadata import decode_metadata, encode_metadata
-from bot.slack.receive.payloads import Click, Malformed, Shortcut, parse_click, parse_shortcut
+from bot.slack.receive.payloads import (
+    Click,
+    Malformed,
+    Shortcut,
+    Window,
+    parse_click,
+    parse_shortcut,
+    parse_window,
+)
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, note, received, soon, tell
+from bot.slack.show.notices import Unrecorded, note, open_window, received, soon, tell
 from bot.slack.views.answer_message import FEEDBACK, SHOW_QUERIES, queries_modal
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
@@ -151,10 +159,10 @@ class Actions:
             try:
                 async with soon():
                     asked = await self._service.queries(click.place, request)
-                if asked:
-                    await client.views_open(trigger_id=str(body.get("trigger_id")), view=queries_modal(asked))
-                else:
+                if not asked:
                     self._tell(client, click, notices.NO_QUERIES)
+                elif not await open_window(client, str(body.get("trigger_id")), queries_modal(asked)):
+                    self._tell(client, click, notices.NO_WINDOW)
             except Unrecorded:
                 self._tell(client, click, notices.NOT_READ)
         await ack()
@@ -174,28 +182,27 @@ class Actions:
         if isinstance(shortcut, Malformed):
             log.warning("a shortcut without %s was left alone", shortcut.reason)
         else:
-            await client.views_open(
-                trigger_id=shortcut.trigger, view=start_job_modal(shortcut.text, encode_metadata(shortcut))
-            )
+            window = start_job_modal(shortcut.text, encode_metadata(shortcut))
+            if not await open_window(client, shortcut.trigger, window):
+                telling = tell(client, shortcut.private_place, shortcut.user, note(notices.NO_WINDOW))
+                self._background.start(telling, "tell that a window was not opened")
         await ack()
 
     async def on_start_job(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
         """Start a job in the message's thread: the window was sent."""
-        view, user = body.get("view", {}), str(body.get("user", {}).get("id", ""))
-        shortcut = decode_metadata(str(view.get("private_metadata", "")), user)
-        field = view.get("state", {}).get("values", {}).get(REQUEST_BLOCK, {}).get(REQUEST_ACTION, {})
-        text = str(field.get("value") or "").strip()
-        if isinstance(shortcut, Malformed) or not user:
+        sent = parse_window(body)
+        shortcut = decode_metadata(sent.metadata, sent.user) if isinstance(sent, Window) else sent
+        if isinstance(shortcut, Malformed) or isinstance(sent, Malformed):
             log.warning("a window without its message was left alone")
             await ack()
             return
+        user, view_id, text = sent.user, sent.id, sent.typed(REQUEST_BLOCK, REQUEST_ACTION)
         if not text:
             await ack(response_action="errors", errors={REQUEST_BLOCK: "Say what should be done."})
             return
         if await _absent(client, shortcut):
             await ack(response_action="errors", errors={REQUEST_BLOCK: notices.NOT_IN})
             return
-        view_id = str(view.get("id", ""))
         request = Request(
             id=f"{shortcut.message_ts}-{view_id}",
             user=user,

@@ -18,9 +18,9 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.logs import describe
 from bot.slack.receive.actions import Actions
 from bot.slack.receive.commands import Commands, Subcommand, thread_words, usage_lines
+from bot.slack.receive.dispatch import unhandled
 from bot.slack.receive.payloads import (
     CHANGES,
     Command,
@@ -78,10 +78,7 @@ async def _nothing() -> None:
 
 
 async def _failed(error: Exception, body: Any) -> BoltResponse:
-    """Name the fault, never the body: it is people's words. Slack sends an event again that was not accepted."""
-    kind = body.get("type") if isinstance(body, dict) else type(body).__name__
-    log.error("a %s payload was not handled: %s", kind, describe(error))
-    return BoltResponse(status=500, body="")
+    return unhandled(error, body)
 
 
 class Listeners:

@@ -27,10 +27,10 @@ def encode_metadata(shortcut: Shortcut) -> str:
         "files": files,
         "text": shortcut.text,
     }
-    while len(encoded := json.dumps(fields, ensure_ascii=False)) > METADATA_LIMIT:
-        if not fields["text"]:
-            fields["files"] = files = files[:-1]
-        fields["text"] = str(fields["text"])[: len(str(fields["text"])) * 3 // 4]
+    text = shortcut.text
+    while len(encoded := json.dumps(fields, ensure_ascii=False)) > METADATA_LIMIT and (text or files):
+        text, files = text[: len(text) * 3 // 4], files if text else files[:-1]
+        fields |= {"text": text, "files": files}
     return encoded
 
 

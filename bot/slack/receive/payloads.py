@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from bot.slack.text.cleaning import visible
 from handoff.contracts import Attachment, Place
+from handoff.visible_text import visible
 
 Json = Mapping[str, Any]
 
@@ -136,6 +136,27 @@ class Shortcut:
     author: str
     text: str
     attachments: tuple[Attachment, ...]
+
+    @property
+    def private_place(self) -> Place:
+        """The place for an ephemeral word about it: a thread without replies would not show one."""
+        in_thread = self.place.thread_ts != self.message_ts
+        return self.place if in_thread else self.place.model_copy(update={"thread_ts": ""})
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window that was sent: who sent it, what it was opened with, and what was typed, by block and action."""
+
+    id: str
+    team: str
+    user: str
+    metadata: str
+    values: Json
+
+    def typed(self, block: str, action: str) -> str:
+        """Return the text of a field; empty if there is none."""
+        return str(_mapping(_mapping(self.values, block), action).get("value") or "").strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +321,23 @@ def parse_shortcut(body: Json) -> Shortcut | Malformed:
         text=plain_text(str(message.get("text") or ""), ""),
         attachments=parse_files(message.get("files")),
     )
+
+
+def parse_window(body: Json) -> Window | Malformed:
+    """Read a `view_submission` payload."""
+    view, user = _mapping(body, "view"), _mapping(body, "user")
+    fields = _texts(
+        {
+            "id": view.get("id"),
+            "team": _mapping(body, "team").get("id") or user.get("team_id"),
+            "user": user.get("id"),
+            "private_metadata": view.get("private_metadata"),
+        }
+    )
+    if isinstance(fields, Malformed):
+        return fields
+    values = _mapping(_mapping(view, "state"), "values")
+    return Window(fields["id"], fields["team"], fields["user"], fields["private_metadata"], values)
 
 
 def parse_files(files: object) -> tuple[Attachment, ...]:

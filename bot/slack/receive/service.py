@@ -95,4 +95,4 @@ class Service(Protocol):
         """List the queries behind the answer to a request, for whoever can read the thread; none if it has expired."""
 
     async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
-        """Record a thumb below an answer. False if the job is forgotten by now."""
+        """Record a thumb below an answer. False if the job is forgotten by now, or had no such request."""

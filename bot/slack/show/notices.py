@@ -7,11 +7,12 @@ import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.send.budget import Budget
-from bot.slack.send.web_calls import Background, Refused, WebCalls
+from bot.slack.send.web_calls import Background, NoReply, Refused, WebCalls
 from bot.slack.text.cleaning import mention
 from bot.slack.views.outgoing import Outgoing, section
 from bot.store.interface import PayloadTooLarge, StoreError
@@ -56,6 +57,7 @@ AWAY = (
     "and I go on then: once I react with :eyes:, I have it."
 )
 NO_QUERIES = "The job is forgotten by now, and its queries with it."
+NO_WINDOW = "Slack did not open the window, which has to happen within three seconds of a click. Try again."
 NOT_READ = "My store cannot be reached, so I cannot look that up. Try again in a minute."
 NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again in a minute."
 
@@ -107,6 +109,16 @@ async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoin
                 unfurl_media=False,
             ),
         )
+
+
+async def open_window(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
+    """Open a window. Returns False if Slack did not: tell the person, who waits for one."""
+    try:
+        await _calls().make("views.open", lambda: client.views_open(trigger_id=trigger, view=view))
+    except (Refused, NoReply) as error:
+        log.warning("a window was not opened: %s", error)
+        return False
+    return True
 
 
 def _calls() -> WebCalls:

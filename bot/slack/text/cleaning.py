@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from bot.slack.text.safe_text import plain, visible
+from bot.slack.text.safe_text import plain
 from bot.slack.text.stream_cleaner import StreamCleaner, Target
 
-__all__ = ["LIMIT", "StreamCleaner", "clean", "clean_markdown", "mention", "plain", "split_answer", "visible"]
+__all__ = ["LIMIT", "StreamCleaner", "clean", "clean_markdown", "mention", "plain", "split_answer"]
 
 _USER = re.compile(r"[UW][A-Z0-9]{2,30}")
 

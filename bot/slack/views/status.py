@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.slack.text.cleaning import clean, mention, plain, visible
+from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import card_title, has_content, missing_from, who
 from bot.slack.views.estimate import estimate_words, work_words
@@ -19,6 +19,7 @@ from handoff.engine.answer import gaps
 from handoff.state import Ask, Job, SubtaskState, Work
 from handoff.state_values import Decision
 from handoff.summary import rows, title_of
+from handoff.visible_text import visible
 
 MAX_JOBS = 15
 MAX_LINES = 60
