@@ -26,7 +26,7 @@ Every method that asks the server raises StoreError while the store is away.
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -56,7 +56,7 @@ class Claim:
 
     `lost` counts the owners in a row that were lost without progress, the last one included: those whose lease ran
     out until another instance took the job, and those that let go of it as `lost`. Progress sets it to 0: see
-    `Jobs.commit`, `Jobs.release` and `OutboxRecords.begin`.
+    `Jobs.commit`, `Jobs.release` and `OutboxRecords.begin`. `user` is the Slack id of the person who began the job.
     """
 
     key: JobKey
@@ -64,6 +64,7 @@ class Claim:
     owner: str
     expires: float
     lost: int = 0
+    user: str = ""
 
 
 class Entry(NamedTuple):  # quicker to make than a frozen dataclass, of which a long log would need thousands
@@ -153,13 +154,16 @@ class Jobs(Protocol):
         What comes in for a job in quarantine waits in its inbox and makes nothing due.
         """
 
-    async def claim(self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None) -> Claim | None:
+    async def claim(
+        self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None, leave: Collection[str] = ()
+    ) -> Claim | None:
         """Take one job: `prefer` if it is ready, else an expired lease, else one that was put by, else one that is due.
 
         None if nothing is ready. Raises the job's epoch, and counts the owner whose lease expired (`Claim.lost`),
         unless that was a claim by the same `owner`. `Claim.owner` is `owner`, a dot, and a random part: epochs may fall
         in a failover, such a name never comes twice. Jobs whose head names a newer schema than `schema` are put by:
-        only an instance that knows it sees them again, and gets them with its next claim.
+        only an instance that knows it sees them again, and gets them with its next claim. Due jobs of the people in
+        `leave` are left to wait, so that others have their turn.
         """
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 from bot.store.interface import Claim, Commit, Entry, Head, JobKey, LogBroken, StoreError
 from bot.store.redis import layout
 from bot.store.redis.layout import BLOBS, HEAD, INBOX, LOG, PLACES, job_key, member
 from bot.store.redis.script_calls import Calls, flat, nonce, unless_full
-from bot.store.redis_server import Unconfirmed
+from bot.store.redis_server import Arg, Unconfirmed
 
 Where = Literal["any", "exists", "quarantined"]
 """The jobs that an event may come in for: any, one that exists, or one in quarantine, which is given out again."""
@@ -93,23 +93,27 @@ class RedisJobs:
 
     # Owners ---------------------------------------------------------------------------------------------
 
-    async def claim(self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None) -> Claim | None:
+    async def claim(
+        self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None, leave: Collection[str] = ()
+    ) -> Claim | None:
         """See `Jobs.claim`. A job named by `prefer` that is ready takes one round trip."""
         token = f"{owner}.{nonce()}"
         if prefer is not None:
             part = self._calls.keys.part_of(prefer)
-            claim = await self._claim_in(part, token, lease, schema, member(prefer))
+            claim = await self._claim_in(part, token, lease, schema, member(prefer), leave)
             if claim is not None:
                 return claim
         for part in await self._ready.partitions(schema):
-            claim = await self._claim_in(part, token, lease, schema, "")
+            claim = await self._claim_in(part, token, lease, schema, "", leave)
             if claim is not None:
                 return claim
         return None
 
-    async def _claim_in(self, part: str, token: str, lease: float, schema: int, prefer: str) -> Claim | None:
+    async def _claim_in(
+        self, part: str, token: str, lease: float, schema: int, prefer: str, leave: Collection[str]
+    ) -> Claim | None:
         keys = (f"{part}:lease", f"{part}:due", f"{part}:newer", f"{part}:claim:{token}")
-        args = (f"{part}:", token, lease, schema, prefer, self._calls.keys.channel)
+        args: list[Arg] = [f"{part}:", token, lease, schema, prefer, self._calls.keys.channel, *sorted(leave)]
         reply: Any = b"more"
         try:
             while reply == b"more":
@@ -274,8 +278,8 @@ class RedisJobs:
 
 
 def _claim(reply: list[bytes], token: str) -> Claim:
-    name, epoch, expires, lost = reply
-    return Claim(job_key(name), int(epoch), token, float(expires), int(lost))
+    name, epoch, expires, lost, user = reply
+    return Claim(job_key(name), int(epoch), token, float(expires), int(lost), user.decode())
 
 
 class ReadyJobs:
