@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeVar, get_args
 from urllib.parse import unquote, urlsplit
 
-from bot.limits.rules import BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
+from bot.limits.rules import SCOPES, BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
 from handoff.contracts import Context, Terms, Tier
 from handoff.effects import ROLES
 
@@ -56,6 +56,8 @@ _TIER = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?
 _CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,30}")
 OPERATION = Address("127.0.0.1", 9464, fixed=False)
 HTTP = Address("127.0.0.1", 3000)
+BUDGETS: Mapping[Scope, str] = {"person": "$10, 5m tokens", "day": "$100, 50m tokens"}
+"""Budgets that hold unless others are set, so that nobody finds out by the bill."""
 SECRET = re.compile(r"TOKEN|SECRET|KEY")
 
 
@@ -142,9 +144,9 @@ NAMES: Mapping[str, str] = {
     "`50 requests, 40k tokens; claude-opus-5-5: 10 requests; ollama: 20 requests`",
     "LEADHAND_AT_ONCE": "model calls that a workspace makes at once, in all instances together",
     "LEADHAND_BUDGET_JOB": "what a job may spend: `$2.50, 400k tokens`, or one of the two",
-    "LEADHAND_BUDGET_PERSON": "what the jobs of one person may spend a day (UTC)",
+    "LEADHAND_BUDGET_PERSON": "what the jobs of one person may spend a day (UTC), or off; default `$10, 5m tokens`",
     "LEADHAND_BUDGET_CHANNEL": "what the jobs of one channel may spend a day",
-    "LEADHAND_BUDGET_DAY": "what all jobs of a workspace may spend a day",
+    "LEADHAND_BUDGET_DAY": "what all jobs of a workspace may spend a day, or off; default `$100, 50m tokens`",
     "LEADHAND_FOLLOW_UPS": "whether replies without a mention are heard in threads that have a job: on (default), off, "
     "or either for some channels: `off in C0123ABCD, C0456EFGH`. Answers to questions are always heard",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
@@ -251,18 +253,17 @@ def _rules(env: Mapping[str, str]) -> Rules:
     breakers = env.get("LEADHAND_BREAKERS", "").strip().lower() or "on"
     if breakers not in {"on", "off"}:
         raise SettingsError(f"LEADHAND_BREAKERS is {breakers!r}; it takes on or off.")
-    budgets: dict[Scope, SpendingBudget | None] = {
-        "job": _limit(env, "LEADHAND_BUDGET_JOB", read_budget),
-        "person": _limit(env, "LEADHAND_BUDGET_PERSON", read_budget),
-        "channel": _limit(env, "LEADHAND_BUDGET_CHANNEL", read_budget),
-        "day": _limit(env, "LEADHAND_BUDGET_DAY", read_budget),
-    }
+    budgets = {scope: _limit(env, f"LEADHAND_BUDGET_{scope.upper()}", _budget_of(scope)) for scope in SCOPES}
     return Rules(
         breakers=breakers == "on",
         rates=_limit(env, "LEADHAND_RATES", read_rates),
         at_once=_whole(env, "LEADHAND_AT_ONCE", 0, low=1, high=10_000),
         budgets={scope: budget for scope, budget in budgets.items() if budget is not None},
     )
+
+
+def _budget_of(scope: Scope) -> Callable[[str], SpendingBudget | None]:
+    return lambda text: None if text.strip().lower() == "off" else read_budget(text or BUDGETS.get(scope, ""))
 
 
 def _limit(env: Mapping[str, str], name: str, read: Callable[[str], Read]) -> Read:

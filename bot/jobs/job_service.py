@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from bot.jobs.instance import Instance
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import Payer
+from bot.limits.rules import SCOPES, Payer
 from bot.settings import ON, FollowUps
+from bot.slack.receive.service import OverBudget
 from bot.store.interface import Entry, Head, JobKey, LogBroken, Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
@@ -81,12 +82,24 @@ class JobService:
         """See `Service.turns_away`."""
         return await self._limits.first_in_an_hour(f"bot:{place.team}/{place.channel}/{bot}")
 
-    async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
+    async def over_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
         """See `Service.over_budget`. Costs nothing if no budget is set."""
-        words = await self._limits.used_up(Payer(place.team, place.channel, user, place.job_id))
-        if not words or await self._recorded(_key(place), ts):
+        limit = await self._limits.used_up(Payer(place.team, place.channel, user, place.job_id))
+        if limit is None or await self._recorded(_key(place), ts):
             return None
-        return words if await self._limits.first_in_an_hour(f"over:{place.team}/{place.channel}/{ts}") else ""
+        told = not await self._limits.first_in_an_hour(f"over:{place.team}/{place.channel}/{ts}")
+        return OverBudget(limit.scope, limit.named, "" if told else limit.refusal)
+
+    async def asks_for_more(self, place: Place, user: str, scope: str) -> bool:
+        """See `Service.asks_for_more`."""
+        return await self._limits.first_in_an_hour(f"more:{place.team}/{place.channel}/{user}/{scope}")
+
+    async def raise_budget(self, place: Place, user: str, scope: str, *, by: str, operation: str) -> str | None:
+        """See `Service.raise_budget`."""
+        if by not in self.admins:
+            return None
+        payer = Payer(place.team, place.channel, user, place.job_id)
+        return await self._limits.raise_budget(payer, scope, operation) if scope in SCOPES else ""
 
     async def _recorded(self, key: JobKey, request: str) -> bool:
         """Return True if the request, or a message that may become one, is recorded: Slack repeats what it sends."""

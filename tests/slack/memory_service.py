@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
-from bot.slack.receive.service import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
+from bot.slack.receive.service import AnswerVerdict, CancelVerdict, Denied, OverBudget, ReleaseVerdict, ReplyVerdict
 from bot.slack.views.status import JobLine
 from bot.store.interface import Entry, StoreError
 from handoff import events as ev
@@ -49,9 +49,17 @@ class MemoryService:
     async def turns_away(self, place: Place, bot: str) -> bool:
         return self._fresh((f"{place.channel}/{bot}",))
 
-    async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
+    async def over_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
         del place, ts
-        return self.over.pop(user, "") if user in self.broke else None
+        return OverBudget("person", "the budget", self.over.pop(user, "")) if user in self.broke else None
+
+    async def asks_for_more(self, place: Place, user: str, scope: str) -> bool:
+        return self._fresh((f"more {place.channel} {user} {scope}",))
+
+    async def raise_budget(self, place: Place, user: str, scope: str, *, by: str, operation: str) -> str | None:
+        del place, scope, operation
+        self.broke.discard(user)
+        return "More." if by in self.admins else None
 
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         del team, channel, job

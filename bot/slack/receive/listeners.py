@@ -21,6 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.receive.actions import Actions
 from bot.slack.receive.commands import Commands, Subcommand, thread_words, usage_lines
 from bot.slack.receive.dispatch import unhandled
+from bot.slack.receive.more_budget import MoreBudget
 from bot.slack.receive.payloads import (
     CHANGES,
     Command,
@@ -37,6 +38,7 @@ from bot.slack.receive.payloads import (
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import OutageNotices, note, received, tell
+from bot.slack.views.budget import Wanted, used_up
 from bot.slack.views.home import app_home, help_text, suggested_prompts
 from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place, Request
@@ -67,6 +69,7 @@ def register(app: AsyncApp, service: Service) -> Background:
     for event, listener in listeners.events.items():
         app.event(event)(listener)
     commands.register(app)
+    MoreBudget(service, background).register(app)  # before what takes any button
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
     app.error(_failed)
@@ -175,10 +178,11 @@ class Listeners:
         refusal = "" if incoming.text else ONLY_FILES if incoming.attachments else NO_REQUEST
         over = await self._service.over_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
         if over is not None:
-            if over:
-                self._background.start(
-                    tell(client, incoming.private_place, incoming.user, note(over)), "tell of a budget"
-                )
+            if over.words:
+                place = incoming.place
+                wanted = Wanted(over.scope, over.named, incoming.user, place.channel, place.thread_ts, incoming.ts)
+                message = used_up(over.words, wanted, admins=bool(self._service.admins))
+                self._background.start(tell(client, incoming.private_place, incoming.user, message), "tell of a budget")
             return False
         new = await self._service.request(incoming.place, request, dedupe=incoming.dedupe, refusal=refusal)
         if new:

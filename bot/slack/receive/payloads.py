@@ -79,7 +79,7 @@ class Incoming:
     @property
     def private_place(self) -> Place:
         """The place for an ephemeral reply to its author: a thread without replies would not show one."""
-        return self.place if self.in_thread else self.place.model_copy(update={"thread_ts": ""})
+        return self.place if self.in_thread else _outside(self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,11 @@ class Click:
     value: str
     dedupe: tuple[str, ...]
 
+    @property
+    def private_place(self) -> Place:
+        """The place for an ephemeral word about it: a message that only one person sees has no thread."""
+        return self.place if self.place.thread_ts != self.message_ts else _outside(self.place)
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -140,8 +145,7 @@ class Shortcut:
     @property
     def private_place(self) -> Place:
         """The place for an ephemeral word about it: a thread without replies would not show one."""
-        in_thread = self.place.thread_ts != self.message_ts
-        return self.place if in_thread else self.place.model_copy(update={"thread_ts": ""})
+        return self.place if self.place.thread_ts != self.message_ts else _outside(self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,6 +391,10 @@ def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) ->
     plain = html.unescape(_TOKEN.sub(word, text))
     lines = (" ".join(line.split(" ")).rstrip() for line in visible(plain).split("\n"))
     return re.sub(r"[ \t]{2,}", " ", "\n".join(lines)).strip()
+
+
+def _outside(place: Place) -> Place:
+    return place.model_copy(update={"thread_ts": ""})
 
 
 def _team(body: Json) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from bot.store.interface import Entry
@@ -21,6 +22,15 @@ CancelVerdict = Literal["cancelling", "nothing", "not_yours", "unknown"]
 ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown"]
 Denied = Literal["unknown", "not_yours", "newer", "unreadable"]
 """`newer`: a newer release works on the job, and only that can tell. `unreadable`: its log is damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverBudget:
+    """A budget that is used up: its scope, its name in words, and what its author is told; empty if that was told."""
+
+    scope: str
+    named: str
+    words: str
 
 
 class Service(Protocol):
@@ -44,8 +54,17 @@ class Service(Protocol):
     async def turns_away(self, place: Place, bot: str) -> bool:
         """Return True if another bot is to be told that it asks in vain: once an hour in a channel."""
 
-    async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
-        """Say why a request (its id is `ts`) cannot be paid for: empty if its author was told, None if it can."""
+    async def over_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
+        """Return the budget that a request (its id is `ts`) goes beyond; None if it can be paid for."""
+
+    async def asks_for_more(self, place: Place, user: str, scope: str) -> bool:
+        """Return True if the admins are to be asked for more of a budget: once an hour."""
+
+    async def raise_budget(self, place: Place, user: str, scope: str, *, by: str, operation: str) -> str | None:
+        """Let an admin raise a budget by as much again, once for the operation. Returns what it is now, in words.
+
+        `place` and `user` are whose budget it is. None: that person is no admin. Empty: there is no such budget.
+        """
 
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         """Say what is spent and left of each budget, a line each; that of a job only if one is named."""

@@ -51,6 +51,9 @@ QUARANTINED = (
     "stopped (`/leadhand cancel`). To have it done now, ask in a new thread."
 )
 NO_ADMINS = "Only an admin may do that, and none is named. Whoever runs me names them in LEADHAND_ADMINS."
+NOT_ADMIN = "Only an admin may do that, and nothing was changed."
+ASKED_FOR_MORE = "I asked the admins for more. I tell you here once one of them has allowed it."
+ASKED_ALREADY = "The admins were asked for that within the last hour: nothing was sent again."
 NOT_QUARANTINED = "That job is not set aside: there is nothing to release."
 AWAY = (
     "My store cannot be reached, so I could not record that. Slack delivers it to me again within the next minutes, "
@@ -98,17 +101,29 @@ async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoin
     except Refused as error:
         if error.code not in _NOT_THERE:
             raise
-        direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
-        await calls.make(
-            "chat.postMessage",
-            lambda: client.chat_postMessage(
-                channel=direct["channel"]["id"],
-                text=message.text,
-                blocks=blocks,
-                unfurl_links=False,
-                unfurl_media=False,
-            ),
-        )
+        await tell_directly(client, user, message)
+
+
+async def tell_directly(client: AsyncWebClient, user: str, message: Outgoing) -> None:
+    """Send a direct message to one person."""
+    calls, blocks = _calls(), list(message.blocks)
+    direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
+    await calls.make(
+        "chat.postMessage",
+        lambda: client.chat_postMessage(
+            channel=direct["channel"]["id"], text=message.text, blocks=blocks, unfurl_links=False, unfurl_media=False
+        ),
+    )
+
+
+async def redraw(client: AsyncWebClient, channel: str, ts: str, message: Outgoing) -> None:
+    """Draw a message of ours anew."""
+    blocks = list(message.blocks)
+    await _calls().make(
+        "chat.update",
+        lambda: client.chat_update(channel=channel, ts=ts, text=message.text, blocks=blocks),
+        again=True,
+    )
 
 
 async def open_window(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:

@@ -52,7 +52,7 @@ OF_A_JOB = frozenset(
     {"ingest", "beat", "release", "quarantine", "commit", "outbox_begin", "outbox_note", "keep"},
 )
 """The scripts about one job: they get its keys first, which `job.lua` gives names to."""
-OF_COUNTERS = frozenset({"admit", "settle", "spent"})
+OF_COUNTERS = frozenset({"admit", "raise", "settle", "spent"})
 """The scripts about rates, slots and budgets: `counters.lua` says how each is counted."""
 DURABLE = frozenset(
     {
