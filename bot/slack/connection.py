@@ -17,7 +17,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.settings import Address
-from bot.slack.receive.dispatch import SocketMode
+from bot.slack.receive.bolt_dispatch import SocketMode
 from bot.slack.receive.http import web_app
 from bot.slack.send.web_calls import close_client, make_client
 

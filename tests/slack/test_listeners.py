@@ -11,8 +11,8 @@ import yaml
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
+from bot.slack.receive.bolt_dispatch import SocketMode
 from bot.slack.receive.commands import SUBCOMMANDS, thread_words
-from bot.slack.receive.dispatch import SocketMode
 from bot.slack.receive.listeners import NO_REQUEST, ONLY_FILES, register
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.show import notices

@@ -20,7 +20,7 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from bot.slack.receive.dispatch import dispatch
+from bot.slack.receive.bolt_dispatch import dispatch
 
 log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.actions import Actions
+from bot.slack.receive.bolt_dispatch import unhandled
 from bot.slack.receive.commands import Commands, Subcommand, thread_words, usage_lines
-from bot.slack.receive.dispatch import unhandled
 from bot.slack.receive.more_budget import MoreBudget
 from bot.slack.receive.payloads import (
     CHANGES,
