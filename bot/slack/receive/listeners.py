@@ -38,8 +38,8 @@ from bot.slack.receive.payloads import (
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import OutageNotices, note, received, tell
-from bot.slack.views.budget import Wanted, used_up
 from bot.slack.views.home import app_home, help_text, suggested_prompts
+from bot.slack.views.over_budget import Wanted, used_up
 from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place, Request
 

@@ -13,7 +13,7 @@ from bot.slack.receive.payloads import Click, parse_click
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, note, redraw, soon, tell, tell_directly
-from bot.slack.views.budget import ALLOW_MORE, ASK_MORE, Wanted, allowed, asks_for_more, place_of, wanted_of
+from bot.slack.views.over_budget import ALLOW_MORE, ASK_MORE, Wanted, allowed, asks_for_more, place_of, wanted_of
 
 if TYPE_CHECKING:
     from bot.slack.receive.service import Service
