@@ -33,13 +33,17 @@ def failed(job: Job, ask: Ask) -> Outgoing:
     return Outgoing(text=f"I could not answer this. {step}: {reason}", blocks=tuple(blocks))
 
 
-def cancelled(job: Job, ask: Ask) -> Outgoing:
-    """Report a stop: what was done, what was under way, what was left."""
+def cancelled(job: Job, ask: Ask, *, alone: bool = False) -> Outgoing:
+    """Report a stop: what was done, what was under way, what was left.
+
+    `alone`: only the requester reads it. Words that somebody deleted are not said again to anybody else.
+    """
     who = mention(ask.cancelled_by)
     stopped = f":octagonal_sign: *Stopped* by {who}."
     if ask.withdrawn:
         asked = clean(" ".join(ask.request.text.split())[:_QUOTED])
-        stopped = f":octagonal_sign: *Withdrawn*: {who} deleted the request “{asked}”, so I stopped the work on it."
+        what = f"You deleted the request “{asked}”" if alone else f"{who} deleted a request"
+        stopped = f":octagonal_sign: *Withdrawn*: {what}, so I stopped the work on it."
     blocks = [section(stopped), *_progress(ask), *_unknown(ask)]
     if not ask.work:
         blocks.append(section("No plan was made yet, so no work was done."))
