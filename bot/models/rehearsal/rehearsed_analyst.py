@@ -226,13 +226,13 @@ def _report(
 ) -> Move:
     said: list[str] = []
     blocks: list[str] = []
-    used: list[str] = []
+    used = False
     for question in asked:
         rows = _rows(question, replies)
         if rows is None:
             continue
         said += statements(question, rows)
-        used.append(question.sql)
+        used = True
         if question.kind != "one":
             blocks.append(f"**{_capital(question.title)}**\n\n{rows.as_markdown()}\n\n{cut(rows)}".rstrip())
     overview = [_contents(one.table) for one in found if one.overview]
@@ -243,8 +243,7 @@ def _report(
     head = "\n".join([*overview, *(f"- {line}" for line in said)])
     source = ", ".join(dict.fromkeys(one.table.file for one in found))
     counted = "; ".join(f"{one.table.rows:,} rows of {one.table.file}" for one in found)
-    query = "\n\n".join(f"```sql\n{sql}\n```" for sql in used)
-    method = f"{WORKED_OUT} {counted}:\n\n{query}" if used else f"From the profile of {counted}."
+    method = f"{WORKED_OUT} {counted}." if used else f"From the profile of {counted}."  # its SQL: a click below
     return hand_in(
         " ".join(said[:3]) or f"What {source} holds.",
         "\n\n".join(
