@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.models.rehearsal.moves import Move, choice, fitted, give_up, hand_in, what_failed
-from bot.models.rehearsal.rehearsed_brief import ABOUT_MESSAGE, WORKED_OUT, Brief, File, sum_in
+from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, Brief, File, sum_in
 from bot.models.rehearsal.rehearsed_profile import Table, read_profile
 from bot.models.rehearsal.rehearsed_request import Asked, read_request
 from bot.models.rehearsal.rehearsed_sql import Question, in_words, questions, unit_of
@@ -101,11 +101,10 @@ def _read(table: Table, brief: Brief) -> Asked:
     """What the task asks of a table, with a column that a person chose."""
     own = _USE.sub("", brief.own_words)
     names = [file.name for file in brief.files]
-    requester, _, message = own.partition(ABOUT_MESSAGE)
-    asked = read_request(table, requester, names, brief.before)
-    if message and (asked.trouble or asked.choices or not asked.understood):
+    asked = read_request(table, own, names, brief.before)
+    if brief.message and (asked.trouble or asked.choices or not asked.understood):
         # "Is that so?" asks for what the message names.
-        asked = read_request(table, f"{requester}{message}", names, brief.before)
+        asked = read_request(table, f"{own}\n{brief.message}", names, brief.before)
     for answer in reversed(brief.answers):
         for column in table.measures:
             if asked.choices and re.search(rf"(?<!\w){re.escape(column.name)}(?!\w)", answer, re.IGNORECASE):
