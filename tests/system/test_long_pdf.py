@@ -22,11 +22,12 @@ from tests.system.scene import Scene, shown
 
 PAGES, WORDS, PLANTED = 100, 275, 73
 FACT = "The deposit for the Bergen depot is 48,250 euros, due on signature."
-VOCABULARY = (
+VOCABULARY = re.findall(
+    r"\w+",
     "the of and a to in is each part is checked weekly by crews who report delays noise rust paint seals valves pumps "
     "doors lifts rails lamps cables filters tanks ramps before winter after storms during night shifts with tools from "
-    "stock under rules that inspectors wrote for harbours yards stations workshops"
-).split()
+    "stock under rules that inspectors wrote for harbours yards stations workshops",
+)
 
 
 def page_text(number: int, words: random.Random) -> str:
