@@ -206,10 +206,10 @@ async def test_a_deleted_request_stops_and_nothing_is_posted_under_it(scene: Sce
         await talk.seen(lambda: session_title(talk) == "A withdrawn request")
 
     assert job.latest.state == "cancelled"
-    assert "You deleted the request “Draft a note about tea”" in shown(told[0])
+    assert "your request “Draft a note about tea” was deleted" in shown(told[0])
     assert len(told) == 1
     assert len(talk.replies()) == before, "the card alone is redrawn"
-    assert "Withdrawn by <@" in shown(talk.cards()[0])
+    assert "Withdrawn: the request was deleted" in shown(talk.cards()[0])
 
 
 async def test_a_deleted_follow_up_is_withdrawn_in_its_thread(scene: Scene) -> None:
@@ -232,7 +232,7 @@ async def test_a_deleted_follow_up_is_withdrawn_in_its_thread(scene: Scene) -> N
         gate.open()
 
     assert [ask.state for ask in job.asks] == ["completed", "cancelled"]
-    assert "*Withdrawn*: <@" in talk.said()
+    assert "*Withdrawn*: a request of <@" in talk.said()
     assert "one about coffee" not in talk.said(), "what somebody deleted is not said again to all"
     assert "Coffee." not in talk.said()
 

@@ -280,7 +280,8 @@ def _changes(ask: Ask) -> list[Block]:
 
 def _below(job: Job, ask: Ask, *, stop: bool) -> list[Block]:
     if ask.cancelled_by:
-        return [context(f"{'Withdrawn' if ask.withdrawn else 'Stopped'} by {mention(ask.cancelled_by)}")]
+        deleted = "Withdrawn: the request was deleted"
+        return [context(deleted if ask.withdrawn else f"Stopped by {mention(ask.cancelled_by)}")]
     if _is_over(ask) or not stop:
         return []
     value = json.dumps({"job": job.id, "request": ask.id})
