@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bot.jobs.gathering import AT_ONCE, Gathered, gather
 from bot.store.interface import JobKey, Store
 from handoff.contracts import Attachment, Material
+from handoff.materials.at_hand import MESSAGE
 from handoff.state import Ask, Job
 
 if TYPE_CHECKING:
@@ -25,18 +26,19 @@ async def gather_request(job: Job, ask: Ask, thread: Thread, store: Store, key: 
     read = await thread.read_back(job, ask)
     own = request.attachments or read.own_files
     found = await gather(own, thread.fetch, store, key)
-    found += Gathered(await _said(read.thread, read.fault, store, key), (read.fault,) if read.fault else ())
+    found += Gathered(await _said(MESSAGE, read.about, "", store, key))
+    found += Gathered(await _said(THREAD, read.thread, read.fault, store, key), (read.fault,) if read.fault else ())
     return found + await _shared(read.thread.files, own, thread, store, key)
 
 
-async def _said(said: ThreadText, fault: str, store: Store, key: JobKey) -> tuple[Material, ...]:
+async def _said(name: str, said: ThreadText, fault: str, store: Store, key: JobKey) -> tuple[Material, ...]:
     """Keep what was said. Where none of it could be read, the material is its fault alone."""
     if not said.text:
-        return (Material(name=THREAD, kind="thread", fault=fault),) if fault else ()
+        return (Material(name=name, kind="thread", fault=fault),) if fault else ()
     digest = await store.blobs.put(key, said.text.encode())
     gaps = (*said.gaps, *([fault] if fault else ()))
     size = len(said.text)
-    return (Material(name=THREAD, kind="thread", size=size, text=digest, outline=said.outline, gaps=gaps),)
+    return (Material(name=name, kind="thread", size=size, text=digest, outline=said.outline, gaps=gaps),)
 
 
 async def _shared(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 METHOD_SCOPES: dict[str, tuple[str, ...]] = {
+    "agents_sessions_rename": ("chat:write",),
     "agents_sessions_setStatus": ("chat:write",),
     "apps_connections_open": (),  # asked with the app-level token, which has the one scope connections:write
     "assistant_threads_setSuggestedPrompts": ("assistant:write",),

@@ -27,6 +27,9 @@ from handoff.state import SETTLED, Ask, Job, Run, Work
 
 BEYOND = 20.0
 """Seconds after its deadline at which an attempt that did not end by itself is cut off."""
+CARD_FIRST = 5.0
+"""Seconds that an end waits for the card to be posted. A request that needs no plan ends while that is under way, and
+the budget of calls lets answers go first: the card would stand below the answer."""
 
 
 def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
@@ -39,7 +42,7 @@ def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
 def _of_request(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     run = ask.run
     if run.concluded:
-        return _closing(ask), None
+        return _closing(ask, now)
     effects: list[Effect] = []
     if card_key(ask.id) not in ask.posted:
         effects.append(Post(ask.id, card_key(ask.id)))
@@ -140,17 +143,29 @@ def _files(ask: Ask) -> list[Effect]:
     ]
 
 
-def _closing(ask: Ask) -> list[Effect]:
-    """Return the last posts of a request: its files, then its visible end, with the card's last edit beside them."""
+def _closing(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+    """Return the last posts of a request: its files, then its visible end, with the card's last edit beside them.
+
+    And the time to look again, if the end waits for the card.
+    """
     effects: list[Effect] = [] if ask.cancelled_by else _files(ask)
-    if not effects and answer_key(ask.id) not in ask.posted:
+    due = _card_due(ask, now)
+    if not effects and due is None and answer_key(ask.id) not in ask.posted:
         effects.append(Post(ask.id, answer_key(ask.id)))
     if not ask.refusal:
         if card_key(ask.id) not in ask.posted:
             effects.append(Post(ask.id, card_key(ask.id)))
         elif card_end_key(ask.id) not in ask.posted:
             effects.append(Post(ask.id, card_end_key(ask.id)))
-    return effects
+    return effects, due
+
+
+def _card_due(ask: Ask, now: float) -> float | None:
+    """Return until when the end of a request waits for its card; None if it does not."""
+    if ask.refusal or ask.cancelled_by or ask.run.written is None or card_key(ask.id) in ask.posted:
+        return None
+    until = ask.run.written + CARD_FIRST
+    return until if now < until else None
 
 
 def _earlier(one: float | None, other: float | None) -> float | None:

@@ -98,9 +98,10 @@ def _part(fields: dict[str, str]) -> str:
 
 
 def _key(key: str) -> str:
-    """A message's key without the request's id; a file's without its digest."""
+    """A message's key without the request's id; a file's without its digest, and a receipt's without its message."""
     _, _, rest = key.partition(":")
-    return "file" if rest.startswith("file:") else rest
+    kind = rest.partition(":")[0]
+    return kind if kind in {"file", "receipt"} else rest
 
 
 class WatchedModel:

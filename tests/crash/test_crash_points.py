@@ -19,7 +19,7 @@ import pytest_asyncio
 from bot.store.interface import Blobs, Jobs, OutboxRecords, Schedules, Store
 from tests.crash.__main__ import BOTS, kill_at_all, stages_on
 from tests.crash.play import Broke, Stage, Undisturbed
-from tests.crash.proxies import READS, WRITES, request_name
+from tests.crash.proxies import READS, WRITES, request_name, written
 from tests.crash.scenarios import SCENARIOS
 from tests.nursery.nursery import nursery
 
@@ -102,6 +102,11 @@ def test_all_requests_to_slack_go_through_one_session() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "ClientSession"
     ]
     assert made == ["web_calls.py"]
+
+
+def test_points_are_named_without_ids_that_are_new_in_each_run() -> None:
+    for key, name in (("1.0:card", "card"), ("1.0:file:c0ffee", "file"), ("1.0:receipt:2.0", "receipt")):
+        assert written("outbox", "begin", (None, key)) == [f"outbox.begin {name}"]
 
 
 def test_requests_are_named_by_method() -> None:

@@ -299,10 +299,8 @@ async def test_a_job_starts_from_a_message(scene: Scene) -> None:
     assert await scene.ana.submit(view["id"], {"text": "find out why"})
     ((place, request, _),) = scene.service.requests
     assert place == scene.place(ts)
-    assert (request.user, request.text) == (
-        scene.ana.id,
-        "find out why\n\nIt is about this message:\n> the server is slow",
-    )
+    assert (request.user, request.text) == (scene.ana.id, "find out why")
+    assert request.look_back == "thread", "where the message is read, as its author's"
     assert [(file.name, bool(file.url)) for file in request.attachments] == [("log.txt", True)]
     await scene.workspace.until(lambda: "eyes" in scene.reactions("#general", ts))
 

@@ -19,7 +19,7 @@ from bot.slack.views.status import JobLine, status_job, status_list, trace, trac
 from bot.store.interface import Entry
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
-from handoff.contracts import Attachment, Finding, Place, Plan, Request, Result, Subtask, Usage
+from handoff.contracts import Attachment, Finding, Material, Place, Plan, Request, Result, Subtask, Usage
 from handoff.engine.answer import gaps, out_of_reach
 from handoff.engine.writes import OPTIONS
 from handoff.state import Ask, Job, Run, SubtaskState, Work
@@ -355,6 +355,24 @@ def test_an_answer_tells_its_sources_cost_and_gain() -> None:
     assert "feedback_buttons" in shown
     assert "Answered in part" not in shown
     assert list(message.blocks[1:]) == answer_end(job_of(ask), ask, "claude (Anthropic)")
+
+
+def test_a_source_that_is_a_file_of_the_job_is_shown_by_its_plain_name() -> None:
+    """Slack makes a link of `agreement.md` in text that it reads, and none in text that it takes as it is."""
+    names = ("agreement.md, page 2", "evil.md", "run.py and backup.zip", "see agreement.md.evil.com")
+    findings = tuple(Finding(message=name, source=name, confidence=90) for name in names)
+    result = Result(summary="s", content="c", findings=findings)
+    files = tuple(Material(name=name) for name in ("agreement.md", "run.py", "backup.zip"))
+    ask = replace(ask_of(work("a", "complete", result=result), written=1007.0, answer="A."), materials=files)
+    (message,) = answer(job_of(ask), ask, "m")
+    taken(message)
+    (sources,) = [block for block in message.blocks if "Sources:" in json.dumps(block)]
+    assert sources["elements"] == [
+        {"type": "plain_text", "text": "Sources: agreement.md, page 2 · run.py and backup.zip"},
+        {"type": "mrkdwn", "text": "· `evil.md` · see `agreement.md.evil.com`"},
+    ]
+    strange = replace(ask, materials=())
+    assert "plain_text" not in json.dumps(answer(job_of(strange), strange, "m")[0].blocks[1]), "of no file it is code"
 
 
 def test_an_answer_in_part_names_its_gaps() -> None:

@@ -206,7 +206,7 @@ class Actions:
         request = Request(
             id=f"{shortcut.message_ts}-{view_id}",
             user=user,
-            text=with_message(text, shortcut),
+            text=text,
             at=time.time(),
             attachments=shortcut.attachments,
             look_back="thread",
@@ -224,14 +224,6 @@ class Actions:
 
     def _tell(self, client: AsyncWebClient, click: Click, text: str) -> None:
         self._background.start(tell(client, click.place, click.user, note(text)), "answer a click")
-
-
-def with_message(text: str, shortcut: Shortcut) -> str:
-    """Add to the request the message that it was started from, unless it contains it already."""
-    if not shortcut.text or shortcut.text in text:
-        return text
-    quoted = "\n".join(f"> {line}" for line in shortcut.text.split("\n"))
-    return f"{text}\n\nIt is about this message:\n{quoted}"
 
 
 def _request_of(value: str) -> str:

@@ -13,7 +13,10 @@ _MAX_URL = 500
 
 
 def encode_metadata(shortcut: Shortcut) -> str:
-    """Encode the message that a modal is opened on; cut text and files to what Slack carries back."""
+    """Encode the message that a modal is opened on; leave out files beyond what Slack carries back.
+
+    What it says is read again when the job begins, whole.
+    """
     files = [
         [file.file_id, file.name[:80], file.media_type[:80], file.size, file.url if len(file.url) <= _MAX_URL else ""]
         for file in shortcut.attachments[:8]
@@ -25,13 +28,10 @@ def encode_metadata(shortcut: Shortcut) -> str:
         "ts": shortcut.message_ts,
         "author": shortcut.author,
         "files": files,
-        "text": shortcut.text,
     }
-    text = shortcut.text
-    while len(encoded := json.dumps(fields, ensure_ascii=False)) > METADATA_LIMIT and (text or files):
-        text, files = text[: len(text) * 3 // 4], files if text else files[:-1]
-        fields |= {"text": text, "files": files}
-    return encoded
+    while files and len(json.dumps(fields, ensure_ascii=False)) > METADATA_LIMIT:
+        fields["files"] = files = files[:-1]
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def decode_metadata(encoded: str, user: str) -> Shortcut | Malformed:
@@ -43,6 +43,6 @@ def decode_metadata(encoded: str, user: str) -> Shortcut | Malformed:
             for file_id, name, media_type, size, url in fields["files"]
         )
         place = Place(team=fields["team"], channel=fields["channel"], thread_ts=fields["thread_ts"])
-        return Shortcut(place, str(fields["ts"]), user, "", str(fields["author"]), str(fields["text"]), files)
+        return Shortcut(place, str(fields["ts"]), user, "", str(fields["author"]), "", files)
     except (ValueError, KeyError, TypeError):
         return Malformed("private_metadata")

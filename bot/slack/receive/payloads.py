@@ -132,7 +132,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """A message that somebody wants a job from."""
+    """A message that somebody wants a job from. `text` is empty once a modal has carried it."""
 
     place: Place
     message_ts: str

@@ -29,6 +29,9 @@ LONGEST_MESSAGE = 20_000
 """Characters of one message: Slack takes 40,000."""
 LONGEST_NAME = 60
 CUT = "(… cut here)"
+BEFORE = "What was said before the request, the oldest first."
+ABOUT = "The request is about this message."
+"""What stands above the messages, by what they are to the request."""
 
 _SAID = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
 _ID = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
@@ -117,15 +120,22 @@ def people_in(messages: Sequence[Said]) -> tuple[str, ...]:
 
 
 def thread_text(
-    messages: Sequence[Said], names: Mapping[str, str], *, offset: int = 0, zone: str = "UTC", room: int = THREAD_TOKENS
+    messages: Sequence[Said],
+    names: Mapping[str, str],
+    *,
+    offset: int = 0,
+    zone: str = "UTC",
+    room: int = THREAD_TOKENS,
+    above: str = BEFORE,
 ) -> ThreadText:
     """Make one text of messages (the oldest first). The newest go in until `room` tokens are full, then the first one.
 
     `names` are people's names by their ids. `offset` are the seconds by which the zone of the times is ahead of UTC.
+    `above` says what the messages are.
     """
     lines = _that_fit(messages, room, lambda one: _line(one, names, offset))
     kept = sorted(lines)
-    text = f"(What was said before the request, the oldest first. Times: {zone}.)"
+    text = f"({above} Times: {zone}.)"
     sections = []
     for number, place in enumerate(kept, 1):
         if place and (place - 1) not in kept:

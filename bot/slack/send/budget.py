@@ -48,6 +48,7 @@ RATES: dict[str, Rate] = {
     "conversations.info": _TIER_3,
     "conversations.replies": _TIER_3,
     "conversations.open": _TIER_3,
+    "agents.sessions.rename": _TIER_3,
     "agents.sessions.setStatus": _TIER_3,
     "assistant.threads.setSuggestedPrompts": _TIER_3,
     "users.info": _TIER_4,

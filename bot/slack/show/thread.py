@@ -18,7 +18,7 @@ from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.people import People
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.receipts import give_receipt
-from bot.slack.show.session import STATUS, Sessions, set_status
+from bot.slack.show.session import STATUS, Sessions, rename, session_title, set_status
 from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
@@ -126,7 +126,7 @@ class Thread:
         if key == answer_key(ask.id):
             if (stream := self._streams.pop((claim.key, ask.id), None)) is not None:
                 await stream.abandon()
-            message = ending.cancelled(job, ask)
+            message = ending.cancelled(job, ask, alone=True)
             await send_direct(self._outbox, claim, ask.request.user, f"{key}:alone", message, allowed=allowed)
         return Sent("", "its request was deleted")
 
@@ -206,6 +206,8 @@ class Thread:
         released = before.quarantine is not None and after.quarantine is None
         if old is None or goes_on or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask, allowed)
+        if before.asks and session_title(before) != session_title(after):
+            self._edit(key, rename(self._client, self._outbox.calls, after, allowed=allowed), "rename the session")
         answered = old is not None and (old.answered or any(work.answered for work in old.work.values()))
         if taken_over or (goes_on and answered):
             self._edit(key, close_open_questions(self._outbox, after, allowed=allowed), "close questions anew")

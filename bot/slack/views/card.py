@@ -76,7 +76,7 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
 
 def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     """Say what the request is at, in one line of plain text. `quarantined`: its job is."""
-    goal = ask.run.plan.goal if ask.run.plan else ask.request.text
+    goal = ask.run.plan.goal if ask.run.plan else "" if ask.withdrawn else ask.request.text
     took = seconds((ask.run.written or ask.ended or now) - ask.request.at)
     phase = "Planning again…" if ask.run.rejections else "Planning…"
     if _is_over(ask):
@@ -280,7 +280,8 @@ def _changes(ask: Ask) -> list[Block]:
 
 def _below(job: Job, ask: Ask, *, stop: bool) -> list[Block]:
     if ask.cancelled_by:
-        return [context(f"Stopped by {mention(ask.cancelled_by)}")]
+        deleted = "Withdrawn: the request was deleted"
+        return [context(deleted if ask.withdrawn else f"Stopped by {mention(ask.cancelled_by)}")]
     if _is_over(ask) or not stop:
         return []
     value = json.dumps({"job": job.id, "request": ask.id})

@@ -17,22 +17,29 @@ def receipt(job: Job, one: Heard) -> Outgoing | None:
         ask = job.current
         return None if ask is None or one.question not in ask.open_questions else explained(ask, one.question)
     words = {
-        "applied": _applied(one),
+        "applied": _applied(job, one),
         "replaced": "Changed: I work by the new words when this request is due.",
         "queued": "Noted: I do this once the request before it is done.",
         "too_late": "You changed a request that is answered already, so its answer stays. "
         "Say here what should be different, and I do it.",
     }.get(one.outcome)
-    return None if words is None else _line(words)
+    return None if words is None else _line(_to_its_author(job, one, words))
 
 
-def _applied(one: Heard) -> str:
+def _to_its_author(job: Job, one: Heard, words: str) -> str:
+    """Name the author where somebody else's request is under way: such a line stands among the words of several."""
+    ask = job.current
+    return words if ask is None or ask.request.user == one.message.user else f"{mention(one.message.user)} {words}"
+
+
+def _applied(job: Job, one: Heard) -> str:
     parts = []
     if one.told:
         parts.append(f"{counted(one.told, 'running part')} {'is' if one.told == 1 else 'are'} told at the next turn")
     if one.waiting:
         parts.append(f"the plan of {counted(one.waiting, 'part')} not yet begun is looked at again")
-    return f"Taken in: {', and '.join(parts) or 'I plan with that'}."
+    taken = "Taken in" if job.ask(one.message.id) is None else "Your edit is taken in"
+    return f"{taken}: {', and '.join(parts) or 'I plan with that'}."
 
 
 def explained(ask: Ask, subtask: str) -> Outgoing:
