@@ -16,7 +16,8 @@ from .conftest import FILES, Given
 
 _NOISE = random.Random(7).randbytes(200_000)
 _SECONDS = 60
-_CPU_SECONDS = 4  # fewer than people get: that the limit holds is shown as well, and sooner
+_CPU_SECONDS = 4  # fewer than people get
+_SOONER = {"operators.pdf": 1}  # what only that limit ends: that it holds is shown as well, and sooner
 _KILOBYTES = 1_600 * 1024
 _HTML_DEPTH = 100_000
 
@@ -43,7 +44,7 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("noise.pdf", lambda: b"%PDF-1.7\n" + _NOISE, "is a damaged PDF"),
     ("half.pdf", _half("report-chromium.pdf"), "is a damaged PDF"),
     ("forms.pdf", hostile.nested_forms, "read"),
-    ("operators.pdf", hostile.many_operators, ""),
+    ("operators.pdf", hostile.many_operators, "takes too long to read"),
     ("blanks.pdf", hostile.blanks, "cannot be read: it is damaged, or far larger inside than it looks"),
     ("huge-page.pdf", hostile.huge_page, ""),
     ("huge-scan.pdf", hostile.huge_scan, ""),
@@ -110,7 +111,7 @@ async def test_a_bomb_or_a_broken_file_is_bounded(
 ) -> None:
     data = made()
     start = time.monotonic()
-    reading = await given(name, data, cpu_seconds=_CPU_SECONDS)
+    reading = await given(name, data, cpu_seconds=_SOONER.get(name, _CPU_SECONDS))
     assert time.monotonic() - start < _SECONDS
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < _KILOBYTES
     assert len(reading.text) < 2_100_000
