@@ -102,6 +102,7 @@ def _become(start: dict[str, Any], out: int, err: int) -> None:
     """Be a process that has just begun, but for its imports."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell starts in the background
     with open(os.devnull) as nothing:  # noqa: PTH123 - a device
         os.dup2(nothing.fileno(), 0)
     for given, number in ((out, 1), (err, 2)):
