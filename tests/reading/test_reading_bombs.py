@@ -35,6 +35,11 @@ def _broken(name: str) -> Callable[[], bytes]:
     return lambda: bytes(data)
 
 
+def _processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 # name, how it is made, and what is said: in the fault, or else ("" for none) in the text or the gaps.
 REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("empty.txt", lambda: b"", "is empty (0 bytes). Attach it again."),
@@ -109,10 +114,11 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
 async def test_a_bomb_or_a_broken_file_is_bounded(
     given: Given, name: str, made: Callable[[], bytes], said: str
 ) -> None:
-    data = made()
-    start = time.monotonic()
-    reading = await given(name, data, cpu_seconds=_SOONER.get(name, _CPU_SECONDS))
+    data, limit = made(), _SOONER.get(name, _CPU_SECONDS)
+    start, before = time.monotonic(), _processor_seconds()
+    reading = await given(name, data, cpu_seconds=limit)
     assert time.monotonic() - start < _SECONDS
+    assert _processor_seconds() - before < limit + 5, "it is ended soon after its limit"
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < _KILOBYTES
     assert len(reading.text) < 2_100_000
     assert sum(len(inside.data) for inside in reading.inside) <= 64 * hostile.MEGABYTE
