@@ -44,14 +44,13 @@ class Reach:
         self._coverage.save()
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """In each process that runs tests; who shares them out runs none."""
-    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
-        return
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Before any conftest is imported, which may import `handoff`."""
     if known := [name for name in sys.modules if name.partition(".")[0] == "handoff"]:
         raise pytest.UsageError(f"imported before it could be counted: {known}")
     reach = Reach()
-    config.pluginmanager.register(reach)
+    early_config.pluginmanager.register(reach)
     with reach.counted():
         package = importlib.import_module("handoff")
         for module in pkgutil.walk_packages(package.__path__, "handoff."):
