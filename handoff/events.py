@@ -375,13 +375,22 @@ class QuestionAnswered(OfRequest):
     user: str
     text: str
     number: int = 0
+    groups: tuple[str, ...] = ()
+    """The user groups that the person was in at that time, here and below."""
+    admin: bool = False
+    """True if the person was an admin at that time, here and below."""
 
 
 class CancelRequested(Fact):
-    """A person asked for the job to stop: the Stop button, a command, or a word in the thread."""
+    """A person asked for the job to stop: the Stop button, a command, or a word in the thread.
+
+    Only what they may stop ends: their own requests, for an admin all. Up to schema 5 it ended all.
+    """
 
     type: Literal["CancelRequested"] = "CancelRequested"
     user: str
+    groups: tuple[str, ...] = ()
+    admin: bool = False
 
 
 class TakenOver(Fact):

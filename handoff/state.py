@@ -396,6 +396,8 @@ class Job:
     quarantine: Failure | None = None
     talk: Talk = field(default_factory=Talk)
     heard: tuple[Heard, ...] = ()
+    people: frozenset[str] = frozenset()
+    """Slack ids of all who asked, answered or said something in the thread."""
 
     @property
     def id(self) -> str:

@@ -63,9 +63,12 @@ Checkpoint = TurnTaken | ToolReturned | ToolStarted | Checked
 """One step of an attempt, kept so that the next owner can go on after it."""
 
 
-def may_answer(whom: tuple[str, ...], user: str) -> bool:
-    """Return True if a person may answer a question that is for `whom`; anybody may if it names nobody."""
-    return not whom or user in whom
+def may_answer(whom: tuple[str, ...], user: str, groups: tuple[str, ...] = ()) -> bool:
+    """Return True if a person may answer a question that is for `whom`; anybody may if it names nobody.
+
+    `whom` holds ids of people and of user groups; `groups` are those that the person is in.
+    """
+    return not whom or user in whom or any(group in whom for group in groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,8 @@ class Question:
 
     `asked` is seconds since the epoch.
 
-    `whom` are the ids of the people who may answer it; empty: anybody in the thread. `doubt`, if there is one, is the
-    tool call that people are asked about: was it carried out?
+    `whom` are the ids of the people and user groups who may answer it; empty: anybody in the thread. `doubt`, if there
+    is one, is the tool call that people are asked about: was it carried out?
     """
 
     number: int
@@ -85,9 +88,9 @@ class Question:
     whom: tuple[str, ...] = ()
     doubt: UnknownWrite | None = None
 
-    def may_answer(self, user: str) -> bool:
-        """Return True if an answer by this person counts."""
-        return may_answer(self.whom, user)
+    def may_answer(self, user: str, groups: tuple[str, ...] = ()) -> bool:
+        """Return True if an answer by this person, who is in these user groups, counts."""
+        return may_answer(self.whom, user, groups)
 
 
 @dataclass(frozen=True, slots=True)

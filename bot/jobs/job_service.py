@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from bot.jobs.instance import Instance
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.settings import ON, FollowUps
-from bot.store.interface import Entry, Head, JobKey, LogBroken, Store
+from bot.slack.receive.service import Stop, Traced
+from bot.store.interface import Head, JobKey, LogBroken, Store
+from bot.trace import own_steps, steps_of
 from handoff import events as ev
+from handoff import rights
+from handoff.audit_entry import AuditEntry, Deed
 from handoff.contracts import Place, Request
 from handoff.engine.hearing import answers_plainly
 from handoff.engine.replay import open_log
@@ -21,13 +26,24 @@ from handoff.summary import OpenQuestion, begun, open_questions, queries
 from handoff.upcasters import NewerEvent
 
 if TYPE_CHECKING:
-    from bot.slack.receive.service import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
+    from bot.slack.receive.service import AnswerVerdict, Denied, ReleaseVerdict, ReplyVerdict
     from bot.slack.views.status import JobLine
 
 log = logging.getLogger(__name__)
 
 MOST_HEARD = 5_000
 """Events in a job's log from which on only mentions are heard in its thread: a log has an end."""
+
+
+async def unnoted(entry: AuditEntry) -> None:
+    """Keep no audit."""
+    del entry
+
+
+async def no_groups(user: str) -> tuple[str, ...]:
+    """Know of no user groups."""
+    del user
+    return ()
 
 
 class JobService:
@@ -37,8 +53,10 @@ class JobService:
         store: Where jobs live.
         instance: Woken when something came in.
         limits: What is spent and left.
-        admins: Slack ids of people who may see and cancel every job, and release those in quarantine.
+        admins: Slack ids of people who may trace and cancel every job, and release those in quarantine.
         follow_ups: Where messages without a mention are heard.
+        note: Records a deed that was refused.
+        groups_of: The user groups that a person is in, of those that settings and crews name.
     """
 
     def __init__(
@@ -49,11 +67,15 @@ class JobService:
         *,
         admins: frozenset[str],
         follow_ups: FollowUps = ON,
+        note: Callable[[AuditEntry], Awaitable[None]] = unnoted,
+        groups_of: Callable[[str], Awaitable[tuple[str, ...]]] = no_groups,
     ) -> None:
         self._store = store
         self._follow_ups = follow_ups
         self._instance = instance
         self._limits = limits
+        self._note = note
+        self._groups_of = groups_of
         self.admins = admins
 
     def clock(self) -> float:
@@ -177,29 +199,49 @@ class JobService:
         await self._store.jobs.signal(_key(place), ev.dump(event), dedupe=dedupe)
         self._instance.nudge(_key(place))
 
-    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
-        """Stop a job, named by its id or its place. People who asked for something in it may, and admins."""
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
+        """See `Service.cancel`. What ends is decided by the job when the event comes; this says what to expect."""
         key = _key(place) if place is not None else JobKey(team, (job or "").upper())
         head = await self._store.jobs.head(key)
         if head is None:
-            return "unknown"
-        if not await self._may_see(key, head, user):
-            return "not_yours"
-        if head.fields.get("state") in ENDED:
-            return "nothing"
-        event = ev.dump(ev.CancelRequested(at=self._store.clock(), user=user))
-        # A job in quarantine is released for it: it ends with its report.
-        if not (head.quarantined and await self._store.jobs.release_quarantined(key, event)):
-            await self._store.jobs.signal(key, event, dedupe=())
+            return Stop("unknown")
+        actor = await self._actor(user)
+        found = await self._read(key)
+        if isinstance(found, str):  # its owner cannot say who asked for what; the head knows who asked last
+            mine = actor.admin or head.fields.get("user") == user
+            ends, others = int(mine), tuple(one for one in (head.fields.get("user", ""),) if not mine)
+        else:
+            ends, others = len(rights.stoppable(found, actor)), rights.going_on(found, actor)
+            if not ends and not others:
+                return Stop("nothing" if place is not None or rights.may_see(found, actor) else "not_yours")
+        if not ends:
+            await self._refused("stopped", key, head, user, "asked for by somebody else")
+            return Stop("not_yours", others if place is not None else ())
+        event = ev.CancelRequested(at=self._store.clock(), user=user, groups=actor.groups, admin=actor.admin)
+        # A job in quarantine is released for it, to end with its report; but not to go on with what others asked for.
+        free = not head.quarantined or others
+        if free or not await self._store.jobs.release_quarantined(key, ev.dump(event)):
+            await self._store.jobs.signal(key, ev.dump(event), dedupe=())
         self._instance.nudge(key)
-        return "cancelling"
+        return Stop("noted" if head.quarantined and others else "cancelling", others)
+
+    async def _actor(self, user: str) -> rights.Actor:
+        return rights.Actor(user, await self._groups_of(user), user in self.admins)
+
+    async def _refused(self, deed: Deed, key: JobKey, head: Head, user: str, why: str) -> None:
+        """Record that a deed was refused."""
+        at, channel = self._store.clock(), head.fields.get("channel", "")
+        named = {"team": key.team, "job": key.job, "channel": channel, "user": user}
+        await self._note(AuditEntry(at=at, deed=deed, outcome="refused", why=why, **named))
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         """Release a job from quarantine. Only admins may."""
-        if user not in self.admins:
-            return "not_admin"
         key = JobKey(team, job.upper())
         head = await self._store.jobs.head(key)
+        if user not in self.admins:
+            if head is not None:
+                await self._refused("released", key, head, user, "not an admin")
+            return "not_admin"
         if head is None:
             return "unknown"
         event = ev.Released(at=self._store.clock(), user=user)
@@ -217,34 +259,62 @@ class JobService:
         return [_line(head) for head in await self._store.jobs.asked_by(team, user)]
 
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
-        """Return a job, if the person may see it."""
-        key = JobKey(team, job.upper())
-        try:
-            entries = await self.trace(team, job, user)
-            if isinstance(entries, str):
-                return entries
-            waiting = await self._store.jobs.inbox(key) if not entries else []
-            folded = open_log([entry.payload for entry in [*entries, *waiting]])
-        except NewerEvent:
-            return "newer"
-        except (LogBroken, ValueError) as error:
-            # Only its type: the text of a validation error quotes what people wrote.
-            log.error("job %s: its log cannot be read (%s)", job.upper(), type(error).__name__)  # noqa: TRY400 - one line
-            return "unreadable"
-        return folded if folded is not None else "unknown"
-
-    async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
-        """Return a job's log, if the person may see it."""
+        """See `Service.job`."""
         key = JobKey(team, job.upper())
         head = await self._store.jobs.head(key)
         if head is None:
             return "unknown"
-        if not await self._may_see(key, head, user):
+        found, actor = await self._read(key), await self._actor(user)
+        sees = await self._asked_there(key, head, actor) if isinstance(found, str) else rights.may_see(found, actor)
+        if not sees:
+            await self._refused("traced", key, head, user, "said nothing in the thread")
+            return "not_yours"
+        return found
+
+    async def _read(self, key: JobKey) -> Job | Denied:
+        """Return a job as it will be once its inbox is taken in."""
+        try:
+            waiting = await self._store.jobs.inbox(key)  # read first: what is taken in meanwhile is not missed
+            found = open_log([entry.payload for entry in [*await self._store.jobs.log(key), *waiting]])
+        except NewerEvent:
+            return "newer"
+        except (LogBroken, ValueError) as error:
+            # Only its type: the text of a validation error quotes what people wrote.
+            log.error("job %s: its log cannot be read (%s)", key.job, type(error).__name__)  # noqa: TRY400 - one line
+            return "unreadable"
+        return found if found is not None else "unknown"
+
+    async def _asked_there(self, key: JobKey, head: Head, actor: rights.Actor) -> bool:
+        """Return True if the person asked for something in a job whose log cannot say so, or is an admin."""
+        if actor.admin or head.fields.get("user") == actor.user:
+            return True
+        return any(other.key == key for other in await self._store.jobs.asked_by(key.team, actor.user, limit=100))
+
+    async def trace(self, team: str, job: str, user: str) -> Traced | Denied:
+        """See `Service.trace`. If the log cannot be read, nobody knows whose a step is: only admins see them."""
+        key = JobKey(team, job.upper())
+        head = await self._store.jobs.head(key)
+        if head is None:
+            return "unknown"
+        found, actor = await self._read(key), await self._actor(user)
+        own = frozenset[str]() if isinstance(found, str) else rights.traced(found, actor)
+        asked = await self._asked_there(key, head, actor) if isinstance(found, str) else bool(own)
+        if not asked:
+            await self._refused("traced", key, head, user, "asked for nothing in the job")
             return "not_yours"
         try:
-            return await self._store.jobs.log(key)
+            entries = await self._store.jobs.log(key)
+            if actor.admin:
+                readable = None if isinstance(found, str) else found
+                why: Denied = found if isinstance(found, str) else "unreadable"
+                return Traced(tuple(steps_of(entries)), readable, why, whole=True)
+            if isinstance(found, str):
+                return found
+            return Traced(tuple(own_steps(entries, own, user)), found)
         except LogBroken as error:
             log.error("%s", error)  # noqa: TRY400 - one clear line, no trace
+            return "unreadable"
+        except ValueError:
             return "unreadable"
 
     async def queries(self, place: Place, request: str) -> list[str]:
@@ -268,12 +338,6 @@ class JobService:
         await self._store.jobs.signal(_key(place), ev.dump(event), dedupe=dedupe)
         self._instance.nudge(_key(place))
         return True
-
-    async def _may_see(self, key: JobKey, head: Head, user: str) -> bool:
-        """Return True if the person asked for something in the job, or is an admin."""
-        if user in self.admins or head.fields.get("user") == user:
-            return True
-        return any(other.key == key for other in await self._store.jobs.asked_by(key.team, user, limit=100))
 
 
 def _open(head: Head | None) -> tuple[OpenQuestion, ...]:

@@ -121,7 +121,7 @@ def heard(job: Job, event: ev.MessageHeard) -> Job:
         return job
     before = job.talk
     speakers = (*before.speakers, message.user)[-MOST_SPEAKERS:]
-    job = replace(job, talk=Talk(before.spoke, speakers, event.others))
+    job = replace(job, talk=Talk(before.spoke, speakers, event.others), people=job.people | {message.user})
     if event.others:
         return job
     return replace(job, heard=(*job.heard, Heard(message.id, message, event.mentioned, before)))
@@ -189,12 +189,14 @@ def _correction(job: Job, one: Heard, at: float) -> Job:
 def edited(job: Job, event: ev.RequestEdited) -> Job:
     """Take an edited request as corrected by its author."""
     waits = next((one for one in job.heard if one.message.id == event.message and not one.outcome), None)
-    if waits is not None:
+    if waits is not None and waits.message.user == event.user:
         message = waits.message.model_copy(update={"text": event.text})
         changed = dataclasses.replace(waits, message=message)
         return replace(job, heard=tuple(changed if one is waits else one for one in job.heard))
     ask = job.ask(event.message)
     if ask is None or ask.refusal or ask.withdrawn or _same(ask, event.text) or event.stamp < ask.edited:
+        return job
+    if ask.request.user != event.user:
         return job
     request = ask.request.model_copy(update={"text": event.text})
     new = replace(ask, request=request, wording=event.text, edited=event.stamp)

@@ -41,7 +41,7 @@ def asked(ask: Ask, event: ev.PlannerAsked) -> Ask:
 def told(ask: Ask, event: ev.QuestionAnswered) -> Ask:
     """Keep the answer to the planner's question: the planner is asked again, with it."""
     question = ask.question
-    if ask.run.concluded or question is None or not question.may_answer(event.user):
+    if ask.run.concluded or question is None or not question.may_answer(event.user, event.groups):
         return ask
     if event.number not in {0, question.number}:
         return ask

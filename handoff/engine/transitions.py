@@ -137,7 +137,7 @@ def question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
     question = work.question if work else None
     if ask.run.failure is not None or work is None or work.state != "input_required" or question is None:
         return ask
-    if event.number not in {0, question.number} or not question.may_answer(event.user):
+    if event.number not in {0, question.number} or not question.may_answer(event.user, event.groups):
         return ask
     answered = Answered(question, event.user, event.text, event.at)
     work = replace(work, question=None, answered=(*work.answered, answered))

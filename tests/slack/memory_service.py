@@ -3,9 +3,10 @@
 import time
 from dataclasses import dataclass, field
 
-from bot.slack.receive.service import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
+from bot.slack.receive.service import AnswerVerdict, Denied, ReleaseVerdict, ReplyVerdict, Stop, Traced
 from bot.slack.views.status import JobLine
 from bot.store.interface import Entry, StoreError
+from bot.trace import steps_of
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold
@@ -95,17 +96,17 @@ class MemoryService:
         self.answers.append(text)
         return "taken"
 
-    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
         name = job or (place.job_id if place else "")
         found = next(((p, r) for p, r, _ in self.requests if p.job_id == name and p.team == team), None)
         if found is None:
-            return "unknown"
+            return Stop("unknown")
         if found[1].user != user:
-            return "not_yours"
+            return Stop("not_yours", (found[1].user,) if place else ())
         if name in self.cancelled:
-            return "nothing"
+            return Stop("nothing")
         self.cancelled.append(name)
-        return "cancelling"
+        return Stop("cancelling")
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         if user not in self.admins:
@@ -125,19 +126,20 @@ class MemoryService:
         return [JobLine(p.job_id, "working", r.text, p.channel, r.at) for p, r in mine]
 
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
-        entries = await self.trace(team, job, user)
-        if isinstance(entries, str):
-            return entries
-        return fold(ev.load(entry.payload) for entry in entries) or "unknown"
+        found = await self.trace(team, job, user)
+        if isinstance(found, str):
+            return found
+        return found.job or "unknown"
 
-    async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
+    async def trace(self, team: str, job: str, user: str) -> Traced | Denied:
         found = [(p, r, why) for p, r, why in self.requests if p.job_id == job and p.team == team]
         if not found:
             return "unknown"
         if all(request.user != user for _, request, _ in found):
             return "not_yours"
         events = [ev.RequestAdded(at=r.at, place=p, request=r, refusal=why) for p, r, why in found]
-        return [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+        entries = [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+        return Traced(tuple(steps_of(entries)), fold(events))
 
     async def queries(self, place: Place, request: str) -> list[str]:  # noqa: ARG002
         return list(self.asked.get(request, []))

@@ -193,7 +193,7 @@ async def test_the_stop_button_stops_for_who_may(scene: Scene) -> None:
     ask = Ask(request=request)
     card = await scene.post(place, plan_card(Job(place=place, asks=(ask,)), ask, 1.0))
     await scene.ben.click("#general", card, "stop")
-    await scene.told(scene.ben, notices.NOT_YOURS)
+    await scene.told(scene.ben, f"Only <@{scene.ana.id}>, who asked for this, or an admin can stop it.")
     assert scene.service.cancelled == []
     await scene.ana.click("#general", card, "stop")
     await scene.told(scene.ana, notices.STOPPING)
@@ -269,9 +269,13 @@ async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
     ):
         await scene.ana.command("#general", "/leadhand", text)
         await scene.told(scene.ana, answered)
-    for text in (f"status {job}", f"trace {job}", f"cancel {job}"):
+    for text, refused in (
+        (f"status {job}", notices.NOT_SEEN),
+        (f"trace {job}", notices.NOT_TRACED),
+        (f"cancel {job}", "Only who asked for it, or an admin, can stop it."),
+    ):
         await scene.ben.command("#general", "/leadhand", text)
-        await scene.told(scene.ben, notices.NOT_YOURS)
+        await scene.told(scene.ben, refused)
 
 
 async def test_a_trace_is_a_timeline_and_a_file_in_direct_messages(scene: Scene) -> None:

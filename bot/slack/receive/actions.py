@@ -101,15 +101,10 @@ class Actions:
         if isinstance(click, Malformed):
             log.warning("a click without %s was left alone", click.reason)
         else:
-            words = {
-                "cancelling": notices.STOPPING,
-                "nothing": notices.NOTHING_TO_STOP,
-                "not_yours": notices.NOT_YOURS,
-                "unknown": notices.UNKNOWN,
-            }
             try:
                 async with soon():
-                    text = words[await self._service.cancel(click.place.team, None, click.place, user=click.user)]
+                    stop = await self._service.cancel(click.place.team, None, click.place, user=click.user)
+                text = notices.stop_words(stop)
             except Unrecorded:
                 text = notices.NOT_RECORDED
             self._tell(client, click, text)

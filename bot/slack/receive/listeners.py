@@ -214,15 +214,13 @@ class Listeners:
     async def _stop(self, stopped: Stopped, client: AsyncWebClient, told_at: Place | None = None) -> None:
         """Stop the job there. A person who wrote the word is told at `told_at`; a pressed button shows it by itself."""
         place, user = stopped.place, stopped.user
-        verdict = await self._service.cancel(place.team, None, place, user=user)
-        if verdict == "cancelling":
-            if told_at:
-                self._background.start(tell(client, told_at, user, note(notices.STOPPING)), "confirm a stop")
-        elif verdict == "not_yours":
-            self._background.start(tell(client, told_at or place, user, note(notices.NOT_YOURS)), "refuse a stop")
-        else:
+        stop = await self._service.cancel(place.team, None, place, user=user)
+        if stop.verdict in {"nothing", "unknown"}:
             self._background.start(_idle(client, stopped), "end a session")
             self._background.start(tell(client, told_at or place, user, note(notices.NOTHING_TO_STOP)), "answer a stop")
+        elif told_at or stop.others or stop.verdict != "cancelling":
+            words = note(notices.stop_words(stop))
+            self._background.start(tell(client, told_at or place, user, words), "answer a stop")
 
     async def on_home(self, body: dict[str, Any], client: AsyncWebClient) -> None:
         """Show who opened the app's home their jobs, or suggest how to begin."""

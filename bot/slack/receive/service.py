@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from bot.store.interface import Entry
+from bot.trace import Step
 from handoff.contracts import Place, Request
 from handoff.state import Job
 
@@ -12,15 +13,37 @@ if TYPE_CHECKING:
     from bot.slack.views.status import JobLine
 
 AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown"]
-"""`stale`: the question is answered or its request over. `not_yours`: only who asked may answer."""
+"""`stale`: the question is answered or its request over. `not_yours`: it is for somebody else."""
 ReplyVerdict = Literal["taken", "heard", "ignored", "quarantined"]
 """`taken`: it answers a question. `heard`: it was recorded, and the job finds out what it is for.
 `quarantined`: ignored, as the thread's job is in quarantine."""
-CancelVerdict = Literal["cancelling", "nothing", "not_yours", "unknown"]
-"""`nothing`: the job is over. `unknown`: there is no such job, or none in that thread."""
+CancelVerdict = Literal["cancelling", "noted", "nothing", "not_yours", "unknown"]
+"""`noted`: the job is set aside with requests of others, so the Stop counts once it is released. `nothing`: the job is
+over. `unknown`: there is no such job, or none in that thread."""
 ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown"]
 Denied = Literal["unknown", "not_yours", "newer", "unreadable"]
 """`newer`: a newer release works on the job, and only that can tell. `unreadable`: its log is damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """What became of a Stop. `others` are the Slack ids of those whose requests of the job it does not end."""
+
+    verdict: CancelVerdict
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """The steps of a job that a person may see; `whole`: that is all of them, for an admin.
+
+    `job` is None if its log cannot be read, and `why` says so.
+    """
+
+    steps: tuple[Step, ...]
+    job: Job | None
+    why: Denied = "unreadable"
+    whole: bool = False
 
 
 class Service(Protocol):
@@ -73,8 +96,8 @@ class Service(Protocol):
     ) -> AnswerVerdict:
         """Record a click on an answer's button."""
 
-    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
-        """Stop a job, named by its id or by its place."""
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
+        """Stop what the person may stop of a job, named by its id or by its place: their requests, for an admin all."""
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         """Let a job that is set aside go on. Only admins may."""
@@ -86,10 +109,10 @@ class Service(Protocol):
         """List the jobs that a person asked for, newest first."""
 
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
-        """Give one job, if the person may see it."""
+        """Give one job, if the person may see what its thread showed: if they spoke in it."""
 
-    async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
-        """Give a job's log, if the person may see it."""
+    async def trace(self, team: str, job: str, user: str) -> Traced | Denied:
+        """Give the steps of a person's own requests in a job; all of it to an admin."""
 
     async def queries(self, place: Place, request: str) -> list[str]:
         """List the queries behind the answer to a request, for whoever can read the thread; none if it has expired."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -17,6 +18,9 @@ from bot.slack.views.outgoing import Outgoing, section
 from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place
 
+if TYPE_CHECKING:
+    from bot.slack.receive.service import Stop
+
 log = logging.getLogger(__name__)
 
 _NOT_THERE = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel", "is_archived"})
@@ -25,7 +29,8 @@ RECEIVED = "eyes"
 """The reaction that says: recorded."""
 
 STALE = "That question is closed: it was answered, or its request is over."
-NOT_YOURS = "Only a person who asked for something in this job, or an admin, may do that."
+NOT_SEEN = "Only people who said something in that job's thread, or an admin, may see what it is at."
+NOT_TRACED = "Only people who asked for something in that job may see the steps of it, and of that alone; admins all."
 NOT_ASKED = "Only the person who was asked may answer that."
 """For buttons of an older release, which do not say who that is."""
 UNKNOWN = "I do not know that job. Finished ones are forgotten after a while; `/leadhand status` lists yours."
@@ -44,6 +49,9 @@ UNREADABLE = "The record of that job is damaged, so I cannot read it. Whoever ru
 OLD_BUTTON = "That button no longer does anything. Mention me again if you need something."
 NOTHING_TO_STOP = "There is nothing to stop: no request of this thread is under way."
 STOPPING = "Stopping. A report of what was done follows in the thread."
+STOP_NOTED = (
+    "I noted that. The job is set aside with what others asked for, so your requests end once an admin releases it."
+)
 
 QUARANTINED = (
     "I noted that, but the job of this thread is set aside: nothing goes on here until an admin releases it, or it is "
@@ -58,6 +66,24 @@ AWAY = (
 NO_QUERIES = "The job is forgotten by now, and its queries with it."
 NOT_READ = "My store cannot be reached, so I cannot look that up. Try again in a minute."
 NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again in a minute."
+
+
+def stop_words(stop: Stop) -> str:
+    """Say what became of a Stop to who gave it."""
+    if stop.verdict == "cancelling" and stop.others:
+        goes_on = f"What {names(stop.others, 'and')} asked for goes on: only they or an admin can stop it."
+        return f"Stopping what you asked for. A report of what was done follows in the thread. {goes_on}"
+    if stop.verdict == "not_yours":
+        if not stop.others:
+            return "Only who asked for it, or an admin, can stop it."
+        return f"Only {names(stop.others, 'or')}, who asked for this, or an admin can stop it."
+    return {"cancelling": STOPPING, "noted": STOP_NOTED, "nothing": NOTHING_TO_STOP, "unknown": UNKNOWN}[stop.verdict]
+
+
+def names(people: Sequence[str], word: str) -> str:
+    """Mention people in a row, with `word` before the last."""
+    *first, last = [mention(one) for one in people] or [""]
+    return f"{', '.join(first)} {word} {last}" if first else last
 
 
 def not_asked(person: str) -> str:

@@ -11,8 +11,7 @@ from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import card_title, has_content, missing_from, who
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, moment, seconds, section, sections
-from bot.store.interface import Entry
-from bot.trace import decisions_at
+from bot.trace import Step
 from handoff import events as ev
 from handoff.contracts import Packed, ToolCall
 from handoff.engine.answer import gaps
@@ -146,15 +145,14 @@ def _subtask_words(ask: Ask, work: Work, now: float, reader: str) -> str:
     return f"{words} · {seconds((ask.run.written or now) - work.started)}{'' if over else ' so far'}"
 
 
-def trace_timeline(job: Job, entries: Sequence[Entry]) -> str:
-    """Write a short timeline of a job's log: plain text, one line an event, without the turns of models."""
+def trace_timeline(job: Job, steps: Sequence[Step]) -> str:
+    """Write a short timeline of steps of a job: plain text, one line an event, without the turns of models."""
     lines: list[str] = []
     first: float | None = None
-    why = decisions_at(entries)
     calls: dict[tuple[str, str], ToolCall] = {}
-    for place, entry in enumerate(entries):
+    for step in steps:
         try:
-            event = ev.load(entry.payload)
+            event = ev.load(step.entry.payload)
         except ValueError:
             lines.append(f"{'?':>9}  an entry that this version cannot read")
             continue
@@ -166,11 +164,11 @@ def trace_timeline(job: Job, entries: Sequence[Entry]) -> str:
             words, most = _tool_words(event, calls.get((event.subtask, event.reply.call_id))), 600
         if words:
             lines.append(f"{event.at - first:+8.1f}s  {plain(words, most)}{_given(event)}")
-        lines.extend(f"{'':>9}  → {plain(_decided(one), 260)}" for one in why.get(place, ()))
+        lines.extend(f"{'':>9}  → {plain(_decided(one), 260)}" for one in step.decided)
     if len(lines) > MAX_LINES:
         half = MAX_LINES // 2
         lines = [*lines[:half], f"{'':>9}  … {len(lines) - MAX_LINES} lines left out …", *lines[-half:]]
-    return visible("\n".join([f"Job {job.id}, {counted(len(entries), 'event')}", *lines]))
+    return visible("\n".join([f"Job {job.id}, {counted(len(steps), 'event')}", *lines]))
 
 
 def _tool_words(event: ev.ToolReturned, call: ToolCall | None) -> str:
@@ -184,9 +182,9 @@ def _decided(one: Decision) -> str:
     return f"{one.subtask}: {one.what}: {one.why}" if one.subtask else f"{one.what}: {one.why}"
 
 
-def trace(job: Job, entries: Sequence[Entry], where: str, left: Sequence[str] = ()) -> Outgoing:
+def trace(job: Job, steps: Sequence[Step], where: str, left: Sequence[str] = ()) -> Outgoing:
     """Show the timeline. `where` says where the whole trace was sent, `left` what its budgets still hold."""
-    text = trace_timeline(job, entries).replace("`", "'")
+    text = trace_timeline(job, steps).replace("`", "'")
     lines, shown = text.split("\n"), ""
     for line in lines:
         escaped = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
