@@ -11,8 +11,9 @@ from typing import Literal, TypeVar, get_args
 from urllib.parse import unquote, urlsplit
 
 from bot.limits.rules import BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
-from handoff.contracts import Context, Terms, Tier
+from handoff.contracts import Asking, Context, Terms, Tier
 from handoff.effects import ROLES
+from handoff.working_time import read_span
 
 Read = TypeVar("Read")
 Form = Literal["text", "json"]
@@ -49,10 +50,12 @@ class FollowUps:
 
 
 ON = FollowUps()
-TERMS = Terms(confidence=80)
+TERMS = Terms(confidence=80, asking=Asking(remind_after=4 * 3600.0))
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 LEAST_CONTEXT, MOST_CONTEXT = 1_000, 1_000_000
 _TIER = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?)(?P<k>k?)")
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_HOURS = re.compile(rf"(?P<opens>[0-9]{{1,2}})-(?P<closes>[0-9]{{1,2}})(?:\s+mon-(?P<last>{'|'.join(_DAYS)}))?")
 _CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,30}")
 OPERATION = Address("127.0.0.1", 9464, fixed=False)
 SECRET = re.compile(r"TOKEN|SECRET|KEY")
@@ -127,6 +130,11 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_CONFIDENCE": "findings less sure than this, 0 to 100, are marked as less sure; default 80",
     "LEADHAND_CONTEXT": "tokens of material that a model call is given at most, and a specialist's conversation takes, "
     "by tier; for models with a small context. Default `fast 16k, balanced 32k, deep 64k`",
+    "LEADHAND_REMIND_AFTER": "working time after which people are reminded of a question: `4h` (default), `30 min`, "
+    "`2 days` or `never`",
+    "LEADHAND_EXPIRE_AFTER": "time after which a question that nobody answered is closed, and work goes on with a "
+    "stated assumption, or without; default never",
+    "LEADHAND_WORKING_HOURS": "when people are reminded, in their own time zone; default `9-18 Mon-Fri`",
     "LEADHAND_ROLES": "the tiers that the supervisor's roles work on: `planner deep, judge fast`; `balanced` for all "
     "others, `fast` for the dispatcher",
     "LEADHAND_PORT": "the port of HTTP mode; default 3000",
@@ -199,8 +207,35 @@ def _terms(env: Mapping[str, str]) -> Terms:
         call_seconds=_number(env, "LEADHAND_CALL_DEADLINE", TERMS.call_seconds, low=1, high=86_400),
         confidence=_whole(env, "LEADHAND_CONFIDENCE", TERMS.confidence, low=0, high=100),
         context=_context(env.get("LEADHAND_CONTEXT", "")),
+        asking=_asking(env),
         roles=_roles(env.get("LEADHAND_ROLES", "")),
     )
+
+
+def _asking(env: Mapping[str, str]) -> Asking:
+    """Read when people are reminded of questions, and when those are closed."""
+    spans = {"remind_after": TERMS.asking.remind_after, "expire_after": TERMS.asking.expire_after}
+    for key, usual in list(spans.items()):
+        name = f"LEADHAND_{key.upper()}"
+        text = env.get(name, "").strip()
+        seconds = read_span(text) if text else usual
+        if seconds is None:
+            raise SettingsError(f"{name} is {text!r}; it takes a span of time such as 30 min, 4h or 2 days, or never.")
+        spans[key] = seconds
+    return TERMS.asking.model_copy(update={**spans, **_working_hours(env.get("LEADHAND_WORKING_HOURS", ""))})
+
+
+def _working_hours(text: str) -> dict[str, int]:
+    """Read the hours and days on which people work."""
+    if not text.strip():
+        return {}
+    found = _HOURS.fullmatch(text.strip().lower())
+    opens, closes = (int(found["opens"]), int(found["closes"])) if found else (0, 0)
+    if found is None or not opens < closes <= 24:
+        raise SettingsError(
+            f"LEADHAND_WORKING_HOURS is {text!r}; it takes hours and days: `9-18 Mon-Fri`, `8-20 Mon-Sun`."
+        )
+    return {"opens": opens, "closes": closes, "days": _DAYS.index(found["last"] or "fri") + 1}
 
 
 def _context(text: str) -> Context:

@@ -160,11 +160,17 @@ class Result(Contract):
 
 
 class Escalation(Contract):
-    """A specialist's honest "I can't". `options` are likely answers if a person has to choose."""
+    """A specialist's honest "I can't". `options` are likely answers if a person has to choose.
+
+    `whom` names the people to ask, by id or name, where it named any, and `assumption` is what it would take for the
+    answer if nobody gives one.
+    """
 
     reason: EscalationReason
     message: str
     options: tuple[str, ...] = ()
+    whom: tuple[str, ...] = ()
+    assumption: str = ""
     partial_result: Result | None = None
 
 
@@ -250,6 +256,33 @@ QUICK_ROLES = frozenset({"dispatcher"})
 """Roles whose work is small, and for which people wait."""
 
 
+REQUESTER, ANYONE = "requester", "anyone"
+"""Words for whom a question is for, beside ids of people and of user groups; anyone: anybody in the thread."""
+
+
+class Asking(Contract):
+    """Whom questions are for, and what follows if nobody answers one.
+
+    `whom` and `then` hold `REQUESTER`, `ANYONE`, or ids of people and user groups: `whom` is asked (empty: the
+    requester, or whom the asker named), and `then` are reminded next, one after the other.
+
+    A reminder comes after `remind_after` seconds of the working time of who is asked, and a question is closed after
+    `expire_after` seconds of any time; 0, of both: never. `assume` is what is taken for the answer then, where the
+    asker named nothing: `first` for the first answer offered, or words.
+
+    Working time is from the hour `opens` to the hour `closes`, on the first `days` days of the week from Monday on.
+    """
+
+    whom: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()
+    remind_after: float = 0.0
+    expire_after: float = 0.0
+    assume: str = ""
+    opens: int = Field(default=9, ge=0, le=23)
+    closes: int = Field(default=18, ge=1, le=24)
+    days: int = Field(default=5, ge=1, le=7)
+
+
 class Terms(Contract):
     """Settings of the work on a request, fixed with its plan. Seconds of work do not include waits for people.
 
@@ -266,6 +299,7 @@ class Terms(Contract):
     critic: bool = False
     """True if the critic reads the answer before people do."""
     context: Context = Context()
+    asking: Asking = Asking()
     roles: Mapping[str, Tier] = Field(default_factory=dict, exclude=True)
     """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); see `tier_of` for those not named.
 
@@ -296,6 +330,8 @@ class Member(Contract):
     cannot: tuple[str, ...] = ()
     tier: Tier = "balanced"
     fallback: str = ""
+    asks: tuple[str, ...] = ()
+    """Whom its questions are for, see `Asking`; empty: as its crew says."""
     made: bool = False
     """True if the specialist was made for one plan alone."""
     tiers: tuple[Tier, ...] = ()
@@ -448,16 +484,26 @@ class Request(Contract):
     """What Slack is to be asked for beside it: its own `files`, which its event may lack, or the `thread` before it."""
 
 
+class Known(Contract):
+    """A person who may be asked: their Slack id, their names, and the seconds by which their zone is ahead of UTC."""
+
+    user: str
+    names: tuple[str, ...] = ()
+    offset: int = 0
+
+
 class Setting(Contract):
     """Who asks and where, as Slack knew it when the request was planned; empty: it did not say.
 
-    `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC.
+    `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC. `people`
+    are the others who may be asked: those whom the requester mentioned, who spoke in the thread, or whom a crew names.
     """
 
     requester: str = ""
     channel: str = ""
     zone: str = "UTC"
     offset: int = 0
+    people: tuple[Known, ...] = ()
 
 
 class Place(Contract):

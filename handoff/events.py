@@ -15,6 +15,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from handoff.contracts import (
     Artifact,
+    Asking,
     Conflict,
     Contract,
     Escalation,
@@ -105,6 +106,8 @@ class MessageHeard(Fact):
     message: Request
     mentioned: bool = False
     others: bool = False
+    groups: tuple[str, ...] = ()
+    """The user groups that its author was in at that time."""
 
 
 class MessageSorted(Fact):
@@ -155,6 +158,8 @@ class MaterialGathered(OfRequest):
     type: Literal["MaterialGathered"] = "MaterialGathered"
     materials: tuple[Material, ...] = ()
     faults: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
+    """Slack ids of those who wrote in the thread before."""
 
 
 class SettingKnown(OfRequest):
@@ -165,11 +170,18 @@ class SettingKnown(OfRequest):
 
 
 class PlannerAsked(OfRequest):
-    """The planner asks the requester one question before it plans. `options` are likely answers."""
+    """The planner asks one question before it plans. `options` are likely answers.
+
+    `whom` and `assumption` are as in `Escalation`.
+    """
 
     type: Literal["PlannerAsked"] = "PlannerAsked"
     question: str
     options: tuple[str, ...] = ()
+    whom: tuple[str, ...] = ()
+    assumption: str = ""
+    asking: Asking = Asking()
+    """The crew's and the settings' word on questions: there is no plan yet to hold it."""
     reasons: tuple[str, ...] = ()
     corrected: int = 0
     """The corrections of the request that the planner knew, here and below. With fewer than there are it asks again."""
@@ -381,6 +393,26 @@ class QuestionAnswered(OfRequest):
     """True if the person was an admin at that time, here and below."""
 
 
+class QuestionReminded(OfRequest):
+    """Nobody has answered a question for a while: people are reminded of it, by a message in the thread.
+
+    `to` are ids of people and user groups. Who was not asked before may answer from now on.
+    """
+
+    type: Literal["QuestionReminded"] = "QuestionReminded"
+    subtask: str
+    number: int
+    to: tuple[str, ...]
+
+
+class QuestionExpired(OfRequest):
+    """Nobody answered a question in time: what was to be assumed then is taken for the answer."""
+
+    type: Literal["QuestionExpired"] = "QuestionExpired"
+    subtask: str
+    number: int
+
+
 class CancelRequested(Fact):
     """A person asked for the job to stop: the Stop button, a command, or a word in the thread.
 
@@ -559,6 +591,8 @@ Event = Annotated[
     | AttemptFailed
     | Escalated
     | QuestionAnswered
+    | QuestionReminded
+    | QuestionExpired
     | CancelRequested
     | TakenOver
     | WorkResumed

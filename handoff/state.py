@@ -244,9 +244,10 @@ class Ask:
     (an empty id: it can never be posted). `replans` are triggers that the planner is still to be asked about, one after
     the other, and `revisions` counts how often it was asked. `question` is the planner's open question, and `answered`
     the one that it had answered.
-    `setting` says who asks and where; None: nobody has looked yet. `correction_texts` are the words by which the
-    requester changed the request while it was under way: its text has them, and `wording` is the text of the message
-    alone, if it was corrected. `edited` is the stamp of the last edit. `withdrawn`: its message was deleted.
+    `setting` says who asks and where; None: nobody has looked yet. `speakers` are the Slack ids of those who wrote in
+    the thread before. `correction_texts` are the words by which the requester changed the request while it was under
+    way: its text has them, and `wording` is the text of the message alone, if it was corrected. `edited` is
+    the stamp of the last edit. `withdrawn`: its message was deleted.
     """
 
     request: Request
@@ -257,6 +258,7 @@ class Ask:
     materials: tuple[Material, ...] = ()
     file_faults: tuple[str, ...] = ()
     setting: Setting | None = None
+    speakers: tuple[str, ...] = ()
     question: Question | None = None
     answered: tuple[Answered, ...] = ()
     decisions: tuple[Decision, ...] = ()

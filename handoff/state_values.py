@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from handoff.contracts import EscalationReason, Note, Request, Result, Usage
+from handoff.contracts import Asking, EscalationReason, Note, Request, Result, Usage
 from handoff.events import FailureKind, ToolReturned, ToolStarted, TurnTaken
 
 Trouble = FailureKind | EscalationReason | Literal["passing"]
@@ -72,6 +72,14 @@ def may_answer(whom: tuple[str, ...], user: str, groups: tuple[str, ...] = ()) -
 
 
 @dataclass(frozen=True, slots=True)
+class Reminder:
+    """A reminder of a question: when (seconds since the epoch), and for which people and user groups, by id."""
+
+    at: float
+    to: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question of a subtask, or of the planner, to people. `number` counts its questions from 1.
 
@@ -79,6 +87,9 @@ class Question:
 
     `whom` are the ids of the people and user groups who may answer it; empty: anybody in the thread. `doubt`, if there
     is one, is the tool call that people are asked about: was it carried out?
+
+    What follows if nobody answers is in `asking`. `assumption` is what is taken for the answer then; empty: nothing can
+    be. `only`: no reminder brings in others than `whom`.
     """
 
     number: int
@@ -87,6 +98,10 @@ class Question:
     asked: float
     whom: tuple[str, ...] = ()
     doubt: UnknownWrite | None = None
+    assumption: str = ""
+    asking: Asking = field(default_factory=Asking)
+    only: bool = False
+    reminders: tuple[Reminder, ...] = ()
 
     def may_answer(self, user: str, groups: tuple[str, ...] = ()) -> bool:
         """Return True if an answer by this person, who is in these user groups, counts."""
@@ -95,7 +110,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer to a question: who gave it, its text, and when (seconds since the epoch)."""
+    """An answer to a question: who gave it, its text, and when (seconds since the epoch).
+
+    Without a `user` nobody did: the text was assumed.
+    """
 
     question: Question
     user: str
@@ -105,6 +123,8 @@ class Answered:
     @property
     def note(self) -> Note:
         """The question and its answer, for those who work on."""
+        if not self.user:
+            return Note(source=f"Asked: {self.question.message}", text=f"Nobody answered; assume: {self.text}")
         return Note(source=f"Asked: {self.question.message}", text=f"Answered by a person: {self.text}")
 
 
@@ -171,7 +191,7 @@ class Talk:
     others: bool = False
 
 
-Outcome = Literal["", "request", "queued", "applied", "replaced", "too_late", "taken", "explained", "thanks"]
+Outcome = Literal["", "request", "queued", "applied", "replaced", "too_late", "taken", "which", "explained", "thanks"]
 """What became of a message.
 
 - empty: nobody has looked yet what it is for.
@@ -181,6 +201,7 @@ Outcome = Literal["", "request", "queued", "applied", "replaced", "too_late", "t
 - `replaced`: it is an edit of a request that nobody has begun.
 - `too_late`: it is an edit of a request whose answer is written.
 - `taken`: it answered a question.
+- `which`: it could answer more than one question, and its author is asked which.
 - `explained`: it asked back, and the question is put again, with its reason.
 - `thanks`: it was a thank-you.
 """
@@ -190,14 +211,15 @@ Outcome = Literal["", "request", "queued", "applied", "replaced", "too_late", "t
 class Heard:
     """A message of the thread that is still to be sorted or acknowledged.
 
-    `receipt` names it within the job. `before` is what was said before it. `question` is the subtask whose question it
-    is about; empty: the planner's. For a correction, `told` counts the subtasks under way that are told of it, and
-    `waiting` those that the planner looks at again.
+    `receipt` names it within the job. `groups` are the user groups of its author. `before` is what was said before it.
+    `question` is the subtask whose question it is about; empty: the planner's. For a correction, `told` counts the
+    subtasks under way that are told of it, and `waiting` those that the planner looks at again.
     """
 
     receipt: str
     message: Request
     mentioned: bool = False
+    groups: tuple[str, ...] = ()
     before: Talk = field(default_factory=Talk)
     outcome: Outcome = ""
     question: str = ""

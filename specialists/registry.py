@@ -64,7 +64,8 @@ class Crew:
 
     `rules` say which requests go to whom without a planner, `equals` which specialists do the same work, and
     `terms` what its requests are worked on under, where its file says so: fields of `handoff.contracts.Terms`.
-    `roles` the tiers of its supervisor's roles that its file names. `default` is who gets a request for which no plan
+    `roles` the tiers of its supervisor's roles that its file names, and `asking` what it says on questions to people:
+    fields of `handoff.contracts.Asking`. `default` is who gets a request for which no plan
     could be made; empty: the member that comes first.
     `make` is what a plan may have made (None: nothing), and `lent` are the tools for that.
     """
@@ -75,6 +76,7 @@ class Crew:
     equals: tuple[tuple[str, ...], ...] = ()
     terms: Mapping[str, int | bool | str] = field(default_factory=dict)
     roles: Mapping[str, Tier] = field(default_factory=dict)
+    asking: Mapping[str, tuple[str, ...] | float | str] = field(default_factory=dict)
     default: str = ""
     make: Allowance | None = None
     lent: Mapping[str, Tool] = field(default_factory=dict)
@@ -176,6 +178,7 @@ def _crew(
         rules=own.rules,
         equals=own.equals,
         terms=own.terms,
+        asking=own.asking,
         roles=own.roles,
         default=own.default,
         make=own.make,

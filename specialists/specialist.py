@@ -34,7 +34,7 @@ ADHOC_TURNS = 8
 
 _TIERS: tuple[str, ...] = get_args(Tier)
 _REQUIRED = ("name", "description", "tools", "model")
-_KEYS = (*_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns")
+_KEYS = (*_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", "asks")
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class Specialist:
         cannot: What that line says it cannot do, a few words each.
         adhoc: True if it exists for one plan alone.
         examples: Requests that it alone does, each with the kind of work in a few words.
+        asks: Whom its questions are for, see `handoff.contracts.Asking`; empty: as its crew says.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Specialist:
     cannot: tuple[str, ...] = ()
     adhoc: bool = False
     examples: tuple[tuple[str, str], ...] = ()
+    asks: tuple[str, ...] = ()
 
     @property
     def purpose(self) -> str:
@@ -128,6 +130,7 @@ def read(page: Page, tools: Mapping[str, Tool]) -> Specialist:
         prompt=page.body,
         path=page.path,
         examples=crew_checks.read_examples(page),
+        asks=_read_asks(page),
     )
 
 
@@ -186,6 +189,16 @@ def _read_tier(page: Page) -> Tier:
     if "model" in page.values:
         page.fault(f"model must be a tier: {', '.join(_TIERS)}; which model that is, the settings say", key="model")
     return "balanced"
+
+
+def _read_asks(page: Page) -> tuple[str, ...]:
+    if "asks" not in page.values:
+        return ()
+    value = page.values["asks"]
+    words = tuple(str(one) for one in (value if isinstance(value, list) else [value]))
+    if fault := crew_checks.asked_fault(words):
+        page.fault(f"asks {fault}", key="asks")
+    return words
 
 
 def _read_turns(page: Page) -> int:

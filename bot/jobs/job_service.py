@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bot.jobs.instance import Instance
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.settings import ON, FollowUps
-from bot.slack.receive.service import Stop, Traced
+from bot.slack.receive.service import Answer, Stop, Traced
 from bot.store.interface import Head, JobKey, LogBroken, Store
 from bot.trace import own_steps, steps_of
 from handoff import events as ev
@@ -20,13 +20,13 @@ from handoff.audit_entry import AuditEntry, Deed
 from handoff.contracts import Place, Request
 from handoff.engine.hearing import answers_plainly
 from handoff.engine.replay import open_log
-from handoff.spoken import is_thanks
+from handoff.spoken import chooses, is_thanks
 from handoff.state import ENDED, Job
-from handoff.summary import OpenQuestion, begun, open_questions, queries
+from handoff.summary import OpenQuestion, begun, joined, open_questions, queries
 from handoff.upcasters import NewerEvent
 
 if TYPE_CHECKING:
-    from bot.slack.receive.service import AnswerVerdict, Denied, ReleaseVerdict, ReplyVerdict
+    from bot.slack.receive.service import Denied, ReleaseVerdict
     from bot.slack.views.status import JobLine
 
 log = logging.getLogger(__name__)
@@ -120,27 +120,41 @@ class JobService:
 
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
-    ) -> ReplyVerdict:
+    ) -> Answer:
         """See `Service.reply`. A message that is no plain answer is left to the job: it knows what is under way."""
         key, text, user = _key(place), message.text, message.user
         head = await self._store.jobs.head(key)
         if head is None:
-            return "ignored"
-        question = next((one for one in _open(head) if one.may_answer(user)), None)
-        if question is not None and not others and answers_plainly(text, question.options):
-            await self._record_answer(place, question, user, text, dedupe)
-            return "taken"
+            return Answer("ignored")
+        groups = await self._groups_of(user) if _open(head) else ()
+        asked = [one for one in _open(head) if one.may_answer(user, groups)]
+        question = _meant(asked, text)
+        if question is not None and not others:
+            await self._record_answer(place, question, rights.Actor(user, groups, user in self.admins), text, dedupe)
+            return Answer("taken")
+        if not others and not asked and (whom := self._answers_for_others(head, text)):
+            once = f"not-theirs:{key.team}/{place.channel}/{message.id}"  # a mention comes twice
+            if not await self._limits.first_in_an_hour(once):
+                return Answer("not_yours")
+            await self._refused("answered", key, head, user, "the question is for somebody else")
+            return Answer("not_yours", whom)
         if head.quarantined:
-            return "quarantined"
-        if not text.strip() or not self._hears(head, message, mentioned=mentioned, asked=question is not None):
-            return "ignored"
+            return Answer("quarantined")
+        if not text.strip() or not self._hears(head, message, mentioned=mentioned, asked=bool(asked)):
+            return Answer("ignored")
         kept = message.model_copy(update={"at": self._store.clock()})
         if others:
             kept = kept.model_copy(update={"text": "", "attachments": ()})
-        event = ev.MessageHeard(at=kept.at, message=kept, mentioned=mentioned, others=others)
+        event = ev.MessageHeard(at=kept.at, message=kept, mentioned=mentioned, others=others, groups=groups)
         await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
         self._instance.nudge(key)
-        return "heard"
+        return Answer("heard")
+
+    def _answers_for_others(self, head: Head, text: str) -> tuple[str, ...]:
+        """Return whom the questions are for that a text plainly answers; none if it answers none, or is mere talk."""
+        named = [one for one in _open(head) if chooses(text, one.options)]
+        fitting = named or [one for one in _open(head) if not one.options and answers_plainly(text, ())]
+        return joined([one.whom for one in fitting]) if not is_thanks(text) else ()
 
     def _hears(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
         """Return True if a message may be for the job: an ordinary request of somebody who mentions the bot is not."""
@@ -172,29 +186,34 @@ class JobService:
 
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
-    ) -> AnswerVerdict:
+    ) -> Answer:
         """Record a click on a button of a question as its answer."""
-        head = await self._store.jobs.head(_key(place))
+        key = _key(place)
+        head = await self._store.jobs.head(key)
         if head is None:
-            return "unknown"
+            return Answer("unknown")
+        actor = await self._actor(user)
         for question in _open(head):
             if (question.request, question.subtask, question.number) == (request, subtask, number):
-                if not question.may_answer(user):
-                    return "not_yours"
-                await self._record_answer(place, question, user, text, dedupe)
-                return "taken"
-        return "stale"
+                if not question.may_answer(user, actor.groups):
+                    await self._refused("answered", key, head, user, "the question is for somebody else")
+                    return Answer("not_yours", question.whom)
+                await self._record_answer(place, question, actor, text, dedupe)
+                return Answer("taken")
+        return Answer("stale")
 
     async def _record_answer(
-        self, place: Place, question: OpenQuestion, user: str, text: str, dedupe: tuple[str, ...]
+        self, place: Place, question: OpenQuestion, actor: rights.Actor, text: str, dedupe: tuple[str, ...]
     ) -> None:
         event = ev.QuestionAnswered(
             at=self._store.clock(),
             request=question.request,
             subtask=question.subtask,
-            user=user,
+            user=actor.user,
             text=text.strip(),
             number=question.number,
+            groups=actor.groups,
+            admin=actor.admin,
         )
         await self._store.jobs.signal(_key(place), ev.dump(event), dedupe=dedupe)
         self._instance.nudge(_key(place))
@@ -344,6 +363,13 @@ def _open(head: Head | None) -> tuple[OpenQuestion, ...]:
     return open_questions(head.fields) if head is not None else ()
 
 
+def _meant(asked: Sequence[OpenQuestion], text: str) -> OpenQuestion | None:
+    """Return the question that a text plainly answers; None if that is none, or the job has to find out which."""
+    if len(asked) > 1:
+        return None
+    return next((one for one in asked if answers_plainly(text, one.options)), None)
+
+
 def _key(place: Place) -> JobKey:
     return JobKey(place.team, place.job_id)
 
@@ -358,6 +384,6 @@ def _line(head: Head) -> JobLine:
         channel=head.fields.get("channel", ""),
         updated=head.updated,
         quarantined=head.fields.get("step", "") if head.quarantined else "",
-        waits_for=next((one.whom[0] for one in _open(head) if one.whom), ""),
+        waits_for=joined([one.whom for one in asked]) if (asked := _open(head)) else None,
         in_part=head.fields.get("in_part") == "1",
     )

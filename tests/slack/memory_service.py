@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
-from bot.slack.receive.service import AnswerVerdict, Denied, ReleaseVerdict, ReplyVerdict, Stop, Traced
+from bot.slack.receive.service import Answer, Denied, ReleaseVerdict, Stop, Traced
 from bot.slack.views.status import JobLine
 from bot.store.interface import Entry, StoreError
 from bot.trace import steps_of
@@ -60,18 +60,18 @@ class MemoryService:
 
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
-    ) -> ReplyVerdict:
+    ) -> Answer:
         del mentioned, others
         user, text = message.user, message.text
         asked = next((each for each in self.open if each[0] == place and each[4] == user), None)
         if asked is None:
             if self._seen.issuperset(dedupe[:1]) and text in self.answers:
-                return "taken"
-            return "quarantined" if place.job_id in self.quarantined else "ignored"
+                return Answer("taken")
+            return Answer("quarantined" if place.job_id in self.quarantined else "ignored")
         self._fresh(dedupe)
         self.open.remove(asked)
         self.answers.append(text)
-        return "taken"
+        return Answer("taken")
 
     async def edited(
         self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
@@ -85,16 +85,16 @@ class MemoryService:
 
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
-    ) -> AnswerVerdict:
+    ) -> Answer:
         asked = next((each for each in self.open if each[:4] == (place, request, subtask, number)), None)
         if asked is None:
-            return "stale"
+            return Answer("stale")
         if asked[4] != user:
-            return "not_yours"
+            return Answer("not_yours", (asked[4],))
         self._fresh(dedupe)
         self.open.remove(asked)
         self.answers.append(text)
-        return "taken"
+        return Answer("taken")
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
         name = job or (place.job_id if place else "")

@@ -141,7 +141,7 @@ async def test_the_bots_own_words_are_no_request(scene: Scene) -> None:
 
 
 def asking(scene: Scene, place: Place, user: str) -> tuple[Job, Ask, str]:
-    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1.0)
+    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1.0, whom=(user,))
     subtask = Subtask(id="a", title="Profile", intent="i", specialist="analyst")
     work = Work(subtask=subtask, specialist="analyst", state="input_required", question=asked)
     request = Request(id=place.thread_ts, user=user, text="t", at=1.0)
@@ -155,7 +155,7 @@ async def test_a_click_of_the_right_person_answers_once(scene: Scene) -> None:
     place = scene.place(ts)
     asked = await scene.post(place, question(*asking(scene, place, scene.ana.id)))
     await scene.ben.click("#general", asked, "answer:0")
-    await scene.told(scene.ben, notices.not_asked(scene.ana.id))
+    await scene.told(scene.ben, notices.not_asked((scene.ana.id,)))
     assert scene.service.answers == []
     await scene.ana.click("#general", asked, "answer:1")
     assert scene.service.answers == ["2026"]

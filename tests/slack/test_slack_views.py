@@ -77,7 +77,7 @@ def rows(message: Outgoing) -> list[tuple[str, str, str]]:
 
 
 def question_work(**more: Any) -> Work:
-    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1001.0)
+    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1001.0, whom=("U0000000A",))
     return work("a", "input_required", question=asked, **more)
 
 
@@ -90,7 +90,9 @@ def asked_of(ask: Ask) -> Question:
 def doubtful(what: str, reason: str) -> Ask:
     """A request of which one subtask does not know whether it wrote something."""
     intent = ev.ToolStarted(at=1.0, request="100.1", subtask="a", attempt=1, call="c", tool="post_note", what=what)
-    asked = Question(1, f"Was this carried out? {what}", OPTIONS, 1.0, doubt=UnknownWrite("c", "post", what, reason))
+    asked = Question(
+        1, f"Was this carried out? {what}", OPTIONS, 1.0, ("U0000000A",), UnknownWrite("c", "post", what, reason)
+    )
     return ask_of(work("a", "input_required", question=asked, checkpoints=(intent,)))
 
 
@@ -433,8 +435,8 @@ def test_status_says_what_the_thread_says() -> None:
     in_part = words(ana, "completed", in_part=True)
     assert ":warning: `J1` t · done in part · " in in_part
     assert "white_check_mark" not in in_part
-    assert "t · waiting for you · " in words(ana, "input_required", waits_for=ana)
-    assert f"t · waiting for <@{ana}> · " in words(ben, "input_required", waits_for=ana)
+    assert "t · waiting for you · " in words(ana, "input_required", waits_for=(ana,))
+    assert f"t · waiting for <@{ana}> · " in words(ben, "input_required", waits_for=(ana,))
     assert "t · stopped · " in words(ana, "cancelled")
     asks = ask_of(question_work(started=1.0), state="input_required")
     assert "analyst · waiting for you" in taken(status_job(job_of(asks), 5.0, ana))

@@ -76,7 +76,7 @@ class Actions:
     async def _answer(self, click: Click, choice: Choice, client: AsyncWebClient) -> None:
         try:
             async with soon():
-                verdict = await self._service.answer(
+                answer = await self._service.answer(
                     click.place,
                     request=choice.request,
                     subtask=choice.subtask,
@@ -89,9 +89,9 @@ class Actions:
             self._tell(client, click, notices.NOT_RECORDED)
             return
         # A click that is taken closes the question once it is in the log: of two, only the first counts.
-        refusals = {"stale": notices.STALE, "not_yours": notices.not_asked(choice.asked), "unknown": notices.UNKNOWN}
-        if verdict != "taken":
-            self._tell(client, click, refusals[verdict])
+        if answer.verdict != "taken":
+            refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN}
+            self._tell(client, click, refusals.get(answer.verdict) or notices.not_asked(answer.whom))
 
     async def on_stop(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient

@@ -42,7 +42,7 @@ from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place, Request
 
 if TYPE_CHECKING:
-    from bot.slack.receive.service import Service
+    from bot.slack.receive.service import Answer, Service
 
 log = logging.getLogger(__name__)
 
@@ -148,24 +148,30 @@ class Listeners:
         quarantined = False
         if incoming.in_thread and (incoming.text or incoming.attachments):
             others = incoming.others and not addressed
-            verdict = await self._service.reply(
+            reply = await self._service.reply(
                 incoming.place, _request_of(incoming), mentioned=addressed, others=others, dedupe=incoming.dedupe
             )
-            if verdict == "heard":
-                if addressed:
-                    self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a mention")
+            if reply.verdict in {"taken", "heard", "not_yours"}:
+                self._replied(incoming, reply, client)
                 return
-            if verdict == "taken":
-                self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a reply")
-                if incoming.attachments:
-                    words_only = tell(client, incoming.place, incoming.user, note(notices.WORDS_ONLY))
-                    self._background.start(words_only, "tell that a file was not taken")
-                return
-            quarantined = verdict == "quarantined"
+            quarantined = reply.verdict == "quarantined"
         if addressed and await self._request(incoming, client) and quarantined:
             self._background.start(
                 tell(client, incoming.place, incoming.user, note(notices.QUARANTINED)), "tell of a job aside"
             )
+
+    def _replied(self, incoming: Incoming, reply: Answer, client: AsyncWebClient) -> None:
+        """Show who replied that it was taken, or tell them alone why not."""
+        place, user = incoming.place, incoming.user
+        if reply.verdict == "not_yours":
+            if reply.whom:
+                told = tell(client, place, user, note(notices.not_asked(reply.whom)))
+                self._background.start(told, "tell whom a question is for")
+        elif reply.verdict == "taken" or incoming.mentioned or incoming.direct:
+            self._background.start(received(client, place.channel, incoming.ts), "react to a reply")
+            if reply.verdict == "taken" and incoming.attachments:
+                told = tell(client, place, user, note(notices.WORDS_ONLY))
+                self._background.start(told, "tell that a file was not taken")
 
     async def _turn_away(self, incoming: Incoming) -> None:
         """Another bot that mentions us is told why that does nothing, and then nothing more for a while."""

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown"]
 """`stale`: the question is answered or its request over. `not_yours`: it is for somebody else."""
-ReplyVerdict = Literal["taken", "heard", "ignored", "quarantined"]
-"""`taken`: it answers a question. `heard`: it was recorded, and the job finds out what it is for.
+ReplyVerdict = Literal["taken", "heard", "ignored", "quarantined", "not_yours"]
+"""`taken`: it answers a question. `heard`: it was recorded, and the job finds out what it is for. `not_yours`: it
+answers a question that is for somebody else.
 `quarantined`: ignored, as the thread's job is in quarantine."""
 CancelVerdict = Literal["cancelling", "noted", "nothing", "not_yours", "unknown"]
 """`noted`: the job is set aside with requests of others, so the Stop counts once it is released. `nothing`: the job is
@@ -23,6 +24,14 @@ over. `unknown`: there is no such job, or none in that thread."""
 ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown"]
 Denied = Literal["unknown", "not_yours", "newer", "unreadable"]
 """`newer`: a newer release works on the job, and only that can tell. `unreadable`: its log is damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of an answer, or of a message that may be one. `whom`, if it is not theirs: who may answer."""
+
+    verdict: AnswerVerdict | ReplyVerdict
+    whom: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +84,7 @@ class Service(Protocol):
 
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
-    ) -> ReplyVerdict:
+    ) -> Answer:
         """Take a message in the thread if it answers an open question, or may be for its job; else ignore it.
 
         `mentioned`: it names the bot, or is in a direct message. `others`: it names other people and not the bot.
@@ -93,7 +102,7 @@ class Service(Protocol):
 
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
-    ) -> AnswerVerdict:
+    ) -> Answer:
         """Record a click on an answer's button."""
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:

@@ -54,12 +54,14 @@ NOTHING_SAID = ThreadText()
 class ThreadRead:
     """What came of reading a thread.
 
-    `own_files` are those of the request's own message. `fault` says why the thread could not be read, and what to do.
+    `own_files` are those of the request's own message, and `speakers` the ids of the people who wrote. `fault` says why
+    the thread could not be read, and what to do.
     """
 
     thread: ThreadText = NOTHING_SAID
     own_files: tuple[Attachment, ...] = ()
     fault: str = ""
+    speakers: tuple[str, ...] = ()
 
 
 class ThreadReader:
@@ -90,7 +92,8 @@ class ThreadReader:
         names = await self._names(said)
         zone, offset = await self._people.zone(ask.request.user) if said else ("UTC", 0)
         thread = thread_text(said, names, offset=offset, zone=zone, room=room)
-        return ThreadRead(replace(thread, gaps=(*thread.gaps, *gaps)), _files_of(own), fault)
+        speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MOST_PEOPLE]
+        return ThreadRead(replace(thread, gaps=(*thread.gaps, *gaps)), _files_of(own), fault, speakers)
 
     async def _find(self, place: Place, request: Request, since: str, found: list[Json]) -> None:
         """Collect the messages in `found`, the oldest first, so that what was read before a fault is there."""

@@ -15,6 +15,7 @@ from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import Background, Refused, WebCalls
 from bot.slack.text.cleaning import mention
 from bot.slack.views.outgoing import Outgoing, section
+from bot.slack.views.waiting import in_row, whom_words
 from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place
 
@@ -31,8 +32,6 @@ RECEIVED = "eyes"
 STALE = "That question is closed: it was answered, or its request is over."
 NOT_SEEN = "Only people who said something in that job's thread, or an admin, may see what it is at."
 NOT_TRACED = "Only people who asked for something in that job may see the steps of it, and of that alone; admins all."
-NOT_ASKED = "Only the person who was asked may answer that."
-"""For buttons of an older release, which do not say who that is."""
 UNKNOWN = "I do not know that job. Finished ones are forgotten after a while; `/leadhand status` lists yours."
 THANKS = "Thank you, that is recorded with the job."
 FORGOTTEN = "Thank you. The job is forgotten by now, so that was not recorded."
@@ -71,24 +70,22 @@ NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again i
 def stop_words(stop: Stop) -> str:
     """Say what became of a Stop to who gave it."""
     if stop.verdict == "cancelling" and stop.others:
-        goes_on = f"What {names(stop.others, 'and')} asked for goes on: only they or an admin can stop it."
+        goes_on = f"What {_names(stop.others, 'and')} asked for goes on: only they or an admin can stop it."
         return f"Stopping what you asked for. A report of what was done follows in the thread. {goes_on}"
     if stop.verdict == "not_yours":
         if not stop.others:
             return "Only who asked for it, or an admin, can stop it."
-        return f"Only {names(stop.others, 'or')}, who asked for this, or an admin can stop it."
+        return f"Only {_names(stop.others, 'or')}, who asked for this, or an admin can stop it."
     return {"cancelling": STOPPING, "noted": STOP_NOTED, "nothing": NOTHING_TO_STOP, "unknown": UNKNOWN}[stop.verdict]
 
 
-def names(people: Sequence[str], word: str) -> str:
-    """Mention people in a row, with `word` before the last."""
-    *first, last = [mention(one) for one in people] or [""]
-    return f"{', '.join(first)} {word} {last}" if first else last
+def _names(people: Sequence[str], word: str) -> str:
+    return in_row([mention(one) for one in people], word)
 
 
-def not_asked(person: str) -> str:
-    """Say whom a question is for; `person` is a Slack id, or empty if that is not known."""
-    return f"That question is for {mention(person)}: nobody else can answer it." if person else NOT_ASKED
+def not_asked(whom: Sequence[str]) -> str:
+    """Say whom a question is for: ids of people and user groups."""
+    return f"That question is for {whom_words(whom)}: nobody else can answer it."
 
 
 def note(text: str) -> Outgoing:

@@ -12,7 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
-from handoff.contracts import Place, Setting
+from handoff.contracts import Known, Place, Setting
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +43,13 @@ class People:
         """Return the real and the display names of people; none of those that Slack does not tell in time."""
         found = await asyncio.gather(*(self._profile(user) for user in users))
         return tuple(dict.fromkeys(name for person in found for name in person))
+
+    async def known(self, users: Sequence[str]) -> tuple[Known, ...]:
+        """Return people with their names and time zones, as far as Slack tells them in time."""
+        names = await asyncio.gather(*(self._profile(user) for user in users))
+        zones = await asyncio.gather(*(self.zone(user) for user in users))
+        told = zip(users, names, zones, strict=True)
+        return tuple(Known(user=user, names=named, offset=offset) for user, named, (_, offset) in told)
 
     async def _profile(self, user: str) -> tuple[str, ...]:
         found = await self._look_up("users.info", user, lambda: self._client.users_info(user=user))

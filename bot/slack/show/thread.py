@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -24,11 +24,12 @@ from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.question import asker, question, question_dropped
+from bot.slack.views.question import asker, question, question_dropped, reminder
 from bot.store.interface import Claim, JobKey, Store
 from handoff.addresses import known_addresses
 from handoff.contracts import Artifact, Attachment
-from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key
+from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key, reminder_key
+from handoff.engine.asking import askable
 from handoff.events import SettingKnown
 from handoff.state import Ask, Job
 from handoff.state_values import Heard, Question
@@ -76,9 +77,13 @@ class Thread:
         calls, bot = self._outbox.calls, self._outbox.lookup.bot_user_id
         return await ThreadReader(self._client, calls, self._people, bot_user=bot).read(job, ask)
 
-    async def look_around(self, job: Job, ask: Ask) -> SettingKnown:
-        """Ask Slack who made the request and where."""
+    async def look_around(self, job: Job, ask: Ask, named: Sequence[str] = ()) -> SettingKnown:
+        """Ask Slack who made the request and where, and who else may be asked: of them the crew has `named` some."""
         setting = await self._people.setting(job.place, ask.request.user)
+        others = [one for one in (*askable(job, ask), *named) if one != ask.request.user]
+        if others:
+            known = await self._people.known(tuple(dict.fromkeys(others)))
+            setting = setting.model_copy(update={"people": known})
         return SettingKnown(at=self._store.clock(), request=ask.id, setting=setting)
 
     async def post(self, claim: Claim, job: Job, ask: Ask, key: str, *, allowed: Allowed) -> Sent:
@@ -103,9 +108,8 @@ class Thread:
             if sent.fault:
                 await self._tell_alone(claim, job, ask, sent.fault, allowed)
             return sent
-        for name, asked in ask.open_questions.items():
-            if key == question_key(ask.id, name, asked.number):
-                return await self._outbox.post(claim, place, key, question(job, ask, name))
+        if (asking := _question_at(job, ask, key)) is not None:
+            return await self._outbox.post(claim, place, key, asking)
         results = [work.result for work in ask.work.values() if work.result is not None]
         for artifact in (file for result in results for file in result.artifacts):
             if key == file_key(ask.id, artifact.id):
@@ -305,6 +309,17 @@ class Thread:
             await self._background.drain(seconds)
         finally:
             await close_client(self._client)
+
+
+def _question_at(job: Job, ask: Ask, key: str) -> Outgoing | None:
+    """Return the open question of that key, or the reminder of one; None if there is none."""
+    for name, asked in ask.open_questions.items():
+        if key == question_key(ask.id, name, asked.number):
+            return question(job, ask, name)
+        for count in range(1, len(asked.reminders) + 1):
+            if key == reminder_key(ask.id, name, asked.number, count):
+                return reminder(job, ask, name, count)
+    return None
 
 
 def _questions(ask: Ask) -> dict[str, Question]:

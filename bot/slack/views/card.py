@@ -10,6 +10,7 @@ from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
 from bot.slack.views.read_words import faults_of_others, read_words, thread_faults
+from bot.slack.views.waiting import waits_for
 from handoff import summary
 from handoff.engine.answer import gaps
 from handoff.engine.judging import MAX_ROUNDS
@@ -123,8 +124,8 @@ def _rows_before_a_plan(ask: Ask) -> list[Block]:
     if over:
         status = "pending" if ask.cancelled_by else "error"
     details = "the first plan had faults" if ask.run.rejections else ""
-    waits_for = "" if over or ask.question is None else ask.request.user
-    rows.append(_task("plan", "Make a plan", status, details, waits_for))
+    whom = None if over else summary.waited_for(ask)
+    rows.append(_task("plan", "Make a plan", status, details, whom))
     return rows
 
 
@@ -151,8 +152,9 @@ def _thread_rows(ask: Ask) -> Iterable[Block]:
 
 def _row(ask: Ask, work: Work, now: float) -> Block:
     details = " · ".join((*_details(ask, work, now), *row_words(work)))
-    waits_for = ask.request.user if work.state == "input_required" and not _is_over(ask) else ""
-    return _task(work.subtask.id, summary.title_of(ask, work), _status(ask, work), details, waits_for)
+    asks = work.state == "input_required" and not _is_over(ask)
+    whom = summary.waited_for(ask, work.subtask.id) if asks else None
+    return _task(work.subtask.id, summary.title_of(ask, work), _status(ask, work), details, whom)
 
 
 def _status(ask: Ask, work: Work) -> RowStatus:
@@ -250,12 +252,12 @@ def _costs(work: Work) -> Iterable[str]:
     return [words] if words else []
 
 
-def _task(task_id: str, title: str, status: RowStatus, details: str, waits_for: str = "") -> Block:
-    """Make one row. `waits_for` is the Slack id of the person that it waits for."""
+def _task(task_id: str, title: str, status: RowStatus, details: str, whom: tuple[str, ...] | None = None) -> Block:
+    """Make one row. `whom` are those that it waits for, see `waits_for`; None: nobody."""
     row: Block = {"type": "task_card", "task_id": plain(task_id, 100), "title": plain(title, 100), "status": status}
     words = plain(details, 140)
-    if waits_for:
-        return {**row, "details": rich_text(f"{words} · waits for " if words else "waits for ", waits_for)}
+    if whom is not None:
+        return {**row, "details": waits_for(f"{words} · waits for " if words else "waits for ", whom)}
     return {**row, "details": rich_text(words)} if words.strip() else row
 
 

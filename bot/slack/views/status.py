@@ -11,13 +11,14 @@ from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import card_title, has_content, missing_from, who
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, moment, seconds, section, sections
+from bot.slack.views.waiting import whom_words
 from bot.trace import Step
 from handoff import events as ev
 from handoff.contracts import Packed, ToolCall
 from handoff.engine.answer import gaps
 from handoff.state import Ask, Job, SubtaskState, Work
 from handoff.state_values import Decision
-from handoff.summary import rows, title_of
+from handoff.summary import rows, title_of, waited_for
 
 MAX_JOBS = 15
 MAX_LINES = 60
@@ -49,8 +50,8 @@ _SUBTASK_WORDS: dict[SubtaskState, str] = {
 class JobLine:
     """A job in a list. `updated` is seconds since the epoch; `title` is people's or a model's words.
 
-    `quarantined`, if it is set aside, is the step that it was at. `waits_for` is the Slack id of the person it waits
-    for. `in_part`: its answer has gaps.
+    `quarantined`, if it is set aside, is the step that it was at. `waits_for` are the ids of the people and user groups
+    that may answer what it asks; none: anybody in its thread. None: it asks nothing. `in_part`: its answer has gaps.
     """
 
     job: str
@@ -59,7 +60,7 @@ class JobLine:
     channel: str
     updated: float
     quarantined: str = ""
-    waits_for: str = ""
+    waits_for: tuple[str, ...] | None = None
     in_part: bool = False
 
 
@@ -69,13 +70,13 @@ def job_line(line: JobLine, reader: str) -> str:
     words = clean(plain(words, 160))
     if line.quarantined:
         mark, words = ":warning:", clean(plain(f"set aside: {line.quarantined}", 160))
-    elif line.state == "input_required" and line.waits_for:
+    elif line.state == "input_required" and line.waits_for is not None:
         words = _waiting(line.waits_for, reader)
     return f"{mark} `{plain(line.job, 20)}` {clean(plain(line.title, 100))} · {words} · {moment(line.updated)}"
 
 
-def _waiting(person: str, reader: str) -> str:
-    return "waiting for you" if person == reader else f"waiting for {mention(person)}"
+def _waiting(whom: tuple[str, ...], reader: str) -> str:
+    return f"waiting for {whom_words(whom, reader=reader, anybody='anyone in its thread')}"
 
 
 def status_list(lines: Sequence[JobLine], reader: str, trouble: str = "", left: Sequence[str] = ()) -> Outgoing:
@@ -104,7 +105,8 @@ def status_job(job: Job, now: float, reader: str, left: Sequence[str] = ()) -> O
     blocks = [header(f"Job {job.id}")]
     for ask in job.asks[-5:]:
         mark, _ = _STATES["in part" if ask.run.answer is not None and gaps(ask, ask.run) else ask.state]
-        waits = f" · {_waiting(ask.request.user, reader)}" if ask.state == "input_required" else ""
+        whom = waited_for(ask) if ask.state == "input_required" else None
+        waits = f" · {_waiting(whom, reader)}" if whom is not None else ""
         title = f"{mark} *{clean(card_title(ask, now), limit=300)}*"
         blocks.append(section(f"{title}\nasked by {mention(ask.request.user)}{waits}"))
     if job.quarantine is not None:
@@ -131,7 +133,7 @@ def _subtask_words(ask: Ask, work: Work, now: float, reader: str) -> str:
     over = ask.run.answer is not None or ask.run.failure is not None
     words = _SUBTASK_WORDS[work.state]
     if work.state == "input_required" and not over:
-        words = _waiting(ask.request.user, reader)
+        words = _waiting(waited_for(ask, work.subtask.id) or (), reader)
     elif work.state in {"in_progress", "input_required"} and over:
         words = "stopped"
     elif work.state == "skipped" and work.dropped:
@@ -233,6 +235,7 @@ _POSTED = {
     "card": "the plan card",
     "card_end": "the last state of the plan card",
     "question": "a question",
+    "reminder": "a reminder of a question",
     "file": "a file",
     "answer": "the outcome",
 }
@@ -250,7 +253,7 @@ def _given(event: ev.Event) -> str:
     return f" (given {pack.tokens:,} of {pack.budget:,} tokens)" if isinstance(pack, Packed) and pack.tokens else ""
 
 
-def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line for each kind of event
+def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  one line for each kind of event
     match event:
         case ev.RequestAdded():
             return f"asked by {event.request.user}: {event.request.text}" + (" (refused)" if event.refusal else "")
@@ -300,6 +303,10 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
             return f"{event.subtask}: attempt {event.attempt} failed ({event.kind}): {event.message}"
         case ev.Escalated():
             return f"{event.subtask}: escalated ({event.escalation.reason}): {event.escalation.message}"
+        case ev.QuestionReminded():
+            return f"{event.subtask or 'the planner'}: reminded {', '.join(event.to)} of its question"
+        case ev.QuestionExpired():
+            return f"{event.subtask or 'the planner'}: nobody answered its question in time"
         case ev.QuestionAnswered():
             return f"{event.subtask or 'the planner'}: answered by {event.user}: {event.text}"
         case ev.CancelRequested():
