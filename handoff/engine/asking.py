@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from handoff import events as ev
 from handoff import spoken
 from handoff.contracts import ANYONE, REQUESTER, Asking, Escalation, Known
+from handoff.engine import approvals
 from handoff.engine.subtask import ended
 from handoff.state import Ask, Job, Work, replace
 from handoff.state_values import Answered, Failure, Question, Reminder
@@ -100,7 +101,7 @@ def question_of(
     member, asking = ask.member_of(work), ask.run_around(work).terms.asking
     rule = member.asks if member is not None and member.asks else asking.whom
     return Question(
-        work.questions + work.doubts + 1,
+        work.asked_so_far + 1,
         message,
         options,
         at,
@@ -154,7 +155,7 @@ def next_reminder(ask: Ask, question: Question) -> tuple[float, tuple[str, ...]]
 def _next_in_line(ask: Ask, question: Question) -> tuple[str, ...]:
     if not question.reminders:
         return question.whom or (ask.request.user,)
-    if question.only or question.doubt is not None:
+    if question.only:
         return ()
     told = {*question.whom, *(one for reminder in question.reminders for one in reminder.to)}
     line = _resolved(ask, (*question.asking.then, REQUESTER))
@@ -182,7 +183,7 @@ def reminded(ask: Ask, event: ev.QuestionReminded) -> Ask:
     if question is None or question.number != event.number:
         return ask
     whom = question.whom
-    if whom and not question.only and question.doubt is None:
+    if whom and not question.only:
         whom = tuple(dict.fromkeys((*whom, *event.to)))
     reminders = (*question.reminders, Reminder(event.at, event.to))
     question = dataclasses.replace(question, whom=whom, reminders=reminders)
@@ -196,6 +197,8 @@ def expired(ask: Ask, event: ev.QuestionExpired) -> Ask:
     question = ask.open_questions.get(event.subtask)
     if question is None or question.number != event.number or question.doubt is not None:
         return ask
+    if question.approval is not None:
+        return approvals.expired(ask, ask.work[event.subtask], question, event.at)
     answered = Answered(question, "", question.assumption, event.at)
     words = f"nobody answered within {span(question.asking.expire_after)}"
     ask = ask.with_decision(event.at, event.subtask, "question expired", words + _taken(question))
@@ -235,5 +238,5 @@ def assumptions(ask: Ask) -> list[str]:
         f"Nobody answered “{' '.join(one.question.message.split())}” within {span(one.question.asking.expire_after)}; "
         f"I assumed: {one.text}"
         for one in answered
-        if not one.user and one.text
+        if not one.user and one.text and one.ruling is None
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 from handoff import events as ev
 from handoff.effects import answer_key
-from handoff.engine import answer, asking, deadline, judging, ladder, plan, writes
+from handoff.engine import answer, approvals, asking, deadline, judging, ladder, plan, writes
 from handoff.engine.nested import is_open, opened
 from handoff.engine.subtask import charged_so_far
 from handoff.state import SETTLED, Ask, Run, Work, replace
@@ -85,6 +85,11 @@ def _tool_in_doubt(ask: Ask, event: ev.ToolInDoubt) -> Ask:
     work = _running(ask, event)
     intent = next((one for one in work.intents if one.call == event.call), None) if work else None
     return writes.ask_about(ask, work, intent, event.reason, event.usage, event.at) if work and intent else ask
+
+
+def _approval_asked(ask: Ask, event: ev.ApprovalAsked) -> Ask:
+    work = _running(ask, event)
+    return approvals.ask_for(ask, work, event.approval, event.at) if work else ask
 
 
 def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
@@ -202,6 +207,8 @@ TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "ToolStarted": _checkpoint,
     "ToolReturned": _checkpoint,
     "ToolInDoubt": _tool_in_doubt,
+    "ApprovalAsked": _approval_asked,
+    "ApprovalDecided": approvals.decided,
     "ResultReturned": _result_returned,
     "AttemptFailed": _attempt_failed,
     "Escalated": _escalated,

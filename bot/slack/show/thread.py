@@ -22,6 +22,7 @@ from bot.slack.show.session import STATUS, Sessions, set_status
 from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
+from bot.slack.views.approval import approval, approval_dropped
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question, question_dropped, reminder
@@ -220,8 +221,9 @@ class Thread:
             if now is None or now.number != asked.number:
                 self._close_question(after, ask, name, asked, allowed)
             elif old.run.failure is None and ask.run.failure is not None:
-                dropped = question_dropped(asker(ask, name), asked, known_addresses(after, ask))
-                self._redraw_question(after, ask, name, asked, dropped, allowed)
+                self._redraw_question(after, ask, name, asked, _dropped(after, ask, name, asked), allowed)
+            elif now.votes != asked.votes:  # one of several people has approved
+                self._redraw_question(after, ask, name, now, approval(after, ask, name, now), allowed)
         ts = ask.posted.get(card_key(ask.id), "")
         if ts and ask.run.answer is None and ask.run.failure is None:  # after that, only the card's last edit is drawn
             self._painter(key, allowed).show(after, ask, ts)
@@ -256,6 +258,8 @@ class Thread:
         """Take the buttons off a question that was answered, and say who decided."""
         gone = name and name not in ask.work
         closed = None if gone else closed_question(job, ask, name, asked.number)
+        if closed is None and not gone and asked.approval is not None:  # the part ended, its time was up
+            closed = approval_dropped(asker(ask, name), asked)
         if closed is not None:
             self._redraw_question(job, ask, name, asked, closed, allowed)
 
@@ -315,7 +319,7 @@ def _question_at(job: Job, ask: Ask, key: str) -> Outgoing | None:
     """Return the open question of that key, or the reminder of one; None if there is none."""
     for name, asked in ask.open_questions.items():
         if key == question_key(ask.id, name, asked.number):
-            return question(job, ask, name)
+            return question(job, ask, name) if asked.approval is None else approval(job, ask, name, asked)
         for count in range(1, len(asked.reminders) + 1):
             if key == reminder_key(ask.id, name, asked.number, count):
                 return reminder(job, ask, name, count)
@@ -326,6 +330,13 @@ def _questions(ask: Ask) -> dict[str, Question]:
     """Return the last unanswered questions by subtask, also those of a request that has ended; the planner's: empty."""
     found = {"": ask.question} | {name: work.question for name, work in ask.work.items()}
     return {name: question for name, question in found.items() if question is not None}
+
+
+def _dropped(job: Job, ask: Ask, name: str, asked: Question) -> Outgoing:
+    """Redraw a question whose request was stopped."""
+    if asked.approval is not None:
+        return approval_dropped(asker(ask, name), asked)
+    return question_dropped(asker(ask, name), asked, known_addresses(job, ask))
 
 
 async def _unless_gone(work: Coroutine[Any, Any, object], what: str) -> None:

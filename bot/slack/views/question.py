@@ -91,7 +91,7 @@ def reminder(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing:
     to = asked.reminders[number - 1].to
     message = clean(asked.message, known=known_addresses(job, ask), limit=300)
     late = [one for one in to if one not in _first_asked(asked)]
-    may = " You may answer it, too." if late and not (asked.only or asked.doubt) else ""
+    may = " You may answer it, too." if late and not asked.only else ""
     closes = expires(asked)
     until = f" It is closed {moment(closes)}; {_then(asked)}" if closes is not None else ""
     text = f"{called(to)} a question still waits for an answer: {message}{may}{until}"

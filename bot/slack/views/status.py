@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain, visible
 from bot.slack.views.answer_message import usage_words
+from bot.slack.views.approval import people
 from bot.slack.views.card import card_title, has_content, missing_from, who
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, moment, seconds, section, sections
@@ -133,7 +134,10 @@ def _subtask_words(ask: Ask, work: Work, now: float, reader: str) -> str:
     over = ask.run.answer is not None or ask.run.failure is not None
     words = _SUBTASK_WORDS[work.state]
     if work.state == "input_required" and not over:
+        asked = work.question.approval if work.question is not None else None
         words = _waiting(waited_for(ask, work.subtask.id) or (), reader)
+        if asked is not None and work.question is not None:
+            words = f"waiting for approval by {people(work.question.whom)}"
     elif work.state in {"in_progress", "input_required"} and over:
         words = "stopped"
     elif work.state == "skipped" and work.dropped:
@@ -253,6 +257,22 @@ def _given(event: ev.Event) -> str:
     return f" (given {pack.tokens:,} of {pack.budget:,} tokens)" if isinstance(pack, Packed) and pack.tokens else ""
 
 
+_CHOICES: dict[str, str] = {
+    "approve": "approved",
+    "approve_alike": "approved, and the like for this job,",
+    "edit": "edited and approved",
+    "deny": "denied",
+}
+
+
+def _decided_words(event: ev.ApprovalDecided) -> str:
+    """Say what a person chose. If it counted, the next lines show what followed."""
+    what = f": {event.what}" if event.what else ""
+    return f"{event.subtask}: {_CHOICES[event.decision]} by {event.user}{what}" + (
+        f": {event.reason}" if event.reason else ""
+    )
+
+
 def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  one line for each kind of event
     match event:
         case ev.RequestAdded():
@@ -309,6 +329,11 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
             return f"{event.subtask or 'the planner'}: nobody answered its question in time"
         case ev.QuestionAnswered():
             return f"{event.subtask or 'the planner'}: answered by {event.user}: {event.text}"
+        case ev.ApprovalAsked():
+            where = f" to {event.approval.target}" if event.approval.target else ""
+            return f"{event.subtask}: asks for approval: {event.approval.what}{where}"
+        case ev.ApprovalDecided():
+            return _decided_words(event)
         case ev.CancelRequested():
             return f"stop asked for by {event.user}"
         case ev.TakenOver():
@@ -318,7 +343,8 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
         case ev.Released():
             return f"released by {event.user}"
         case ev.ToolStarted():
-            return f"{event.subtask}: begins {event.what}"
+            by = f" (approved by {', '.join(event.approved_by)})" if event.approved_by else ""
+            return f"{event.subtask}: begins {event.what}{by}"
         case ev.ToolInDoubt():
             return f"{event.subtask}: not known whether it was done: {event.what} ({event.reason})"
         case ev.ContradictionsFound():

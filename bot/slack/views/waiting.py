@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from bot.slack.text.cleaning import is_group, mention
 from bot.slack.views.outgoing import Block
+from handoff.approval_values import ADMINS
 
 ANYBODY = "anyone in this thread"
 
@@ -14,8 +15,14 @@ def whom_words(whom: Sequence[str], *, reader: str = "", anybody: str = ANYBODY)
     """Name who may answer, in mrkdwn; `reader`, if they are among them, is told "you" first. Nobody: `anybody`."""
     if not whom:
         return anybody
-    others = [f"anyone in {mention(one)}" if is_group(one) else mention(one) for one in whom if one != reader]
+    others = [_named(one) for one in whom if one != reader]
     return in_row(["you", *others] if reader in whom else others, "or")
+
+
+def _named(one: str) -> str:
+    if one == ADMINS:
+        return "an admin"
+    return f"anyone in {mention(one)}" if is_group(one) else mention(one)
 
 
 def in_row(words: Sequence[str], last: str) -> str:
