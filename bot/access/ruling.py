@@ -25,14 +25,14 @@ def ruling(
         direct: True in their direct message with the bot, which is no channel that could be left out.
         admin: True for an admin, who may use it everywhere: whoever runs the bot named them.
     """
+    if not (access.allowed or direct or admin):
+        return "place"
     if facts is None:
         return "unknown"
     if facts.standing in ("gone", "bot"):
         return "gone" if facts.standing == "gone" else "bot"
     if admin:
         return None
-    if not (access.allowed or direct):
-        return "place"
     if user in access.users:  # whoever is named by their own id is meant, guest or not
         return None
     if facts.standing == "stranger" and facts.team not in access.strangers:

@@ -6,10 +6,10 @@ import json
 import logging
 from typing import TYPE_CHECKING
 
+from bot.access.channel_settings import ChannelSettings
 from bot.jobs.instance import Instance
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
-from bot.settings import ON, FollowUps
 from bot.store.interface import Entry, Head, JobKey, LogBroken, Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
@@ -38,7 +38,7 @@ class JobService:
         instance: Woken when something came in.
         limits: What is spent and left.
         admins: Slack ids of people who may see and cancel every job, and release those in quarantine.
-        follow_ups: Where messages without a mention are heard.
+        settings: What holds in each channel: where messages without a mention are heard.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class JobService:
         limits: CallLimits,
         *,
         admins: frozenset[str],
-        follow_ups: FollowUps = ON,
+        settings: ChannelSettings,
     ) -> None:
         self._store = store
-        self._follow_ups = follow_ups
+        self._settings = settings
         self._instance = instance
         self._limits = limits
         self.admins = admins
@@ -74,6 +74,10 @@ class JobService:
         )
         self._instance.nudge(key)
         return new
+
+    async def knows(self, place: Place) -> bool:
+        """See `Service.knows`."""
+        return await self._store.jobs.head(_key(place)) is not None
 
     async def turns_away(self, place: Place, bot: str) -> bool:
         """See `Service.turns_away`."""
@@ -110,7 +114,7 @@ class JobService:
             return "taken"
         if head.quarantined:
             return "quarantined"
-        if not text.strip() or not self._hears(head, message, mentioned=mentioned, asked=question is not None):
+        if not text.strip() or not await self._hears(head, message, mentioned=mentioned, asked=question is not None):
             return "ignored"
         kept = message.model_copy(update={"at": self._store.clock()})
         if others:
@@ -120,14 +124,15 @@ class JobService:
         self._instance.nudge(key)
         return "heard"
 
-    def _hears(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
+    async def _hears(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
         """Return True if a message may be for the job: an ordinary request of somebody who mentions the bot is not."""
         if asked or (mentioned and is_thanks(message.text) and not message.attachments):
             return True
         if mentioned:  # the requester may want to change what is under way
             own = head.fields.get("state") not in ENDED and head.fields.get("user") == message.user
             return own and not message.attachments
-        return self._follow_ups.heard_in(head.fields.get("channel", "")) and head.seq < MOST_HEARD
+        access = await self._settings.of(head.key.team, head.fields.get("channel", ""))
+        return access.follow_ups and head.seq < MOST_HEARD
 
     async def edited(
         self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]

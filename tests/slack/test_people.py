@@ -127,18 +127,21 @@ def test_people_of_our_organisation_are_ours_and_of_others_strangers() -> None:
 
 
 async def test_groups_are_read_at_the_click_and_count_as_none_where_slack_fails(
-    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(people, "GROUPS_KEPT", 0.0)
     async with at_home() as (workspace, found):
         ana, ben, group = workspace.person("ana").id, workspace.person("ben").id, workspace.group_id("reviewers")
         assert await found.groups_of(ben) == ()
         assert workspace.call_count("usergroups.list") == 0, "no group is named"
         found.name_groups(["U0NOGROUP", group, "S0ANOTHER"])
-        assert (await found.groups_of(ben, kept=0.0), await found.groups_of(ana, kept=0.0)) == ((group,), ())
+        assert (await found.groups_of(ben), await found.groups_of(ana)) == ((group,), ())
         workspace.change_group("reviewers", add=["ana"], remove=["ben"])
-        assert (await found.groups_of(ben, kept=0.0), await found.groups_of(ana, kept=0.0)) == ((), (group,))
+        assert (await found.groups_of(ben), await found.groups_of(ana)) == ((), (group,))
         assert await found.groups() == ((group, "reviewers"),)
         workspace.faults.add("usergroups.list", "error", error="fatal_error_of_theirs")
-        assert await found.groups_of(ana, kept=0.0) == ()
+        assert await found.groups_of(ana) == ()
+        workspace.faults.add("usergroups.list", "error", error="fatal_error_of_theirs")
+        assert await found.groups_known(ana, kept=0.0) is None
         assert "count as none" in caplog.text
-        assert await found.groups_of(ana, kept=0.0) == (group,)
+        assert await found.groups_of(ana) == (group,)

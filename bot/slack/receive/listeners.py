@@ -42,7 +42,9 @@ from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place, Request
 
 if TYPE_CHECKING:
+    from bot.slack.receive.gate import Gate
     from bot.slack.receive.service import Service
+    from bot.slack.receive.settings_form import SettingsForm
 
 log = logging.getLogger(__name__)
 
@@ -59,14 +61,20 @@ Listener = Callable[..., Awaitable[None]]
 _ANYTHING = re.compile(r".*", re.DOTALL)
 
 
-def register(app: AsyncApp, service: Service) -> Background:
-    """Make the app listen, for `service`. Gives back what is done after acknowledging: drain it at the end."""
+def register(app: AsyncApp, service: Service, gate: Gate, form: SettingsForm) -> Background:
+    """Make the app listen, for `service`, to those whom `gate` lets through.
+
+    Gives back what is done after acknowledging: drain it at the end.
+    """
     background = Background()
-    commands = Commands(service, background)
+    gate.open(background, service.knows)
+    app.use(gate.check)
+    commands = Commands(service, background, form)
     listeners = Listeners(service, commands, background)
     for event, listener in listeners.events.items():
         app.event(event)(listener)
     commands.register(app)
+    form.register(app, background)  # before the windows that nobody knows
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
     app.error(_failed)

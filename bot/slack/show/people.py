@@ -85,11 +85,15 @@ class People:
             self._known.pop(key, None)
         return facts
 
-    async def groups_of(self, user: str, *, kept: float = GROUPS_KEPT) -> tuple[str, ...]:
+    async def groups_of(self, user: str) -> tuple[str, ...]:
         """Return the user groups that a person is in, of those that were named; empty if Slack cannot be asked.
 
-        Costs nothing where no group is named. `kept` is how old the answer may be, in seconds.
+        To be asked at the click. Costs nothing where no group is named.
         """
+        return await self.groups_known(user, kept=GROUPS_KEPT) or ()
+
+    async def groups_known(self, user: str, *, kept: float = FACTS_KEPT) -> tuple[str, ...] | None:
+        """Do the same, `kept` seconds old at most; None if Slack cannot be asked."""
         if not self._named:
             return ()
         found = await self._asked(
@@ -105,7 +109,7 @@ class People:
             why = "no answer" if found is None else _fault(found)
             log.warning("the user groups of %s could not be read, and count as none: %s", user, why)
             self._known.pop(GROUPS, None)
-            return ()
+            return None
         groups = [group for group in listed if isinstance(group, dict) and user in (group.get("users") or ())]
         return tuple(sorted(self._named & {str(group.get("id")) for group in groups}))
 
