@@ -1,7 +1,6 @@
 """A gate for tests of listeners without a store: settings and marks are kept in memory."""
 
 import time
-from collections.abc import Mapping
 from typing import cast
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -52,7 +51,9 @@ class MemoryGate(Gate):
         self, client: AsyncWebClient, team: str, *, admins: frozenset[str] = frozenset(), **env: object
     ) -> None:
         self.kept, self.marks, self.noted = MemorySettings(), set[str](), list[AuditEntry]()
-        self.settings = settings_in(self.kept, ChannelValues.model_validate(env), {}, admins)
+        self.everywhere = ChannelValues.model_validate(env)
+        self.file: dict[str, ChannelValues] = {}
+        self.settings = ChannelSettings(cast("Store", self.kept), lambda _: self.everywhere, self.file, admins=admins)
         self.people = People(client, WebCalls(Budget()), Home(team))
 
         async def first(mark: str) -> bool:
@@ -65,9 +66,3 @@ class MemoryGate(Gate):
 
         self.form = SettingsForm(self.settings, self.people, clock=time.time, record=record)
         super().__init__(self.people, self.settings, first=first, clock=time.time, record=record)
-
-
-def settings_in(
-    kept: MemorySettings, everywhere: ChannelValues, file: Mapping[str, ChannelValues], admins: frozenset[str]
-) -> ChannelSettings:
-    return ChannelSettings(cast("Store", kept), lambda _: everywhere, file, admins=admins)
