@@ -18,8 +18,8 @@ CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,30}")
 PERSON = re.compile(r"[UW][A-Z0-9]{2,30}")
 GROUP = re.compile(r"S[A-Z0-9]{2,30}")
 TEAM = re.compile(r"[TE][A-Z0-9]{2,30}")
-MOST_NAMED = 200
-"""People, groups or workspaces that one value names."""
+MOST_NAMED = 100
+"""People, groups or workspaces that one value names: as many as a menu of Slack's holds. Groups hold more."""
 
 
 def _people(named: tuple[str, ...]) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def _each(named: tuple[str, ...], fits: Callable[[str], object], what: str) -> t
         message = f"{wrong[:40]} is no id {what}"
         raise ValueError(message)
     if len(named) > MOST_NAMED:
-        message = f"there are {len(named)}, and at most {MOST_NAMED} are allowed"
+        message = f"there are {len(named)}, and at most {MOST_NAMED} are allowed; name a user group instead"
         raise ValueError(message)
     return tuple(dict.fromkeys(named))
 

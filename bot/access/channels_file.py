@@ -115,4 +115,4 @@ def _plain(node: yaml.Node) -> Any:
 
 def _said(error: Any) -> str:
     text = str(error["msg"]).removeprefix("Value error, ")
-    return f"{text}; copy ids from Slack"
+    return text if ";" in text else f"{text}; copy ids from Slack"

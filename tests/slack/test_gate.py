@@ -227,7 +227,9 @@ async def test_a_group_that_cannot_be_read_is_no_refusal_for_ever() -> None:
 async def test_other_peoples_talk_is_not_looked_up() -> None:
     async with signed_door() as door:
         await door.come("follow_up", "ana", "sales", event__thread_ts=None)
-        assert {call.method for call in door.town.calls()} == {"auth.test"}, "a message at the top of a channel that is not for the bot"
+        assert {call.method for call in door.town.calls()} == {"auth.test"}, (
+            "a message at the top of a channel that is not for the bot"
+        )
 
         async def knows(place: Any) -> bool:
             del place

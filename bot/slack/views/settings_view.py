@@ -146,7 +146,10 @@ def _pickers(name: str, named: tuple[str, ...], groups: Sequence[tuple[str, str]
     if people:
         element["initial_users"] = people
     blocks = [_optional(f"{name}_people", "People", element)]
-    options = [_option(key, f"@{handle}" if handle else key) for key, handle in groups[:MOST_GROUPS]]
+    handles = dict(groups)
+    # Those that are named come first: what is not offered would be lost when the window is saved.
+    keys = list(dict.fromkeys([*sorted(groups_in(named)), *handles]))[:MOST_GROUPS]
+    options = [_option(key, f"@{handles[key]}" if handles.get(key) else key) for key in keys]
     if options:
         menu: dict[str, Any] = {
             "type": "multi_static_select",
