@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Literal, TypeVar, get_args
 from urllib.parse import unquote, urlsplit
 
+from pydantic import ValidationError
+
+from bot.access.access_values import CHANNEL, ChannelValues
 from bot.limits.rules import BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
 from handoff.contracts import Asking, Context, Terms, Tier
 from handoff.effects import ROLES
@@ -56,7 +59,6 @@ LEAST_CONTEXT, MOST_CONTEXT = 1_000, 1_000_000
 _TIER = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?)(?P<k>k?)")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HOURS = re.compile(rf"(?P<opens>[0-9]{{1,2}})-(?P<closes>[0-9]{{1,2}})(?:\s+mon-(?P<last>{'|'.join(_DAYS)}))?")
-_CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,30}")
 OPERATION = Address("127.0.0.1", 9464, fixed=False)
 SECRET = re.compile(r"TOKEN|SECRET|KEY")
 
@@ -83,6 +85,19 @@ class Settings:
     terms: Terms = TERMS
     rules: Rules = field(default_factory=Rules)
     follow_ups: FollowUps = ON
+    channels: frozenset[str] = frozenset()
+    """Ids of the channels in which the bot may be used; empty: all."""
+    access: ChannelValues = field(default_factory=ChannelValues)
+    """Who may use it, in all channels alike."""
+
+    def in_channel(self, channel: str) -> ChannelValues:
+        """Say what the environment sets for a channel (its Slack id), and leave open what it does not."""
+        heard = None if self.follow_ups == ON and not self.env.get("LEADHAND_FOLLOW_UPS") else self.follow_ups
+        values = {
+            "allowed": channel in self.channels if self.channels else None,
+            "follow_ups": heard.heard_in(channel) if heard is not None else None,
+        }
+        return self.access.model_copy(update=values)
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -141,7 +156,16 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_SLOTS": "jobs that one instance works on at once; default 20",
     "LEADHAND_LEASE": "seconds after which another instance takes over; default 15",
     "LEADHAND_SLACK_UNLIMITED": "1: do not keep within Slack's rate limits (benchmarks)",
-    "LEADHAND_ADMINS": "Slack ids of people who may trace, cancel and release any job, with commas",
+    "LEADHAND_ADMINS": "Slack ids of people who may use it everywhere, trace, cancel and release any job, and "
+    "change the settings of channels, with commas",
+    "LEADHAND_CHANNELS": "ids of the channels in which it may be used, with commas; default all. Direct messages with "
+    "it are always open to those who may use it",
+    "LEADHAND_USERS": "ids of the people (U...) and user groups (S...) who may use it, with commas; default everybody "
+    "of the workspace",
+    "LEADHAND_GUESTS": "on: guests of the workspace may use it too; default off",
+    "LEADHAND_STRANGERS": "ids of other workspaces (T...) whose people may use it in shared channels (Slack Connect), "
+    "with commas; default none",
+    "LEADHAND_APPROVERS": "ids of the people and user groups who may approve; default as the crew says",
     "LEADHAND_OPERATION": "where /healthz, /readyz and /metrics are, host:port, or off; default 127.0.0.1:9464",
     "LEADHAND_LOG": "text, or json for one object a line; default text",
     "LEADHAND_BREAKERS": "off: call a specialist or a model again and again although it fails; default on",
@@ -184,6 +208,8 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         terms=_terms(env),
         rules=_rules(env),
         follow_ups=_follow_ups(env.get("LEADHAND_FOLLOW_UPS", "")),
+        channels=_channels(env.get("LEADHAND_CHANNELS", "")),
+        access=_access(env),
     )
 
 
@@ -273,12 +299,45 @@ def _follow_ups(text: str) -> FollowUps:
     word, named, rest = text.strip().partition(" in ")
     channels = frozenset(name.strip().upper() for name in rest.split(",") if name.strip())
     word = word.strip().lower() or "on"
-    if word not in {"on", "off"} or bool(named) != bool(channels) or not all(map(_CHANNEL.fullmatch, channels)):
+    if word not in {"on", "off"} or bool(named) != bool(channels) or not all(map(CHANNEL.fullmatch, channels)):
         raise SettingsError(
             f"LEADHAND_FOLLOW_UPS is {text!r}; it takes on, off, or either with the ids of channels: "
             "`off in C0123ABCD, C0456EFGH`."
         )
     return FollowUps(on=(word == "on") != bool(channels), channels=channels)
+
+
+def _ids(text: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in text.split(",") if one.strip())
+
+
+def _channels(text: str) -> frozenset[str]:
+    found = _ids(text)
+    wrong = next((one for one in found if not CHANNEL.fullmatch(one)), None)
+    if wrong is not None:
+        raise SettingsError(
+            f"LEADHAND_CHANNELS names {wrong!r}; it takes the ids of channels, with commas: C0123ABCD, C0456EFGH."
+        )
+    return frozenset(found)
+
+
+def _access(env: Mapping[str, str]) -> ChannelValues:
+    """Read who may use the bot. What is not set is left open."""
+    guests = env.get("LEADHAND_GUESTS", "").strip().lower()
+    if guests not in {"", "on", "off"}:
+        raise SettingsError(f"LEADHAND_GUESTS is {guests!r}; it takes on or off.")
+    access = ChannelValues(guests=guests == "on" if guests else None)
+    for name in ("users", "strangers", "approvers"):
+        text = env.get(f"LEADHAND_{name.upper()}", "")
+        try:
+            found = ChannelValues.model_validate({name: _ids(text) or None})
+        except ValidationError as error:
+            fault = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+            raise SettingsError(
+                f"LEADHAND_{name.upper()} is {text!r}: {fault}. Ids are told apart by commas."
+            ) from None
+        access = access.model_copy(update={name: getattr(found, name)})
+    return access
 
 
 def _rules(env: Mapping[str, str]) -> Rules:

@@ -7,10 +7,10 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from bot.access.channel_settings import ChannelSettings
 from bot.jobs.instance import Instance
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
-from bot.settings import ON, FollowUps
 from bot.slack.receive.service import Answer, Stop, Traced
 from bot.store.interface import Head, JobKey, LogBroken, Store
 from bot.trace import own_steps, steps_of
@@ -54,7 +54,7 @@ class JobService:
         instance: Woken when something came in.
         limits: What is spent and left.
         admins: Slack ids of people who may trace and cancel every job, and release those in quarantine.
-        follow_ups: Where messages without a mention are heard.
+        settings: What holds in each channel: where messages without a mention are heard.
         note: Records a deed that was refused.
         groups_of: The user groups that a person is in, of those that settings and crews name.
     """
@@ -66,12 +66,12 @@ class JobService:
         limits: CallLimits,
         *,
         admins: frozenset[str],
-        follow_ups: FollowUps = ON,
+        settings: ChannelSettings,
         note: Callable[[AuditEntry], Awaitable[None]] = unnoted,
         groups_of: Callable[[str], Awaitable[tuple[str, ...]]] = no_groups,
     ) -> None:
         self._store = store
-        self._follow_ups = follow_ups
+        self._settings = settings
         self._instance = instance
         self._limits = limits
         self._note = note
@@ -96,6 +96,10 @@ class JobService:
         )
         self._instance.nudge(key)
         return new
+
+    async def knows(self, place: Place) -> bool:
+        """See `Service.knows`."""
+        return await self._store.jobs.head(_key(place)) is not None
 
     async def turns_away(self, place: Place, bot: str) -> bool:
         """See `Service.turns_away`."""
@@ -140,7 +144,7 @@ class JobService:
             return Answer("not_yours", whom)
         if head.quarantined:
             return Answer("quarantined")
-        if not text.strip() or not self._hears(head, message, mentioned=mentioned, asked=bool(asked)):
+        if not text.strip() or not await self._hears(head, message, mentioned=mentioned, asked=bool(asked)):
             return Answer("ignored")
         kept = message.model_copy(update={"at": self._store.clock()})
         if others:
@@ -156,14 +160,15 @@ class JobService:
         fitting = named or [one for one in _open(head) if not one.options and answers_plainly(text, ())]
         return joined([one.whom for one in fitting]) if not is_thanks(text) else ()
 
-    def _hears(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
+    async def _hears(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
         """Return True if a message may be for the job: an ordinary request of somebody who mentions the bot is not."""
         if asked or (mentioned and is_thanks(message.text) and not message.attachments):
             return True
         if mentioned:  # the requester may want to change what is under way
             own = head.fields.get("state") not in ENDED and head.fields.get("user") == message.user
             return own and not message.attachments
-        return self._follow_ups.heard_in(head.fields.get("channel", "")) and head.seq < MOST_HEARD
+        access = await self._settings.of(head.key.team, head.fields.get("channel", ""))
+        return access.follow_ups and head.seq < MOST_HEARD
 
     async def edited(
         self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]

@@ -47,6 +47,11 @@ class MemoryService:
         self.requests.append((place, request, refusal))
         return True
 
+    async def knows(self, place: Place) -> bool:
+        if self.away:
+            raise StoreError("the store is away")
+        return bool(self.requests) or any(where == place for where, *_ in self.open)
+
     async def turns_away(self, place: Place, bot: str) -> bool:
         return self._fresh((f"{place.channel}/{bot}",))
 

@@ -23,6 +23,7 @@ from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Result, Subtask
 from handoff.state import Ask, Job, Run, Work
 from handoff.state_values import Question
+from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryService
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"
@@ -69,7 +70,8 @@ async def scene() -> AsyncIterator[Scene]:
     quiet.setLevel(logging.CRITICAL)
     app = AsyncApp(client=client, logger=quiet, process_before_response=True, signing_secret="s")
     service = MemoryService()
-    background = register(app, service)
+    gate = MemoryGate(client, workspace.team_id)
+    background = register(app, service, gate, gate.form)
     handler = AsyncSocketModeHandler(app, workspace.app_token, logger=quiet)
     await handler.connect_async()
     await workspace.until(lambda: workspace.connections)
@@ -368,8 +370,8 @@ async def test_every_subscribed_event_is_acknowledged_and_nothing_broken_gets_in
 
 async def test_a_fault_is_logged_without_anybodys_words(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     scene.service.away = True
-    event = {"type": "app_mention", "channel": "C1", "user": "U1", "ts": "1.1", "text": "a secret of mine"}
-    body = {"type": "event_callback", "team_id": "T1", "event_id": "Ev1", "event": event}
+    event = {"type": "app_mention", "channel": "C1", "user": scene.ana.id, "ts": "1.1", "text": "a secret of mine"}
+    body = {"type": "event_callback", "team_id": scene.workspace.team_id, "event_id": "Ev1", "event": event}
     with caplog.at_level(logging.DEBUG, logger="bot"):
         response = await scene.app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=body))
     assert response.status == 500

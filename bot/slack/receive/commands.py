@@ -26,6 +26,7 @@ from handoff.state import Job
 
 if TYPE_CHECKING:
     from bot.slack.receive.service import Denied, ReleaseVerdict, Service
+    from bot.slack.receive.settings_form import SettingsForm
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +49,10 @@ _DENIED: dict[Denied, str] = {
 class Commands:
     """The listener of the slash command."""
 
-    def __init__(self, service: Service, background: Background) -> None:
+    def __init__(self, service: Service, background: Background, form: SettingsForm) -> None:
         self._service = service
         self._background = background
+        self._form = form
 
     def register(self, app: AsyncApp) -> None:
         """Make the app listen."""
@@ -112,6 +114,11 @@ class Commands:
             "unknown": notices.UNKNOWN,
         }
         return note(words[verdict])
+
+    async def settings(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+        """Say what holds in the channel; open a window besides for an admin."""
+        del job
+        return await self._form.show(command, client)
 
     async def status(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         """List the person's jobs, or show one in detail."""
@@ -190,6 +197,7 @@ SUBCOMMANDS = (
     ),
     Subcommand("cancel", (("JOB", "stop what you asked for in a job"),), Commands.cancel, ("stop", "cancel")),
     Subcommand("release", (("JOB", "let a job that was set aside go on (admins)"),), Commands.release),
+    Subcommand("settings", (("", "who may use me in this channel, and more; admins change it"),), Commands.settings),
     Subcommand("help", (("", "this text"),), Commands.help, ("help",)),
 )
 """All subcommands. The help, the reply to an unknown word and the words in threads are made of this table."""

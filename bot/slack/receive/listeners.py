@@ -43,7 +43,9 @@ from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place, Request
 
 if TYPE_CHECKING:
+    from bot.slack.receive.gate import Gate
     from bot.slack.receive.service import Answer, Service
+    from bot.slack.receive.settings_form import SettingsForm
 
 log = logging.getLogger(__name__)
 
@@ -60,17 +62,22 @@ Listener = Callable[..., Awaitable[None]]
 _ANYTHING = re.compile(r".*", re.DOTALL)
 
 
-def register(app: AsyncApp, service: Service, approvals: Approvals | None = None) -> Background:
-    """Make the app listen, for `service`. Gives back what is done after acknowledging: drain it at the end.
+def register(
+    app: AsyncApp, service: Service, gate: Gate, form: SettingsForm, approvals: Approvals | None = None
+) -> Background:
+    """Make the app listen, for `service`, to those whom `gate` lets through. Without `approvals` nobody decides on any.
 
-    Without `approvals`, nobody can decide on one.
+    Gives back what is done after acknowledging: drain it at the end.
     """
     background = Background()
-    commands = Commands(service, background)
+    gate.open(background, service.knows)
+    app.use(gate.check)
+    commands = Commands(service, background, form)
     listeners = Listeners(service, commands, background)
     for event, listener in listeners.events.items():
         app.event(event)(listener)
     commands.register(app)
+    form.register(app, background)  # before the windows that nobody knows
     if approvals is not None:
         ApprovalClicks(approvals, background).register(app)
     Actions(service, background).register(app)

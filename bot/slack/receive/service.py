@@ -73,6 +73,9 @@ class Service(Protocol):
     async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
         """Record a request; False for a duplicate. `refusal`: why it will not be worked on, told in the thread."""
 
+    async def knows(self, place: Place) -> bool:
+        """Return True if the thread has a job."""
+
     async def turns_away(self, place: Place, bot: str) -> bool:
         """Return True if another bot is to be told that it asks in vain: once an hour in a channel."""
 

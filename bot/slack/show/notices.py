@@ -57,6 +57,7 @@ QUARANTINED = (
     "stopped (`/leadhand cancel`). To have it done now, ask in a new thread."
 )
 NO_ADMINS = "Only an admin may do that, and none is named. Whoever runs me names them in LEADHAND_ADMINS."
+NO_SETTINGS = "Only an admin may change the settings of a channel, so nothing was changed."
 NOT_QUARANTINED = "That job is not set aside: there is nothing to release."
 AWAY = (
     "My store cannot be reached, so I could not record that. Slack delivers it to me again within the next minutes, "

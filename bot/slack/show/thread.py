@@ -52,11 +52,13 @@ class Thread:
     `allowed` is asked before every call that shows something, each try of it: what is not, is left out.
     """
 
-    def __init__(self, client: AsyncWebClient, outbox: Outbox, store: Store, *, model_label: str) -> None:
+    def __init__(
+        self, client: AsyncWebClient, outbox: Outbox, store: Store, people: People, *, model_label: str
+    ) -> None:
         self._client = client
         self._outbox = outbox
         self._publisher = Publisher(outbox)
-        self._people = People(client, outbox.calls)
+        self._people = people
         self._store = store
         self._model_label = model_label
         self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
