@@ -163,10 +163,10 @@ async def running(
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
     channels = ChannelSettings(store, settings.in_channel, file, admins=settings.admins)
     # Read now, so that there is something to go by while the store is away.
-    people.name_groups(await channels.groups(account.home.team))
+    people.name_groups([*await channels.groups(account.home.team), *crew.asked])
     gate = Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock)
     service = JobService(store, instance, limits, admins=settings.admins, settings=channels, groups_of=people.groups_of)
-    desk = ApprovalDesk(store, instance, crew, admins=settings.admins)
+    desk = ApprovalDesk(store, instance, crew, admins=settings.admins, groups=people.groups_of)
     form = SettingsForm(channels, people, clock=store.clock)
     background = register(bolt, service, gate, form, desk)
     with about(instance=instance.name):

@@ -70,6 +70,16 @@ class Section(Contract):
     start: int = 0
 
 
+class Audience(Contract):
+    """Who may read something: those who may read the place that it came from.
+
+    `channel` is that place's Slack id. Without a `kind` nobody could tell what it is, and it counts as private.
+    """
+
+    channel: str
+    kind: Literal["", "public", "private", "group", "direct"] = ""
+
+
 class Material(Contract):
     """One thing that there is to work on, by reference. `name` is its id: plans, handoffs and tools call it so.
 
@@ -77,7 +87,7 @@ class Material(Contract):
     `file` is the file itself, where it is one. `author` is who wrote or attached it, as people know them. `origin` says
     whose words it holds, for the egress guard. `fault` says why it cannot be read, `gaps` what its text lacks.
     The outline of a table (`is_table`) are its columns, as far as they are known. `pictures` are those of its pages
-    that are no text, for models that see.
+    that are no text, for models that see. `audience` says who may read it; None: whoever may read the job's thread.
     """
 
     name: str
@@ -92,6 +102,7 @@ class Material(Contract):
     gaps: tuple[str, ...] = ()
     is_table: bool = False
     pictures: tuple[Artifact, ...] = ()
+    audience: Audience | None = None
 
 
 class Usage(Contract):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from handoff.contracts import RESERVED, Tier
+from handoff.contracts import ANYONE, REQUESTER, RESERVED, Tier
 from handoff.engine.nested import SLASH
 from handoff.planning.adhoc import NAME, Allowance
 from handoff.planning.routing import Rule
@@ -79,7 +79,7 @@ class Crew:
     equals: tuple[tuple[str, ...], ...] = ()
     terms: Mapping[str, Any] = field(default_factory=dict)
     roles: Mapping[str, Tier] = field(default_factory=dict)
-    asking: Mapping[str, tuple[str, ...] | float | str] = field(default_factory=dict)
+    asking: Mapping[str, Any] = field(default_factory=dict)
     default: str = ""
     make: Allowance | None = None
     lent: Mapping[str, Tool] = field(default_factory=dict)
@@ -93,6 +93,13 @@ class Crew:
         if name == self.path:
             return self
         return next((found for crew in self.crews.values() if (found := crew.within(name))), None)
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """The Slack ids of the people and user groups whom this crew and those inside it name for questions."""
+        own = {*self.asking.get("whom", ()), *self.asking.get("then", ())}
+        theirs = (one for each in self.specialists.values() for one in each.asks)
+        return frozenset(own).union(theirs, *(crew.asked for crew in self.crews.values())) - {REQUESTER, ANYONE}
 
     @property
     def everyone(self) -> dict[str, Specialist]:

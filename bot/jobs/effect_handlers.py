@@ -60,7 +60,11 @@ async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
     services, runner = inputs.services, inputs.runner
     found = bounded(await gather_request(inputs.job, inputs.ask, services.thread, services.store, runner.claim.key))
     of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
-    return ev.MaterialGathered(**of, materials=found.materials, faults=found.faults, speakers=found.speakers)
+    materials = found.materials
+    if materials:
+        audience = await services.thread.audience(inputs.job)
+        materials = tuple(one.model_copy(update={"audience": audience}) for one in materials)
+    return ev.MaterialGathered(**of, materials=materials, faults=found.faults, speakers=found.speakers)
 
 
 async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:

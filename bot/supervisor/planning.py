@@ -62,11 +62,8 @@ class Planning:
 
     @property
     def asked_by_name(self) -> tuple[str, ...]:
-        """The Slack ids of the people whom this crew and those inside it name for questions."""
-        asking = self._terms.asking
-        own = {*asking.whom, *asking.then, *(one for member in self._members for one in member.asks)}
-        inner = {one for crew in self._inside.values() for one in crew.asked_by_name}
-        return tuple(sorted(one for one in own | inner if one[:1] in {"U", "W"}))
+        """The Slack ids of the people whom the crew names for questions."""
+        return tuple(sorted(one for one in self._crew.asked if one[:1] in {"U", "W"}))
 
     def within(self, path: str) -> Planning | None:
         """Return the planning of the crew with that path, at any depth; None if there is no such crew (any more)."""

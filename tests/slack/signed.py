@@ -20,7 +20,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.slack.receive.http import web_app
 from bot.slack.receive.listeners import register
-from bot.slack.receive.service import AnswerVerdict, CancelVerdict, ReplyVerdict
+from bot.slack.receive.service import Answer, Stop
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
@@ -58,25 +58,25 @@ class SeenService(MemoryService):
 
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
-    ) -> ReplyVerdict:
+    ) -> Answer:
         del message, others, dedupe
         self.places.append(place)
         self.seen.append("reply")
-        return "ignored" if mentioned else "heard"
+        return Answer("ignored" if mentioned else "heard")
 
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
-    ) -> AnswerVerdict:
+    ) -> Answer:
         del request, subtask, number, user, text, dedupe
         self.places.append(place)
         self.seen.append("answer")
-        return "taken"
+        return Answer("taken")
 
-    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
         del team, job, user
         self.places += [place] if place is not None else []
         self.seen.append("stop")
-        return "cancelling"
+        return Stop("cancelling")
 
     async def edited(self, place: Place, *_: Any, **__: Any) -> bool:
         self.places.append(place)

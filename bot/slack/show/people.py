@@ -20,7 +20,7 @@ from bot.access.access_values import groups_in
 from bot.access.person_facts import Facts, Home, facts_of
 from bot.slack.send.budget import Priority
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
-from handoff.contracts import Known, Place, Setting
+from handoff.contracts import Audience, Known, Place, Setting
 
 log = logging.getLogger(__name__)
 
@@ -181,6 +181,20 @@ class People:
         if about.get("is_im") or about.get("is_mpim"):
             return DIRECT
         return f"#{about['name']}" if isinstance(about.get("name"), str) else ""
+
+    async def audience(self, place: Place) -> Audience:
+        """Say who may read a place; without a kind if Slack does not tell it in time."""
+        if place.channel.startswith("D"):
+            return Audience(channel=place.channel, kind="direct")
+        found = await self._look_up(
+            "conversations.info", place.channel, lambda: self._client.conversations_info(channel=place.channel)
+        )
+        about = _fields(found.get("channel"))
+        if not about:
+            return Audience(channel=place.channel)
+        if about.get("is_im") or about.get("is_mpim"):
+            return Audience(channel=place.channel, kind="direct" if about.get("is_im") else "group")
+        return Audience(channel=place.channel, kind="private" if about.get("is_private", True) else "public")
 
     async def _look_up(self, method: str, key: str, send: Send) -> Answer:
         """Ask for a name: a refusal is kept as an answer is, and no answer in time is done without."""

@@ -28,7 +28,7 @@ from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question, question_dropped, reminder
 from bot.store.interface import Claim, JobKey, Store
 from handoff.addresses import known_addresses
-from handoff.contracts import Artifact, Attachment
+from handoff.contracts import Artifact, Attachment, Audience
 from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key, reminder_key
 from handoff.engine.asking import askable
 from handoff.events import SettingKnown
@@ -79,6 +79,10 @@ class Thread:
 
         calls, bot = self._outbox.calls, self._outbox.lookup.bot_user_id
         return await ThreadReader(self._client, calls, self._people, bot_user=bot).read(job, ask)
+
+    async def audience(self, job: Job) -> Audience:
+        """Say who may read the job's thread."""
+        return await self._people.audience(job.place)
 
     async def look_around(self, job: Job, ask: Ask, named: Sequence[str] = ()) -> SettingKnown:
         """Ask Slack who made the request and where, and who else may be asked: of them the crew has `named` some."""

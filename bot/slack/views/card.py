@@ -89,7 +89,7 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
         phase = "Writing the answer"
     elif ask.state == "input_required":
         asked = ask.open_questions.values()
-        phase = "Waiting for approval" if all(one.approval for one in asked) else "Waiting for an answer"
+        phase = "Waiting for approval" if asked and all(one.approval for one in asked) else "Waiting for an answer"
     elif current_trigger(ask) is not None:
         phase = "Taking a second look at the plan"
     elif ask.run.plan is not None:
