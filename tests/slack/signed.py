@@ -7,7 +7,7 @@ import hmac
 import itertools
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.slack.receive.http import web_app
 from bot.slack.receive.listeners import register
-from bot.slack.receive.service import Answer, Stop
+from bot.slack.receive.service import Answer, Service, Stop
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
@@ -236,23 +236,29 @@ class Door:
 
 
 @asynccontextmanager
-async def signed_door(*, admins: tuple[str, ...] = ()) -> AsyncIterator[Door]:
-    """A workspace, and the real app behind a door of its own. `admins` are people's names."""
+async def signed_door(
+    *, admins: tuple[str, ...] = (), service_of: Callable[[Door], Service] | None = None
+) -> AsyncIterator[Door]:
+    """A workspace, and the real app behind a door of its own. `admins` are people's names.
+
+    `service_of` makes the service in place of one that only notes what reaches it.
+    """
     town = await Workspace.start(MANIFEST, rate_limits=False)
     client = make_client(town.bot_token, town.api_url)
     app = AsyncApp(client=client, signing_secret=SECRET, process_before_response=True)
     service = SeenService()
     gate = MemoryGate(client, town.team_id, admins=frozenset(town.person(name).id for name in admins))
-    background = register(app, service, gate, gate.form)
+    door = Door(town, gate, service, Background(), "", aiohttp.ClientSession())
+    background = door.background = register(app, service_of(door) if service_of else service, gate, gate.form)
     runner = web.AppRunner(web_app(app, signing_secret=SECRET), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     bound: Any = runner.addresses[0]
     try:
-        async with aiohttp.ClientSession() as session:
-            url = f"http://127.0.0.1:{bound[1]}/slack/events"
-            yield Door(town, gate, service, background, url, session)
+        door.url = f"http://127.0.0.1:{bound[1]}/slack/events"
+        yield door
     finally:
+        await door.session.close()
         await background.drain()
         await runner.cleanup()
         await close_client(client)
