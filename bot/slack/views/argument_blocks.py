@@ -9,9 +9,8 @@ from typing import Any
 from bot.slack.text.cleaning import visible
 from bot.slack.views.outgoing import Block
 
-SHORT = 600
-"""Characters of one argument that a card shows; a window shows all."""
-SHORT_LINES = 12
+SHORT, BRIEF = (600, 12), (240, 4)
+"""Characters and lines of one argument that a card shows, and that it shows once it is decided. A window shows all."""
 MOST_SHOWN = 12
 """Arguments on a card."""
 CHUNK = 2_900
@@ -31,13 +30,13 @@ def written(value: Any) -> str:
     return "".join(one if visible(one) == one else f"[U+{ord(one):04X}]" for one in text)
 
 
-def argument_blocks(arguments: Mapping[str, Any]) -> tuple[list[Block], bool]:
+def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False) -> tuple[list[Block], bool]:
     """Draw arguments for a card. Returns True beside it if not all of them is shown."""
     elements: list[Block] = []
     cut = len(arguments) > MOST_SHOWN
     for name, value in list(arguments.items())[:MOST_SHOWN]:
         text = written(value)
-        shown = _shortened(text)
+        shown = _shortened(text, BRIEF if brief else SHORT)
         cut = cut or shown != text
         elements += _argument(name, shown)
     if not elements:
@@ -61,9 +60,11 @@ def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
     return blocks
 
 
-def quoted(text: str) -> Block:
-    """Draw a text as it is, apart from ours."""
-    return {"type": "rich_text", "elements": [_quoted(_shortened(written(text)))]}
+def quoted(text: str, *, brief: bool = False) -> tuple[Block, bool]:
+    """Draw a text as it is, apart from ours. Returns True beside it if not all of it is shown."""
+    whole = written(text)
+    shown = _shortened(whole, BRIEF if brief else SHORT)
+    return {"type": "rich_text", "elements": [_quoted(shown)]}, shown != whole
 
 
 def people_line(before: str, whom: Sequence[str], after: str = "") -> Block:
@@ -88,9 +89,9 @@ def _argument(name: str, text: str) -> list[Block]:
     return [_line([_text(f"{name}:", bold=True)]), _quoted(text)]
 
 
-def _shortened(text: str) -> str:
-    lines = text.split("\n")
-    kept = "\n".join(lines[:SHORT_LINES])[:SHORT]
+def _shortened(text: str, room: tuple[int, int]) -> str:
+    most, lines = room
+    kept = "\n".join(text.split("\n")[:lines])[:most]
     return text if kept == text else f"{kept}… ({len(text):,} characters in all)"
 
 
@@ -174,7 +175,7 @@ def _field(name: str, value: Any, about: Mapping[str, Any], *, required: bool) -
     block["label"] = {"type": "plain_text", "text": name[:200] or "…"}
     if kind == "json":
         block["hint"] = {"type": "plain_text", "text": "JSON"}
-    return block if required and kind != "string" else {**block, "optional": True}
+    return block if required and value != "" else {**block, "optional": True}
 
 
 def _initial(value: Any) -> str:
