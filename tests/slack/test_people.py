@@ -16,7 +16,7 @@ from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.slack.show import people
 from bot.slack.show.people import DIRECT, People
 from bot.workspace.workspace_server import Workspace
-from handoff.contracts import Place, Setting
+from handoff.contracts import Audience, Place, Setting
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"
 
@@ -145,3 +145,23 @@ async def test_groups_are_read_at_the_click_and_count_as_none_where_slack_fails(
         assert await found.groups_known(ana, kept=0.0) is None
         assert "count as none" in caplog.text
         assert await found.groups_of(ana) == (group,)
+
+
+async def test_who_may_read_a_place_is_told_by_what_it_is() -> None:
+    kinds = {"general": "public", "northwind": "public", "leads": "private"}
+    async with slack() as (workspace, found):
+        for name, kind in kinds.items():
+            channel = workspace.channel_id(name)
+            assert await found.audience(place(workspace, channel)) == Audience(channel=channel, kind=kind)
+        direct = workspace.person("ana").channel("@leadhand").id
+        assert (await found.audience(place(workspace, direct))).kind == "direct"
+        for untold in ("C0NOBODYS", workspace.channel_id("mpdm-ana--ben--gus-1")):  # Slack does not tell the app
+            assert (await found.audience(place(workspace, untold))).kind == "", "it counts as private"
+
+
+async def test_people_who_may_be_asked_have_names_and_a_zone() -> None:
+    async with slack() as (workspace, found):
+        ben = workspace.person("ben").id
+        (known,) = await found.known((ben,))
+        assert (known.user, known.offset) == (ben, 0)
+        assert "Ben Okafor" in known.names
