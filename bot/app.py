@@ -148,6 +148,7 @@ async def running(
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
         raise SettingsError(str(error)) from None
+    await _check_home(store, account.home.team)
     # From the model and Slack up to the instance, which claims jobs from the store and runs them.
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=account.user, looks=looks)
     people = People(client, outbox.calls, account.home)
@@ -179,6 +180,17 @@ async def running(
         warming.cancel()
         await asyncio.gather(warming, return_exceptions=True)
         await _end(app, background, limits)
+
+
+async def _check_home(store: Store, team: str) -> None:
+    """Raise SettingsError if another workspace's jobs are in the store: each bot would take the other's."""
+    owner = await store.home(team)
+    if owner != team:
+        raise SettingsError(
+            f"The store holds the jobs of another workspace ({owner}), and SLACK_BOT_TOKEN is of {team}: a bot would "
+            "answer what the other was asked. Give each a REDIS_URL of its own, such as another database of the "
+            "server: redis://HOST:6379/1."
+        )
 
 
 async def _end(app: App, background: Background, limits: CallLimits) -> None:

@@ -32,7 +32,7 @@ RULES = ("default", "open", "named", "closed")
 REACHED = {"follow_up": "reply", "answer": "answer", "stop": "stop", "command": "status", "view": "request"}
 LINES = {
     "guest": "Guests cannot use me here",
-    "stranger": "this workspace's own people only",
+    "stranger": "People of your workspace cannot use me here",
     "place": "not used in this channel",
     "not named": "certain people only",
     "gone": "account is deactivated",

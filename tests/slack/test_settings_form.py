@@ -97,7 +97,7 @@ async def test_an_admin_changes_what_holds_in_a_channel_and_everybody_can_read_i
         )
         assert access.origin("strangers").source == "default"
         told = await place.read(place.ben)
-        assert f"<@{place.ben.id}>, `{group}` (set by <@{place.ana.id}>" in told
+        assert f"<@{place.ben.id}>, reviewers ({group}) (set by <@{place.ana.id}>" in told
         assert "may use it (set by" in told
         assert "Admins change this" in told
         assert (await place.holds("#general")).users == (), "elsewhere nothing changed"
@@ -167,7 +167,7 @@ async def test_the_environment_and_the_file_are_shown_as_what_holds_without_the_
         view = await place.opened()
         blocks = {block["block_id"]: block for block in view["blocks"]}
         label = options(blocks["guests"])[AS_BEFORE]["text"]["text"]
-        assert label == "As set elsewhere (may use it, from the environment)"
+        assert label == "Environment: may use it"
 
 
 async def test_settings_outlive_the_instance_and_are_seen_by_another(store: RedisStore) -> None:

@@ -13,6 +13,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
 from bot.slack.receive.gate import unnoted
 from bot.slack.receive.payloads import Command
@@ -28,6 +29,7 @@ from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
 
+OPENED = "The window shows what holds here, and where each value comes from."
 NOT_OPENED = "Slack did not open the window. Try `/leadhand settings` again."
 
 
@@ -74,7 +76,12 @@ class SettingsForm:
             except (SlackApiError, ClientError, TimeoutError) as error:
                 log.warning("the window of the settings was not opened (%s)", type(error).__name__)
                 return note(NOT_OPENED)
-        return settings_text(channel, access, form=admin)
+            return note(OPENED)
+        return settings_text(channel, access, await self._handles(access), form=False)
+
+    async def _handles(self, access: Access) -> dict[str, str]:
+        """Look up the handles of the user groups that are named, if any is."""
+        return dict(await self._people.groups()) if access.groups else {}
 
     async def on_save(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
         """Keep what an admin put into the window; whoever is none (any more) is told so."""
@@ -106,10 +113,13 @@ class SettingsForm:
         for name in changed:
             await self._note(place, user, "done", "", name)
         if changed:
-            access = await self._settings.of(place.team, channel)
-            self._background.start(
-                tell(client, place, user, settings_text(channel, access, form=True)), "tell settings"
-            )
+            self._background.start(self._confirm(client, place, user), "confirm settings")
+
+    async def _confirm(self, client: AsyncWebClient, place: Place, user: str) -> None:
+        """Show an admin what holds now."""
+        access = await self._settings.of(place.team, place.channel)
+        words = settings_text(place.channel, access, await self._handles(access), form=True)
+        await tell(client, place, user, words)
 
     async def _note(self, place: Place, user: str, outcome: Any, why: str, target: str = "") -> None:
         named = {"team": place.team, "channel": place.channel, "user": user}

@@ -22,7 +22,7 @@ _LINES: Mapping[Why, str] = {
     "gone": "I did nothing: Slack says that this account is deactivated.",
     "bot": "I work for people only, so I did nothing.",
     "place": "I am not used in this channel, so I did nothing.",
-    "stranger": "I work for this workspace's own people only, so I did nothing.",
+    "stranger": "People of your workspace cannot use me here, so I did nothing.",
     "guest": "Guests cannot use me here, so I did nothing.",
     "not_named": "In this channel I am used by certain people only, and you are not among them, so I did nothing.",
 }

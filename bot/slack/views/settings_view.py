@@ -27,9 +27,9 @@ _LABELS = {
     "follow_ups": "Replies without a mention",
 }
 _HELP = {
-    "users": "Of “Only these”: choose people, user groups, or both below.",
-    "strangers": "Ids of workspaces (T...), with commas, if “Only these” is chosen.",
-    "approvers": "“Only these”: the people and user groups below; else the crew says who.",
+    "users": "With “Only these”: the people and user groups named below.",
+    "strangers": "With “Only these”: those of the workspaces named below.",
+    "approvers": "With “Only these”: the people and user groups named below.",
     "follow_ups": "Whether replies in threads that have a job are heard. Answers to questions always are.",
 }
 _CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -41,6 +41,8 @@ _CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "follow_ups": ((YES, "Are heard"), (NO, "Are not heard")),
 }
 _SOURCES = {"default": "default", "environment": "from the environment", "file": "from channels.yml"}
+_LEFT_TO = {"default": "Default", "environment": "Environment", "file": "channels.yml"}
+_PICKED = {"users": "who may use it", "approvers": "who may approve"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,13 @@ class Faults:
     errors: Mapping[str, str]
 
 
-def settings_text(channel: str, access: Access, *, form: bool) -> Outgoing:
-    """Say what holds in a channel and where each value comes from. `form`: it is an admin who reads."""
+def settings_text(channel: str, access: Access, handles: Mapping[str, str], *, form: bool) -> Outgoing:
+    """Say what holds in a channel and where each value comes from.
+
+    `handles` are those of the user groups that are named, by id. `form`: it is an admin who reads.
+    """
     where = "in your direct messages with me" if channel.startswith("D") else f"in <#{channel}>"
-    lines = [f"• *{_LABELS[name]}:* {_said(name, access)} ({_from(access.origin(name))})" for name in _LABELS]
+    lines = [f"• *{_LABELS[name]}:* {_said(name, access, handles)} ({_from(access.origin(name))})" for name in _LABELS]
     end = [] if form else ["Admins change this with `/leadhand settings` in the channel."]
     return Outgoing(text=f"What holds {where}", blocks=tuple(sections([f"What holds {where}:", *lines, *end])))
 
@@ -66,7 +71,9 @@ def settings_modal(
     `form` is what it set before, `without` what would hold without it, `groups` are the workspace's user groups by id
     and handle.
     """
-    blocks: list[Block] = [context(f"For <#{channel}>. What is left “as set elsewhere” follows the value in brackets.")]
+    where = "your direct messages with me" if channel.startswith("D") else f"<#{channel}>"
+    first = "The first choice of each menu is what holds where nothing is set here, and where that comes from."
+    blocks: list[Block] = [context(f"For {where}. {first}")]
     for name in _LABELS:
         if name == "allowed" and channel.startswith("D"):
             continue
@@ -121,7 +128,7 @@ def _choice(name: str, form: ChannelValues, without: Access) -> Block:
     value = getattr(form, name)
     told = _CHOICES[name]
     chosen = AS_BEFORE if value is None else _option_of(value)
-    elsewhere = f"As set elsewhere ({_short(name, without)}, {_from(without.origin(name))})"
+    elsewhere = f"{_LEFT_TO.get(without.origin(name).source, '')}: {_short(name, without)}"
     options = [_option(AS_BEFORE, elsewhere), *(_option(key, label) for key, label in told)]
     initial = next(option for option in options if option["value"] == chosen)
     element = {"type": "static_select", "action_id": name, "options": options, "initial_option": initial}
@@ -145,7 +152,7 @@ def _pickers(name: str, named: tuple[str, ...], groups: Sequence[tuple[str, str]
     }
     if people:
         element["initial_users"] = people
-    blocks = [_optional(f"{name}_people", "People", element)]
+    blocks = [_optional(f"{name}_people", f"People {_PICKED[name]}", element)]
     handles = dict(groups)
     # Those that are named come first: what is not offered would be lost when the window is saved.
     keys = list(dict.fromkeys([*sorted(groups_in(named)), *handles]))[:MOST_GROUPS]
@@ -159,7 +166,7 @@ def _pickers(name: str, named: tuple[str, ...], groups: Sequence[tuple[str, str]
         }
         if initial := [option for option in options if option["value"] in named]:
             menu["initial_options"] = initial
-        blocks.append(_optional(f"{name}_groups", "User groups", menu))
+        blocks.append(_optional(f"{name}_groups", f"User groups {_PICKED[name]}", menu))
     return blocks
 
 
@@ -168,7 +175,7 @@ def _teams(named: Sequence[str]) -> Block:
     element["placeholder"] = {"type": "plain_text", "text": "T0123ABCD, T0456EFGH"}
     if named:
         element["initial_value"] = ", ".join(named)
-    return _optional("strangers_teams", "Workspaces", element)
+    return _optional("strangers_teams", "Ids of their workspaces, with commas", element)
 
 
 def _optional(block_id: str, label: str, element: Block) -> Block:
@@ -215,11 +222,11 @@ def _given(values: Mapping[str, Any], block: str, action: str) -> Mapping[str, A
     return found if isinstance(found, Mapping) else {}
 
 
-def _said(name: str, access: Access) -> str:
+def _said(name: str, access: Access, handles: Mapping[str, str]) -> str:
     """Say a value in mrkdwn, with everybody who is named."""
     value = getattr(access, name)
     if isinstance(value, tuple) and value:
-        return ", ".join(_entity(one) for one in value)
+        return ", ".join(_entity(one, handles) for one in value)
     return _short(name, access)
 
 
@@ -232,10 +239,11 @@ def _short(name: str, access: Access) -> str:
     return f"{len(value)} named"
 
 
-def _entity(one: str) -> str:
+def _entity(one: str, handles: Mapping[str, str]) -> str:
     if PERSON.fullmatch(one):
         return mention(one)
-    return f"`{clean(one)}`"  # mentioning a group would notify all of it
+    handle = handles.get(one, "")
+    return clean(f"{handle} ({one})" if handle else one)  # a mention of a group would notify all of it
 
 
 def _from(origin: Origin) -> str:

@@ -85,6 +85,11 @@ class Keys:
         return f"{self.part(0)}:partitions"
 
     @property
+    def home(self) -> str:
+        """Key of the team whose jobs these are."""
+        return f"{self.part(0)}:home"
+
+    @property
     def channel(self) -> str:
         """Channel of notices about jobs."""
         return f"{self.prefix}:signals"

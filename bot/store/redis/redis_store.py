@@ -208,6 +208,11 @@ class RedisStore:
         """See `Store.clock`."""
         return self._clock()
 
+    async def home(self, team: str) -> str:
+        """See `Store.home`."""
+        await self._server.command("SET", self._keys.home, team, "NX")
+        return str((await self._server.command("GET", self._keys.home)).decode())
+
     async def full(self) -> str:
         """See `Store.full`. Of a cluster, any primary counts."""
         until, text = self._fullness

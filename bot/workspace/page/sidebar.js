@@ -10,12 +10,12 @@ export function drawSidebar(actAs) {
   const opens = state.sidebar && !app.classList.contains("with-sidebar");
   app.classList.toggle("with-sidebar", state.sidebar);
   document.getElementById("team").textContent = team.name;
+  const apps = channels.filter((channel) => channel.is_im);
   const list = (chosen) => el("ul", {}, chosen.map(entry));
   morphChildren(document.getElementById("channels"), [
     el("h2", {}, "Channels"),
     list(channels.filter((channel) => !channel.is_im)),
-    el("h2", {}, "Apps"),
-    list(channels.filter((channel) => channel.is_im)),
+    ...(apps.length ? [el("h2", {}, "Apps"), list(apps)] : []),
   ]);
   drawPerson(actAs);
   // After the drawing, never on a timer: Escape pressed at once has closed it by then, and the focus stays with its button.
