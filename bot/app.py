@@ -12,11 +12,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.access import channels_file
+from bot.access.access_values import ChannelValues
+from bot.access.channel_settings import ChannelSettings
+from bot.jobs.approval_desk import ApprovalDesk
 from bot.jobs.effect_runner import EffectRunner
 from bot.jobs.instance import Instance, cancel
 from bot.jobs.job_runner import Effects
@@ -28,11 +32,14 @@ from bot.models.choosing import ChosenModel
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, NotConnected, make_bolt, proven_client
+from bot.slack.receive.gate import Gate
 from bot.slack.receive.listeners import register
+from bot.slack.receive.settings_form import SettingsForm
 from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import Background
+from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
 from specialists.registry import CREWS, Crew, CrewError, load_crew
@@ -90,6 +97,14 @@ def open_crew(settings: Settings) -> Crew:
         raise SettingsError(str(error)) from None
 
 
+def open_channels(settings: Settings) -> Mapping[str, ChannelValues]:
+    """Read the settings of channels beside the crew. Raises SettingsError naming every fault, by file and line."""
+    file = channels_file.read(crew_folder(settings))
+    if file.faults:
+        raise SettingsError("\n".join(str(fault) for fault in file.faults))
+    return file.channels
+
+
 def search_settings(settings: Settings) -> SearchSettings | None:
     """Choose the service that searches the web: the one whose key is set; None for the keyless one."""
     brave, tavily = settings.env.get("BRAVE_API_KEY", ""), settings.env.get("TAVILY_API_KEY", "")
@@ -128,14 +143,16 @@ async def running(
     `crew` is the one of the settings unless given; `looks` are those of `Outbox`; `instruments` count what happens.
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
-    crew = crew or open_crew(settings)
+    crew, file = crew or open_crew(settings), open_channels(settings)
     try:
-        client, me = await proven_client(settings.bot_token, settings.slack_api_url)
+        client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
         raise SettingsError(str(error)) from None
+    await _check_home(store, account.home.team)
     # From the model and Slack up to the instance, which claims jobs from the store and runs them.
-    outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=me, looks=looks)
-    thread = Thread(client, outbox, store, model_label=model.label)
+    outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=account.user, looks=looks)
+    people = People(client, outbox.calls, account.home)
+    thread = Thread(client, outbox, store, people, model_label=model.label)
     metrics = instruments.metrics if instruments is not None else None
     limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
     effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms)
@@ -145,8 +162,14 @@ async def running(
     instance = Instance(store, effects, slots=settings.slots, lease=settings.lease, bounds=bounds)
     # From what people do in Slack down to the store.
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
-    service = JobService(store, instance, limits, admins=settings.admins, follow_ups=settings.follow_ups)
-    background = register(bolt, service)
+    channels = ChannelSettings(store, settings.in_channel, file, admins=settings.admins)
+    # Read now, so that there is something to go by while the store is away.
+    people.name_groups([*await channels.groups(account.home.team), *crew.asked])
+    gate = Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock)
+    service = JobService(store, instance, limits, admins=settings.admins, settings=channels, groups_of=people.groups_of)
+    desk = ApprovalDesk(store, instance, crew, admins=settings.admins, groups=people.groups_of)
+    form = SettingsForm(channels, people, clock=store.clock)
+    background = register(bolt, service, gate, form, desk)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     warming = asyncio.create_task(model.warm())
@@ -157,6 +180,17 @@ async def running(
         warming.cancel()
         await asyncio.gather(warming, return_exceptions=True)
         await _end(app, background, limits)
+
+
+async def _check_home(store: Store, team: str) -> None:
+    """Raise SettingsError if another workspace's jobs are in the store: each bot would take the other's."""
+    owner = await store.home(team)
+    if owner != team:
+        raise SettingsError(
+            f"The store holds the jobs of another workspace ({owner}), and SLACK_BOT_TOKEN is of {team}: a bot would "
+            "answer what the other was asked. Give each a REDIS_URL of its own, such as another database of the "
+            "server: redis://HOST:6379/1."
+        )
 
 
 async def _end(app: App, background: Background, limits: CallLimits) -> None:

@@ -274,7 +274,7 @@ def _without_file_names(ask: Ask) -> str:
 
 def _typed_answers(ask: Ask) -> Iterator[str]:
     for said in (*ask.answered, *(one for work in ask.work.values() for one in work.answered)):
-        if said.text not in said.question.options:
+        if said.user and said.text not in said.question.options:
             yield said.text
 
 

@@ -70,6 +70,16 @@ class Section(Contract):
     start: int = 0
 
 
+class Audience(Contract):
+    """Who may read something: those who may read the place that it came from.
+
+    `channel` is that place's Slack id. Without a `kind` nobody could tell what it is, and it counts as private.
+    """
+
+    channel: str
+    kind: Literal["", "public", "private", "group", "direct"] = ""
+
+
 class Material(Contract):
     """One thing that there is to work on, by reference. `name` is its id: plans, handoffs and tools call it so.
 
@@ -77,7 +87,7 @@ class Material(Contract):
     `file` is the file itself, where it is one. `author` is who wrote or attached it, as people know them. `origin` says
     whose words it holds, for the egress guard. `fault` says why it cannot be read, `gaps` what its text lacks.
     The outline of a table (`is_table`) are its columns, as far as they are known. `pictures` are those of its pages
-    that are no text, for models that see.
+    that are no text, for models that see. `audience` says who may read it; None: whoever may read the job's thread.
     """
 
     name: str
@@ -92,6 +102,7 @@ class Material(Contract):
     gaps: tuple[str, ...] = ()
     is_table: bool = False
     pictures: tuple[Artifact, ...] = ()
+    audience: Audience | None = None
 
 
 class Usage(Contract):
@@ -160,11 +171,17 @@ class Result(Contract):
 
 
 class Escalation(Contract):
-    """A specialist's honest "I can't". `options` are likely answers if a person has to choose."""
+    """A specialist's honest "I can't". `options` are likely answers if a person has to choose.
+
+    `whom` names the people to ask, by id or name, where it named any, and `assumption` is what it would take for the
+    answer if nobody gives one.
+    """
 
     reason: EscalationReason
     message: str
     options: tuple[str, ...] = ()
+    whom: tuple[str, ...] = ()
+    assumption: str = ""
     partial_result: Result | None = None
 
 
@@ -250,6 +267,33 @@ QUICK_ROLES = frozenset({"dispatcher"})
 """Roles whose work is small, and for which people wait."""
 
 
+REQUESTER, ANYONE = "requester", "anyone"
+"""Words for whom a question is for, beside ids of people and of user groups; anyone: anybody in the thread."""
+
+
+class Asking(Contract):
+    """Whom questions are for, and what follows if nobody answers one.
+
+    `whom` and `then` hold `REQUESTER`, `ANYONE`, or ids of people and user groups: `whom` is asked (empty: the
+    requester, or whom the asker named), and `then` are reminded next, one after the other.
+
+    A reminder comes after `remind_after` seconds of the working time of who is asked, and a question is closed after
+    `expire_after` seconds of any time; 0, of both: never. `assume` is what is taken for the answer then, where the
+    asker named nothing: `first` for the first answer offered, or words.
+
+    Working time is from the hour `opens` to the hour `closes`, on the first `days` days of the week from Monday on.
+    """
+
+    whom: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()
+    remind_after: float = 0.0
+    expire_after: float = 0.0
+    assume: str = ""
+    opens: int = Field(default=9, ge=0, le=23)
+    closes: int = Field(default=18, ge=1, le=24)
+    days: int = Field(default=5, ge=1, le=7)
+
+
 class Terms(Contract):
     """Settings of the work on a request, fixed with its plan. Seconds of work do not include waits for people.
 
@@ -265,7 +309,15 @@ class Terms(Contract):
     unsure: Literal["mark", "apart"] = "mark"
     critic: bool = False
     """True if the critic reads the answer before people do."""
+    ask_above_tokens: int = Field(default=0, ge=0)
+    ask_above_cost: float = Field(default=0.0, ge=0.0)
+    """People approve a subtask that is likely to take more tokens, or dollars, before it begins; 0: they do not."""
+    approvers: tuple[str, ...] = ("requester",)
+    quorum: int = Field(default=1, ge=1)
+    own_approval: bool = True
+    """Who approves such a subtask, see `handoff.approval_values.ApprovalTerms`."""
     context: Context = Context()
+    asking: Asking = Asking()
     roles: Mapping[str, Tier] = Field(default_factory=dict, exclude=True)
     """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); see `tier_of` for those not named.
 
@@ -274,6 +326,11 @@ class Terms(Contract):
     """
     circumstances: str = Field(default="", exclude=True)
     """The date, the time zone, who asks and where, on one line; put in by whoever calls a role, like `roles`."""
+
+    @property
+    def asks_above(self) -> bool:
+        """True if costly subtasks are approved before they begin."""
+        return bool(self.ask_above_tokens or self.ask_above_cost)
 
     def tier_of(self, role: str) -> Tier:
         """Return the tier that a role of the supervisor works on: `balanced` unless set, `fast` for `QUICK_ROLES`."""
@@ -296,6 +353,8 @@ class Member(Contract):
     cannot: tuple[str, ...] = ()
     tier: Tier = "balanced"
     fallback: str = ""
+    asks: tuple[str, ...] = ()
+    """Whom its questions are for, see `Asking`; empty: as its crew says."""
     made: bool = False
     """True if the specialist was made for one plan alone."""
     tiers: tuple[Tier, ...] = ()
@@ -448,16 +507,26 @@ class Request(Contract):
     """What Slack is to be asked for beside it: its own `files`, which its event may lack, or the `thread` before it."""
 
 
+class Known(Contract):
+    """A person who may be asked: their Slack id, their names, and the seconds by which their zone is ahead of UTC."""
+
+    user: str
+    names: tuple[str, ...] = ()
+    offset: int = 0
+
+
 class Setting(Contract):
     """Who asks and where, as Slack knew it when the request was planned; empty: it did not say.
 
-    `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC.
+    `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC. `people`
+    are the others who may be asked: those whom the requester mentioned, who spoke in the thread, or whom a crew names.
     """
 
     requester: str = ""
     channel: str = ""
     zone: str = "UTC"
     offset: int = 0
+    people: tuple[Known, ...] = ()
 
 
 class Place(Contract):

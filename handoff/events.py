@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import (
     Artifact,
+    Asking,
     Conflict,
     Contract,
     Escalation,
@@ -37,7 +39,7 @@ from handoff.contracts import (
 )
 from handoff.upcasters import UPCASTERS, Json, lifted
 
-SCHEMA = 5
+SCHEMA = 6
 
 FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavailable", "crew"]
 """The kind of an attempt's failure.
@@ -105,6 +107,8 @@ class MessageHeard(Fact):
     message: Request
     mentioned: bool = False
     others: bool = False
+    groups: tuple[str, ...] = ()
+    """The user groups that its author was in at that time."""
 
 
 class MessageSorted(Fact):
@@ -155,6 +159,8 @@ class MaterialGathered(OfRequest):
     type: Literal["MaterialGathered"] = "MaterialGathered"
     materials: tuple[Material, ...] = ()
     faults: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
+    """Slack ids of those who wrote in the thread before."""
 
 
 class SettingKnown(OfRequest):
@@ -165,11 +171,18 @@ class SettingKnown(OfRequest):
 
 
 class PlannerAsked(OfRequest):
-    """The planner asks the requester one question before it plans. `options` are likely answers."""
+    """The planner asks one question before it plans. `options` are likely answers.
+
+    `whom` and `assumption` are as in `Escalation`.
+    """
 
     type: Literal["PlannerAsked"] = "PlannerAsked"
     question: str
     options: tuple[str, ...] = ()
+    whom: tuple[str, ...] = ()
+    assumption: str = ""
+    asking: Asking = Asking()
+    """The crew's and the settings' word on questions: there is no plan yet to hold it."""
     reasons: tuple[str, ...] = ()
     corrected: int = 0
     """The corrections of the request that the planner knew, here and below. With fewer than there are it asks again."""
@@ -273,6 +286,8 @@ class ToolStarted(OfAttempt):
     what: str
     key: str = ""
     digest: str = ""
+    approved_by: tuple[str, ...] = ()
+    """The people who approved it, or the like of it; none if the crew lets it be made without asking."""
 
 
 class ToolInDoubt(OfAttempt):
@@ -287,6 +302,13 @@ class ToolInDoubt(OfAttempt):
     what: str
     reason: str
     usage: Usage = Usage()
+
+
+class ApprovalAsked(OfAttempt):
+    """An attempt came to a call that people have to approve first: it rests until they have decided."""
+
+    type: Literal["ApprovalAsked"] = "ApprovalAsked"
+    approval: Approval
 
 
 class ResultReturned(OfAttempt):
@@ -375,13 +397,63 @@ class QuestionAnswered(OfRequest):
     user: str
     text: str
     number: int = 0
+    groups: tuple[str, ...] = ()
+    """The user groups that the person was in at that time, here and below."""
+    admin: bool = False
+    """True if the person was an admin at that time, here and below."""
+
+
+class QuestionReminded(OfRequest):
+    """Nobody has answered a question for a while: people are reminded of it, by a message in the thread.
+
+    `to` are ids of people and user groups. Who was not asked before may answer from now on.
+    """
+
+    type: Literal["QuestionReminded"] = "QuestionReminded"
+    subtask: str
+    number: int
+    to: tuple[str, ...]
+
+
+class QuestionExpired(OfRequest):
+    """Nobody answered a question in time: what was to be assumed then is taken for the answer."""
+
+    type: Literal["QuestionExpired"] = "QuestionExpired"
+    subtask: str
+    number: int
+
+
+class ApprovalDecided(OfRequest):
+    """A person decided on an open approval of a subtask, by a click. If it needs several people, each is an event.
+
+    `number` and `digest` are those of what the person saw: it counts for exactly that. `groups` are the person's user
+    groups at the click, and `admin` is True for an admin. `arguments` and `what` are those of an `edit`; `reason` is
+    why it was denied, which may be empty.
+    """
+
+    type: Literal["ApprovalDecided"] = "ApprovalDecided"
+    subtask: str
+    number: int
+    digest: str
+    user: str
+    groups: tuple[str, ...] = ()
+    admin: bool = False
+    decision: ApprovalChoice
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    what: str = ""
+    reason: str = ""
 
 
 class CancelRequested(Fact):
-    """A person asked for the job to stop: the Stop button, a command, or a word in the thread."""
+    """A person asked for the job to stop: the Stop button, a command, or a word in the thread.
+
+    Only what they may stop ends: their own requests, for an admin all. Up to schema 5 it ended all.
+    """
 
     type: Literal["CancelRequested"] = "CancelRequested"
     user: str
+    groups: tuple[str, ...] = ()
+    admin: bool = False
 
 
 class TakenOver(Fact):
@@ -543,6 +615,7 @@ Event = Annotated[
     | ToolReturned
     | ToolStarted
     | ToolInDoubt
+    | ApprovalAsked
     | ResultReturned
     | ResultJudged
     | BriefRefined
@@ -550,6 +623,9 @@ Event = Annotated[
     | AttemptFailed
     | Escalated
     | QuestionAnswered
+    | QuestionReminded
+    | QuestionExpired
+    | ApprovalDecided
     | CancelRequested
     | TakenOver
     | WorkResumed

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from handoff.approval_values import Approval, RulingOutcome
 from handoff.contracts import (
     Artifact,
     Conflict,
@@ -151,8 +152,9 @@ class Work:
     seconds that finished attempts and pauses took, and `resumed` is when the running attempt was last taken up again.
     `failed_calls` counts model calls that brought nothing.
 
-    People: `questions` counts the questions that its specialists asked or the ladder asked for them, and `doubts`
-    counts the questions about calls in doubt. `answers` are people's answers, kept over attempts.
+    People: `questions` counts the questions that its specialists asked or the ladder asked for them, `doubts` those
+    about calls in doubt, and `approvals` what people were asked to approve. `cost_approved`: they approved what it is
+    likely to cost. `answers` are people's answers, kept over attempts.
 
     Trouble: `rungs` are the rungs of the ladder that were taken. `brief`, if not empty, replaces the intent of the
     plan. `refining` is the error from which the brief is to be rewritten, and `trouble` is the trouble that led to a
@@ -183,6 +185,8 @@ class Work:
     question: Question | None = None
     questions: int = 0
     doubts: int = 0
+    approvals: int = 0
+    cost_approved: bool = False
     rungs: tuple[Rung, ...] = ()
     failed_calls: int = 0
     spent: float = 0.0
@@ -222,6 +226,11 @@ class Work:
         return replace(self, checkpoints=(), writes=writes, spent=self.spent + took, resumed=0.0)
 
     @property
+    def asked_so_far(self) -> int:
+        """The number of the last question to people about it, of whatever kind; 0: nobody was asked."""
+        return self.questions + self.doubts + self.approvals
+
+    @property
     def intents(self) -> tuple[ToolStarted, ...]:
         """Calls of writing tools that were begun and have no outcome yet."""
         return open_intents(self.checkpoints)
@@ -230,6 +239,20 @@ class Work:
     def unknown(self) -> tuple[str, ...]:
         """Calls that may or may not have been carried out, each in a few words for people."""
         return tuple(one.what for one in (*self.writes, *written(self.checkpoints)) if not one.known)
+
+    @property
+    def not_approved(self) -> tuple[tuple[Approval, RulingOutcome], ...]:
+        """Calls that people denied or did not decide on, but for those of a tool that they let be called later."""
+        found: dict[tuple[str, str], tuple[Approval, RulingOutcome]] = {}
+        for one in self.answered:
+            approval, ruling = one.question.approval, one.ruling
+            if approval is None or ruling is None or approval.kind == "cost":
+                continue
+            if ruling.approved:
+                found = {key: each for key, each in found.items() if key[0] != approval.tool}
+            else:
+                found[approval.tool, approval.digest] = (approval, ruling.outcome)
+        return tuple(found.values())
 
 
 ENDED: frozenset[RequestState] = frozenset({"completed", "failed", "cancelled"})
@@ -244,9 +267,10 @@ class Ask:
     (an empty id: it can never be posted). `replans` are triggers that the planner is still to be asked about, one after
     the other, and `revisions` counts how often it was asked. `question` is the planner's open question, and `answered`
     the one that it had answered.
-    `setting` says who asks and where; None: nobody has looked yet. `correction_texts` are the words by which the
-    requester changed the request while it was under way: its text has them, and `wording` is the text of the message
-    alone, if it was corrected. `edited` is the stamp of the last edit. `withdrawn`: its message was deleted.
+    `setting` says who asks and where; None: nobody has looked yet. `speakers` are the Slack ids of those who wrote in
+    the thread before. `correction_texts` are the words by which the requester changed the request while it was under
+    way: its text has them, and `wording` is the text of the message alone, if it was corrected. `edited` is
+    the stamp of the last edit. `withdrawn`: its message was deleted.
     """
 
     request: Request
@@ -257,6 +281,7 @@ class Ask:
     materials: tuple[Material, ...] = ()
     file_faults: tuple[str, ...] = ()
     setting: Setting | None = None
+    speakers: tuple[str, ...] = ()
     question: Question | None = None
     answered: tuple[Answered, ...] = ()
     decisions: tuple[Decision, ...] = ()
@@ -396,6 +421,8 @@ class Job:
     quarantine: Failure | None = None
     talk: Talk = field(default_factory=Talk)
     heard: tuple[Heard, ...] = ()
+    people: frozenset[str] = frozenset()
+    """Slack ids of all who asked, answered or said something in the thread."""
 
     @property
     def id(self) -> str:

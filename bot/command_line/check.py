@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from bot.app import manifest_path, open_crew
+from bot.app import manifest_path, open_channels, open_crew
 from bot.command_line.console import say
 from bot.command_line.model_proof import prove
 from bot.models.choosing import ModelSettingsError, choose_model
@@ -66,6 +66,12 @@ async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
         yield Verdict("crew", f"{settings.crew}: {', '.join(crew.everyone)}")
     except SettingsError as error:
         yield Verdict("crew", fault=str(error))
+    try:
+        channels = open_channels(settings)
+        if channels:
+            yield Verdict("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}")
+    except SettingsError as error:
+        yield Verdict("channels", fault=str(error))
     for proofs in (_bot, _way_in, _redis, _models):
         async for verdict in proofs(settings):
             yield verdict

@@ -30,6 +30,8 @@ from bot.workspace.workspace_server import Workspace
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
 PORT = 3900
+ADMIN = "cleo"
+"""The person who is an admin here, unless LEADHAND_ADMINS names others."""
 PACE = "0.4"
 """Seconds a call of the rehearsal model takes here, so that people can see the plan move."""
 
@@ -116,6 +118,7 @@ async def _bot(settings: Settings, workspace: Workspace) -> AsyncIterator[App]:
         bot_token=workspace.bot_token,
         app_token=workspace.app_token,
         slack_api_url=workspace.api_url,
+        admins=settings.admins or frozenset({workspace.person(ADMIN).id}),
     )
     model = await _model(settings)
     try:

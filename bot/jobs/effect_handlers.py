@@ -60,7 +60,11 @@ async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
     services, runner = inputs.services, inputs.runner
     found = bounded(await gather_request(inputs.job, inputs.ask, services.thread, services.store, runner.claim.key))
     of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
-    return ev.MaterialGathered(**of, materials=found.materials, faults=found.faults)
+    materials = found.materials
+    if materials:
+        audience = await services.thread.audience(inputs.job)
+        materials = tuple(one.model_copy(update={"audience": audience}) for one in materials)
+    return ev.MaterialGathered(**of, materials=materials, faults=found.faults, speakers=found.speakers)
 
 
 async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
@@ -68,7 +72,8 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
     runner, planning = inputs.runner, inputs.services.planning
     if not effect.within:
         if inputs.ask.setting is None:
-            await runner.report(await inputs.services.thread.look_around(inputs.job, inputs.ask))
+            asked = planning.asked_by_name
+            await runner.report(await inputs.services.thread.look_around(inputs.job, inputs.ask, asked))
         job, ask = runner.find(effect.request)  # as it is committed by now
         shown = [one.text for one in plan_brief.beginnings_of(job, ask)]
         texts = await load(shown, job, ask, inputs.services.store, runner.claim.key)
@@ -124,6 +129,18 @@ async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
 async def reach_deadline(effect: ef.ReachDeadline, inputs: Inputs) -> ev.Event:
     """Say that the time is up."""
     return ev.DeadlineReached(at=inputs.runner.now(), request=effect.request, subtask=effect.subtask)
+
+
+async def remind_of_question(effect: ef.RemindOfQuestion, inputs: Inputs) -> ev.Event:
+    """Say that people are reminded of a question: the message is posted once that is in the log."""
+    of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
+    return ev.QuestionReminded(at=inputs.runner.now(), **of, to=effect.to)
+
+
+async def expire_question(effect: ef.ExpireQuestion, inputs: Inputs) -> ev.Event:
+    """Say that nobody answered a question in time."""
+    of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
+    return ev.QuestionExpired(at=inputs.runner.now(), **of)
 
 
 async def hand_up(effect: ef.HandUp, inputs: Inputs) -> ev.Event:

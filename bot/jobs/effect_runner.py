@@ -111,6 +111,18 @@ def receipt_lost(effect: ef.Acknowledge, bug: Bug) -> ev.Event:
     return ev.MessageAcknowledged(at=bug.at, receipt=effect.receipt)
 
 
+def reminded_in_vain(effect: ef.RemindOfQuestion, bug: Bug) -> ev.Event:
+    """Take the reminder as given: people are not reminded again and again."""
+    of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
+    return ev.QuestionReminded(at=bug.at, **of, to=effect.to)
+
+
+def question_expired(effect: ef.ExpireQuestion, bug: Bug) -> ev.Event:
+    """Close the question all the same."""
+    of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
+    return ev.QuestionExpired(at=bug.at, **of)
+
+
 def post_failed(effect: ef.Post, bug: Bug) -> ev.Event:
     """Go on without the message."""
     return ev.Posted(at=bug.at, request=effect.request, key=effect.key, ts="", fault=bug.reason)
@@ -152,6 +164,8 @@ HANDLERS: Mapping[type, Handler[Any]] = {
     ef.RefineBrief: Handler(handlers.ask_role, brief_kept),
     ef.ReachDeadline: Handler(handlers.reach_deadline, request_failed),
     ef.HandUp: Handler(handlers.hand_up, crew_failed),
+    ef.RemindOfQuestion: Handler(handlers.remind_of_question, reminded_in_vain),
+    ef.ExpireQuestion: Handler(handlers.expire_question, question_expired),
     ef.Post: Handler(handlers.post, post_failed),
     ef.SortMessage: Handler(handlers.sort_message, message_unsorted),
     ef.Acknowledge: Handler(handlers.acknowledge, receipt_lost),

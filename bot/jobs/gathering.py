@@ -48,13 +48,18 @@ Fetch = Callable[[Attachment], Awaitable[tuple[Attachment, bytes] | str]]
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What was fetched and read. `faults` name what could not be, or only in part, each in words for people."""
+    """What was fetched and read. `faults` name what could not be, or only in part, each in words for people.
+
+    `speakers` are the Slack ids of those who wrote in the thread that was read.
+    """
 
     materials: tuple[Material, ...] = ()
     faults: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
 
     def __add__(self, other: Gathered) -> Gathered:
-        return Gathered((*self.materials, *other.materials), (*self.faults, *other.faults))
+        speakers = (*self.speakers, *other.speakers)
+        return Gathered((*self.materials, *other.materials), (*self.faults, *other.faults), speakers)
 
 
 async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, key: JobKey) -> Gathered:

@@ -27,7 +27,8 @@ async def gather_request(job: Job, ask: Ask, thread: Thread, store: Store, key: 
     own = request.attachments or read.own_files
     found = await gather(own, thread.fetch, store, key)
     found += Gathered(await _said(MESSAGE, read.about, "", store, key))
-    found += Gathered(await _said(THREAD, read.thread, read.fault, store, key), (read.fault,) if read.fault else ())
+    said = await _said(THREAD, read.thread, read.fault, store, key)
+    found += Gathered(said, (read.fault,) if read.fault else (), read.speakers)
     return found + await _shared(read.thread.files, own, thread, store, key)
 
 

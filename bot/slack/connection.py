@@ -16,6 +16,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.access.person_facts import Home
 from bot.settings import Address
 from bot.slack.receive.bolt_dispatch import SocketMode
 from bot.slack.receive.http import web_app
@@ -44,12 +45,13 @@ class NotConnected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BotAccount:
-    """The account that a token belongs to. `user` is our own user id."""
+    """The account that a token belongs to. `user` is our own user id, `team` the workspace's name, `home` its ids."""
 
     user: str
     name: str
     team: str
     scopes: frozenset[str]
+    home: Home
 
 
 async def bot_account(client: AsyncWebClient) -> BotAccount:
@@ -58,7 +60,8 @@ async def bot_account(client: AsyncWebClient) -> BotAccount:
         who = await client.auth_test()
         granted = str(who.headers.get("x-oauth-scopes", "")).split(",")
         scopes = frozenset(scope.strip() for scope in granted if scope.strip())
-        return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes)
+        home = Home(str(who["team_id"]), str(who.get("enterprise_id") or ""))
+        return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes, home)
     except (SlackApiError, OSError, TimeoutError, aiohttp.ClientError) as error:
         raise explained(error, client, "auth.test") from error
 
@@ -115,11 +118,11 @@ class Connection:
         return self.where
 
 
-async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, str]:
-    """Make a client, prove its token, and give our own user id with it. Raises NotConnected."""
+async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, BotAccount]:
+    """Make a client, prove its token, and give our own account with it. Raises NotConnected."""
     client = make_client(token, base_url)
     try:
-        return client, (await bot_account(client)).user
+        return client, await bot_account(client)
     except BaseException as error:
         await close_client(client)
         if isinstance(error, NotConnected):

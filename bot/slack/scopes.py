@@ -25,6 +25,7 @@ METHOD_SCOPES: dict[str, tuple[str, ...]] = {
     "files_info": ("files:read",),
     "files_upload_v2": ("files:write",),
     "reactions_add": ("reactions:write",),
+    "usergroups_list": ("usergroups:read",),
     "users_info": ("users:read",),
     "views_open": (),
     "views_publish": (),

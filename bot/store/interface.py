@@ -1,7 +1,8 @@
 """The promises of a store. `bot.store.redis` keeps them on a Redis-compatible server.
 
-A store has five parts: `jobs`, the `outbox` of each job, `blobs` beside a job,
-`schedules`, and the `counters` that all instances share (`bot.store.counters`).
+A store has six parts: `jobs`, the `outbox` of each job, `blobs` beside a job,
+`schedules`, the `settings` that admins make while the bot runs, and the `counters`
+that all instances share (`bot.store.counters`).
 A job is always in one of five places:
 
     due     there is something to do for it at a time; from then on `claim` gives it out
@@ -274,8 +275,18 @@ class Schedules(Protocol):
         """Move a schedule on from `due` to `following`. True for exactly one caller: it does the work."""
 
 
+class KeptSettings(Protocol):
+    """What admins set while the bot runs: a text by a name within the team, kept for good."""
+
+    async def put(self, team: str, name: str, payload: str) -> None:
+        """Set one. Raises PayloadTooLarge over `INLINE_LIMIT`, or if there are 10,000 already."""
+
+    async def of(self, team: str) -> dict[str, str]:
+        """Read all of a team, by name."""
+
+
 class Store(Protocol):
-    """The place that all instances share: five parts, one clock."""
+    """The place that all instances share: six parts, one clock."""
 
     @property
     def jobs(self) -> Jobs:
@@ -292,6 +303,10 @@ class Store(Protocol):
     @property
     def schedules(self) -> Schedules:
         """Work that begins at a time."""
+
+    @property
+    def settings(self) -> KeptSettings:
+        """What admins set while the bot runs."""
 
     @property
     def counters(self) -> Counters:
@@ -311,6 +326,9 @@ class Store(Protocol):
 
     async def now(self) -> float:
         """Ask the server for the store's time."""
+
+    async def home(self, team: str) -> str:
+        """Tell whose jobs are kept here: the team that asked first. `claim` gives jobs out whosever they are."""
 
     async def full(self) -> str:
         """Say, from 80 % of the server's memory on, that it is full and what to do: claim nothing then. Else empty.

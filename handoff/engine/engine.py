@@ -23,9 +23,10 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from handoff import events as ev
+from handoff import rights
 from handoff.contracts import Request
 from handoff.effects import answer_key, card_end_key
-from handoff.engine import hearing, replan
+from handoff.engine import approvals, hearing, replan
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready
 from handoff.engine.transitions import TRANSITIONS, cancelled, withdrawn
@@ -63,8 +64,7 @@ def apply(job: Job | None, event: ev.Event) -> Job:
         return replace(_heard(job, event), seq=job.seq + 1)
     seq = job.seq + 1
     if isinstance(event, ev.CancelRequested):
-        asks = (ask if ask.over or ask.run.answer or ask.run.failure else cancelled(ask, event) for ask in job.asks)
-        return replace(job, asks=tuple(asks), quarantine=None, seq=seq)
+        return replace(_cancelled(job, event), seq=seq)
     if isinstance(event, ev.TakenOver):
         return replace(_resumed(job, event.at), takeovers=job.takeovers + 1, seq=seq)
     if isinstance(event, ev.WorkResumed):
@@ -74,6 +74,14 @@ def apply(job: Job | None, event: ev.Event) -> Job:
     if isinstance(event, ev.Released):
         return replace(job, quarantine=None, seq=seq)
     assert_never(event)
+
+
+def _cancelled(job: Job, event: ev.CancelRequested) -> Job:
+    """End what the person may stop. A job in quarantine leaves it to be reported, unless something else is left."""
+    ends = {ask.id for ask in rights.stoppable(job, rights.Actor(event.user, event.groups, event.admin))}
+    asks = tuple(cancelled(ask, event) if ask.id in ends else ask for ask in job.asks)
+    left = any(rights.is_open(ask) for ask in asks)
+    return replace(job, asks=asks, quarantine=job.quarantine if left else None)
 
 
 def _heard(
@@ -106,7 +114,8 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     ask = Ask(request=event.request, run=Run(failure=failure), refusal=event.refusal)
     if not has_to_gather(event.request):
         ask = replace(ask, gathered=True)
-    return hearing.queued(replace(job, asks=(*job.asks, ask), seq=job.seq + 1), ask.id, job.current)
+    people = job.people | {event.request.user}
+    return hearing.queued(replace(job, asks=(*job.asks, ask), people=people, seq=job.seq + 1), ask.id, job.current)
 
 
 def has_to_gather(request: Request) -> bool:
@@ -118,6 +127,8 @@ def _of_request(job: Job, event: ev.OfRequest) -> Job:
     seq = job.seq + 1
     if isinstance(event, ev.Posted) and event.ts:
         job = hearing.spoke(job, event.at)
+    if isinstance(event, ev.QuestionAnswered):
+        job = replace(job, people=job.people | {event.user})
     place = job.place_of(event.request)
     if place is None or job.asks[place].over:
         return replace(job, seq=seq)
@@ -160,7 +171,8 @@ def _with_state(ask: Ask, at: float) -> Ask:
         return replace(ask, run=replace(run, state="cancelled" if ask.cancelled_by else "failed"), ended=at)
     if run.plan is None:
         return ask.with_run(_in_state(run, "submitted" if ask.question is None else "input_required", at))
-    own = ask.inside("")
+    ask = approvals.ask_for_costs(ask, at)
+    run, own = ask.run, ask.inside("")
     if any(work.run is not None for work in own):
         ask = _with_states_inside(ask, at)
         own = ask.inside("")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from handoff.effects import (
     Effect,
+    ExpireQuestion,
     GatherMaterial,
     HandUp,
     JudgeResult,
@@ -11,6 +12,7 @@ from handoff.effects import (
     Post,
     ReachDeadline,
     RefineBrief,
+    RemindOfQuestion,
     RevisePlan,
     RunSubtask,
     answer_key,
@@ -18,8 +20,9 @@ from handoff.effects import (
     card_key,
     file_key,
     question_key,
+    reminder_key,
 )
-from handoff.engine import answer, hearing, replan
+from handoff.engine import answer, asking, hearing, replan
 from handoff.engine.ladder import attempt_seconds, seconds_left
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready
@@ -49,14 +52,17 @@ def _of_request(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     if not ask.gathered:
         return [*effects, GatherMaterial(ask.id)], None
     if ask.question is not None:
-        return [*effects, *_questions(ask)], None
+        waiting, due = _questions(ask, now)
+        return [*effects, *waiting], due
     if run.plan is None:
         return [*effects, _planning(ask)], None
     unsettled = any(work.state not in SETTLED for work in ask.inside(""))
     if unsettled and run.deadline is not None and run.deadline <= now:
         return [*effects, ReachDeadline(ask.id)], None
     running, due = _subtasks(ask, run, now)
-    effects += [*_questions(ask), *running]
+    waiting, later = _questions(ask, now)
+    effects += [*waiting, *running]
+    due = _earlier(due, later)
     if trigger := replan.current_trigger(ask):
         effects.append(RevisePlan(ask.id, trigger.within, trigger.subtask, trigger.words))
     effects += _files(ask)
@@ -127,10 +133,28 @@ def _attempt(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | N
     return RunSubtask(ask.id, name, number, work.specialist, tier, timeout, work.subtask.done_when), ends
 
 
-def _questions(ask: Ask) -> list[Effect]:
-    """Return the posts of the open questions that the thread does not show yet."""
-    keys = (question_key(ask.id, name, question.number) for name, question in ask.open_questions.items())
-    return [Post(ask.id, key) for key in keys if key not in ask.posted]
+def _questions(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+    """Return the effects for the open questions, and the time to look again.
+
+    They are posts that the thread does not show yet. A question that nobody answers is closed in the end, and people
+    are reminded of it until then.
+    """
+    effects: list[Effect] = []
+    due: float | None = None
+    for name, question in ask.open_questions.items():
+        number, count = question.number, len(question.reminders)
+        keys = [question_key(ask.id, name, number)]
+        keys += [reminder_key(ask.id, name, number, reminder) for reminder in range(1, count + 1)]
+        posts = [Post(ask.id, key) for key in keys if key not in ask.posted]
+        closes, reminder = asking.expires(question), asking.next_reminder(ask, question)
+        if closes is not None and closes <= now:
+            effects.append(ExpireQuestion(ask.id, name, number))
+        elif posts:
+            effects += posts
+        elif reminder is not None and reminder[0] <= now:
+            effects.append(RemindOfQuestion(ask.id, name, number, reminder[1]))
+        due = _earlier(due, _earlier(closes, reminder[0] if reminder is not None else None))
+    return effects, due
 
 
 def _files(ask: Ask) -> list[Effect]:

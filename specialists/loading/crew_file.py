@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,10 @@ from handoff.contracts import Tier
 from handoff.effects import ROLES
 from handoff.planning.adhoc import MOST, Allowance
 from handoff.planning.routing import Files, Rule
+from handoff.working_time import read_span
+from specialists.loading import approval_keys
+from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
+from specialists.loading.crew_checks import asked_fault
 from specialists.loading.frontmatter import CrewFault, Page, did_you_mean, yaml_fault
 from specialists.loading.rule_patterns import BadPattern, compiled, ways
 from specialists.toolkits.tool import Tool
@@ -29,7 +34,12 @@ _TERMS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds":
 _ABOUT = ("description", "can", "cannot", "fallback")
 """What a crew inside another says of itself, as a specialist does in its front matter."""
 _UNSURE = ("mark", "apart")
-_KEYS = ("rules", "equals", "default", *_TERMS, "critic", "unsure", "roles", "make", *_ABOUT)
+_ASKING = ("asks", "asks_next", "remind_after", "expire_after", "assume")
+"""The keys on questions to people: see `handoff.contracts.Asking`."""
+_KEYS = (
+    "rules", "equals", "default", *_TERMS, "critic", "unsure", "roles", "make", *_ASKING, *_ABOUT,
+    *approval_keys.KEYS, "ask_above",
+)  # fmt: skip
 _FILES: tuple[Literal["any", "none", "some"], ...] = ("any", "none", "some")
 _RULE_KEYS = ("name", "to", "when", "unless", "files", "done_when")
 _MAKE_KEYS = ("tools", "tiers", "at_most", "fallback")
@@ -47,13 +57,16 @@ class CrewFile:
     path: Path
     rules: tuple[Rule, ...] = ()
     equals: tuple[tuple[str, ...], ...] = ()
-    terms: dict[str, int | bool | str] = field(default_factory=dict)
+    terms: dict[str, Any] = field(default_factory=dict)
     roles: dict[str, Tier] = field(default_factory=dict)
+    asking: dict[str, tuple[str, ...] | float | str] = field(default_factory=dict)
+    """What it says on questions to people: fields of `handoff.contracts.Asking`."""
     default: str = ""
     """The member that gets a request for which no plan could be made; empty: the first one."""
     make: Allowance | None = None
     about: Page = field(default_factory=lambda: Page(Path()))
     """Its description of the crew, for the crew around it; its faults are not among `faults`."""
+    approvals: ApprovalRules = NOTHING_SAID
     faults: list[CrewFault] = field(default_factory=list)
     ways: int = 0
 
@@ -95,16 +108,43 @@ def _read(file: CrewFile, root: yaml.Node, known: tuple[str, ...], tools: Mappin
         file.terms["critic"] = _yes(file, top["critic"][1], "critic")
     if "unsure" in top:
         file.terms["unsure"] = _one_of(file, top["unsure"][1], "unsure", _UNSURE)
+    _read_asking(file, {key: value for key, (_, value) in top.items()})
     if "roles" in top:
         file.roles = _roles(file, top["roles"][1])
     if "equals" in top:
         file.equals = _equals(file, top["equals"][1], known)
+    if "ask_above" in top:
+        file.terms.update(_ask_above(file, top["ask_above"][1]))
+    _read_approvals(file, top, tools)
     if "default" in top:
         file.default = "".join(_specialists(file, top["default"][1], "default", known)[:1])
         if isinstance(top["default"][1], yaml.SequenceNode):
             file.fault(top["default"][1], "default names one specialist")
     if "rules" in top:
         file.rules = _rules(file, *top["rules"], known)
+
+
+def _read_asking(file: CrewFile, keys: dict[str, yaml.Node]) -> None:
+    """Read whom questions are for, who is reminded when, and what is assumed if nobody answers."""
+    for key, name in (("asks", "whom"), ("asks_next", "then")):
+        if key in keys:
+            node = keys[key]
+            words = [str(node.value)] if isinstance(node, yaml.ScalarNode) else _texts(file, node, key)
+            if fault := asked_fault(words, anyone=key == "asks"):
+                file.fault(node, f"{key} {fault}")
+            file.asking[name] = tuple(words)
+    for key in ("remind_after", "expire_after"):
+        if key in keys:
+            seconds = read_span(str(keys[key].value))
+            if seconds is None:
+                file.fault(keys[key], f"{key} takes a span of time such as 30 min, 4h or 2 days, or never")
+            file.asking[key] = seconds or 0.0
+    if "assume" in keys:
+        file.asking["assume"] = _text(file, keys["assume"], "assume")
+
+
+def _texts(file: CrewFile, node: yaml.Node, key: str) -> list[str]:
+    return [text for one in _sequence(file, node, key) if (text := _text(file, one, key))]
 
 
 def _rules(file: CrewFile, key: yaml.Node, node: yaml.Node, known: tuple[str, ...]) -> tuple[Rule, ...]:
@@ -265,12 +305,34 @@ def _read_about(file: CrewFile, top: Mapped) -> None:
         file.about.lines[key] = top[key][0].start_mark.line + 1
 
 
+def _read_approvals(file: CrewFile, top: Mapped, tools: Mapping[str, Tool]) -> None:
+    page = Page(file.path)
+    for key in set(approval_keys.KEYS) & set(top):
+        page.values[key] = _plain(top[key][1])
+        page.lines[key] = top[key][0].start_mark.line + 1
+    file.approvals = approval_keys.read(page, tools)
+    file.faults.extend(page.faults)
+
+
+def _ask_above(file: CrewFile, node: yaml.Node) -> dict[str, int | float]:
+    """Read above which estimate people approve a subtask before it begins: `$2.50`, or a number of tokens."""
+    text = str(node.value).replace("_", "").replace(",", "") if isinstance(node, yaml.ScalarNode) else ""
+    if re.fullmatch(r"\$\d{1,6}(\.\d{1,4})?", text) and float(text[1:]) > 0:
+        return {"ask_above_cost": float(text[1:]), "ask_above_tokens": 0}
+    if re.fullmatch(r"[1-9]\d{0,11}", text):
+        return {"ask_above_cost": 0.0, "ask_above_tokens": int(text)}
+    file.fault(node, "ask_above takes dollars such as $2.50, or a number of tokens such as 300000")
+    return {}
+
+
 def _plain(node: yaml.Node) -> object:
-    """Read a text, or a list of texts; None for anything else."""
+    """Read a text, a list of texts, or texts by name; None for anything else."""
     if isinstance(node, yaml.ScalarNode):
         return str(node.value)
     if isinstance(node, yaml.SequenceNode) and all(isinstance(one, yaml.ScalarNode) for one in node.value):
         return [str(one.value) for one in node.value]
+    if isinstance(node, yaml.MappingNode):
+        return {str(key.value): _plain(value) for key, value in node.value}
     return None
 
 

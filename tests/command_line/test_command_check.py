@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -305,3 +306,14 @@ async def test_a_rate_whose_name_nothing_has_limits_nothing_and_says_so(checked:
     found = await checked(LEADHAND_MODEL="rehearsal", LEADHAND_RATES="olama: 10 requests")
     assert found["rates"].risk == "LEADHAND_RATES limits nothing by the name olama: in use are rehearsal"
     assert "rates" not in await checked(LEADHAND_MODEL="rehearsal")
+
+
+async def test_the_settings_of_channels(checked: Checked, tmp_path: Path) -> None:
+    crew = tmp_path / "crew"
+    shutil.copytree(ROOT / "specialists" / "crews" / "general", crew)
+    assert "channels" not in await checked(LEADHAND_CREW=str(crew))
+    (crew / "channels.yml").write_text("C0123ABCD:\n  guests: true\n", encoding="utf-8")
+    assert (await checked(LEADHAND_CREW=str(crew)))["channels"].note == "1 of channels.yml: C0123ABCD"
+    (crew / "channels.yml").write_text("C0123ABCD:\n  guest: true\n", encoding="utf-8")
+    fault = (await checked(LEADHAND_CREW=str(crew)))["channels"].fault
+    assert fault.startswith(f"{crew / 'channels.yml'}:2: unknown key guest (did you mean guests?)")

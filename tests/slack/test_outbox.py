@@ -11,7 +11,7 @@ import pytest
 from bot.jobs.lease import Lease, boottime
 from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS, _after
-from bot.slack.send.outbox import SENDS, Outbox, Sent
+from bot.slack.send.outbox import ELSEWHERE, SENDS, Outbox, Sent
 from bot.slack.send.web_calls import CALL_SECONDS, Gone, close_client, make_client
 from bot.slack.show.open_questions import close_open_questions
 from bot.slack.show.publisher import Publisher
@@ -101,6 +101,15 @@ async def test_a_second_post_of_the_same_key_is_the_first(scene: Scene) -> None:
     assert first.ts == second.ts
     assert second.adopted
     assert len(scene.seen()) == 1
+
+
+async def test_a_job_posts_nowhere_but_in_its_own_thread(scene: Scene) -> None:
+    for elsewhere in ({"thread_ts": "1.0"}, {"channel": scene.workspace.channel_id("sales")}, {"team": "T0OTHER"}):
+        place = scene.place.model_copy(update=elsewhere)
+        sent = await scene.outbox.post(scene.claim, place, "k", Outgoing("secret", ()))
+        assert (sent.ts, sent.fault) == ("", ELSEWHERE)
+    assert scene.workspace.call_count("chat.postMessage") == 0
+    assert (await scene.post()).ts, "and nothing of it was recorded as begun"
 
 
 @pytest.mark.parametrize("fault", ["lost_reply", "server_error_after", "server_error_before", "rate_limited"])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bot.slack.views.status import trace_timeline
 from bot.store.redis.redis_store import RedisStore
-from bot.trace import events_json
+from bot.trace import events_json, steps_of
 from handoff import events as ev
 from handoff.effects import HandUp, MakePlan, RunSubtask, WriteAnswer
 from handoff.engine.answer import gaps
@@ -148,10 +148,10 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
         "terms": ["terms/read", "terms/find", "terms/check"],
         "terms/find": ["terms/find/search"],
     }
-    timeline = trace_timeline(job, await scene.store.jobs.log(talk.key))
+    timeline = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
     assert "terms: plan of 3 subtasks" in timeline
     assert "terms/find: plan of 1 subtask" in timeline
-    events = events_json(await scene.store.jobs.log(talk.key))
+    events = events_json(steps_of(await scene.store.jobs.log(talk.key)))
     assert [one["within"] for one in events if one["type"] == "PlanProposed" and "within" in one] == [
         "terms",
         "terms/find",

@@ -84,7 +84,7 @@ class Actions:
     async def _answer(self, click: Click, choice: Choice, client: AsyncWebClient) -> None:
         try:
             async with soon():
-                verdict = await self._service.answer(
+                answer = await self._service.answer(
                     click.place,
                     request=choice.request,
                     subtask=choice.subtask,
@@ -97,9 +97,9 @@ class Actions:
             self._tell(client, click, notices.NOT_RECORDED)
             return
         # A click that is taken closes the question once it is in the log: of two, only the first counts.
-        refusals = {"stale": notices.STALE, "not_yours": notices.not_asked(choice.asked), "unknown": notices.UNKNOWN}
-        if verdict != "taken":
-            self._tell(client, click, refusals[verdict])
+        if answer.verdict != "taken":
+            refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN}
+            self._tell(client, click, refusals.get(answer.verdict) or notices.not_asked(answer.whom))
 
     async def on_stop(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
@@ -109,15 +109,10 @@ class Actions:
         if isinstance(click, Malformed):
             log.warning("a click without %s was left alone", click.reason)
         else:
-            words = {
-                "cancelling": notices.STOPPING,
-                "nothing": notices.NOTHING_TO_STOP,
-                "not_yours": notices.NOT_YOURS,
-                "unknown": notices.UNKNOWN,
-            }
             try:
                 async with soon():
-                    text = words[await self._service.cancel(click.place.team, None, click.place, user=click.user)]
+                    stop = await self._service.cancel(click.place.team, None, click.place, user=click.user)
+                text = notices.stop_words(stop)
             except Unrecorded:
                 text = notices.NOT_RECORDED
             self._tell(client, click, text)

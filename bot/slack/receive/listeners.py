@@ -19,6 +19,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.actions import Actions
+from bot.slack.receive.approval_clicks import ApprovalClicks, Approvals
 from bot.slack.receive.bolt_dispatch import unhandled
 from bot.slack.receive.commands import Commands, Subcommand, thread_words, usage_lines
 from bot.slack.receive.more_budget import MoreBudget
@@ -44,7 +45,9 @@ from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place, Request
 
 if TYPE_CHECKING:
-    from bot.slack.receive.service import Service
+    from bot.slack.receive.gate import Gate
+    from bot.slack.receive.service import Answer, Service
+    from bot.slack.receive.settings_form import SettingsForm
 
 log = logging.getLogger(__name__)
 
@@ -61,15 +64,25 @@ Listener = Callable[..., Awaitable[None]]
 _ANYTHING = re.compile(r".*", re.DOTALL)
 
 
-def register(app: AsyncApp, service: Service) -> Background:
-    """Make the app listen, for `service`. Gives back what is done after acknowledging: drain it at the end."""
+def register(
+    app: AsyncApp, service: Service, gate: Gate, form: SettingsForm, approvals: Approvals | None = None
+) -> Background:
+    """Make the app listen, for `service`, to those whom `gate` lets through. Without `approvals` nobody decides on any.
+
+    Gives back what is done after acknowledging: drain it at the end.
+    """
     background = Background()
-    commands = Commands(service, background)
+    gate.open(background, service.knows)
+    app.use(gate.check)
+    commands = Commands(service, background, form)
     listeners = Listeners(service, commands, background)
     for event, listener in listeners.events.items():
         app.event(event)(listener)
     commands.register(app)
     MoreBudget(service, background).register(app)  # before what takes any button
+    form.register(app, background)  # before the windows that nobody knows
+    if approvals is not None:
+        ApprovalClicks(approvals, background).register(app)
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
     app.error(_failed)
@@ -148,24 +161,30 @@ class Listeners:
         quarantined = False
         if incoming.in_thread and (incoming.text or incoming.attachments):
             others = incoming.others and not addressed
-            verdict = await self._service.reply(
+            reply = await self._service.reply(
                 incoming.place, _request_of(incoming), mentioned=addressed, others=others, dedupe=incoming.dedupe
             )
-            if verdict == "heard":
-                if addressed:
-                    self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a mention")
+            if reply.verdict in {"taken", "heard", "not_yours"}:
+                self._replied(incoming, reply, client)
                 return
-            if verdict == "taken":
-                self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a reply")
-                if incoming.attachments:
-                    words_only = tell(client, incoming.place, incoming.user, note(notices.WORDS_ONLY))
-                    self._background.start(words_only, "tell that a file was not taken")
-                return
-            quarantined = verdict == "quarantined"
+            quarantined = reply.verdict == "quarantined"
         if addressed and await self._request(incoming, client) and quarantined:
             self._background.start(
                 tell(client, incoming.place, incoming.user, note(notices.QUARANTINED)), "tell of a job aside"
             )
+
+    def _replied(self, incoming: Incoming, reply: Answer, client: AsyncWebClient) -> None:
+        """Show who replied that it was taken, or tell them alone why not."""
+        place, user = incoming.place, incoming.user
+        if reply.verdict == "not_yours":
+            if reply.whom:
+                told = tell(client, place, user, note(notices.not_asked(reply.whom)))
+                self._background.start(told, "tell whom a question is for")
+        elif reply.verdict == "taken" or incoming.mentioned or incoming.direct:
+            self._background.start(received(client, place.channel, incoming.ts), "react to a reply")
+            if reply.verdict == "taken" and incoming.attachments:
+                told = tell(client, place, user, note(notices.WORDS_ONLY))
+                self._background.start(told, "tell that a file was not taken")
 
     async def _turn_away(self, incoming: Incoming) -> None:
         """Another bot that mentions us is told why that does nothing, and then nothing more for a while."""
@@ -215,15 +234,13 @@ class Listeners:
     async def _stop(self, stopped: Stopped, client: AsyncWebClient, told_at: Place | None = None) -> None:
         """Stop the job there. A person who wrote the word is told at `told_at`; a pressed button shows it by itself."""
         place, user = stopped.place, stopped.user
-        verdict = await self._service.cancel(place.team, None, place, user=user)
-        if verdict == "cancelling":
-            if told_at:
-                self._background.start(tell(client, told_at, user, note(notices.STOPPING)), "confirm a stop")
-        elif verdict == "not_yours":
-            self._background.start(tell(client, told_at or place, user, note(notices.NOT_YOURS)), "refuse a stop")
-        else:
+        stop = await self._service.cancel(place.team, None, place, user=user)
+        if stop.verdict in {"nothing", "unknown"}:
             self._background.start(_idle(client, stopped), "end a session")
             self._background.start(tell(client, told_at or place, user, note(notices.NOTHING_TO_STOP)), "answer a stop")
+        elif told_at or stop.others or stop.verdict != "cancelling":
+            words = note(notices.stop_words(stop))
+            self._background.start(tell(client, told_at or place, user, words), "answer a stop")
 
     async def on_home(self, body: dict[str, Any], client: AsyncWebClient) -> None:
         """Show who opened the app's home their jobs, or suggest how to begin."""

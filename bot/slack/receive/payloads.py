@@ -121,13 +121,14 @@ class Click:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A slash command: its first word in lower case, and the rest."""
+    """A slash command: its first word in lower case, and the rest. With `trigger` a window can be opened."""
 
     team: str
     channel: str
     user: str
     word: str
     rest: str
+    trigger: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +299,8 @@ def parse_command(body: Json) -> Command | Malformed:
     if not isinstance(text, str):
         return Malformed("text")
     word, _, rest = visible(text).strip().partition(" ")
-    return Command(fields["team_id"], fields["channel_id"], fields["user_id"], word.lower(), rest.strip())
+    trigger = str(body.get("trigger_id") or "")
+    return Command(fields["team_id"], fields["channel_id"], fields["user_id"], word.lower(), rest.strip(), trigger)
 
 
 def parse_shortcut(body: Json) -> Shortcut | Malformed:

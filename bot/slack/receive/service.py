@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from bot.store.interface import Entry
+from bot.trace import Step
 from handoff.contracts import Place, Request
 from handoff.state import Job
 
@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from bot.slack.views.status import JobLine
 
 AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown"]
-"""`stale`: the question is answered or its request over. `not_yours`: only who asked may answer."""
-ReplyVerdict = Literal["taken", "heard", "ignored", "quarantined"]
-"""`taken`: it answers a question. `heard`: it was recorded, and the job finds out what it is for.
+"""`stale`: the question is answered or its request over. `not_yours`: it is for somebody else."""
+ReplyVerdict = Literal["taken", "heard", "ignored", "quarantined", "not_yours"]
+"""`taken`: it answers a question. `heard`: it was recorded, and the job finds out what it is for. `not_yours`: it
+answers a question that is for somebody else.
 `quarantined`: ignored, as the thread's job is in quarantine."""
-CancelVerdict = Literal["cancelling", "nothing", "not_yours", "unknown"]
-"""`nothing`: the job is over. `unknown`: there is no such job, or none in that thread."""
+CancelVerdict = Literal["cancelling", "noted", "nothing", "not_yours", "unknown"]
+"""`noted`: the job is set aside with requests of others, so the Stop counts once it is released. `nothing`: the job is
+over. `unknown`: there is no such job, or none in that thread."""
 ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown"]
 Denied = Literal["unknown", "not_yours", "newer", "unreadable"]
 """`newer`: a newer release works on the job, and only that can tell. `unreadable`: its log is damaged."""
@@ -31,6 +33,35 @@ class OverBudget:
     scope: str
     named: str
     words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of an answer, or of a message that may be one. `whom`, if it is not theirs: who may answer."""
+
+    verdict: AnswerVerdict | ReplyVerdict
+    whom: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """What became of a Stop. `others` are the Slack ids of those whose requests of the job it does not end."""
+
+    verdict: CancelVerdict
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """The steps of a job that a person may see; `whole`: that is all of them, for an admin.
+
+    `job` is None if its log cannot be read, and `why` says so.
+    """
+
+    steps: tuple[Step, ...]
+    job: Job | None
+    why: Denied = "unreadable"
+    whole: bool = False
 
 
 class Service(Protocol):
@@ -50,6 +81,9 @@ class Service(Protocol):
 
     async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
         """Record a request; False for a duplicate. `refusal`: why it will not be worked on, told in the thread."""
+
+    async def knows(self, place: Place) -> bool:
+        """Return True if the thread has a job."""
 
     async def turns_away(self, place: Place, bot: str) -> bool:
         """Return True if another bot is to be told that it asks in vain: once an hour in a channel."""
@@ -71,7 +105,7 @@ class Service(Protocol):
 
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
-    ) -> ReplyVerdict:
+    ) -> Answer:
         """Take a message in the thread if it answers an open question, or may be for its job; else ignore it.
 
         `mentioned`: it names the bot, or is in a direct message. `others`: it names other people and not the bot.
@@ -89,11 +123,11 @@ class Service(Protocol):
 
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
-    ) -> AnswerVerdict:
+    ) -> Answer:
         """Record a click on an answer's button."""
 
-    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
-        """Stop a job, named by its id or by its place."""
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
+        """Stop what the person may stop of a job, named by its id or by its place: their requests, for an admin all."""
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         """Let a job that is set aside go on. Only admins may."""
@@ -105,10 +139,10 @@ class Service(Protocol):
         """List the jobs that a person asked for, newest first."""
 
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
-        """Give one job, if the person may see it."""
+        """Give one job, if the person may see what its thread showed: if they spoke in it."""
 
-    async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
-        """Give a job's log, if the person may see it."""
+    async def trace(self, team: str, job: str, user: str) -> Traced | Denied:
+        """Give the steps of a person's own requests in a job; all of it to an admin."""
 
     async def queries(self, place: Place, request: str) -> list[str]:
         """List the queries behind the answer to a request, for whoever can read the thread; none if it has expired."""

@@ -58,13 +58,15 @@ class ThreadRead:
     """What came of reading a thread.
 
     `about` is the message that the request was made from in a window. `own_files` are those of that message, or of the
-    request's own. `fault` says why the thread could not be read, and what to do.
+    request's own. `speakers` are the ids of the people who wrote. `fault` says why the thread could not be read, and
+    what to do.
     """
 
     thread: ThreadText = NOTHING_SAID
     about: ThreadText = NOTHING_SAID
     own_files: tuple[Attachment, ...] = ()
     fault: str = ""
+    speakers: tuple[str, ...] = ()
 
 
 class ThreadReader:
@@ -99,7 +101,8 @@ class ThreadReader:
         zone, offset = await self._people.zone(ask.request.user) if said or about else ("UTC", 0)
         thread = thread_text(said, names, offset=offset, zone=zone, room=room)
         alone = thread_text(about, names, offset=offset, zone=zone, room=room, above=ABOUT)
-        return ThreadRead(replace(thread, gaps=(*thread.gaps, *gaps)), alone, _files_of(own), fault)
+        speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MOST_PEOPLE]
+        return ThreadRead(replace(thread, gaps=(*thread.gaps, *gaps)), alone, _files_of(own), fault, speakers)
 
     async def _find(self, place: Place, request: Request, since: str, found: list[Json]) -> None:
         """Collect the messages in `found`, the oldest first, so that what was read before a fault is there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -22,13 +22,15 @@ from bot.slack.show.session import STATUS, Sessions, rename, session_title, set_
 from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
+from bot.slack.views.approval import approval, approval_dropped
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.question import asker, question, question_dropped
+from bot.slack.views.question import asker, question, question_dropped, reminder
 from bot.store.interface import Claim, JobKey, Store
 from handoff.addresses import known_addresses
-from handoff.contracts import Artifact, Attachment
-from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key
+from handoff.contracts import Artifact, Attachment, Audience
+from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key, reminder_key
+from handoff.engine.asking import askable
 from handoff.events import SettingKnown
 from handoff.state import Ask, Job
 from handoff.state_values import Heard, Question
@@ -50,11 +52,13 @@ class Thread:
     `allowed` is asked before every call that shows something, each try of it: what is not, is left out.
     """
 
-    def __init__(self, client: AsyncWebClient, outbox: Outbox, store: Store, *, model_label: str) -> None:
+    def __init__(
+        self, client: AsyncWebClient, outbox: Outbox, store: Store, people: People, *, model_label: str
+    ) -> None:
         self._client = client
         self._outbox = outbox
         self._publisher = Publisher(outbox)
-        self._people = People(client, outbox.calls)
+        self._people = people
         self._store = store
         self._model_label = model_label
         self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
@@ -76,9 +80,17 @@ class Thread:
         calls, bot = self._outbox.calls, self._outbox.lookup.bot_user_id
         return await ThreadReader(self._client, calls, self._people, bot_user=bot).read(job, ask)
 
-    async def look_around(self, job: Job, ask: Ask) -> SettingKnown:
-        """Ask Slack who made the request and where."""
+    async def audience(self, job: Job) -> Audience:
+        """Say who may read the job's thread."""
+        return await self._people.audience(job.place)
+
+    async def look_around(self, job: Job, ask: Ask, named: Sequence[str] = ()) -> SettingKnown:
+        """Ask Slack who made the request and where, and who else may be asked: of them the crew has `named` some."""
         setting = await self._people.setting(job.place, ask.request.user)
+        others = [one for one in (*askable(job, ask), *named) if one != ask.request.user]
+        if others:
+            known = await self._people.known(tuple(dict.fromkeys(others)))
+            setting = setting.model_copy(update={"people": known})
         return SettingKnown(at=self._store.clock(), request=ask.id, setting=setting)
 
     async def post(self, claim: Claim, job: Job, ask: Ask, key: str, *, allowed: Allowed) -> Sent:
@@ -103,9 +115,8 @@ class Thread:
             if sent.fault:
                 await self._tell_alone(claim, job, ask, sent.fault, allowed)
             return sent
-        for name, asked in ask.open_questions.items():
-            if key == question_key(ask.id, name, asked.number):
-                return await self._outbox.post(claim, place, key, question(job, ask, name))
+        if (asking := _question_at(job, ask, key)) is not None:
+            return await self._outbox.post(claim, place, key, asking)
         results = [work.result for work in ask.work.values() if work.result is not None]
         for artifact in (file for result in results for file in result.artifacts):
             if key == file_key(ask.id, artifact.id):
@@ -218,8 +229,9 @@ class Thread:
             if now is None or now.number != asked.number:
                 self._close_question(after, ask, name, asked, allowed)
             elif old.run.failure is None and ask.run.failure is not None:
-                dropped = question_dropped(asker(ask, name), asked, known_addresses(after, ask))
-                self._redraw_question(after, ask, name, asked, dropped, allowed)
+                self._redraw_question(after, ask, name, asked, _dropped(after, ask, name, asked), allowed)
+            elif now.votes != asked.votes:  # one of several people has approved
+                self._redraw_question(after, ask, name, now, approval(after, ask, name, now), allowed)
         ts = ask.posted.get(card_key(ask.id), "")
         if ts and ask.run.answer is None and ask.run.failure is None:  # after that, only the card's last edit is drawn
             self._painter(key, allowed).show(after, ask, ts)
@@ -254,6 +266,8 @@ class Thread:
         """Take the buttons off a question that was answered, and say who decided."""
         gone = name and name not in ask.work
         closed = None if gone else closed_question(job, ask, name, asked.number)
+        if closed is None and not gone and asked.approval is not None:  # the part ended, its time was up
+            closed = approval_dropped(asker(ask, name), asked)
         if closed is not None:
             self._redraw_question(job, ask, name, asked, closed, allowed)
 
@@ -309,10 +323,28 @@ class Thread:
             await close_client(self._client)
 
 
+def _question_at(job: Job, ask: Ask, key: str) -> Outgoing | None:
+    """Return the open question of that key, or the reminder of one; None if there is none."""
+    for name, asked in ask.open_questions.items():
+        if key == question_key(ask.id, name, asked.number):
+            return question(job, ask, name) if asked.approval is None else approval(job, ask, name, asked)
+        for count in range(1, len(asked.reminders) + 1):
+            if key == reminder_key(ask.id, name, asked.number, count):
+                return reminder(job, ask, name, count)
+    return None
+
+
 def _questions(ask: Ask) -> dict[str, Question]:
     """Return the last unanswered questions by subtask, also those of a request that has ended; the planner's: empty."""
     found = {"": ask.question} | {name: work.question for name, work in ask.work.items()}
     return {name: question for name, question in found.items() if question is not None}
+
+
+def _dropped(job: Job, ask: Ask, name: str, asked: Question) -> Outgoing:
+    """Redraw a question whose request was stopped."""
+    if asked.approval is not None:
+        return approval_dropped(asker(ask, name), asked)
+    return question_dropped(asker(ask, name), asked, known_addresses(job, ask))
 
 
 async def _unless_gone(work: Coroutine[Any, Any, object], what: str) -> None:

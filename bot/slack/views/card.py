@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from typing import Literal
 
 from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.views.argument_blocks import people_line
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
 from bot.slack.views.read_words import faults_of_others, read_words, thread_faults
+from bot.slack.views.waiting import waits_for
 from handoff import summary
 from handoff.engine.answer import gaps
 from handoff.engine.judging import MAX_ROUNDS
@@ -17,7 +19,7 @@ from handoff.engine.nested import plan_around
 from handoff.engine.replan import current_trigger, holds
 from handoff.planning.adhoc import made_as
 from handoff.state import Ask, Job, Work
-from handoff.state_values import Rung
+from handoff.state_values import Question, Rung
 
 MAX_LINE = 500
 LOOKING = "a second look at the plan"
@@ -86,7 +88,9 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     elif ask.state == "synthesizing":
         phase = "Writing the answer"
     elif ask.state == "input_required":
-        phase = "Waiting for an answer"
+        asked = ask.open_questions.values()
+        approves = bool(asked) and all(one.approval is not None for one in asked)
+        phase = "Waiting for approval" if approves else "Waiting for an answer"
     elif current_trigger(ask) is not None:
         phase = "Taking a second look at the plan"
     elif ask.run.plan is not None:
@@ -123,8 +127,8 @@ def _rows_before_a_plan(ask: Ask) -> list[Block]:
     if over:
         status = "pending" if ask.cancelled_by else "error"
     details = "the first plan had faults" if ask.run.rejections else ""
-    waits_for = "" if over or ask.question is None else ask.request.user
-    rows.append(_task("plan", "Make a plan", status, details, waits_for))
+    whom = None if over else summary.waited_for(ask)
+    rows.append(_task("plan", "Make a plan", status, details, whom))
     return rows
 
 
@@ -151,8 +155,19 @@ def _thread_rows(ask: Ask) -> Iterable[Block]:
 
 def _row(ask: Ask, work: Work, now: float) -> Block:
     details = " · ".join((*_details(ask, work, now), *row_words(work)))
-    waits_for = ask.request.user if work.state == "input_required" and not _is_over(ask) else ""
-    return _task(work.subtask.id, summary.title_of(ask, work), _status(ask, work), details, waits_for)
+    question = work.question if work.state == "input_required" and not _is_over(ask) else None
+    if question is not None and question.approval is not None:
+        row = _task(work.subtask.id, summary.title_of(ask, work), _status(ask, work), "")
+        return {**row, "details": _waits_for_approval(plain(details, 100), question)}
+    asks = work.state == "input_required" and not _is_over(ask)
+    whom = summary.waited_for(ask, work.subtask.id) if asks else None
+    return _task(work.subtask.id, summary.title_of(ask, work), _status(ask, work), details, whom)
+
+
+def _waits_for_approval(details: str, question: Question) -> Block:
+    needed = question.approval.terms.quorum if question.approval is not None else 1
+    so_far = f" ({len(question.votes)} of {needed} so far)" if needed > 1 else ""
+    return people_line(f"{details} · Waiting for approval by ", question.whom, so_far)
 
 
 def _status(ask: Ask, work: Work) -> RowStatus:
@@ -250,12 +265,12 @@ def _costs(work: Work) -> Iterable[str]:
     return [words] if words else []
 
 
-def _task(task_id: str, title: str, status: RowStatus, details: str, waits_for: str = "") -> Block:
-    """Make one row. `waits_for` is the Slack id of the person that it waits for."""
+def _task(task_id: str, title: str, status: RowStatus, details: str, whom: tuple[str, ...] | None = None) -> Block:
+    """Make one row. `whom` are those that it waits for, see `waits_for`; None: nobody."""
     row: Block = {"type": "task_card", "task_id": plain(task_id, 100), "title": plain(title, 100), "status": status}
     words = plain(details, 140)
-    if waits_for:
-        return {**row, "details": rich_text(f"{words} · waits for " if words else "waits for ", waits_for)}
+    if whom is not None:
+        return {**row, "details": waits_for(f"{words} · waits for " if words else "waits for ", whom)}
     return {**row, "details": rich_text(words)} if words.strip() else row
 
 

@@ -75,10 +75,19 @@ class Keys:
         part = f"{self.part(0)}:schedule"
         return f"{part}:payload", f"{part}:due", f"{part}:fired"
 
+    def settings(self, team: str) -> str:
+        """Key of what the admins of a team set while the bot runs. Raises ValueError for no usable team."""
+        return f"{self.part(0)}:settings:{pair(team, 'all')}"
+
     @property
     def fixed(self) -> str:
         """Key of the number of partitions that the jobs are spread over."""
         return f"{self.part(0)}:partitions"
+
+    @property
+    def home(self) -> str:
+        """Key of the team whose jobs these are."""
+        return f"{self.part(0)}:home"
 
     @property
     def channel(self) -> str:
@@ -200,6 +209,7 @@ progress, and an owner that is lost over it says nothing against the job."""
 INBOX_LIMIT = 1000
 OUTBOX_LIMIT = LOG_LIMIT
 SCHEDULE_LIMIT = 10_000
+SETTINGS_LIMIT = 10_000
 JOB_BYTES_LIMIT = 512 * 1024 * 1024
 """Bytes that one job may keep outside its log: blobs, and payloads over `INLINE_LIMIT`."""
 ASKED_BY_LIMIT = 100

@@ -13,9 +13,9 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from bot.store.interface import Claim, Intent, JobKey, StoreError
+from bot.store.interface import Claim, Intent, JobKey, PayloadTooLarge, StoreError
 from bot.store.redis import layout
-from bot.store.redis.layout import BLOBS, OUTBOX, Keys, job_key, names, pair
+from bot.store.redis.layout import BLOBS, OUTBOX, SETTINGS_LIMIT, Keys, job_key, names, pair
 from bot.store.redis.redis_counters import NOTICE, RedisCounters
 from bot.store.redis.redis_jobs import RedisJobs
 from bot.store.redis.script_calls import Calls, ServerClock, nonce, unless_full
@@ -99,6 +99,27 @@ class RedisSchedules:
         return bool(await self._calls.run("schedule_fire", self._calls.keys.schedules, *args))
 
 
+class RedisSettings:
+    """`KeptSettings` on a server: one hash a team."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def put(self, team: str, name: str, payload: str) -> None:
+        """See `KeptSettings.put`."""
+        key = self._calls.keys.settings(team)
+        if layout.digest_if_large(payload) or int(await self._calls.server.command("HLEN", key)) >= SETTINGS_LIMIT:
+            raise PayloadTooLarge(
+                "these settings are larger than what the store keeps; name fewer people, or use groups"
+            )
+        await self._calls.server.command("HSET", key, name, payload)
+
+    async def of(self, team: str) -> dict[str, str]:
+        """See `KeptSettings.of`."""
+        rows = await self._calls.server.command("HGETALL", self._calls.keys.settings(team))
+        return {name.decode(): row.decode() for name, row in rows.items()}
+
+
 class RedisStore:
     """A `Store` on a server. Use `RedisStore.connect`, which also proves the server."""
 
@@ -120,6 +141,7 @@ class RedisStore:
         self.outbox = RedisOutbox(self._calls)
         self.blobs = RedisBlobs(self._calls, retention)
         self.schedules = RedisSchedules(self._calls)
+        self.settings = RedisSettings(self._calls)
         self.counters = RedisCounters(self._calls)
 
     @classmethod
@@ -185,6 +207,11 @@ class RedisStore:
     def clock(self) -> float:
         """See `Store.clock`."""
         return self._clock()
+
+    async def home(self, team: str) -> str:
+        """See `Store.home`."""
+        await self._server.command("SET", self._keys.home, team, "NX")
+        return str((await self._server.command("GET", self._keys.home)).decode())
 
     async def full(self) -> str:
         """See `Store.full`. Of a cluster, any primary counts."""
