@@ -249,7 +249,7 @@ class TurnTaken(OfAttempt):
 
 
 class ToolReturned(OfAttempt):
-    """A tool call of the last turn ended: a checkpoint."""
+    """A tool call of the last turn ended: a checkpoint. `private` is False if its tool gives nothing private."""
 
     type: Literal["ToolReturned"] = "ToolReturned"
     reply: ToolReply
@@ -257,6 +257,7 @@ class ToolReturned(OfAttempt):
     gaps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    private: bool = True
 
 
 class ToolStarted(OfAttempt):

@@ -205,6 +205,8 @@ class Work:
     """True if a revision found the subtask needless, so that nothing is missing without it."""
     instead_of: str = ""
     """The id of the subtask that this one replaces."""
+    private: bool = False
+    """True if a tool gave something private in an attempt that is over, see `handoff.provenance`."""
 
     @property
     def brief_text(self) -> str:
@@ -217,9 +219,15 @@ class Work:
         return self.ended - self.started if self.started is not None and self.ended is not None else 0.0
 
     def attempt_over(self, took: float = 0.0) -> Work:
-        """Drop the attempt's checkpoints, but keep its tool writes (carried out or in doubt) and add its seconds."""
+        """Drop the attempt's checkpoints and add its seconds, but keep its tool writes (carried out or in doubt)."""
         writes = (*self.writes, *written(self.checkpoints))
-        return replace(self, checkpoints=(), writes=writes, spent=self.spent + took, resumed=0.0)
+        over = replace(self, checkpoints=(), writes=writes, spent=self.spent + took, resumed=0.0)
+        return replace(over, private=self.read_private)
+
+    @property
+    def read_private(self) -> bool:
+        """True if a tool gave something private in this attempt or an earlier one."""
+        return self.private or any(isinstance(point, ToolReturned) and point.private for point in self.checkpoints)
 
     @property
     def intents(self) -> tuple[ToolStarted, ...]:

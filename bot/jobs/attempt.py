@@ -20,11 +20,12 @@ from handoff import events as ev
 from handoff.answering.figure_marks import named
 from handoff.checking import checks
 from handoff.checking.figures import behind
-from handoff.context import provenance_of, said_to
+from handoff.context import said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
 from handoff.engine.nested import plan_around, writes_before
 from handoff.materials.at_hand import texts_of
+from handoff.provenance import provenance_of
 from handoff.state import Work
 from handoff.state_values import UnknownWrite, Written
 from specialists.registry import Crew

@@ -19,8 +19,8 @@ from typing import Any, Literal, Protocol, get_args
 
 from pydantic import BaseModel
 
-from handoff.context import Provenance
 from handoff.contracts import Artifact
+from handoff.provenance import Provenance
 
 Access = Literal["read", "write"]
 Key = Literal["none", "marks", "drops_repeats"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from handoff import events as ev
-from handoff.context import provenance_of
 from handoff.contracts import Artifact, Attachment, Material
 from handoff.effects import GatherMaterial, MakePlan
 from handoff.engine.outstanding import outstanding
+from handoff.provenance import provenance_of
 from handoff.state import Job
 from tests.handoff.kit import PLACE, R, asked, escalated, job, planned, returned, started, subtask
 

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from handoff import events as ev
-from handoff.context import Provenance
 from handoff.contracts import Artifact, Constraints, Handoff, ToolCall, ToolReply, Turn, Usage
+from handoff.provenance import Provenance
 from handoff.state_values import Checkpoint
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import PEOPLE, Tool, ToolOutcome, Workbench
@@ -108,12 +108,16 @@ class KeptLog:
 class EmptyBench:
     provenance: Provenance = PEOPLE
     artifacts: tuple[Artifact, ...] = ()
+    follows: bool = True
 
     async def path(self, artifact: Artifact) -> Path:
         raise KeyError(artifact.id)
 
     async def keep(self, name: str, data: bytes, *, media_type: str, about: str, publish_as: str) -> Artifact:
         raise NotImplementedError
+
+    async def may_follow(self, url: str, target: str) -> bool:
+        return self.follows
 
 
 class LookArguments(BaseModel):

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from pydantic import BaseModel
 
-from handoff.context import Provenance
 from handoff.contracts import Note, Result, ToolReply
 from handoff.events import ToolReturned, TurnTaken
+from handoff.provenance import Provenance
 from specialists.runner import run
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.turns.egress import EgressGuard
