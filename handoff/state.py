@@ -151,8 +151,9 @@ class Work:
     seconds that finished attempts and pauses took, and `resumed` is when the running attempt was last taken up again.
     `failed_calls` counts model calls that brought nothing.
 
-    People: `questions` counts the questions that its specialists asked or the ladder asked for them, and `doubts`
-    counts the questions about calls in doubt. `answers` are people's answers, kept over attempts.
+    People: `questions` counts the questions that its specialists asked or the ladder asked for them, `doubts` those
+    about calls in doubt, and `approvals` what people were asked to approve. `answers` are people's answers, kept over
+    attempts.
 
     Trouble: `rungs` are the rungs of the ladder that were taken. `brief`, if not empty, replaces the intent of the
     plan. `refining` is the error from which the brief is to be rewritten, and `trouble` is the trouble that led to a
@@ -183,6 +184,7 @@ class Work:
     question: Question | None = None
     questions: int = 0
     doubts: int = 0
+    approvals: int = 0
     rungs: tuple[Rung, ...] = ()
     failed_calls: int = 0
     spent: float = 0.0
@@ -228,6 +230,11 @@ class Work:
     def read_private(self) -> bool:
         """True if a tool gave something private in this attempt or an earlier one."""
         return self.private or any(isinstance(point, ToolReturned) and point.private for point in self.checkpoints)
+
+    @property
+    def asked_so_far(self) -> int:
+        """The number of the last question to people about it, of whatever kind; 0: nobody was asked."""
+        return self.questions + self.doubts + self.approvals
 
     @property
     def intents(self) -> tuple[ToolStarted, ...]:

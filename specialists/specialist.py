@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, get_args
 
+from handoff.approval_values import ASK, ApprovalTerms
 from handoff.context_budget import tokens
 from handoff.contracts import RESERVED, Made, Plan, Tier
 from handoff.planning.adhoc import NAME, made_as
@@ -53,6 +54,9 @@ class Specialist:
         cannot: What that line says it cannot do, a few words each.
         adhoc: True if it exists for one plan alone.
         examples: Requests that it alone does, each with the kind of work in a few words.
+        approvals: The terms on which the calls of its tools are approved, by tool; None: without asking anybody. A tool
+            that writes and is not named is asked for on `usual` terms.
+        usual: The terms of all else that it does and that needs approval.
     """
 
     name: str
@@ -66,6 +70,12 @@ class Specialist:
     cannot: tuple[str, ...] = ()
     adhoc: bool = False
     examples: tuple[tuple[str, str], ...] = ()
+    approvals: Mapping[str, ApprovalTerms | None] = field(default_factory=dict)
+    usual: ApprovalTerms = ASK
+
+    def terms_of(self, tool: str) -> ApprovalTerms | None:
+        """Return the terms on which a tool's calls are approved; None: they need no approval."""
+        return self.approvals.get(tool, self.usual)
 
     @property
     def purpose(self) -> str:

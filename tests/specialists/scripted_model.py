@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from handoff import events as ev
+from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Constraints, Handoff, ToolCall, ToolReply, Turn, Usage
 from handoff.provenance import Provenance
 from handoff.state_values import Checkpoint
@@ -73,6 +74,11 @@ class KeptLog:
 
     history: list[Checkpoint] = field(default_factory=list)
     written: dict[str, str] = field(default_factory=dict)
+    alike: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)
+    """Who approved the like of a call."""
+
+    def covered(self, approval: Approval) -> tuple[str, ...]:
+        return self.alike.get(approval.like, ())
 
     def _keep(self, point: ev.TurnTaken | ev.ToolReturned | ev.ToolStarted) -> None:
         kept = ev.load(ev.dump(point))
@@ -85,8 +91,11 @@ class KeptLog:
     def news(self) -> tuple[str, ...]:
         return ()
 
-    def intent(self, call: ToolCall, *, what: str, key: str, digest: str) -> ev.ToolStarted:
-        return ev.ToolStarted(call=call.id, tool=call.name, what=what, key=key, digest=digest, **OF)
+    def intent(
+        self, call: ToolCall, *, what: str, key: str, digest: str, approved_by: tuple[str, ...] = ()
+    ) -> ev.ToolStarted:
+        of = {"call": call.id, "tool": call.name, "approved_by": approved_by, **OF}
+        return ev.ToolStarted(what=what, key=key, digest=digest, **of)
 
     async def started(self, intent: ev.ToolStarted) -> None:
         self._keep(intent)
@@ -116,7 +125,7 @@ class EmptyBench:
     async def keep(self, name: str, data: bytes, *, media_type: str, about: str, publish_as: str) -> Artifact:
         raise NotImplementedError
 
-    async def may_follow(self, url: str, target: str) -> bool:
+    async def may_follow(self, url: str, target: str) -> bool:  # noqa: ARG002 - all alike here
         return self.follows
 
 
@@ -143,7 +152,8 @@ class Looker:
         return Tool(name, "read", LookArguments, run)
 
 
-def specialist(*tools: Tool, max_turns: int = 5) -> Specialist:
+def specialist(*tools: Tool, max_turns: int = 5, asks: ApprovalTerms | None = None) -> Specialist:
+    """A specialist of these tools; `asks` are the terms on which their calls are approved, None: without asking."""
     return Specialist(
         name="scout",
         description="Looks.",
@@ -153,6 +163,7 @@ def specialist(*tools: Tool, max_turns: int = 5) -> Specialist:
         max_turns=max_turns,
         prompt="You are the scout.",
         path=Path("scout.md"),
+        approvals={tool.name: asks for tool in tools},
     )
 
 

@@ -32,7 +32,7 @@ def closed_question(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing |
 def _asked(ask: Ask) -> dict[str, int]:
     """Count the questions so far, by subtask; those of the planner have an empty id."""
     own = len(ask.answered) + (ask.question is not None)
-    return {"": own} | {name: work.questions + work.doubts for name, work in ask.work.items()}
+    return {"": own} | {name: work.asked_so_far for name, work in ask.work.items()}
 
 
 async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) -> None:
