@@ -66,7 +66,8 @@ class Crew:
     `terms` what its requests are worked on under, where its file says so: fields of `handoff.contracts.Terms`.
     `roles` the tiers of its supervisor's roles that its file names. `default` is who gets a request for which no plan
     could be made; empty: the member that comes first.
-    `make` is what a plan may have made (None: nothing), and `lent` are the tools for that.
+    `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `allow_out` are the tools
+    and the hosts to which something private may go without asking anybody.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Crew:
     path: str = ""
     crews: Mapping[str, Crew] = field(default_factory=dict)
     about: About = About()
+    allow_out: frozenset[str] = frozenset()
 
     def within(self, name: str) -> Crew | None:
         """Find the crew with that path, at whatever level; None if there is none."""
@@ -166,6 +168,7 @@ def _crew(
             one,
             name=_outside(path, one.name),
             fallback=_outside(path, one.fallback or "") or None,
+            allow_out=own.allow_out,
         )
         for one in sorted(found, key=lambda one: one.name)
     ]
@@ -179,6 +182,7 @@ def _crew(
         roles=own.roles,
         default=own.default,
         make=own.make,
+        allow_out=own.allow_out,
         lent={name: tools[name] for name in own.make.tools if name in tools} if own.make else {},
         crews={crew.path: crew for crew in inside},
         about=About(

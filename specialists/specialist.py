@@ -57,6 +57,7 @@ class Specialist:
         approvals: The terms on which the calls of its tools are approved, by tool; None: without asking anybody. A tool
             that writes and is not named is asked for on `usual` terms.
         usual: The terms of all else that it does and that needs approval.
+        allow_out: The tools and the hosts to which something private may go without asking anybody.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Specialist:
     examples: tuple[tuple[str, str], ...] = ()
     approvals: Mapping[str, ApprovalTerms | None] = field(default_factory=dict)
     usual: ApprovalTerms = ASK
+    allow_out: frozenset[str] = frozenset()
 
     def terms_of(self, tool: str) -> ApprovalTerms | None:
         """Return the terms on which a tool's calls are approved; None: they need no approval."""
@@ -244,4 +246,5 @@ def adhoc_specialist(crew: Crew, made: Made) -> Specialist:
         prompt=briefing.adhoc_prompt(made.name, made.brief),
         path=Path(),
         adhoc=True,
+        allow_out=crew.allow_out,
     )

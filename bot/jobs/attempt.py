@@ -8,7 +8,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
 from handoff.answering.figure_marks import named
 from handoff.approval_values import Approval
+from handoff.audit_entry import AuditEntry
 from handoff.checking import checks
 from handoff.checking.figures import behind
 from handoff.context import said_to
@@ -39,6 +40,11 @@ from specialists.turns.model import Model, ModelError, Withheld
 from specialists.turns.one_call import ToolBroke
 
 T = TypeVar("T")
+Note = Callable[[AuditEntry], Awaitable[None]]
+
+
+async def noted_nowhere(_: AuditEntry) -> None:
+    """Drop an entry: where nothing keeps the audit."""
 
 
 async def run_attempt(
@@ -49,10 +55,13 @@ async def run_attempt(
     model: Model,
     store: Store,
     breakers: Breakers,
+    note: Note = noted_nowhere,
+    can_ask: bool = True,
 ) -> ev.Event:
     """Work on a subtask, from its last checkpoint if it has one, and return how the attempt ended.
 
-    `crew` is the one whose plan the subtask is part of. Raises Fenced, and StoreError while the store is away.
+    `crew` is the one whose plan the subtask is part of. `note` records what goes out, and `can_ask` says if there are
+    people to approve it. Raises Fenced, and StoreError while the store is away.
     """
     job, ask = runner.find(effect.request)
     work = ask.work[effect.subtask]
@@ -68,7 +77,8 @@ async def run_attempt(
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
         return _failed(effect, runner, "lost", text)
-    log = _Log(effect, runner, work, handoff, corrected=ask.corrections, resumed=work.state == "in_progress")
+    resumed = work.state == "in_progress"
+    log = _Log(effect, runner, work, handoff, note, corrected=ask.corrections, resumed=resumed, can_ask=can_ask)
     try:
         async with _workbench(effect, runner, handoff, log, store) as workbench:
             outcome = await run(
@@ -178,8 +188,19 @@ class _Log:
     """The log of an attempt: its checkpoints, read from the job and written as the job's events."""
 
     def __init__(
-        self, effect: RunSubtask, runner: JobRunner, work: Work, handoff: Handoff, *, corrected: int, resumed: bool
+        self,
+        effect: RunSubtask,
+        runner: JobRunner,
+        work: Work,
+        handoff: Handoff,
+        note: Note,
+        *,
+        corrected: int,
+        resumed: bool,
+        can_ask: bool,
     ) -> None:
+        self._note = note
+        self.can_ask = can_ask
         self._effect = effect
         self._runner = runner
         self._given = [note.text for note in handoff.given]
@@ -237,6 +258,23 @@ class _Log:
         if intent not in _work(self._effect, self._runner).intents:
             raise asyncio.CancelledError
 
+    async def sent_out(self, tool: str, to: str, *, refused: str = "") -> None:
+        """Record for the audit that a call sends something out, or why it was kept from it."""
+        job, ask = self._runner.find(self._effect.request)
+        entry = AuditEntry(
+            at=self._runner.now(),
+            team=job.place.team,
+            deed="sent_out",
+            user=ask.request.user,
+            channel=job.place.channel,
+            job=job.id,
+            request=ask.id,
+            outcome="refused" if refused else "done",
+            target=f"{tool} {to}".strip(),
+            why=refused,
+        )
+        await self._note(entry)
+
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         """Commit a tool's reply, and the turn that asked for it, before the model is told of it."""
         if not reply.failed:
@@ -249,6 +287,7 @@ class _Log:
             gaps=outcome.gaps,
             notes=outcome.notes,
             sources=outcome.sources,
+            private=outcome.private,
         )
         await self._runner.report(event)
 

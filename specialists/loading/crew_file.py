@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +29,9 @@ _TERMS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds":
 """The keys of `handoff.contracts.Terms`, each with the lowest and highest whole number that it takes."""
 _ABOUT = ("description", "can", "cannot", "fallback")
 """What a crew inside another says of itself, as a specialist does in its front matter."""
+_HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z][a-z0-9-]{1,62}(?::\d{1,5})?", re.IGNORECASE)
 _UNSURE = ("mark", "apart")
-_KEYS = ("rules", "equals", "default", *_TERMS, "critic", "unsure", "roles", "make", *_ABOUT)
+_KEYS = ("rules", "equals", "default", *_TERMS, "critic", "unsure", "roles", "make", "allow_out", *_ABOUT)
 _FILES: tuple[Literal["any", "none", "some"], ...] = ("any", "none", "some")
 _RULE_KEYS = ("name", "to", "when", "unless", "files", "done_when")
 _MAKE_KEYS = ("tools", "tiers", "at_most", "fallback")
@@ -52,6 +54,8 @@ class CrewFile:
     default: str = ""
     """The member that gets a request for which no plan could be made; empty: the first one."""
     make: Allowance | None = None
+    allow_out: frozenset[str] = frozenset()
+    """The tools and hosts to which something private may go without asking."""
     about: Page = field(default_factory=lambda: Page(Path()))
     """Its description of the crew, for the crew around it; its faults are not among `faults`."""
     faults: list[CrewFault] = field(default_factory=list)
@@ -91,6 +95,8 @@ def _read(file: CrewFile, root: yaml.Node, known: tuple[str, ...], tools: Mappin
     _read_about(file, top)
     if "make" in top:
         file.make = _make(file, top["make"][1], known, tools)
+    if "allow_out" in top:
+        file.allow_out = _allowed_out(file, top["allow_out"][1], tools)
     if "critic" in top:
         file.terms["critic"] = _yes(file, top["critic"][1], "critic")
     if "unsure" in top:
@@ -234,6 +240,25 @@ def _lent(file: CrewFile, node: yaml.Node, tools: Mapping[str, Tool]) -> tuple[s
             for fault in tools[name].faults:
                 file.fault(one, f"the tool {name} {fault}")
     return tuple(names)
+
+
+def _allowed_out(file: CrewFile, node: yaml.Node, tools: Mapping[str, Tool]) -> frozenset[str]:
+    """Read which tools and hosts may be sent something private without asking anybody."""
+    found: set[str] = set()
+    for one in _sequence(file, node, "allow_out"):
+        name = _text(file, one, "allow_out")
+        sending = {known for known, tool in tools.items() if tool.sends is not None}
+        if not name or name in sending:
+            found.update(filter(None, (name,)))
+        elif name in tools:
+            more = "; it reaches any host, so name the hosts" if tools[name].url else ""
+            file.fault(one, f"the tool {name} sends nothing to one place that could be allowed{more}")
+        elif not _HOST.fullmatch(name):
+            text = f"{name!r} is neither a tool that sends something out nor a host such as docs.python.org"
+            file.fault(one, f"{text}{did_you_mean(name, sending)}")
+        else:
+            found.add(name.lower())
+    return frozenset(found)
 
 
 def _tiers(file: CrewFile, node: yaml.Node) -> tuple[Tier, ...]:

@@ -36,6 +36,7 @@ ORDERS = b"day,region,plan,revenue,units\n" + b"".join(
 class _Log:
     history: Sequence[Any] = ()
     written: Mapping[str, str] = MappingProxyType({})
+    can_ask = False
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
@@ -46,6 +47,9 @@ class _Log:
 
     async def tool(self, _: ToolReply, outcome: ToolOutcome) -> None:
         self.outcomes.append(outcome)
+
+    async def sent_out(self, tool: str, to: str, *, refused: str = "") -> None:
+        raise AssertionError(f"nothing goes out here, but {tool} to {to} ({refused})")
 
     def news(self) -> tuple[str, ...]:
         return ()

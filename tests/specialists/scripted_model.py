@@ -74,6 +74,8 @@ class KeptLog:
 
     history: list[Checkpoint] = field(default_factory=list)
     written: dict[str, str] = field(default_factory=dict)
+    can_ask: bool = True
+    sent: list[tuple[str, str, str]] = field(default_factory=list)
     alike: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)
     """Who approved the like of a call."""
 
@@ -100,8 +102,12 @@ class KeptLog:
     async def started(self, intent: ev.ToolStarted) -> None:
         self._keep(intent)
 
+    async def sent_out(self, tool: str, to: str, *, refused: str = "") -> None:
+        self.sent.append((tool, to, refused))
+
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         of = {"artifacts": outcome.artifacts, "gaps": outcome.gaps, "sources": outcome.sources}
+        of["private"] = outcome.private
         self._keep(ev.ToolReturned(reply=reply, **of, **OF))
 
     @property
