@@ -93,7 +93,7 @@ async def run(
     files = [] if handoff.context or handoff.given else [artifact.name for artifact in handoff.artifacts]
     conversation = Conversation(opening, files, egress, room, specialist.toolbox)
     conversation.add_gaps(gaps)
-    approvals = Approvals(specialist.terms_of, log.covered)
+    approvals = Approvals(specialist.terms_of, log.ruled_before)
     barred = dict(log.written)
     tools = ToolCalls(
         specialist.toolbox, workbench, log, conversation, limits.last_call_at, approvals=approvals, barred=barred

@@ -25,12 +25,12 @@ from handoff.checking.figures import behind
 from handoff.context import said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
-from handoff.engine.approvals import covered
+from handoff.engine.approvals import ruled_before
 from handoff.engine.nested import plan_around, writes_before
 from handoff.materials.at_hand import texts_of
 from handoff.provenance import provenance_of
 from handoff.state import Work
-from handoff.state_values import UnknownWrite, Written
+from handoff.state_values import Ruling, UnknownWrite, Written
 from specialists.registry import Crew
 from specialists.runner import End, run
 from specialists.specialist import NotLent, Specialist, specialist_for
@@ -241,9 +241,9 @@ class _Log:
         self._runner.report_soon(ev.TurnTaken(**_of(self._effect, self._runner), turn=turn))
         await self._runner.ensure_held()
 
-    def covered(self, approval: Approval) -> tuple[str, ...]:
-        """Return the people who approved the like of a call for the whole job; none if nobody did."""
-        return covered(self._runner.find(self._effect.request)[0], approval)
+    def ruled_before(self, approval: Approval) -> Ruling | None:
+        """Return the earlier ruling that holds for a call as well; None if people have to decide."""
+        return ruled_before(*self._runner.find(self._effect.request), approval)
 
     def intent(
         self, call: ToolCall, *, what: str, key: str, digest: str, approved_by: tuple[str, ...] = ()

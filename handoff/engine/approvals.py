@@ -8,10 +8,22 @@ why not. A decision counts for exactly what the person saw: its number and the d
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Iterator
 
 from handoff import events as ev
-from handoff.approval_values import ADMINS, REQUESTER, Approval, ApprovalTerms, RulingOutcome, digest_of
-from handoff.state import Ask, Job, Work, replace
+from handoff.approval_values import (
+    ADMINS,
+    REQUESTER,
+    Approval,
+    ApprovalChoice,
+    ApprovalTerms,
+    RulingOutcome,
+    digest_of,
+)
+from handoff.contracts import Estimate, Terms
+from handoff.engine.nested import is_open
+from handoff.engine.subtask import ready, settle
+from handoff.state import Ask, Job, Run, Work, replace
 from handoff.state_values import Answered, Question, Ruling, Vote, may_answer
 
 
@@ -29,17 +41,27 @@ def may_decide(question: Question, requester: str, user: str, groups: tuple[str,
     return (admin and ADMINS in question.whom) or (bool(question.whom) and may_answer(question.whom, user, groups))
 
 
-def covered(job: Job, approval: Approval) -> tuple[str, ...]:
-    """Return the people who approved the like of it for the whole job, on the same terms; none if nobody did."""
+def ruled_before(job: Job, ask: Ask, approval: Approval) -> Ruling | None:
+    """Return the earlier ruling that holds for a call as well, so that nobody is asked; None if people have to decide.
+
+    What people did not approve in this request is not asked for again. The like of what they approved for the whole job
+    is made without asking, on the same terms only.
+    """
+    for before, ruling in _rulings([ask]):
+        if not ruling.approved and before.like == approval.like and ruling.digest == approval.digest:
+            return ruling
     if approval.terms.mode != "ask":
-        return ()
-    for answered in (one for ask in job.asks for work in ask.work.values() for one in work.answered):
-        before, ruling = answered.question.approval, answered.ruling
-        if before is None or ruling is None or not ruling.alike:
-            continue
-        if before.like == approval.like and before.terms == approval.terms:
-            return ruling.users
-    return ()
+        return None
+    for before, ruling in _rulings(job.asks):
+        if ruling.alike and before.like == approval.like and before.terms == approval.terms:
+            return ruling
+    return None
+
+
+def _rulings(asks: Iterable[Ask]) -> Iterator[tuple[Approval, Ruling]]:
+    for answered in (one for ask in asks for work in ask.work.values() for one in work.answered):
+        if answered.question.approval is not None and answered.ruling is not None:
+            yield answered.question.approval, answered.ruling
 
 
 def ask_for(ask: Ask, work: Work, approval: Approval, at: float, votes: tuple[Vote, ...] = ()) -> Ask:
@@ -67,7 +89,8 @@ def decided(ask: Ask, event: ev.ApprovalDecided) -> Ask:
         return _edited(ask, work, question, approval, event)
     if any(vote.user == event.user for vote in question.votes):
         return ask
-    choice = event.decision if approval.terms.mode == "ask" or event.decision != "approve_alike" else "approve"
+    alike = event.decision == "approve_alike" and approval.terms.mode == "ask"
+    choice: ApprovalChoice = "approve_alike" if alike else "approve"  # an edit that changed nothing approves as well
     question = dataclasses.replace(question, votes=(*question.votes, Vote(event.user, choice, event.at)))
     return _counted(ask, work, question, approval, event.at)
 
@@ -135,6 +158,60 @@ def _ruled(ask: Ask, work: Work, question: Question, ruling: Ruling) -> Ask:
     user = ruling.users[-1] if ruling.users else ""
     answered = Answered(question, user, ruling.outcome, ruling.at, ruling)
     work = replace(work, question=None, answered=(*work.answered, answered))
+    if question.approval is not None and question.approval.kind == "cost":
+        return _cost_ruled(ask, work, ruling)
     started = work.attempt_started + max(0.0, ruling.at - question.asked)
     points = (*work.checkpoints, ruling)
     return ask.with_work(replace(work, state="in_progress", checkpoints=points, attempt_started=started))
+
+
+# ---------------------------------------------------------------- costly parts
+
+_DENIED = "not begun: a person denied it"
+_UNDECIDED = "not begun: nobody approved what it would cost in time"
+
+
+def ask_for_costs(ask: Ask, at: float) -> Ask:
+    """Ask about each subtask that could begin now, and is likely to cost more than the terms of its run allow."""
+    runs = [ask.run, *(work.run for work in ask.all_inside("") if work.run is not None and is_open(work))]
+    for run in runs:
+        for work in ready(ask, run) if run.plan is not None and run.terms.asks_above else ():
+            if work.attempt == 0 and not work.cost_approved and (what := _cost_words(run, work)):
+                ask = ask_for(ask, work, _costly(run, work, what), at)
+    return ask
+
+
+def _cost_words(run: Run, work: Work) -> str:
+    """Say what a subtask is likely to cost if that is more than the terms allow; empty if it is not."""
+    estimate, terms = work.estimate or Estimate(subtask="", calls=0, tokens=0), run.terms
+    if terms.ask_above_cost and estimate.cost is not None and estimate.cost > terms.ask_above_cost:
+        return f"about ${estimate.cost:.2f}, and more than ${terms.ask_above_cost:.2f} is asked for first"
+    if terms.ask_above_tokens and estimate.tokens > terms.ask_above_tokens:
+        return f"about {estimate.tokens:,} tokens, and more than {terms.ask_above_tokens:,} is asked for first"
+    return ""
+
+
+def _costly(run: Run, work: Work, what: str) -> Approval:
+    arguments = {"specialist": work.specialist, "task": work.brief_text}
+    return Approval(
+        kind="cost",
+        tool=work.specialist,
+        what=f"Begin {work.subtask.title!r}",
+        arguments=arguments,
+        digest=digest_of(work.specialist, arguments),
+        why=what,
+        terms=_terms_of_costs(run.terms),
+    )
+
+
+def _terms_of_costs(terms: Terms) -> ApprovalTerms:
+    return ApprovalTerms(mode="always", approvers=terms.approvers, quorum=terms.quorum, own=terms.own_approval)
+
+
+def _cost_ruled(ask: Ask, work: Work, ruling: Ruling) -> Ask:
+    """Let the attempt begin, or go on without the subtask."""
+    if ruling.approved:
+        return ask.with_work(replace(work, state="pending", cost_approved=True))
+    reason = _UNDECIDED if ruling.outcome == "expired" else _DENIED
+    reason += f" (“{ruling.reason}”)" if ruling.reason else ""
+    return settle(ask.with_work(replace(work, state="skipped", reason=reason, ended=ruling.at)), ruling.at, work.within)

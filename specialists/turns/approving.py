@@ -43,10 +43,10 @@ class Leaving:
 
 @dataclass(slots=True)
 class Approvals:
-    """The rulings of an attempt. `covered` gives the people who approved the like of a call; none: nobody did."""
+    """The rulings of an attempt. `before` gives the ruling of an earlier call that holds for this one as well."""
 
     terms: Terms
-    covered: Callable[[Approval], tuple[str, ...]]
+    before: Callable[[Approval], Ruling | None]
     _rulings: dict[str, Ruling] = field(default_factory=dict)
     _refused: Counter[str] = field(default_factory=Counter)
 
@@ -65,32 +65,37 @@ class Approvals:
         """Say that a call was denied, or that nobody decided on it; None if it is not so."""
         ruling = self._rulings.get(call.id)
         if ruling is not None and not ruling.approved:
-            note = "denied" if ruling.outcome == "denied" else "not_decided"
-            said = f" Their reason: “{ruling.reason}”" if ruling.reason else ""
-            return ToolOutcome(briefing.note(note, tool=call.name, reason=said), failed=True)
+            return _refused(ruling)
         if self._refused[call.name] >= MOST_REFUSED:
             return ToolOutcome(briefing.note("denied_often", tool=call.name), failed=True)
         return None
 
-    def needed(self, ready: Ready, leaving: Leaving | None = None) -> Approval | None:
-        """Return what people have to approve before this call is made; None if it may be made now."""
+    def needed(self, ready: Ready, leaving: Leaving | None = None) -> Approval | ToolOutcome | None:
+        """Return what people have to approve before this call is made; None if it may be made now.
+
+        A call that they did not approve before has its outcome at once.
+        """
         terms = self.terms(ready.tool.name) if ready.tool.access == "write" else None
         if terms is None and leaving is None:
             return None
         asked = _approval(ready, terms, leaving, self.terms(""))
-        return None if self.approved_by(ready, asked) else asked
-
-    def approved_by(self, ready: Ready, asked: Approval) -> tuple[str, ...]:
-        """Return the people who approved exactly this call, or the like of it; none if nobody did."""
-        ruling = self._rulings.get(ready.call.id)
-        if ruling is not None and ruling.approved and ruling.digest == asked.digest:
-            return ruling.users
-        return self.covered(asked)
+        ruling = self._ruling(ready, asked)
+        if ruling is None:
+            return asked
+        return None if ruling.approved else _refused(ruling)
 
     def who_approved(self, ready: Ready) -> tuple[str, ...]:
         """Return the people who approved the call of a tool that writes; none if its crew asks nobody."""
         terms = self.terms(ready.tool.name)
-        return self.approved_by(ready, _approval(ready, terms, None, None)) if terms is not None else ()
+        ruling = self._ruling(ready, _approval(ready, terms, None, None)) if terms is not None else None
+        return ruling.users if ruling is not None else ()
+
+    def _ruling(self, ready: Ready, asked: Approval) -> Ruling | None:
+        """Return the ruling on exactly this call, or an earlier one that holds for it as well."""
+        ruling = self._rulings.get(ready.call.id)
+        if ruling is not None and ruling.digest == asked.digest:
+            return ruling
+        return self.before(asked)
 
     def told(self, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
         """Return the outcome of a call, and say with what it was made if people edited the arguments."""
@@ -108,6 +113,12 @@ class Approvals:
         ruling = self._rulings.pop(call, None)
         if ruling is not None and not ruling.approved:
             self._refused[ruling.tool] += 1
+
+
+def _refused(ruling: Ruling) -> ToolOutcome:
+    note = "not_decided" if ruling.outcome == "expired" else "denied"
+    said = f" Their reason: “{ruling.reason}”" if ruling.reason else ""
+    return ToolOutcome(briefing.note(note, tool=ruling.tool, reason=said), failed=True)
 
 
 def shown(arguments: BaseModel) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Protocol
 from handoff.approval_values import Approval
 from handoff.contracts import ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
-from handoff.state_values import Checkpoint
+from handoff.state_values import Checkpoint, Ruling
 from specialists.toolkits.tool import ToolOutcome
 
 
@@ -33,8 +33,8 @@ class AttemptLog(Protocol):
     async def turn(self, turn: Turn) -> None:
         """Keep a model turn: it is kept when `started` or `tool` of a call that it asks for is back."""
 
-    def covered(self, approval: Approval) -> tuple[str, ...]:
-        """Return the people who approved the like of a call for the whole job; none if nobody did."""
+    def ruled_before(self, approval: Approval) -> Ruling | None:
+        """Return the earlier ruling that holds for a call as well; None if people have to decide."""
 
     def intent(
         self, call: ToolCall, *, what: str, key: str, digest: str, approved_by: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Constraints, Handoff, ToolCall, ToolReply, Turn, Usage
 from handoff.provenance import Provenance
-from handoff.state_values import Checkpoint
+from handoff.state_values import Checkpoint, Ruling
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import PEOPLE, Tool, ToolOutcome, Workbench
 from specialists.turns.model import ModelCall, ModelError
@@ -79,8 +79,10 @@ class KeptLog:
     alike: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)
     """Who approved the like of a call."""
 
-    def covered(self, approval: Approval) -> tuple[str, ...]:
-        return self.alike.get(approval.like, ())
+    def ruled_before(self, approval: Approval) -> Ruling | None:
+        users = self.alike.get(approval.like)
+        given = {"digest": "", "arguments": {}, "users": users, "alike": True}
+        return Ruling(1.0, "", approval.tool, "approved", **given) if users else None
 
     def _keep(self, point: ev.TurnTaken | ev.ToolReturned | ev.ToolStarted) -> None:
         kept = ev.load(ev.dump(point))
