@@ -101,8 +101,6 @@ def _read(file: CrewFile, root: yaml.Node, known: tuple[str, ...], tools: Mappin
     _read_about(file, top)
     if "make" in top:
         file.make = _make(file, top["make"][1], known, tools)
-    if "allow_out" in top:
-        file.allow_out = _allowed_out(file, top["allow_out"][1], tools)
     if "critic" in top:
         file.terms["critic"] = _yes(file, top["critic"][1], "critic")
     if "unsure" in top:
@@ -114,6 +112,7 @@ def _read(file: CrewFile, root: yaml.Node, known: tuple[str, ...], tools: Mappin
     if "ask_above" in top:
         file.terms.update(_ask_above(file, top["ask_above"][1]))
     _read_approvals(file, top, tools)
+    _read_allowed_out(file, top, tools)
     if "default" in top:
         file.default = "".join(_specialists(file, top["default"][1], "default", known)[:1])
         if isinstance(top["default"][1], yaml.SequenceNode):
@@ -251,10 +250,10 @@ def _lent(file: CrewFile, node: yaml.Node, tools: Mapping[str, Tool]) -> tuple[s
     return tuple(names)
 
 
-def _allowed_out(file: CrewFile, node: yaml.Node, tools: Mapping[str, Tool]) -> frozenset[str]:
+def _read_allowed_out(file: CrewFile, top: Mapped, tools: Mapping[str, Tool]) -> None:
     """Read which tools and hosts may be sent something private without asking anybody."""
     found: set[str] = set()
-    for one in _sequence(file, node, "allow_out"):
+    for one in _sequence(file, top["allow_out"][1], "allow_out") if "allow_out" in top else ():
         name = _text(file, one, "allow_out")
         sending = {known for known, tool in tools.items() if tool.sends is not None}
         if not name or name in sending:
@@ -267,7 +266,7 @@ def _allowed_out(file: CrewFile, node: yaml.Node, tools: Mapping[str, Tool]) -> 
             file.fault(one, f"{text}{did_you_mean(name, sending)}")
         else:
             found.add(name.lower())
-    return frozenset(found)
+    file.allow_out = frozenset(found)
 
 
 def _tiers(file: CrewFile, node: yaml.Node) -> tuple[Tier, ...]:

@@ -175,7 +175,7 @@ class ToolCalls:
             return verdict
         ready = replace(ready, arguments=verdict.arguments, to=verdict.to)
         needed = self.approvals.needed(ready, verdict.asks)
-        if needed is not None and needed.kind == "egress" and not self.log.can_ask:
+        if isinstance(needed, Approval) and needed.kind == "egress" and not self.log.can_ask:
             return replace(verdict, refused="nobody_to_ask")
         return needed or ready
 

@@ -48,7 +48,8 @@ def test_nothing_of_the_models_spelling_is_left(words: list[str], data: st.DataO
 def test_as_many_bits_are_counted_as_choosing_can_say() -> None:
     """All queries that cost at most so many bits are no more than these bits can number."""
     said = ("one two three",)
-    queries = [free_words(" ".join(words), said) for size in range(1, 6) for words in product(*[said[0].split()] * size)]
+    series = [words for size in range(1, 6) for words in product(said[0].split(), repeat=size)]
+    queries = [free_words(" ".join(words), said) for words in series]
     for limit in range(2, 12):
         cheap = [one for one in queries if one is not None and one.bits + KIND <= limit]
         assert len(cheap) <= 2**limit
