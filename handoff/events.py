@@ -314,6 +314,8 @@ class ResultReturned(OfAttempt):
     took: float = 0.0
     corrected: int = 0
     """The corrections of the request that the specialist knew when it handed in."""
+    private: bool = True
+    """False if no tool gave the attempt anything private, as in all events that end an attempt."""
 
 
 class ResultJudged(OfAttempt):
@@ -363,6 +365,7 @@ class AttemptFailed(OfAttempt):
     pause: float = 0.0
     took: float = 0.0
     partial: Result | None = None
+    private: bool = True
 
 
 class Escalated(OfAttempt):
@@ -372,6 +375,7 @@ class Escalated(OfAttempt):
     escalation: Escalation
     usage: Usage = Usage()
     took: float = 0.0
+    private: bool = True
 
 
 class QuestionAnswered(OfRequest):

@@ -222,11 +222,15 @@ class Work:
         """Seconds from the first start to the end, waits for people included; 0 while the subtask runs."""
         return self.ended - self.started if self.started is not None and self.ended is not None else 0.0
 
-    def attempt_over(self, took: float = 0.0) -> Work:
-        """Drop the attempt's checkpoints and add its seconds, but keep its tool writes (carried out or in doubt)."""
+    def attempt_over(self, took: float = 0.0, *, private: bool | None = None) -> Work:
+        """Drop the attempt's checkpoints and add its seconds, but keep its tool writes (carried out or in doubt).
+
+        `private` says if a tool gave it something private; None: its checkpoints do. Of a crew, those inside know.
+        """
+        private = self.read_private if private is None else self.private or (private and self.run is None)
         writes = (*self.writes, *written(self.checkpoints))
         over = replace(self, checkpoints=(), writes=writes, spent=self.spent + took, resumed=0.0)
-        return replace(over, private=self.read_private)
+        return replace(over, private=private)
 
     @property
     def read_private(self) -> bool:

@@ -73,10 +73,10 @@ async def run_attempt(
     try:
         specialist = _specialist(crew, effect, runner)
     except NotLent as error:
-        return _failed(effect, runner, "unavailable", str(error), failed_calls=0)
+        return _failed(effect, runner, "unavailable", str(error), failed_calls=0, private=False)
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
-        return _failed(effect, runner, "lost", text)
+        return _failed(effect, runner, "lost", text, private=False)
     resumed = work.state == "in_progress"
     log = _Log(effect, runner, work, handoff, note, corrected=ask.corrections, resumed=resumed, can_ask=can_ask)
     try:
@@ -93,10 +93,12 @@ async def run_attempt(
     except WorkbenchLost as error:
         raise error.reason from None  # the owner lets go of the job; this attempt goes on when the store is back
     except ModelError as error:
-        return _call_failed(effect, runner, error, took=log.took())
+        return _call_failed(effect, runner, error, took=log.took(), private=log.private)
     except ToolBroke as error:
         await breakers.specialist_failed(specialist.purpose)
-        return _failed(effect, runner, "tool", str(error), usage=error.usage, failed_calls=0, took=log.took())
+        return _failed(
+            effect, runner, "tool", str(error), usage=error.usage, failed_calls=0, took=log.took(), private=log.private
+        )
     if isinstance(outcome, Escalation) and outcome.reason == "timeout":
         await breakers.specialist_failed(specialist.purpose)  # its model or a tool was silent until we cut it off
     if isinstance(outcome, Result):
@@ -147,10 +149,11 @@ def _ended(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev
     if isinstance(outcome, Approval):
         return ev.ApprovalAsked(**_of(effect, runner), approval=outcome)
     if isinstance(outcome, Escalation):
-        return ev.Escalated(**_of(effect, runner), escalation=outcome, usage=log.usage, took=log.took())
+        of = {"usage": log.usage, "took": log.took(), "private": log.private}
+        return ev.Escalated(**_of(effect, runner), escalation=outcome, **of)
     seen = log.seen(outcome, effect)
     found = checks.look(seen)
-    remarks = {"faults": found.faults, "doubts": found.doubts}
+    remarks = {"faults": found.faults, "doubts": found.doubts, "private": log.private}
     kept = {
         "evidence": behind(outcome, seen.evidence),
         "unsupported": named(checks.text_of(outcome), found.figures),  # shown marked
@@ -210,6 +213,7 @@ class _Log:
         returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
         self._evidence = [point.reply.text for point in returns if not point.reply.failed]
         self._sources = [source for point in returns for source in point.sources]
+        self.private = any(point.private for point in returns)
         self.before = _elapsed(work) if resumed else 0.0
         self._began = time.monotonic()
         self.usage = sum((point.turn.usage for point in self.history if isinstance(point, ev.TurnTaken)), Usage())
@@ -280,6 +284,7 @@ class _Log:
         if not reply.failed:
             self._evidence.append(reply.text)
         self._sources += outcome.sources
+        self.private = self.private or outcome.private
         event = ev.ToolReturned(
             **_of(self._effect, self._runner),
             reply=reply,
@@ -296,13 +301,16 @@ def _failed(effect: RunSubtask, runner: JobRunner, kind: ev.FailureKind, message
     return ev.AttemptFailed(**_of(effect, runner), kind=kind, message=message, **more)
 
 
-def _call_failed(effect: RunSubtask, runner: JobRunner, error: ModelError, *, took: float) -> ev.AttemptFailed:
+def _call_failed(
+    effect: RunSubtask, runner: JobRunner, error: ModelError, *, took: float, private: bool
+) -> ev.AttemptFailed:
     """Return the failure of a model call; one that a breaker, a limit or a budget held back counts as no call."""
     kind: ev.FailureKind = "timeout" if error.kind == "timeout" else "model"
     tries = error.tries
     if isinstance(error, Withheld):
         kind, tries = "unavailable", 0
     spent = {"usage": error.usage, "failed_calls": tries, "pause": error.pause, "took": took, "partial": error.partial}
+    spent["private"] = private
     return _failed(effect, runner, kind, str(error), transient=error.transient, **spent)
 
 

@@ -200,6 +200,7 @@ class Actions:
             id=f"{shortcut.message_ts}-{view_id}",
             user=user,
             text=with_message(text, shortcut),
+            quoted=quoted_in(text, shortcut),
             at=time.time(),
             attachments=shortcut.attachments,
             look_back="thread",
@@ -225,6 +226,16 @@ def with_message(text: str, shortcut: Shortcut) -> str:
         return text
     quoted = "\n".join(f"> {line}" for line in shortcut.text.split("\n"))
     return f"{text}\n\nIt is about this message:\n{quoted}"
+
+
+def quoted_in(text: str, shortcut: Shortcut) -> str:
+    """Return what somebody else may have written of a request that was started from their message.
+
+    Of a long message the window has more than came back with it: then all of the text may be theirs.
+    """
+    if shortcut.author == shortcut.user:
+        return ""
+    return text if shortcut.cut else shortcut.text
 
 
 def _request_of(value: str) -> str:

@@ -26,11 +26,13 @@ def encode_metadata(shortcut: Shortcut) -> str:
         "author": shortcut.author,
         "files": files,
         "text": shortcut.text,
+        "cut": False,
     }
     while len(encoded := json.dumps(fields, ensure_ascii=False)) > METADATA_LIMIT:
         if not fields["text"]:
             fields["files"] = files = files[:-1]
         fields["text"] = str(fields["text"])[: len(str(fields["text"])) * 3 // 4]
+        fields["cut"] = True
     return encoded
 
 
@@ -43,6 +45,7 @@ def decode_metadata(encoded: str, user: str) -> Shortcut | Malformed:
             for file_id, name, media_type, size, url in fields["files"]
         )
         place = Place(team=fields["team"], channel=fields["channel"], thread_ts=fields["thread_ts"])
-        return Shortcut(place, str(fields["ts"]), user, "", str(fields["author"]), str(fields["text"]), files)
+        author, text, cut = str(fields["author"]), str(fields["text"]), bool(fields.get("cut"))
+        return Shortcut(place, str(fields["ts"]), user, "", author, text, files, cut)
     except (ValueError, KeyError, TypeError):
         return Malformed("private_metadata")

@@ -127,7 +127,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """A message that somebody wants a job from."""
+    """A message that somebody wants a job from. `cut`: its text is only the beginning."""
 
     place: Place
     message_ts: str
@@ -136,6 +136,7 @@ class Shortcut:
     author: str
     text: str
     attachments: tuple[Attachment, ...]
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
