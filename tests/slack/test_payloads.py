@@ -196,6 +196,7 @@ def test_what_a_window_carries_comes_back(text: str, files: int) -> None:
     assert isinstance(back, Shortcut)
     assert (back.place, back.message_ts, back.user, back.author) == (place, "5.1", "U9", "U2")
     assert text.startswith(back.text)
+    assert back.cut == (back.text != text)
     assert [file.url for file in back.attachments] == [file.url for file in attached[: len(back.attachments)]]
     assert [file.file_id for file in back.attachments] == [file.file_id for file in attached[: len(back.attachments)]]
 
