@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.jobs.approval_desk import ApprovalDesk
 from bot.jobs.effect_runner import EffectRunner
 from bot.jobs.instance import Instance, cancel
 from bot.jobs.job_runner import Effects
@@ -148,7 +149,8 @@ async def running(
     # From what people do in Slack down to the store.
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
     service = JobService(store, instance, limits, admins=settings.admins, follow_ups=settings.follow_ups)
-    background = register(bolt, service)
+    desk = ApprovalDesk(store, instance, crew, admins=settings.admins)
+    background = register(bolt, service, desk)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     warming = asyncio.create_task(model.warm())
