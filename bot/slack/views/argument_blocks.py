@@ -66,6 +66,13 @@ def quoted(text: str) -> Block:
     return {"type": "rich_text", "elements": [_quoted(_shortened(written(text)))]}
 
 
+def in_pieces(text: str) -> list[Block]:
+    """Draw all of a text as it is, apart from ours, in pieces that Slack takes."""
+    spelt = written(text)
+    pieces = [spelt[at : at + CHUNK] for at in range(0, len(spelt), CHUNK)]
+    return [{"type": "rich_text", "elements": [_quoted(piece)]} for piece in pieces]
+
+
 def people_line(before: str, whom: Sequence[str], after: str = "") -> Block:
     """Make a line that names people and groups by their Slack ids, and `admins` in words."""
     parts: list[Block] = [_text(before)]
