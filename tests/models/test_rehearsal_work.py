@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
+from handoff.approval_values import Approval
 from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result, ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
 from specialists.registry import load_crew
@@ -50,6 +51,9 @@ class _Log:
 
     async def sent_out(self, tool: str, to: str, *, refused: str = "") -> None:
         raise AssertionError(f"nothing goes out here, but {tool} to {to} ({refused})")
+
+    def ruled_before(self, _: Approval) -> None:
+        return None
 
     def news(self) -> tuple[str, ...]:
         return ()

@@ -326,6 +326,84 @@ async def test_an_attempt_that_changed_hands_decides_as_the_first_would_have() -
         assert [*done, *await opened(*rest, log=kept, bench=EmptyBench())] == whole, cut
 
 
+SEEN = EmptyBench(Provenance(("Is the sea warm at acme.example/sea?",), private=("salaries.csv",)))
+
+
+async def test_where_nobody_can_be_asked_the_call_is_refused_and_the_work_goes_on() -> None:
+    found: list[tuple[str, int]] = []
+    opened: list[str] = []
+    log = KeptLog(can_ask=False)
+    moves = [
+        calling(
+            ("find", {"query": "salary 184,200"}), ("open", {"url": LEAK}), ("find", {"query": "WARM sea", "count": 9})
+        ),
+        returning(),
+    ]
+    who = specialist(opener(opened), searcher(found))
+    outcome = await run(who, handoff(), model=ScriptedModel(moves), workbench=SEEN, log=log)
+    assert isinstance(outcome, Result)
+    assert (found, opened) == ([("warm sea", 5)], [])
+    refused = [reply.text for reply in log.replies if reply.failed]
+    assert all("nobody is there to ask" in text for text in refused)
+    assert sorted(log.sent) == [
+        ("find", "engine.example", ""),
+        ("find", "engine.example", "nobody_to_ask"),
+        ("open", "evil.example", "nobody_to_ask"),
+    ]
+
+
+async def test_an_attempt_that_changed_hands_has_spent_what_the_first_had() -> None:
+    queries = [
+        ("find", {"query": query})
+        for query in ("sea the warm at is", "at", "warm is sea the at", "the warm is at sea", "sea")
+    ]
+    found: list[tuple[str, int]] = []
+    log = KeptLog(can_ask=False)
+    who = specialist(searcher(found), max_turns=9)
+    moves = [*(calling(one) for one in queries), returning()]
+    await run(who, handoff(), model=ScriptedModel(moves), workbench=SEEN, log=log)
+    assert 0 < len(found) < len(queries)
+    for cut in range(1, len(log.history)):
+        kept = KeptLog(list(log.history[:cut]), can_ask=False)
+        rest = [calling(one) for one in queries[len(kept.turns) :]]
+        again: list[tuple[str, int]] = []
+        done = sum(not reply.failed for reply in kept.replies)
+        who = specialist(searcher(again), max_turns=9)
+        await run(who, handoff(), model=ScriptedModel([*rest, returning()]), workbench=SEEN, log=kept)
+        assert [*found[:done], *again] == found, cut
+
+
+async def test_what_a_tool_gave_is_kept_as_private_and_what_the_web_gave_is_not() -> None:
+    log = KeptLog()
+    moves = [calling(("look", {"at": "x"}), ("open", {"url": FREE})), returning()]
+    who = specialist(opener([]), Looker().tool())
+    await run(who, handoff(), model=ScriptedModel(moves), workbench=EmptyBench(), log=log)
+    kept = {item.reply.text: item.private for item in log.history if isinstance(item, ToolReturned)}
+    assert kept["saw x"] is True
+    assert kept[PAGE] is False
+
+
+async def test_a_redirect_is_judged_and_recorded_as_a_call_is() -> None:
+    log, ways = KeptLog(), []
+
+    async def fetch(arguments: Where, bench: Workbench) -> ToolOutcome:
+        """Open a page."""
+        ways.extend([await bench.may_follow(arguments.url, to) for to in ("http://acme.example/", LEAK)])
+        return ToolOutcome("moved")
+
+    tool = Tool("open", "read", Where, fetch, url="url", finds_urls=True)
+    moves = [calling(("open", {"url": "https://acme.example/%73ea"})), returning()]
+    await run(specialist(tool), handoff(), model=ScriptedModel(moves), workbench=SEEN, log=log)
+    assert ways == [True, False]
+    assert log.sent == [("open", "acme.example", ""), ("redirect", "evil.example", "redirect_refused")]
+
+
+def test_a_tool_that_names_arguments_it_lacks_is_faulty() -> None:
+    assert replace(OPEN, url="uri").faults == ("names uri as its url, and has no such argument",)
+    assert replace(FIND, sends=None).faults == ("says which words it sends, and not to whom: give it sends",)
+    assert FIND.faults == OPEN.faults == ()
+
+
 def _replied(log: KeptLog, url: str) -> bool:
     calls = {}
     for item in log.history:
