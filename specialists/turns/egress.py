@@ -34,7 +34,7 @@ from specialists.turns.known_urls import KnownUrls, bare, host_of, named_in, sit
 
 MOST_A_SITE, MOST_SITES = 10, 30
 """Requests to one site, and to all, for which an attempt may choose among known URLs after it has read something."""
-MOST_SHOWN = 2_000
+MOST_SHOWN = 1_400
 """Characters of a request that a person is asked about: what cannot be shown whole is not asked."""
 
 NOT_GIVEN = "a model put this together or took it from the web"

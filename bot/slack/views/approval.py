@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention
-from bot.slack.views.argument_blocks import argument_blocks, in_pieces
+from bot.slack.views.argument_blocks import argument_blocks, quoted
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, counted, moment, section
 from handoff.approval_values import ADMINS, Approval
 from handoff.state import Ask, Job
@@ -72,7 +72,7 @@ def approval(job: Job, ask: Ask, subtask: str, question: Question, until: float 
     body, cut = _body(asked)
     work = ask.work[subtask]
     title = f"*{clean(title_of(ask, work), limit=150)}* ({clean(work.specialist, limit=80)})"
-    first = f":raised_hand: {people(question.whom)}: {title} {_wish(asked)}"
+    first = f":lock: {people(question.whom)}: {title} {_wish(asked)}"
     blocks = [section(first), *body, actions(_buttons(asked, spot, cut=cut)), context(*_small_print(question, until))]
     text = f"{people(question.whom)}: please approve or deny: {clean(asked.what, limit=300)}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
@@ -94,16 +94,18 @@ def _wish(asked: Approval) -> str:
     return f"wants to make a change outside. Nothing is done unless that is approved.{why}"
 
 
-def _body(asked: Approval) -> tuple[list[Block], bool]:
-    """Draw what is asked about. Returns True beside it if not all of the arguments is shown."""
+def _body(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
+    """Draw what is asked about. Returns True beside it if not all of it is shown. `brief`: it is decided by now."""
     lines = [] if asked.kind == "cost" else [f"*Tool:* `{clean(asked.tool, limit=100).replace('`', chr(39))}`"]
     if asked.target:
         lines.append(f"*To:* {clean(asked.target, limit=200)}")
     blocks = [section("   ".join(lines))] if lines else []
-    drawn, cut = argument_blocks(asked.arguments)
+    drawn, cut = argument_blocks(asked.arguments, brief=brief)
     blocks += drawn
     if asked.leaves:
-        blocks += [section("*What would leave, word for word:*"), *in_pieces(asked.leaves)]
+        leaves, cut_too = quoted(asked.leaves, brief=brief)
+        blocks += [section("*What would leave, word for word:*"), leaves]
+        cut = cut or cut_too
     return blocks, cut
 
 
@@ -163,8 +165,8 @@ def approval_dropped(title: str, question: Question) -> Outgoing:
 
 
 def _closed(title: str, asked: Approval, decided: str) -> Outgoing:
-    head = f"*{clean(title, limit=150)}* asked for approval: {clean(asked.what, limit=300)}"
-    body, _ = _body(asked)
+    head = f"*{clean(title, limit=150)}* asked for approval"
+    body, _ = _body(asked, brief=True)
     return Outgoing(text=decided, blocks=(section(head), *body, context(decided)), priority="question")
 
 

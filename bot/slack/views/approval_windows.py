@@ -54,7 +54,7 @@ def deny_window(asked: Approval, metadata: str) -> Block:
             "max_length": REASON_LIMIT,
         },
     }
-    return _window("Deny", "Deny", DENIED, metadata, [quoted(asked.what), field])
+    return _window("Deny", "Deny", DENIED, metadata, [quoted(asked.what)[0], field])
 
 
 def window_metadata(place: Place, spot: Spot) -> str:

@@ -9,9 +9,11 @@ from typing import Any
 from bot.slack.text.cleaning import visible
 from bot.slack.views.outgoing import Block
 
-SHORT = 600
-"""Characters of one argument that a card shows; a window shows all."""
-SHORT_LINES = 12
+SHORT, BRIEF, WHOLE = (600, 12), (240, 4), (2_900, 60)
+"""Characters and lines that a card shows: of an argument, of anything once it is decided, of what would leave.
+
+The egress guard asks for nothing that would not be shown whole (`specialists.turns.egress.MOST_SHOWN`).
+"""
 MOST_SHOWN = 12
 """Arguments on a card."""
 CHUNK = 2_900
@@ -31,13 +33,13 @@ def written(value: Any) -> str:
     return "".join(one if visible(one) == one else f"[U+{ord(one):04X}]" for one in text)
 
 
-def argument_blocks(arguments: Mapping[str, Any]) -> tuple[list[Block], bool]:
+def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False) -> tuple[list[Block], bool]:
     """Draw arguments for a card. Returns True beside it if not all of them is shown."""
     elements: list[Block] = []
     cut = len(arguments) > MOST_SHOWN
     for name, value in list(arguments.items())[:MOST_SHOWN]:
         text = written(value)
-        shown = _shortened(text)
+        shown = _shortened(text, BRIEF if brief else SHORT)
         cut = cut or shown != text
         elements += _argument(name, shown)
     if not elements:
@@ -61,16 +63,11 @@ def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
     return blocks
 
 
-def quoted(text: str) -> Block:
-    """Draw a text as it is, apart from ours."""
-    return {"type": "rich_text", "elements": [_quoted(_shortened(written(text)))]}
-
-
-def in_pieces(text: str) -> list[Block]:
-    """Draw all of a text as it is, apart from ours, in pieces that Slack takes."""
-    spelt = written(text)
-    pieces = [spelt[at : at + CHUNK] for at in range(0, len(spelt), CHUNK)]
-    return [{"type": "rich_text", "elements": [_quoted(piece)]} for piece in pieces]
+def quoted(text: str, *, brief: bool = False) -> tuple[Block, bool]:
+    """Draw a text as it is, apart from ours. Returns True beside it if not all of it is shown."""
+    whole = written(text)
+    shown = _shortened(whole, BRIEF if brief else WHOLE)
+    return {"type": "rich_text", "elements": [_quoted(shown)]}, shown != whole
 
 
 def people_line(before: str, whom: Sequence[str], after: str = "") -> Block:
@@ -95,9 +92,9 @@ def _argument(name: str, text: str) -> list[Block]:
     return [_line([_text(f"{name}:", bold=True)]), _quoted(text)]
 
 
-def _shortened(text: str) -> str:
-    lines = text.split("\n")
-    kept = "\n".join(lines[:SHORT_LINES])[:SHORT]
+def _shortened(text: str, room: tuple[int, int]) -> str:
+    most, lines = room
+    kept = "\n".join(text.split("\n")[:lines])[:most]
     return text if kept == text else f"{kept}… ({len(text):,} characters in all)"
 
 
@@ -181,7 +178,7 @@ def _field(name: str, value: Any, about: Mapping[str, Any], *, required: bool) -
     block["label"] = {"type": "plain_text", "text": name[:200] or "…"}
     if kind == "json":
         block["hint"] = {"type": "plain_text", "text": "JSON"}
-    return block if required and kind != "string" else {**block, "optional": True}
+    return block if required and value != "" else {**block, "optional": True}
 
 
 def _initial(value: Any) -> str:

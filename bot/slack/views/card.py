@@ -88,7 +88,8 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
         phase = "Writing the answer"
     elif ask.state == "input_required":
         asked = ask.open_questions.values()
-        phase = "Waiting for approval" if all(one.approval for one in asked) else "Waiting for an answer"
+        approves = bool(asked) and all(one.approval is not None for one in asked)
+        phase = "Waiting for approval" if approves else "Waiting for an answer"
     elif current_trigger(ask) is not None:
         phase = "Taking a second look at the plan"
     elif ask.run.plan is not None:
