@@ -106,9 +106,9 @@ def _answers(ask: Ask) -> tuple[Answered, ...]:
     return (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
 
 
-def words_in(text: str) -> list[str]:
-    """Return the words and numbers of a text in order, without their case."""
-    return [found.casefold() for found in _WORD.findall(text)]
+def _words(text: str) -> str:
+    """Return the words and numbers of a text without case and signs, each between two spaces."""
+    return f" {' '.join(found.casefold() for found in _WORD.findall(text))} "
 
 
 # ---------------------------------------------------------------- what is private
@@ -145,9 +145,12 @@ class _Views:
         return any(one.read_private or self.of(ask, one) for one in (work, *inside))
 
     def _brief(self, ask: Ask, work: Work) -> Iterator[str]:
-        """Name what its writers had seen, if the brief holds words that the requester did not write."""
-        own = {word for text in own_words(self.job, ask) for word in words_in(text)}
-        if all(word in own for text in _told(ask, work) for word in words_in(text)):
+        """Name what its writers had seen, unless the brief is made of passages that the requester wrote.
+
+        Words alone are not enough: a long brief in a few known words could say anything.
+        """
+        own = [_words(text) for text in own_words(self.job, ask)]
+        if all(any(_words(text) in one for one in own) for text in _told(ask, work) if text.strip()):
             return
         outer = ask.work.get(work.within)
         around = self.of(ask, outer) if outer is not None else ()
@@ -188,9 +191,10 @@ _WRITTEN = "a brief written by who had seen"
 
 
 def _told(ask: Ask, work: Work) -> Iterator[str]:
-    """Yield all that models wrote of what a subtask is told: its brief, and the questions that people answered."""
+    """Yield what others wrote of what a subtask is told: its brief, its faults, the questions that were answered."""
     yield work.brief_text
     yield work.subtask.done_when
+    yield from work.wanting.faults if work.wanting is not None else ()
     for said in (*ask.answered, *work.answered):
         yield from (said.question.message, said.text)
     plan = plan_around(ask, work)

@@ -124,6 +124,24 @@ def test_a_file_is_private_for_who_is_given_it_and_in_the_brief_of_who_planned()
     assert private(job(asked(), FILE, told)) == ("a brief written by who had seen pay.csv",)
 
 
+def test_a_brief_in_the_requesters_words_is_theirs_only_if_it_is_a_passage_of_them() -> None:
+    """A long brief in a few known words could say anything."""
+    plan = planned(
+        brief("a", "Churn rise?"), brief("b", "why rise did churn"), brief("c", "why why did churn rise rise")
+    )
+    state = job(asked(), FILE, plan)
+    assert private(state) == ()
+    assert private(state, "b") == private(state, "c") == ("a brief written by who had seen pay.csv",)
+
+
+def test_what_a_judge_says_who_knew_the_plan_is_as_private_as_the_plan() -> None:
+    judged = ev.ResultJudged(at=6.0, request=R, subtask="a", attempt=1, verdict="revise", faults=("J. Doe is missing",))
+    doubted = handed_in("a").model_copy(update={"doubts": ("it is short",)})
+    state = job(asked(), FILE, planned(brief("a", OWN)), started("a"), doubted)
+    assert private(state) == ()
+    assert private(apply(state, judged)) == ("a brief written by who had seen pay.csv",)
+
+
 def test_the_name_of_a_file_that_could_not_be_read_is_private_too() -> None:
     event = said_by("U1", attachments=(Attachment(file_id="F1", name="merger with Contoso.pdf"),))
     assert private(job(event, planned(brief("a", "Search Contoso")))) == (
@@ -206,7 +224,7 @@ def test_what_somebody_else_answered_is_private(user: str, names: tuple[str, ...
         open_to_all = dataclasses.replace(work.question, whom=())
         state = state.with_ask(state.asks[-1].with_work(replace(work, question=open_to_all)))
     state = apply(state, said)
-    assert private(state) == names
+    assert private(state)[:1] == names
     words = provenance_of(state, state.asks[-1], state.asks[-1].work["a"]).words
     assert ("churn did rise" in words) is (user == "U1")
 
