@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bot import logs
 from bot.app import App, manifest_path, open_store, running
+from bot.command_line import console
 from bot.command_line.console import say
 from bot.command_line.one_job import do_one_job
 from bot.command_line.serve import connected
@@ -78,7 +79,8 @@ async def _one_job(options: argparse.Namespace, settings: Settings) -> int:
     _require_folder(options.out)
     with tempfile.TemporaryDirectory(prefix="leadhand-try-") as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
-        async with _workspace(None, 0) as workspace, _bot(apart, workspace, can_ask=False) as app:
+        can_ask = console.is_manned() and not options.json
+        async with _workspace(None, 0) as workspace, _bot(apart, workspace, can_ask=can_ask) as app:
             return await do_one_job(workspace, app, options, files)
 
 
