@@ -30,7 +30,7 @@ from handoff.provenance import Provenance
 from specialists.toolkits.tool import Sent, Tool
 from specialists.turns.approving import Leaving
 from specialists.turns.free_words import Budget, free_words
-from specialists.turns.known_urls import KnownUrls, bare, host_of, named_in, site_of, urls_in
+from specialists.turns.known_urls import KnownUrls, bare, host_of, named_in, site_of, urls_in, with_ascii_host
 
 MOST_A_SITE, MOST_SITES = 10, 30
 """Requests to one site, and to all, for which an attempt may choose among known URLs after it has read something."""
@@ -130,13 +130,17 @@ class EgressGuard:
         """Rule on a call of the last turn; what is allowed counts as made. The same call again gets the same ruling."""
         key = f"{tool.name} {arguments.model_dump_json()}"
         if key not in self._judged:
-            self._judged[key] = self._judge_url(tool, arguments) if tool.url else self._judge_words(tool, arguments)
+            self._judged[key] = self._judge(tool, arguments)
         return self._judged[key]
 
-    def _judge_words(self, tool: Tool, arguments: BaseModel) -> Verdict:
-        if tool.sends is None:
-            return Verdict(arguments)
-        sends = tool.sends(arguments)
+    def _judge(self, tool: Tool, arguments: BaseModel) -> Verdict:
+        verdict = self._judge_url(tool, arguments) if tool.url else Verdict(arguments)
+        if tool.sends is None or verdict.refused:
+            return verdict
+        sent = self._judge_sent(tool, verdict.arguments, tool.sends(verdict.arguments))
+        return sent if sent.asks or not verdict.asks else verdict
+
+    def _judge_sent(self, tool: Tool, arguments: BaseModel, sends: Sent) -> Verdict:
         if not self._in_view or {tool.name, sends.to} & self._allowed:
             return Verdict(arguments, sends.to)
         if (spelt := self._in_own_words(tool, arguments)) is not None:
@@ -224,8 +228,7 @@ def _could_see(private: Sequence[str]) -> str:
 
 def wire_of(url: str) -> str:
     """Return the request for a URL as it goes on the wire: in ASCII, without its fragment."""
-    plain = url.partition("#")[0]
-    return f"GET {quote(plain, safe=_WIRE)}"
+    return f"GET {quote(with_ascii_host(url.partition('#')[0]), safe=_WIRE)}"
 
 
 _WIRE = "%/:?#[]@!$&'()*+,;=~-._"

@@ -112,6 +112,23 @@ def bare(host: str) -> str:
     return host.lower().removeprefix("www.")
 
 
+def with_ascii_host(url: str) -> str:
+    """Return a URL whose host is written as it is looked up: letters that look like others show."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return url if host.isascii() else re.sub(re.escape(host), _ascii(host), url, count=1, flags=re.IGNORECASE)
+    except ValueError:  # no URL, or no host that can be looked up
+        return url
+
+
+def _ascii(host: str) -> str:
+    """Return a host as it is looked up. Raises UnicodeError if it can be read in more than one way."""
+    found = host.encode("idna").decode()
+    if not host.isascii() and found.encode().decode("idna") != host.lower():
+        raise UnicodeError(f"{host} has several readings")
+    return found
+
+
 def _key(url: str) -> _Key | None:
     """Parse a URL; None if no browser would take it, or if it holds a user's name, which is how a host is disguised."""
     try:
@@ -121,6 +138,10 @@ def _key(url: str) -> _Key | None:
         return None
     if parts.scheme not in _PORTS or not parts.hostname or "@" in parts.netloc or "\\" in url:
         return None
-    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    try:
+        ascii_name = _ascii(parts.hostname)
+    except UnicodeError:
+        return None
+    name = f"[{ascii_name}]" if ":" in ascii_name else ascii_name
     host = name if port in {None, _PORTS[parts.scheme]} else f"{name}:{port}"
     return bare(host), unquote(parts.path).rstrip("/"), unquote(parts.query)

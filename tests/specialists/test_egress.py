@@ -206,6 +206,23 @@ def test_a_person_is_shown_what_would_leave_to_whom_and_why() -> None:
     assert query.leaves.splitlines()[-1] == "salary 184,200"
 
 
+def test_a_host_in_letters_that_look_like_others_is_shown_as_it_is_looked_up() -> None:
+    asks = private().judge(OPEN, Where(url="https://\u0430cme.example/x")).asks
+    assert asks is not None
+    assert asks.target == "xn--cme-5cd.example"
+    assert asks.leaves == "GET https://xn--cme-5cd.example/x"
+
+
+def test_a_tool_that_sends_more_than_a_request_is_judged_by_both() -> None:
+    poster = replace(OPEN, name="post", sends=lambda call: Sent("acme.example", f"POST {call.url} {call.start}"))
+    guard = private("see https://acme.example/x")
+    asks = guard.judge(poster, Where(url="https://acme.example/%78", start=184200)).asks
+    assert asks is not None
+    assert asks.leaves == "POST https://acme.example/x 184200"
+    assert bound().judge(poster, Where(url="https://evil.example/")).refused == "url_refused"
+    assert bound("see https://acme.example/x").judge(poster, Where(url="https://acme.example/x")).asks is None
+
+
 def test_what_cannot_be_shown_whole_is_not_asked() -> None:
     assert ruled(private(), f"https://evil.example/{'x' * MOST_SHOWN}") == "too_long_to_ask"
 

@@ -53,6 +53,13 @@ def test_what_says_anything_more_is_not_known(words: str, place: str) -> None:
     assert there is None or (place == "path" and words.strip("/") == "x")
 
 
+@pytest.mark.parametrize(
+    "host", ["straße.example", "a\u3002example", "\uff41.example", "x" * 64 + ".example", "a\u200d.example"]
+)
+def test_a_host_that_can_be_read_in_several_ways_is_none(host: str) -> None:
+    assert host_of(f"https://{host}/x") == ""
+
+
 def test_a_url_without_its_query_is_the_known_one_with_it() -> None:
     there = known("https://a.example/x?d=1", "https://a.example/x?d=2")
     assert there.given("https://a.example/x") == "https://a.example/x?d=1"
@@ -82,7 +89,7 @@ def test_a_file_an_abbreviation_or_a_number_names_nothing(text: str) -> None:
         ("https://notes.md/", "notes.md", "https://notes.md/"),
         ("http://127.0.0.1:8000/x", "127.0.0.1:8000", "http://127.0.0.1:8000/x"),
         ("Acme.co.uk: what do they sell?", "acme.co.uk", "https://Acme.co.uk"),
-        ("bücher.example/neu", "bücher.example", "https://bücher.example/neu"),
+        ("bücher.example/neu", "xn--bcher-kva.example", "https://bücher.example/neu"),
     ],
 )
 def test_a_person_names_a_host_by_writing_an_address(text: str, host: str, url: str) -> None:
