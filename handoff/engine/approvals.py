@@ -34,11 +34,15 @@ def deciders(terms: ApprovalTerms, requester: str) -> tuple[str, ...]:
 
 
 def may_decide(question: Question, requester: str, user: str, groups: tuple[str, ...] = (), *, admin: bool) -> bool:
-    """Return True if a person may decide on an approval. `groups` are the person's user groups."""
+    """Return True if a person may decide on an approval, by its terms alone: whom a question is for may have changed.
+
+    `groups` are the person's user groups.
+    """
     approval = question.approval
     if approval is None or (user == requester and not approval.terms.own):
         return False
-    return (admin and ADMINS in question.whom) or (bool(question.whom) and may_answer(question.whom, user, groups))
+    named = deciders(approval.terms, requester)
+    return (admin and ADMINS in named) or may_answer(named, user, groups)
 
 
 def ruled_before(job: Job, ask: Ask, approval: Approval) -> Ruling | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from handoff.contracts import Estimate, Terms
 from handoff.effects import Post, RunSubtask, question_key
 from handoff.engine import approvals
 from handoff.engine.answer import gaps
-from handoff.engine.approvals import deciders, ruled_before
+from handoff.engine.approvals import deciders, may_decide, ruled_before
 from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import open_log
@@ -122,6 +123,16 @@ def test_nobody_approves_their_own_where_the_crew_says_so() -> None:
     alone = ApprovalTerms(approvers=("U1",), own=False)
     assert deciders(alone, "U1") == ("admins",), "an admin decides where nobody else is left"
     assert ruling(job(*asks(alone), decides(user="U5"))) is None
+
+
+def test_whom_a_question_is_for_gives_nobody_the_right_to_approve() -> None:
+    state = job(*asks())
+    question = work(state).question
+    assert question is not None
+    for whom in ((), ("U1", "U2")):  # anybody, or somebody whom a reminder brought in
+        asked_of = dataclasses.replace(question, whom=whom)
+        assert not may_decide(asked_of, "U1", "U2", admin=False)
+        assert may_decide(asked_of, "U1", "U1", admin=False)
 
 
 def test_a_quorum_takes_several_people_and_one_may_deny() -> None:
