@@ -137,10 +137,12 @@ async def running(
     *,
     looks: Sequence[float] = LOOKS,
     instruments: Instrumentation | None = None,
+    can_ask: bool = True,
 ) -> AsyncIterator[App]:
     """Run a bot on `store` inside the `with` block. At its end all jobs are released, for other instances to go on.
 
-    `crew` is the one of the settings unless given; `looks` are those of `Outbox`; `instruments` count what happens.
+    `crew` is the one of the settings unless given; `looks` are those of `Outbox`; `instruments` count what happens;
+    `can_ask` says if there are people who can approve something.
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
     crew, file = crew or open_crew(settings), open_channels(settings)
@@ -155,7 +157,7 @@ async def running(
     thread = Thread(client, outbox, store, people, model_label=model.label)
     metrics = instruments.metrics if instruments is not None else None
     limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
-    effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms)
+    effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms, can_ask=can_ask)
     if instruments is not None:
         effects, outbox.calls.seen = instruments.effects(effects), instruments.metrics.slack_called
     bounds = Bounds(effect=max(Bounds().effect, STUCK * settings.terms.call_seconds))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from handoff.context import people_said
 from handoff.contracts import Material, Result
+from handoff.provenance import people_said
 from handoff.state import Ask, Job
 
 APP = " (app)"

@@ -1,12 +1,11 @@
-"""Builds the handoff of a subtask from the state of the job: its brief, context and files, and whose words they are.
+"""Builds the handoff of a subtask from the state of the job: its brief, context and files.
 
 It also words the circumstances of a request: the date and time where its requester is, who asks, and where.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
@@ -16,7 +15,7 @@ from handoff.context_budget import Piece, beginnings, fill
 from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, Packed, Setting
 from handoff.engine.ladder import MAX_FAILURES, attempt_seconds
 from handoff.engine.nested import writes_before
-from handoff.materials.at_hand import Needed, material_of, needed_by, result_material
+from handoff.materials.at_hand import Needed, needed_by, result_material
 from handoff.materials.fitting import of_material, of_result
 from handoff.materials.outline import columns
 from handoff.state import Ask, Job, Work
@@ -228,54 +227,6 @@ def said_to(job: Job, ask: Ask, work: Work) -> str:
         texts += [without(text, result.unsupported) for result, text in given]
         inner = ask.work.get(inner.within)
     return "\n\n".join(dict.fromkeys(text for text in texts if text))
-
-
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """The sources of a brief.
-
-    `words` are the texts that people wrote in the job. `has_derived_content` is True if the brief may also hold
-    content that models or tools produced.
-    """
-
-    words: tuple[str, ...] = ()
-    has_derived_content: bool = False
-
-
-def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
-    """Say where the brief of a subtask comes from.
-
-    People's words are the texts of this request and of the requests before it in the thread, without the names of
-    attached files, and what people typed as answers to questions. A click on an answer that a model offered does not
-    count as their words.
-
-    The brief may hold derived content if the thread had an earlier request, there is material that the requester did
-    not write (whoever planned has seen it), the plan was revised, the brief was rewritten, the subtask is inside
-    another one, builds on others, or has been attempted before.
-    """
-    asks = job.asks[: (job.place_of(ask.id) or 0) + 1]
-    derived = work.subtask.after or work.brief or work.within or work.attempt > 1 or ask.revisions
-    words = (*(_without_file_names(one) for one in asks), *_typed_answers(ask))
-    seen = any(one.text and one.origin != "requester" for one in material_of(job, ask))
-    return Provenance(words, has_derived_content=len(asks) > 1 or seen or bool(derived))
-
-
-def people_said(ask: Ask) -> tuple[str, ...]:
-    """Return what people wrote in a request: its text without the names of files, and typed answers to questions."""
-    return (_without_file_names(ask), *_typed_answers(ask))
-
-
-def _without_file_names(ask: Ask) -> str:
-    text = ask.request.text
-    for name in (*(file.name for file in ask.request.attachments), *(file.name for file in ask.artifacts)):
-        text = text.replace(name, " ")
-    return text
-
-
-def _typed_answers(ask: Ask) -> Iterator[str]:
-    for said in (*ask.answered, *(one for work in ask.work.values() for one in work.answered)):
-        if said.user and said.text not in said.question.options:
-            yield said.text
 
 
 def circumstances(at: float, setting: Setting | None) -> str:

@@ -505,6 +505,8 @@ class Request(Contract):
     attachments: tuple[Attachment, ...] = ()
     look_back: Literal["", "files", "thread"] = ""
     """What Slack is to be asked for beside it: its own `files`, which its event may lack, or the `thread` before it."""
+    quoted: str = ""
+    """What of the text somebody else wrote: the message that the request was started from."""
 
 
 class Known(Contract):

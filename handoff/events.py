@@ -262,7 +262,7 @@ class TurnTaken(OfAttempt):
 
 
 class ToolReturned(OfAttempt):
-    """A tool call of the last turn ended: a checkpoint."""
+    """A tool call of the last turn ended: a checkpoint. `private` is False if its tool gives nothing private."""
 
     type: Literal["ToolReturned"] = "ToolReturned"
     reply: ToolReply
@@ -270,6 +270,7 @@ class ToolReturned(OfAttempt):
     gaps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    private: bool = True
 
 
 class ToolStarted(OfAttempt):
@@ -325,6 +326,8 @@ class ResultReturned(OfAttempt):
     took: float = 0.0
     corrected: int = 0
     """The corrections of the request that the specialist knew when it handed in."""
+    private: bool = True
+    """False if no tool gave the attempt anything private, as in all events that end an attempt."""
 
 
 class ResultJudged(OfAttempt):
@@ -374,6 +377,7 @@ class AttemptFailed(OfAttempt):
     pause: float = 0.0
     took: float = 0.0
     partial: Result | None = None
+    private: bool = True
 
 
 class Escalated(OfAttempt):
@@ -383,6 +387,7 @@ class Escalated(OfAttempt):
     escalation: Escalation
     usage: Usage = Usage()
     took: float = 0.0
+    private: bool = True
 
 
 class QuestionAnswered(OfRequest):

@@ -209,6 +209,8 @@ class Work:
     """True if a revision found the subtask needless, so that nothing is missing without it."""
     instead_of: str = ""
     """The id of the subtask that this one replaces."""
+    private: bool = False
+    """True if a tool gave something private in an attempt that is over, see `handoff.provenance`."""
 
     @property
     def brief_text(self) -> str:
@@ -220,10 +222,20 @@ class Work:
         """Seconds from the first start to the end, waits for people included; 0 while the subtask runs."""
         return self.ended - self.started if self.started is not None and self.ended is not None else 0.0
 
-    def attempt_over(self, took: float = 0.0) -> Work:
-        """Drop the attempt's checkpoints, but keep its tool writes (carried out or in doubt) and add its seconds."""
+    def attempt_over(self, took: float = 0.0, *, private: bool | None = None) -> Work:
+        """Drop the attempt's checkpoints and add its seconds, but keep its tool writes (carried out or in doubt).
+
+        `private` says if a tool gave it something private; None: its checkpoints do. Of a crew, those inside know.
+        """
+        private = self.read_private if private is None else self.private or (private and self.run is None)
         writes = (*self.writes, *written(self.checkpoints))
-        return replace(self, checkpoints=(), writes=writes, spent=self.spent + took, resumed=0.0)
+        over = replace(self, checkpoints=(), writes=writes, spent=self.spent + took, resumed=0.0)
+        return replace(over, private=private)
+
+    @property
+    def read_private(self) -> bool:
+        """True if a tool gave something private in this attempt or an earlier one."""
+        return self.private or any(isinstance(point, ToolReturned) and point.private for point in self.checkpoints)
 
     @property
     def asked_so_far(self) -> int:

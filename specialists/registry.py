@@ -70,7 +70,8 @@ class Crew:
     fields of `handoff.contracts.Asking`. `default` is who gets a request for which no plan
     could be made; empty: the member that comes first.
     `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `approvals` is what its
-    file, and those of the crews around it, say on approvals.
+    file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts to which something
+    private may go without asking anybody.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Crew:
     path: str = ""
     crews: Mapping[str, Crew] = field(default_factory=dict)
     about: About = About()
+    allow_out: frozenset[str] = frozenset()
     approvals: ApprovalRules = NOTHING_SAID
 
     def within(self, name: str) -> Crew | None:
@@ -196,6 +198,7 @@ def _crew(
             one,
             name=_outside(path, one.name),
             fallback=_outside(path, one.fallback or "") or None,
+            allow_out=own.allow_out,
         )
         for one in sorted(found, key=lambda one: one.name)
     ]
@@ -211,6 +214,7 @@ def _crew(
         roles=own.roles,
         default=own.default,
         make=own.make,
+        allow_out=own.allow_out,
         lent={name: tools[name] for name in own.make.tools if name in tools} if own.make else {},
         crews={crew.path: crew for crew in inside},
         about=About(

@@ -19,6 +19,7 @@ from specialists.turns.context_room import ContextRoom
 from specialists.turns.conversation import Conversation
 from specialists.turns.egress import EgressGuard
 from specialists.turns.endings import Endings
+from specialists.turns.guarded_bench import GuardedBench
 from specialists.turns.model import Model, ModelCall, ModelError, ModelMessage, Withheld
 from specialists.turns.one_call import ToolBroke
 from specialists.turns.pictures import load_pictures
@@ -82,10 +83,10 @@ async def run(
     timeout = handoff.constraints.timeout
     ends = asyncio.get_running_loop().time() + timeout - elapsed
     limits = _Limits(ends, ends - timeout * (1 - LAST_CALL_SHARE), token_limit)
-    url_tools = [name for name, tool in specialist.toolbox.items() if tool.finds_urls]
     provenance = workbench.provenance
     derived = provenance.has_derived_content or bool(handoff.context or handoff.given)
-    egress = EgressGuard(provenance.words, url_tools, derived=derived)
+    egress = EgressGuard(provenance, specialist.toolbox, derived=derived, allow_out=specialist.allow_out)
+    workbench = GuardedBench(workbench, egress, log)
     room = ContextRoom(handoff.constraints.context, specialist.overhead)
     pictures, gaps = await load_pictures(handoff.artifacts, workbench, handoff.constraints.context)
     opening = ModelMessage(role="user", text=briefing.render(handoff, done_when), pictures=pictures)

@@ -59,6 +59,7 @@ class Specialist:
         approvals: The terms on which the calls of its tools are approved, by tool; None: without asking anybody. A tool
             that writes and is not named is asked for on `usual` terms.
         usual: The terms of all else that it does and that needs approval.
+        allow_out: The tools and the hosts to which something private may go without asking anybody.
         rules: What its own file says on approvals.
     """
 
@@ -76,6 +77,7 @@ class Specialist:
     asks: tuple[str, ...] = ()
     approvals: Mapping[str, ApprovalTerms | None] = field(default_factory=dict)
     usual: ApprovalTerms = ASK
+    allow_out: frozenset[str] = frozenset()
     rules: ApprovalRules = NOTHING_SAID
 
     def terms_of(self, tool: str) -> ApprovalTerms | None:
@@ -269,5 +271,6 @@ def adhoc_specialist(crew: Crew, made: Made) -> Specialist:
         prompt=briefing.adhoc_prompt(made.name, made.brief),
         path=Path(),
         adhoc=True,
+        allow_out=crew.allow_out,
         usual=crew.approvals.usual,
     )

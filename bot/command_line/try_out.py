@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bot import logs
 from bot.app import App, manifest_path, open_store, running
+from bot.command_line import console
 from bot.command_line.console import say
 from bot.command_line.one_job import do_one_job
 from bot.command_line.serve import connected
@@ -80,7 +81,8 @@ async def _one_job(options: argparse.Namespace, settings: Settings) -> int:
     _require_folder(options.out)
     with tempfile.TemporaryDirectory(prefix="leadhand-try-") as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
-        async with _workspace(None, 0) as workspace, _bot(apart, workspace) as app:
+        can_ask = console.is_manned() and not options.json
+        async with _workspace(None, 0) as workspace, _bot(apart, workspace, can_ask=can_ask) as app:
             return await do_one_job(workspace, app, options, files)
 
 
@@ -112,7 +114,7 @@ async def _started(data: Path | None, port: int, *, fixed: bool) -> Workspace:
 
 
 @contextlib.asynccontextmanager
-async def _bot(settings: Settings, workspace: Workspace) -> AsyncIterator[App]:
+async def _bot(settings: Settings, workspace: Workspace, *, can_ask: bool = True) -> AsyncIterator[App]:
     settings = dataclasses.replace(
         settings,
         bot_token=workspace.bot_token,
@@ -122,7 +124,11 @@ async def _bot(settings: Settings, workspace: Workspace) -> AsyncIterator[App]:
     )
     model = await _model(settings)
     try:
-        async with open_store(settings) as store, running(settings, store, model) as app, connected(app.bolt, settings):
+        async with (
+            open_store(settings) as store,
+            running(settings, store, model, can_ask=can_ask) as app,
+            connected(app.bolt, settings),
+        ):
             yield app
     finally:
         await _stop_server(settings)

@@ -125,7 +125,7 @@ class StagedJob:
         # The parts of an instance that effects really use, so that they are run as in an instance.
         store, thread = cast("Store", _MemoryStore(blobs)), cast("Thread", _NoThread())
         breakers = cast("Breakers", _NoBreakers())
-        self._services = Services(store, thread, bench.crew, breakers, TrackRecord(), bench.planning)
+        self._services = Services(store, thread, bench.crew, breakers, TrackRecord(), bench.planning, can_ask=False)
         artifacts = tuple(_artifact(name, bench.folders, blobs) for name in files)
         attached = tuple(
             Attachment(file_id=one.id[:12], name=one.name, media_type=one.media_type, size=one.size)

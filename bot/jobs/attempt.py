@@ -8,7 +8,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,14 +19,16 @@ from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
 from handoff.answering.figure_marks import named
 from handoff.approval_values import Approval
+from handoff.audit_entry import AuditEntry
 from handoff.checking import checks
 from handoff.checking.figures import behind
-from handoff.context import provenance_of, said_to
+from handoff.context import said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
 from handoff.engine.approvals import ruled_before
 from handoff.engine.nested import plan_around, writes_before
 from handoff.materials.at_hand import texts_of
+from handoff.provenance import provenance_of
 from handoff.state import Work
 from handoff.state_values import Ruling, UnknownWrite, Written
 from specialists.registry import Crew
@@ -38,6 +40,11 @@ from specialists.turns.model import Model, ModelError, Withheld
 from specialists.turns.one_call import ToolBroke
 
 T = TypeVar("T")
+Note = Callable[[AuditEntry], Awaitable[None]]
+
+
+async def noted_nowhere(_: AuditEntry) -> None:
+    """Drop an entry: where nothing keeps the audit."""
 
 
 async def run_attempt(
@@ -48,10 +55,13 @@ async def run_attempt(
     model: Model,
     store: Store,
     breakers: Breakers,
+    note: Note = noted_nowhere,
+    can_ask: bool = True,
 ) -> ev.Event:
     """Work on a subtask, from its last checkpoint if it has one, and return how the attempt ended.
 
-    `crew` is the one whose plan the subtask is part of. Raises Fenced, and StoreError while the store is away.
+    `crew` is the one whose plan the subtask is part of. `note` records what goes out, and `can_ask` says if there are
+    people to approve it. Raises Fenced, and StoreError while the store is away.
     """
     job, ask = runner.find(effect.request)
     work = ask.work[effect.subtask]
@@ -63,11 +73,12 @@ async def run_attempt(
     try:
         specialist = _specialist(crew, effect, runner)
     except NotLent as error:
-        return _failed(effect, runner, "unavailable", str(error), failed_calls=0)
+        return _failed(effect, runner, "unavailable", str(error), failed_calls=0, private=False)
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
-        return _failed(effect, runner, "lost", text)
-    log = _Log(effect, runner, work, handoff, corrected=ask.corrections, resumed=work.state == "in_progress")
+        return _failed(effect, runner, "lost", text, private=False)
+    resumed = work.state == "in_progress"
+    log = _Log(effect, runner, work, handoff, note, corrected=ask.corrections, resumed=resumed, can_ask=can_ask)
     try:
         async with _workbench(effect, runner, handoff, log, store) as workbench:
             outcome = await run(
@@ -82,10 +93,12 @@ async def run_attempt(
     except WorkbenchLost as error:
         raise error.reason from None  # the owner lets go of the job; this attempt goes on when the store is back
     except ModelError as error:
-        return _call_failed(effect, runner, error, took=log.took())
+        return _call_failed(effect, runner, error, took=log.took(), private=log.private)
     except ToolBroke as error:
         await breakers.specialist_failed(specialist.purpose)
-        return _failed(effect, runner, "tool", str(error), usage=error.usage, failed_calls=0, took=log.took())
+        return _failed(
+            effect, runner, "tool", str(error), usage=error.usage, failed_calls=0, took=log.took(), private=log.private
+        )
     if isinstance(outcome, Escalation) and outcome.reason == "timeout":
         await breakers.specialist_failed(specialist.purpose)  # its model or a tool was silent until we cut it off
     if isinstance(outcome, Result):
@@ -136,10 +149,11 @@ def _ended(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev
     if isinstance(outcome, Approval):
         return ev.ApprovalAsked(**_of(effect, runner), approval=outcome)
     if isinstance(outcome, Escalation):
-        return ev.Escalated(**_of(effect, runner), escalation=outcome, usage=log.usage, took=log.took())
+        of = {"usage": log.usage, "took": log.took(), "private": log.private}
+        return ev.Escalated(**_of(effect, runner), escalation=outcome, **of)
     seen = log.seen(outcome, effect)
     found = checks.look(seen)
-    remarks = {"faults": found.faults, "doubts": found.doubts}
+    remarks = {"faults": found.faults, "doubts": found.doubts, "private": log.private}
     kept = {
         "evidence": behind(outcome, seen.evidence),
         "unsupported": named(checks.text_of(outcome), found.figures),  # shown marked
@@ -177,8 +191,19 @@ class _Log:
     """The log of an attempt: its checkpoints, read from the job and written as the job's events."""
 
     def __init__(
-        self, effect: RunSubtask, runner: JobRunner, work: Work, handoff: Handoff, *, corrected: int, resumed: bool
+        self,
+        effect: RunSubtask,
+        runner: JobRunner,
+        work: Work,
+        handoff: Handoff,
+        note: Note,
+        *,
+        corrected: int,
+        resumed: bool,
+        can_ask: bool,
     ) -> None:
+        self._note = note
+        self.can_ask = can_ask
         self._effect = effect
         self._runner = runner
         self._given = [note.text for note in handoff.given]
@@ -188,6 +213,7 @@ class _Log:
         returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
         self._evidence = [point.reply.text for point in returns if not point.reply.failed]
         self._sources = [source for point in returns for source in point.sources]
+        self.private = any(point.private for point in returns)
         self.before = _elapsed(work) if resumed else 0.0
         self._began = time.monotonic()
         self.usage = sum((point.turn.usage for point in self.history if isinstance(point, ev.TurnTaken)), Usage())
@@ -236,11 +262,29 @@ class _Log:
         if intent not in _work(self._effect, self._runner).intents:
             raise asyncio.CancelledError
 
+    async def sent_out(self, tool: str, to: str, *, refused: str = "") -> None:
+        """Record for the audit that a call sends something out, or why it was kept from it."""
+        job, ask = self._runner.find(self._effect.request)
+        entry = AuditEntry(
+            at=self._runner.now(),
+            team=job.place.team,
+            deed="sent_out",
+            user=ask.request.user,
+            channel=job.place.channel,
+            job=job.id,
+            request=ask.id,
+            outcome="refused" if refused else "done",
+            target=f"{tool} {to}".strip(),
+            why=refused,
+        )
+        await self._note(entry)
+
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         """Commit a tool's reply, and the turn that asked for it, before the model is told of it."""
         if not reply.failed:
             self._evidence.append(reply.text)
         self._sources += outcome.sources
+        self.private = self.private or outcome.private
         event = ev.ToolReturned(
             **_of(self._effect, self._runner),
             reply=reply,
@@ -248,6 +292,7 @@ class _Log:
             gaps=outcome.gaps,
             notes=outcome.notes,
             sources=outcome.sources,
+            private=outcome.private,
         )
         await self._runner.report(event)
 
@@ -256,13 +301,16 @@ def _failed(effect: RunSubtask, runner: JobRunner, kind: ev.FailureKind, message
     return ev.AttemptFailed(**_of(effect, runner), kind=kind, message=message, **more)
 
 
-def _call_failed(effect: RunSubtask, runner: JobRunner, error: ModelError, *, took: float) -> ev.AttemptFailed:
+def _call_failed(
+    effect: RunSubtask, runner: JobRunner, error: ModelError, *, took: float, private: bool
+) -> ev.AttemptFailed:
     """Return the failure of a model call; one that a breaker, a limit or a budget held back counts as no call."""
     kind: ev.FailureKind = "timeout" if error.kind == "timeout" else "model"
     tries = error.tries
     if isinstance(error, Withheld):
         kind, tries = "unavailable", 0
     spent = {"usage": error.usage, "failed_calls": tries, "pause": error.pause, "took": took, "partial": error.partial}
+    spent["private"] = private
     return _failed(effect, runner, kind, str(error), transient=error.transient, **spent)
 
 

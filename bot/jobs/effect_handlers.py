@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.jobs.attempt import run_attempt
+from bot.jobs.attempt import Note, noted_nowhere, run_attempt
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_texts import handed, load
 from bot.limits.breakers import Breakers
@@ -39,6 +39,10 @@ class Services:
     breakers: Breakers
     record: TrackRecord
     planning: Planning
+    note: Note = noted_nowhere
+    """Keeps entries of the audit."""
+    can_ask: bool = True
+    """True if there are people who can be asked to approve something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,8 @@ async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
         model=inputs.model,
         store=services.store,
         breakers=services.breakers,
+        note=services.note,
+        can_ask=services.can_ask,
     )
     if made_as(plan_around(inputs.ask, work), effect.specialist):
         return await attempt

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from bot.jobs import effect_handlers as handlers
+from bot.jobs.attempt import Note, noted_nowhere
 from bot.jobs.effect_handlers import Inputs, Services
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced
@@ -183,11 +184,20 @@ class EffectRunner:
     """The `Effects` of a running bot: one for all the jobs of an instance."""
 
     def __init__(
-        self, store: Store, thread: Thread, model: ChosenModel, crew: Crew, limits: CallLimits, terms: Terms
+        self,
+        store: Store,
+        thread: Thread,
+        model: ChosenModel,
+        crew: Crew,
+        limits: CallLimits,
+        terms: Terms,
+        *,
+        note: Note = noted_nowhere,
+        can_ask: bool = True,
     ) -> None:
         record = TrackRecord(limits.breakers.is_open)
         planning = Planning(crew, model, record, terms)
-        self._services = Services(store, thread, crew, limits.breakers, record, planning)
+        self._services = Services(store, thread, crew, limits.breakers, record, planning, note, can_ask)
         self._thread = thread
         self._limits = limits
 

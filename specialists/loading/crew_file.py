@@ -33,11 +33,12 @@ _TERMS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds":
 """The keys of `handoff.contracts.Terms`, each with the lowest and highest whole number that it takes."""
 _ABOUT = ("description", "can", "cannot", "fallback")
 """What a crew inside another says of itself, as a specialist does in its front matter."""
+_HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z][a-z0-9-]{1,62}(?::\d{1,5})?", re.IGNORECASE)
 _UNSURE = ("mark", "apart")
 _ASKING = ("asks", "asks_next", "remind_after", "expire_after", "assume")
 """The keys on questions to people: see `handoff.contracts.Asking`."""
 _KEYS = (
-    "rules", "equals", "default", *_TERMS, "critic", "unsure", "roles", "make", *_ASKING, *_ABOUT,
+    "rules", "equals", "default", *_TERMS, "critic", "unsure", "roles", "make", "allow_out", *_ASKING, *_ABOUT,
     *approval_keys.KEYS, "ask_above",
 )  # fmt: skip
 _FILES: tuple[Literal["any", "none", "some"], ...] = ("any", "none", "some")
@@ -64,6 +65,8 @@ class CrewFile:
     default: str = ""
     """The member that gets a request for which no plan could be made; empty: the first one."""
     make: Allowance | None = None
+    allow_out: frozenset[str] = frozenset()
+    """The tools and hosts to which something private may go without asking."""
     about: Page = field(default_factory=lambda: Page(Path()))
     """Its description of the crew, for the crew around it; its faults are not among `faults`."""
     approvals: ApprovalRules = NOTHING_SAID
@@ -116,6 +119,7 @@ def _read(file: CrewFile, root: yaml.Node, known: tuple[str, ...], tools: Mappin
     if "ask_above" in top:
         file.terms.update(_ask_above(file, top["ask_above"][1]))
     _read_approvals(file, top, tools)
+    _read_allowed_out(file, top, tools)
     if "default" in top:
         file.default = "".join(_specialists(file, top["default"][1], "default", known)[:1])
         if isinstance(top["default"][1], yaml.SequenceNode):
@@ -274,6 +278,25 @@ def _lent(file: CrewFile, node: yaml.Node, tools: Mapping[str, Tool]) -> tuple[s
             for fault in tools[name].faults:
                 file.fault(one, f"the tool {name} {fault}")
     return tuple(names)
+
+
+def _read_allowed_out(file: CrewFile, top: Mapped, tools: Mapping[str, Tool]) -> None:
+    """Read which tools and hosts may be sent something private without asking anybody."""
+    found: set[str] = set()
+    for one in _sequence(file, top["allow_out"][1], "allow_out") if "allow_out" in top else ():
+        name = _text(file, one, "allow_out")
+        sending = {known for known, tool in tools.items() if tool.sends is not None}
+        if not name or name in sending:
+            found.update(filter(None, (name,)))
+        elif name in tools:
+            more = "; it reaches any host, so name the hosts" if tools[name].url else ""
+            file.fault(one, f"the tool {name} sends nothing to one place that could be allowed{more}")
+        elif not _HOST.fullmatch(name):
+            text = f"{name!r} is neither a tool that sends something out nor a host such as docs.python.org"
+            file.fault(one, f"{text}{did_you_mean(name, sending)}")
+        else:
+            found.add(name.lower())
+    file.allow_out = frozenset(found)
 
 
 def _tiers(file: CrewFile, node: yaml.Node) -> tuple[Tier, ...]:

@@ -39,7 +39,7 @@ class Calculate(BaseModel):
 
 def tools() -> tuple[Tool, ...]:
     """Make the tools of this kit."""
-    return (Tool("calculate", "read", Calculate, calculate),)
+    return (Tool("calculate", "read", Calculate, calculate, public=True),)
 
 
 async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:

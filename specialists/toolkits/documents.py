@@ -34,7 +34,7 @@ class PublishArguments(BaseModel):
 
 def tools() -> tuple[Tool, ...]:
     """Make the tool. It only reads in the sense of `Tool.access`: it adds a file to the result and sends nothing."""
-    return (Tool("publish_document", "read", PublishArguments, publish_document),)
+    return (Tool("publish_document", "read", PublishArguments, publish_document, public=True),)
 
 
 async def publish_document(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import zlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
@@ -32,6 +32,7 @@ AZURE_PLATFORM = "168.63.129.16/32"
 """Azure's metadata and DNS address. It is public by registry, so no table of special addresses names it."""
 
 _REDIRECTS = 5
+_ELSEWHERE = "The page redirects to {url}, which was not opened. If that is needed, ask for it by itself."
 _HEADERS = {"User-Agent": "Leadhand (a bot that reads a page when somebody asks)", "Accept-Encoding": "identity, gzip"}
 
 
@@ -67,13 +68,16 @@ class FetchFailed(Exception):
     """The page was not fetched: refused by policy, unreachable, an error status, too slow."""
 
 
-async def download(url: str, settings: FetchSettings, accepts: Callable[[str], str]) -> Download:
+async def download(
+    url: str, settings: FetchSettings, accepts: Callable[[str], str], follows: Callable[[str, str], Awaitable[bool]]
+) -> Download:
     """Fetch a page over http or https from a public address.
 
     Args:
         url: Its address, from anywhere.
         settings: The limits.
         accepts: Told the media type before the body is read; says why it is of no use, or nothing.
+        follows: Told an address and the one that it redirects to; says if that may be asked for.
 
     Raises:
         FetchFailed: The text says why.
@@ -89,6 +93,8 @@ async def download(url: str, settings: FetchSettings, accepts: Callable[[str], s
                 found = await _hop(url, policy, settings, accepts)
                 if isinstance(found, Download):
                     return found
+                if not await follows(url, found):
+                    raise FetchFailed(_ELSEWHERE.format(url=found[:400]))
                 url = found
     except TimeoutError as error:
         raise FetchFailed(f"The page took longer than {settings.timeout:g} s, so it was left.") from error

@@ -54,8 +54,8 @@ class _Readers:
     def tools(self) -> tuple[Tool, ...]:
         """The two tools."""
         return (
-            Tool("read_material", "read", ReadMaterial, self.read_material),
-            Tool("search_material", "read", SearchMaterial, self.search_material),
+            Tool("read_material", "read", ReadMaterial, self.read_material, public=True),
+            Tool("search_material", "read", SearchMaterial, self.search_material, public=True),
         )
 
     async def read_material(self, arguments: ReadMaterial, workbench: Workbench) -> ToolOutcome:

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import unescape
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote, urlencode, urlsplit
 
 from specialists.toolkits.blocking import in_thread
 from specialists.toolkits.extras import missing
+from specialists.toolkits.tool import Sent
 
 if TYPE_CHECKING:
     import aiohttp
@@ -21,6 +23,8 @@ BASE_URLS: Mapping[str, str] = {
     "brave": "https://api.search.brave.com/res/v1",
     "tavily": "https://api.tavily.com",
 }
+_BRAVE, _TAVILY = "/web/search", "/search"
+_ENGINES = "public search engines (ddgs chooses them: Bing, Brave, DuckDuckGo, Google, Yahoo, Yandex and others)"
 _ANSWER_LIMIT = 2_000_000
 _SNIPPET_LIMIT = 500
 _UNAUTHORIZED = (401, 403)
@@ -48,6 +52,16 @@ class Hit:
 
 class SearchFailed(Exception):
     """No search took place, or its answer cannot be read. The text says what to do."""
+
+
+def on_the_wire(query: str, count: int, settings: SearchSettings) -> Sent:
+    """Say what a search sends out, and to whom. ddgs asks several engines, each in its own way."""
+    if settings.provider == "ddgs":
+        return Sent(_ENGINES, f"q={quote(query)}", query)
+    url, name = _base(settings), urlsplit(_base(settings)).netloc
+    if settings.provider == "brave":
+        return Sent(name, f"GET {url}{_BRAVE}?{urlencode(_for_brave(query, count))}", query)
+    return Sent(name, f"POST {url}{_TAVILY} {json.dumps(_for_tavily(query, count))}", query)
 
 
 async def search(query: str, count: int, settings: SearchSettings) -> list[Hit]:
@@ -102,20 +116,32 @@ async def _brave(query: str, count: int, settings: SearchSettings) -> list[Any]:
     answer = await _ask(
         settings,
         "GET",
-        "/web/search",
-        params={"q": query, "count": str(count), "text_decorations": "false"},
+        _BRAVE,
+        params=_for_brave(query, count),
         headers={"X-Subscription-Token": settings.key},
     )
     web = answer.get("web") or {}
     return _rows(settings, web.get("results") or [] if isinstance(web, dict) else None)
 
 
+def _for_brave(query: str, count: int) -> dict[str, str]:
+    return {"q": query, "count": str(count), "text_decorations": "false"}
+
+
+def _for_tavily(query: str, count: int) -> dict[str, Any]:
+    return {"query": query, "max_results": count, "search_depth": "basic"}
+
+
+def _base(settings: SearchSettings) -> str:
+    return (settings.base_url or BASE_URLS[settings.provider]).rstrip("/")
+
+
 async def _tavily(query: str, count: int, settings: SearchSettings) -> list[Any]:
     answer = await _ask(
         settings,
         "POST",
-        "/search",
-        json={"query": query, "max_results": count, "search_depth": "basic"},
+        _TAVILY,
+        json=_for_tavily(query, count),
         headers={"Authorization": f"Bearer {settings.key}"},
     )
     return _rows(settings, answer.get("results"))
@@ -131,7 +157,7 @@ async def _ask(settings: SearchSettings, method: str, path: str, **request: Any)
     """Make one JSON call. The service is trusted not to be hostile, but not to be well."""
     import aiohttp  # noqa: PLC0415  # only a search pays for it
 
-    url = (settings.base_url or BASE_URLS[settings.provider]).rstrip("/") + path
+    url = _base(settings) + path
     clock = aiohttp.ClientTimeout(total=settings.timeout)
     try:
         async with (

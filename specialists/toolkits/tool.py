@@ -19,8 +19,8 @@ from typing import Any, Literal, Protocol, get_args
 
 from pydantic import BaseModel
 
-from handoff.context import Provenance
 from handoff.contracts import Artifact
+from handoff.provenance import Provenance
 
 Access = Literal["read", "write"]
 Key = Literal["none", "marks", "drops_repeats"]
@@ -57,6 +57,9 @@ class Workbench(Protocol):
     async def keep(self, name: str, data: bytes, *, media_type: str, about: str, publish_as: str) -> Artifact:
         """Store a new file and give back its reference."""
 
+    async def may_follow(self, url: str, target: str) -> bool:
+        """Say if a call that asked for `url` may go on to where that redirects; see `turns.egress`."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
@@ -67,7 +70,7 @@ class ToolOutcome:
     that for certain nothing was done; if that is not certain (no answer came, say), the tool raises.
     `gaps` go into the specialist's `Result` whatever the model says, for instance a parse report. So do `notes`:
     what readers of figures should know though nothing is missing, such as a row of totals that was not counted.
-    `sources` are addresses or file names that the answer can cite.
+    `sources` are addresses or file names that the answer can cite. `private` is for the runner, which knows the tool.
     """
 
     text: str
@@ -76,6 +79,19 @@ class ToolOutcome:
     sources: tuple[str, ...] = ()
     failed: bool = False
     notes: tuple[str, ...] = ()
+    private: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a call sends out: `to` a host or a service, as people know it, and the request as it goes on the `wire`.
+
+    `clear` is the same as people read it; empty: as the wire has it, decoded.
+    """
+
+    to: str
+    wire: str
+    clear: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +122,13 @@ class Tool:
         what: For `write`: a few words for people on what a call does. Without, the tool's name and arguments.
         target: For `write`: says where a call goes to, for people who approve it: a channel, a board, a repository.
             Who approves the like of a call approves it for the same target only.
-        url_of: Gives the URL that a call with these arguments asks for; see `turns.egress`. None: it asks for none.
+        url: The name of the argument that holds the URL that a call asks for; empty: it asks for none. Which may be
+            asked for, and in which spelling, is decided in `turns.egress`.
+        sends: Says what a call with these arguments sends out, if that is more than a request for its `url`. Once
+            something private is in view, such a call waits for a person.
+        sent_words: The name of the argument with the words that it sends, if it sends nothing else of the model's.
+        public: True if its replies bring nothing private into view: only what the public web gave, what the call
+            itself said, or material, which has labels of its own.
         query: The name of the argument that holds a query, if there is one: people may look at what was asked.
         finds_urls: True if its replies hold URLs that the web gave, and none of the model's own making.
         endings: The endings of attached files that it reads, such as `.csv`. It is offered where there is such a file,
@@ -123,7 +145,10 @@ class Tool:
     look_up: Callable[..., Awaitable[ToolOutcome | None]] | None = None
     what: Callable[[Any], str] | None = None
     target: Callable[[Any], str] | None = None
-    url_of: Callable[[Any], str] | None = None
+    url: str = ""
+    sends: Callable[[Any], Sent] | None = None
+    sent_words: str = ""
+    public: bool = False
     finds_urls: bool = False
     query: str = ""
     endings: frozenset[str] = frozenset()
@@ -155,6 +180,11 @@ class Tool:
             found.append(f"has the key {self.key!r}; it is one of {', '.join(get_args(Key))}")
         elif self.key == "marks" and self.look_up is None:
             found.append("has a key that marks, and no look_up to find it with")
+        for role, name in (("url", self.url), ("sent_words", self.sent_words)):
+            if name and name not in self.arguments.model_fields:
+                found.append(f"names {name} as its {role}, and has no such argument")
+        if self.sent_words and self.sends is None:
+            found.append("says which words it sends, and not to whom: give it sends")
         given = ("arguments", "workbench") if self.key == "none" else ("arguments", "workbench", "key")
         for name, work in (("run", self.run), ("look_up", self.look_up)):
             if work is not None and not _takes(work, len(given)):
@@ -255,6 +285,10 @@ class FolderWorkbench:
         artifact = Artifact.model_validate({"id": await self._store(data), **fields})
         self._made.append(artifact)
         return artifact
+
+    async def may_follow(self, _url: str, _target: str) -> bool:
+        """Follow no redirect: that is for whoever knows what is in view (`turns.guarded_bench`)."""
+        return False
 
     def _write(self, local: Path, data: bytes) -> None:
         """Write under another name first, so that a copy that is there is always whole."""

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from specialists.toolkits.blocking import in_thread
 from specialists.toolkits.extras import missing
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.toolkits.tool import Sent, Tool, ToolOutcome, Workbench
 
 if TYPE_CHECKING:
     from specialists.toolkits.fetch import Download, FetchSettings
@@ -58,11 +58,16 @@ def _search_tool(settings: SearchSettings | None) -> Tool:
         lines = [f"{number}. {hit.title}\n   {hit.url}\n   {hit.snippet}" for number, hit in enumerate(hits, 1)]
         return ToolOutcome(pagetext.clean("\n".join((UNTRUSTED, *lines))))
 
-    return Tool("web_search", "read", SearchArguments, web_search, finds_urls=True)
+    def sends(arguments: SearchArguments) -> Sent:
+        from specialists.toolkits.search import SearchSettings, on_the_wire  # noqa: PLC0415  # only for a call
+
+        return on_the_wire(arguments.query, arguments.count, settings or SearchSettings())
+
+    return Tool("web_search", "read", SearchArguments, web_search, sends=sends, sent_words="query", finds_urls=True)
 
 
 def _fetch_tool(settings: FetchSettings | None) -> Tool:
-    async def fetch_page(arguments: FetchArguments, _workbench: Workbench) -> ToolOutcome:
+    async def fetch_page(arguments: FetchArguments, workbench: Workbench) -> ToolOutcome:
         """Read a public web page (http or https) as text. Cannot log in, run scripts or read PDFs.
 
         Once anything was read, it opens only addresses that a person, a search or a page gave, word for word.
@@ -74,7 +79,8 @@ def _fetch_tool(settings: FetchSettings | None) -> Tool:
         from specialists.toolkits.fetch import FetchFailed, FetchSettings, download  # noqa: PLC0415  # the same
 
         try:
-            page = await download(arguments.url.strip(), settings or FetchSettings(), pagetext.refusal)
+            limits = settings or FetchSettings()
+            page = await download(arguments.url.strip(), limits, pagetext.refusal, workbench.may_follow)
         except FetchFailed as error:
             return ToolOutcome(str(error), failed=True)
         try:
@@ -83,7 +89,7 @@ def _fetch_tool(settings: FetchSettings | None) -> Tool:
             return ToolOutcome("The page is too tangled to get its text out.", failed=True)
         return _page_outcome(page, text, arguments.start)
 
-    return Tool("fetch_page", "read", FetchArguments, fetch_page, url_of=lambda call: call.url, finds_urls=True)
+    return Tool("fetch_page", "read", FetchArguments, fetch_page, url="url", finds_urls=True)
 
 
 def _page_outcome(page: Download, read: PageText, start: int) -> ToolOutcome:

@@ -23,6 +23,10 @@ class AttemptLog(Protocol):
     def written(self) -> Mapping[str, str]:
         """The writes that earlier attempts made or may have made: by digest, what the model is told in their place."""
 
+    @property
+    def can_ask(self) -> bool:
+        """True if there are people who can be asked to approve something."""
+
     def news(self) -> Sequence[str]:
         """Return what the requester said since this was last asked: the model is told at once. Mostly nothing."""
 
@@ -39,6 +43,9 @@ class AttemptLog(Protocol):
 
     async def started(self, intent: ToolStarted) -> None:
         """Keep the intent of a call that writes. Awaited before the call; once it is back, the call may be made."""
+
+    async def sent_out(self, tool: str, to: str, *, refused: str = "") -> None:
+        """Record that a call sends something out to a host or a service, or why it was kept from it; no contents."""
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         """Keep a tool's reply. Awaited before the model is told of it.

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from pydantic import ValidationError
 
 from handoff.addresses import cited
 from handoff.contracts import Artifact, Finding, Result, ToolCall, ToolReply, Turn, Usage
@@ -155,6 +158,7 @@ class Conversation:
 
     def _heard(self, call: ToolCall, reply: ToolReply) -> None:
         """Take in what a call's reply changes."""
+        self._count_sent(call)
         self.egress.reply_read(call.name, reply)
         ends = call.name in finish_tools.NAMES
         self.finishes += ends and not self.mixed
@@ -176,6 +180,14 @@ class Conversation:
             self._asked = Counter({each: n for each, n in self._asked.items() if _name_of(each) in self._writing})
         else:
             self._said[key] = reply
+
+    def _count_sent(self, call: ToolCall) -> None:
+        """Have the guard count a call that an earlier owner made; one that was made here is counted already."""
+        tool = self._toolbox.get(call.name)
+        if tool is None or not (tool.url or tool.sends) or key_of(call) in self._said:
+            return
+        with suppress(ValidationError):  # then it was not made
+            self.egress.judge(tool, tool.arguments.model_validate(call.arguments))
 
     def _repeated(self, call: ToolCall) -> int | None:
         return self.room.number_of(call.arguments) if call.name == READ_REPLY else None

@@ -1,111 +1,235 @@
-"""Guards the way out: tools may ask for URLs that people named, or that the web itself gave.
+"""Guards the way out: what a call sends outside is allowed, waits for a person, or is refused.
 
-A URL can carry data out, since whoever runs its host sees the request. So once an attempt has read what nobody here
-wrote, or was handed what others found, a URL that its model put together is refused: whatever a page or a file talks
-the model into, it can send nowhere what it knows. The first turn of a fresh brief, before anything was read, is free.
+Whoever runs a host, or a search engine, sees what it is asked for. So:
+
+- **Nothing private in view.** Queries are free. So is any URL until something was read; from then on it must be known,
+  that is given word for word by the requester, a search or a page, or lie on a host that the requester named.
+- **Something private in view** (`handoff.provenance`), from the brief on or since a tool gave it: only what the
+  requester gave is free, URLs and words alike, and what choosing among those can carry is counted in bits. The rest
+  waits for a person, who sees what would leave.
+
+A known URL is asked for in the spelling in which it was given, a query in the requester's words as the requester spelt
+them. What a crew allows (`allow_out`), and what a person approved, goes out. The first turn is judged by the brief
+alone, later ones by all that was read before the model took them.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
-from typing import Literal
-from urllib.parse import unquote, urlsplit
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from urllib.parse import quote, unquote
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from handoff.addresses import addresses_in
 from handoff.contracts import ToolReply
-from specialists.toolkits.tool import Tool
+from handoff.provenance import Provenance
+from specialists.toolkits.tool import Sent, Tool
 from specialists.turns.approving import Leaving
+from specialists.turns.free_words import Budget, free_words
+from specialists.turns.known_urls import KnownUrls, bare, host_of, named_in, site_of, urls_in, with_ascii_host
 
-_URL = re.compile(r"https?://[^\s<>\"'|\[\]`\\]+", re.IGNORECASE)
-_HOST = re.compile(r"(?<![\w@.-])(?:https?://)?([^\W_][\w-]*(?:\.[\w-]+)+(?::\d{1,5})?)(?![\w@-])", re.IGNORECASE)
-_AFTER = ".,;:!?*_'"
-"""Characters after a URL that end or mark a sentence, and are no part of it."""
-_PORTS = {"http": 80, "https": 443}
+MOST_A_SITE, MOST_SITES = 10, 30
+"""Requests to one site, and to all, for which an attempt may choose among known URLs after it has read something."""
+MOST_SHOWN = 1_400
+"""Characters of a request that a person is asked about: what cannot be shown whole is not asked."""
 
-_Url = tuple[str, str, str]
-"""A URL as it is compared: host, path and query."""
+NOT_GIVEN = "a model put this together or took it from the web"
+TOO_MANY = "it has chosen among many addresses by now, and each choice can say something"
+IN_VIEW = ", and could see {names}"
+NAMED = 3
+"""Names of private things that people are told; of more, the number."""
+IN_CLEAR = "In clear:"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the guard says of a call: it may be made, with these `arguments`, unless it asks or is refused.
+
+    `to` is who it sends to; empty: it sends nothing out. `asks` is what people have to approve first. `refused` names
+    what its model is told instead, in `notes/`; then it is not made.
+    """
+
+    arguments: BaseModel
+    to: str = ""
+    asks: Leaving | None = None
+    refused: str = ""
 
 
 class EgressGuard:
-    """Decides which URLs the calls of one attempt may ask for.
+    """Rules on what the calls of one attempt send out.
 
     Args:
-        words: Texts that people wrote in the job. Any page of a host that they named may be asked for.
-        url_tools: The names of the tools whose replies give URLs from the web. What other tools say does not count:
-            a model can have them say anything.
+        provenance: The words of the requester, and what is private in view from the start.
+        toolbox: The specialist's tools by name. Only those that find URLs give known ones: a model can have the others
+            say anything.
         derived: True if the brief holds what others found.
+        allow_out: The tools and hosts that the crew allows.
 
     Attributes:
-        given: The addresses in the replies of those tools, word for word.
+        given: The addresses in the replies of the tools that find URLs, word for word.
     """
 
-    def __init__(self, words: Sequence[str] = (), url_tools: Collection[str] = (), *, derived: bool = False) -> None:
-        self._hosts = {_bare(found) for text in words for found in _HOST.findall(text)}
-        self._url_tools = url_tools
-        self._known: set[_Url] = set()
+    def __init__(
+        self,
+        provenance: Provenance,
+        toolbox: Mapping[str, Tool] = MappingProxyType({}),
+        *,
+        derived: bool = False,
+        allow_out: Collection[str] = (),
+    ) -> None:
         self.given: set[str] = set()
-        self._has_read = derived
-        self._restricted = derived
+        self._words = provenance.words
+        self._toolbox = toolbox
+        self._allowed = frozenset(bare(one) for one in allow_out)
+        self._named, self._known = KnownUrls(), KnownUrls()
+        for url in sorted((url for text in provenance.words for url in named_in(text)), reverse=True):  # https first
+            self._named.add(url)
+            self._known.add(url)
+        self._hosts = {host_of(url) for text in provenance.words for url in named_in(text)} - {""}
+        self._private = list(provenance.private)
+        self._in_view = tuple(self._private)
+        self._has_read = self._restricted = derived
+        self._budget = Budget()
+        self._asked: Counter[str] = Counter()
+        self._judged: dict[str, Verdict] = {}
+
+    # ------------------------------------------------------------ what was read
 
     def turn_ended(self) -> None:
-        """Restrict the calls of the turn that just ended, if anything had been read when the model chose them."""
+        """Judge the calls of the turn that just ended by all that had been read when the model chose them."""
         self._restricted = self._has_read
+        self._in_view = tuple(self._private)
+        self._judged.clear()
 
     def reply_read(self, tool: str, reply: ToolReply) -> None:
-        """Note that a tool replied, and the URLs in its reply if it takes them from the web."""
+        """Note that a tool replied, what of it is private, and the URLs in it if the tool takes them from the web."""
+        if self.is_private(tool):
+            name = f"what {tool} gave"
+            self._private += [name] if name not in self._private else []
         if reply.failed:
             return
         self._has_read = True
-        if tool in self._url_tools:
-            self._known |= {known for url in _urls(reply.text) for known in _known_by(url)}
+        one = self._toolbox.get(tool)
+        if one is not None and one.finds_urls:
             self.given |= addresses_in(reply.text)
+            for url in sorted(urls_in(reply.text)):
+                self._known.add(url)
 
-    def judge(self, tool: Tool, arguments: BaseModel) -> Literal["allow", "refuse"] | Leaving:
-        """Say if a call of the last turn may be made; `Leaving` is what people have to approve first."""
-        if tool.url_of is None:
-            return "allow"
-        return "allow" if self.allows(tool.url_of(arguments)) else "refuse"
+    def is_private(self, tool: str) -> bool:
+        """Say if what a tool replies is private: of the specialist's own, all but what is declared public."""
+        one = self._toolbox.get(tool)
+        return one is not None and not (one.public or one.finds_urls)
 
-    def allows(self, url: str) -> bool:
-        """Say if a call of the last turn may ask for a URL."""
-        if not self._restricted:
+    # ------------------------------------------------------------ what leaves
+
+    def judge(self, tool: Tool, arguments: BaseModel) -> Verdict:
+        """Rule on a call of the last turn; what is allowed counts as made. The same call again gets the same ruling."""
+        key = f"{tool.name} {arguments.model_dump_json()}"
+        if key not in self._judged:
+            self._judged[key] = self._judge(tool, arguments)
+        return self._judged[key]
+
+    def _judge(self, tool: Tool, arguments: BaseModel) -> Verdict:
+        verdict = self._judge_url(tool, arguments) if tool.url else Verdict(arguments)
+        if tool.sends is None or verdict.refused:
+            return verdict
+        sent = self._judge_sent(tool, verdict.arguments, tool.sends(verdict.arguments))
+        return sent if sent.asks or not verdict.asks else verdict
+
+    def _judge_sent(self, tool: Tool, arguments: BaseModel, sends: Sent) -> Verdict:
+        if not self._in_view or {tool.name, sends.to} & self._allowed:
+            return Verdict(arguments, sends.to)
+        if (spelt := self._in_own_words(tool, arguments)) is not None:
+            return Verdict(spelt, sends.to)
+        return self._ask(arguments, sends, NOT_GIVEN)
+
+    def may_follow(self, url: str, target: str) -> bool:
+        """Say if a call that asked for `url` may go on to where that redirects.
+
+        The same host learns nothing new. Another one must be one that a call might name; where nothing private is in
+        view, what a known URL leads to is known as well.
+        """
+        if self._is_free:
             return True
-        parsed = _parsed(url)
-        return parsed is not None and (parsed[0] in self._hosts or parsed in self._known)
+        source, host = host_of(url), host_of(target)
+        known = self._known.given(url) == url
+        if not host:
+            return False
+        if host == source or host in self._allowed or self._named.given(target) is not None:
+            follows = True
+        else:
+            follows = not self._in_view and (known or host in self._hosts)
+        if follows and known and not self._in_view:
+            self._known.add(target)
+        return follows
+
+    @property
+    def _is_free(self) -> bool:
+        """True if nothing was read, or handed over, that could have a model send out what it should not."""
+        return not self._restricted and not self._in_view
+
+    def _judge_url(self, tool: Tool, arguments: BaseModel) -> Verdict:
+        asked = str(getattr(arguments, tool.url)).strip()
+        named = self._named.given(asked)
+        url = named or self._known.given(asked)
+        host = host_of(url or asked)
+        arguments = arguments.model_copy(update={tool.url: url or asked})
+        sends = Sent(host, wire_of(url or asked))
+        if self._is_free or (host and host in self._allowed):
+            return Verdict(arguments, host)
+        if not host:
+            return Verdict(arguments, refused="url_refused")
+        if self._in_view and named is None:
+            return self._ask(arguments, sends, NOT_GIVEN)
+        if url is None and host not in self._hosts:
+            return Verdict(arguments, host, refused="url_refused")
+        return Verdict(arguments, host) if self._may_choose(host) else self._ask(arguments, sends, TOO_MANY)
+
+    def _may_choose(self, host: str) -> bool:
+        """Count a request among known URLs; False if an attempt has made too many of them."""
+        site = site_of(host)
+        if self._asked[site] >= MOST_A_SITE or self._asked.total() >= MOST_SITES:
+            return False
+        if self._in_view and not self._budget.spend(math.log2(max(1, len(self._named)))):
+            return False
+        self._asked[site] += 1
+        return True
+
+    def _in_own_words(self, tool: Tool, arguments: BaseModel) -> BaseModel | None:
+        """Return the call in the requester's own words, all else as it is by default; None if it needs other words."""
+        found = free_words(str(getattr(arguments, tool.sent_words)), self._words) if tool.sent_words else None
+        if found is None:
+            return None
+        try:
+            spelt = tool.arguments.model_validate({tool.sent_words: found.text})
+        except ValidationError:
+            return None
+        return spelt if self._budget.spend(found.bits) else None
+
+    def _ask(self, arguments: BaseModel, sends: Sent, why: str) -> Verdict:
+        if len(sends.wire) > MOST_SHOWN:
+            return Verdict(arguments, sends.to, refused="too_long_to_ask")
+        clear = sends.clear or unquote(sends.wire)
+        leaves = sends.wire if clear == sends.wire else f"{sends.wire}\n{IN_CLEAR}\n{clear}"
+        return Verdict(arguments, sends.to, asks=Leaving(sends.to, leaves, f"{why}{_could_see(self._in_view)}"))
 
 
-def _urls(text: str) -> set[str]:
-    """Find the URLs in a text. One in brackets is given with and without what follows its first closing one."""
-    found = set()
-    for match in _URL.findall(text):
-        url = match.rstrip(_AFTER)
-        while url.endswith(")") and url.count(")") > url.count("("):
-            url = url[:-1].rstrip(_AFTER)
-        found |= {url, match.split(")", 1)[0].rstrip(_AFTER)}
-    return found
+def _could_see(private: Sequence[str]) -> str:
+    """Word what was private in view, in words that follow the reason."""
+    if not private:
+        return ""
+    more = [f"{len(private) - NAMED} more"] if len(private) > NAMED else []
+    return IN_VIEW.format(names=" and ".join([*private[:NAMED], *more]))
 
 
-def _known_by(url: str) -> set[_Url]:
-    """List what a URL makes known: itself, and itself without its query, which says less."""
-    parsed = _parsed(url)
-    return set() if parsed is None else {parsed, (parsed[0], parsed[1], "")}
+def wire_of(url: str) -> str:
+    """Return the request for a URL as it goes on the wire: in ASCII, without its fragment."""
+    return f"GET {quote(with_ascii_host(url.partition('#')[0]), safe=_WIRE)}"
 
 
-def _parsed(url: str) -> _Url | None:
-    """Parse a URL; None if no browser would take it, or if it holds a user's name, which is how a host is disguised."""
-    try:
-        parts = urlsplit(url.strip())
-        port = parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in _PORTS or not parts.hostname or "@" in parts.netloc or "\\" in url:
-        return None
-    host = parts.hostname if port in {None, _PORTS[parts.scheme]} else f"{parts.hostname}:{port}"
-    return _bare(host), unquote(parts.path).rstrip("/"), parts.query
-
-
-def _bare(host: str) -> str:
-    return host.lower().removeprefix("www.")
+_WIRE = "%/:?#[]@!$&'()*+,;=~-._"
+"""Characters of a URL that go on the wire as they are."""

@@ -39,11 +39,12 @@ class ToolBroke(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A call that may be made: its tool is there, and its arguments are valid."""
+    """A call that may be made: its tool is there, and its arguments are valid. `to` is who it sends to, if it does."""
 
     call: ToolCall
     tool: Tool
     arguments: BaseModel
+    to: str = ""
 
 
 def check(call: ToolCall, tools: Mapping[str, Tool], *, times: int) -> Ready | ToolOutcome:

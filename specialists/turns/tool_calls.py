@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,8 +14,9 @@ from handoff.events import ToolStarted, TurnTaken
 from handoff.state_values import Checked, Checkpoint, Ruling, UnknownWrite
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish_tools
-from specialists.turns.approving import Approvals, Leaving
+from specialists.turns.approving import Approvals
 from specialists.turns.conversation import Conversation, key_of
+from specialists.turns.egress import Verdict
 from specialists.turns.one_call import Ready, check, perform
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class ToolCalls:
 
     async def reply(self, call: ToolCall, outcome: ToolOutcome) -> None:
         """Keep the outcome of a call, then tell the model of it."""
-        outcome = self.approvals.told(call, outcome)
+        outcome = replace(self.approvals.told(call, outcome), private=self.conversation.egress.is_private(call.name))
         reply = ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed)
         await self.log.tool(reply, outcome)
         self._ended(call.id)
@@ -147,10 +148,22 @@ class ToolCalls:
             found = self._checked(call, times)
             if isinstance(found, Approval):  # a call beside it made it one: it stays open
                 return
-            outcome = await perform(found, self.workbench, until=self.until) if isinstance(found, Ready) else found
+            outcome = await self._perform(found) if isinstance(found, Ready) else await self._refused(call, found)
         await self.reply(call, outcome)
 
-    def _checked(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Approval:
+    async def _perform(self, ready: Ready) -> ToolOutcome:
+        if ready.to:
+            await self.log.sent_out(ready.tool.name, ready.to)
+        return await perform(ready, self.workbench, until=self.until)
+
+    async def _refused(self, call: ToolCall, found: ToolOutcome | Verdict) -> ToolOutcome:
+        """Say why a call is not made, and record it if it would have sent something out."""
+        if isinstance(found, ToolOutcome):
+            return found
+        await self.log.sent_out(call.name, found.to, refused=found.refused)
+        return ToolOutcome(briefing.note(found.refused, tool=call.name), failed=True)
+
+    def _checked(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
         """See whether a call may be made: not a wrong one, nor one that the guard refuses or people have to approve."""
         if (refusal := self.approvals.refusal(call)) is not None:
             return refusal
@@ -158,15 +171,21 @@ class ToolCalls:
         if not isinstance(ready, Ready):
             return ready
         verdict = self.conversation.egress.judge(ready.tool, ready.arguments)
-        if verdict == "refuse":
-            return ToolOutcome(briefing.note("url_refused", tool=call.name), failed=True)
-        return self.approvals.needed(ready, verdict if isinstance(verdict, Leaving) else None) or ready
+        if verdict.refused:
+            return verdict
+        ready = replace(ready, arguments=verdict.arguments, to=verdict.to)
+        needed = self.approvals.needed(ready, verdict.asks)
+        if isinstance(needed, Approval) and needed.kind == "egress" and not self.log.can_ask:
+            return replace(verdict, refused="nobody_to_ask")
+        return needed or ready
 
     async def _write(self, call: ToolCall, times: int) -> Rest | None:
         """Make a call that writes: its intent, the call, its outcome, each kept before anything follows from it."""
         found = self._checked(call, times)
         if isinstance(found, Approval) and (self._late() or self._barred(call, times) is not None):
             found = ToolOutcome(self._barred(call, times) or _LATE, failed=True)  # nobody is asked in vain
+        if isinstance(found, Verdict):
+            found = await self._refused(call, found)
         outcome = await self._write_once(found) if isinstance(found, Ready) else found
         if isinstance(outcome, ToolOutcome):
             await self.reply(call, outcome)
@@ -193,6 +212,8 @@ class ToolCalls:
         intent = write_calls.intent_of(ready, self.log, approved_by)
         self.intents.append(intent)
         await self.log.started(intent)
+        if ready.to:
+            await self.log.sent_out(ready.tool.name, ready.to)
         if self._late():
             return ToolOutcome(_LATE, failed=True, gaps=late)
         return await write_calls.carry_out(ready, intent, self.workbench, until=self.until)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from handoff import events as ev
-from handoff.context import provenance_of
-from handoff.contracts import Artifact, Attachment, Material
-from handoff.effects import GatherMaterial, MakePlan
+from handoff.contracts import Artifact, Attachment, Escalation, Material, Request, Result, Subtask, ToolReply
+from handoff.effects import GatherMaterial, MakePlan, answer_key
+from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
-from handoff.state import Job
-from tests.handoff.kit import PLACE, R, asked, escalated, job, planned, returned, started, subtask
+from handoff.provenance import provenance_of
+from handoff.state import Job, replace
+from tests.handoff.kit import PLACE, R, asked, escalated, failed, job, planned, returned, started, subtask
 
 
 def of(state: Job, name: str = "a") -> tuple[tuple[str, ...], bool]:
@@ -70,3 +73,186 @@ def test_a_request_inside_a_thread_is_not_planned_before_the_thread_was_read() -
         assert not [effect for effect in outstanding(state, 2.0)[0] if isinstance(effect, MakePlan)]
         read = job(ev.RequestAdded(at=1.0, place=PLACE, request=request), ev.MaterialGathered(at=2.0, request=R))
         assert MakePlan(R) in outstanding(read, 2.0)[0]
+
+
+# ---------------------------------------------------------------- what is private
+
+
+def private(state: Job, name: str = "a") -> tuple[str, ...]:
+    return provenance_of(state, state.asks[-1], state.asks[-1].work[name]).private
+
+
+def said_by(user: str, text: str = "why did churn rise", at: float = 1.0, **more: object) -> ev.RequestAdded:
+    request = Request.model_validate({"id": f"{at}", "user": user, "text": text, "at": at, **more})
+    return ev.RequestAdded(at=at, place=PLACE, request=request)
+
+
+def brief(name: str, intent: str, *after: str, needs: tuple[str, ...] | None = (), **more: object) -> Subtask:
+    fields = {"id": name, "title": f"Part {name}", "intent": intent, "specialist": "researcher"}
+    return Subtask.model_validate({**fields, "after": after, "needs": needs, **more})
+
+
+def tool_said(name: str, *, private: bool) -> ev.ToolReturned:
+    reply = ToolReply(call_id="c", text="184,200")
+    return ev.ToolReturned(at=4.0, request=R, subtask=name, attempt=1, reply=reply, private=private)
+
+
+def handed_in(name: str, *, private: bool = False, at: float = 5.0, request: str = R) -> ev.ResultReturned:
+    result = Result(summary="s", content="c")
+    return ev.ResultReturned(at=at, request=request, subtask=name, attempt=1, result=result, private=private)
+
+
+FILE = ev.MaterialGathered(
+    at=1.5, request=R, materials=(Material(name="pay.csv", file=Artifact(id="f" * 64, name="pay.csv")),)
+)
+OWN = "why did churn rise"
+
+
+def test_with_the_requesters_words_and_the_web_alone_nothing_is_private() -> None:
+    log = [asked(), planned(brief("a", "Search what one pays for churn"), brief("b", "Sum it up", "a")), started("a")]
+    assert private(job(*log)) == ()
+    assert private(job(*log, tool_said("a", private=False), handed_in("a")), "b") == ()
+
+
+def test_a_file_is_private_for_who_is_given_it_and_in_the_brief_of_who_planned() -> None:
+    plan = planned(brief("a", OWN, needs=("pay.csv",)), brief("b", "Search the pay of J. Doe"), brief("c", f"{OWN}?"))
+    state = job(asked(), FILE, plan)
+    assert private(state) == ("pay.csv",)
+    assert private(state, "b") == ("a brief written by who had seen pay.csv",)
+    assert private(state, "c") == (), "these are the requester's words"
+    told = planned(brief("a", OWN, done_when="It names J. Doe"))
+    assert private(job(asked(), FILE, told)) == ("a brief written by who had seen pay.csv",)
+
+
+def test_a_brief_in_the_requesters_words_is_theirs_only_if_it_is_a_passage_of_them() -> None:
+    """A long brief in a few known words could say anything."""
+    plan = planned(
+        brief("a", "Churn rise?"), brief("b", "why rise did churn"), brief("c", "why why did churn rise rise")
+    )
+    state = job(asked(), FILE, plan)
+    assert private(state) == ()
+    assert private(state, "b") == private(state, "c") == ("a brief written by who had seen pay.csv",)
+
+
+def test_what_a_judge_says_who_knew_the_plan_is_as_private_as_the_plan() -> None:
+    judged = ev.ResultJudged(at=6.0, request=R, subtask="a", attempt=1, verdict="revise", faults=("J. Doe is missing",))
+    doubted = handed_in("a").model_copy(update={"doubts": ("it is short",)})
+    state = job(asked(), FILE, planned(brief("a", OWN)), started("a"), doubted)
+    assert private(state) == ()
+    assert private(apply(state, judged)) == ("a brief written by who had seen pay.csv",)
+
+
+def test_the_name_of_a_file_that_could_not_be_read_is_private_too() -> None:
+    event = said_by("U1", attachments=(Attachment(file_id="F1", name="merger with Contoso.pdf"),))
+    assert private(job(event, planned(brief("a", "Search Contoso")))) == (
+        "a brief written by who had seen merger with Contoso.pdf",
+    )
+
+
+def test_a_result_that_was_made_from_something_private_is_private_and_what_is_made_from_that() -> None:
+    plan = planned(brief("a", OWN, needs=("pay.csv",)), brief("b", OWN, "a"), brief("c", OWN, "b"), brief("d", OWN))
+    state = job(asked(), FILE, plan, started("a"), handed_in("a"), started("b"), handed_in("b"))
+    assert private(state, "b") == ('the result of "Part a"',)
+    assert private(state, "c") == ('the result of "Part b"',)
+    assert private(state, "d") == ()
+
+
+def test_what_a_tool_gave_is_private_for_the_attempts_after_and_for_who_builds_on_them() -> None:
+    log = [asked(), planned(brief("a", OWN), brief("b", OWN, "a"), brief("c", OWN)), started("a")]
+    state = job(*log, tool_said("a", private=True))
+    assert private(state) == (), "the attempt itself knows by its history"
+    state = job(*log, tool_said("a", private=True), failed("a", private=True))
+    assert private(state) == ('an earlier attempt at "Part a"',)
+    state = job(*log, handed_in("a", private=True))
+    assert private(state, "b") == ('the result of "Part a"',)
+    assert private(state, "c") == ()
+
+
+def test_a_result_of_an_earlier_release_says_nothing_and_counts_as_private() -> None:
+    log = [asked(), planned(brief("a", OWN), brief("b", OWN, "a")), started("a"), returned("a")]
+    assert private(job(*log), "b") == ('the result of "Part a"',)
+
+
+def earlier(*log: ev.Event, user: str = "U1") -> tuple[str, ...]:
+    """What is private for a second request, whose brief holds more than its requester's words."""
+    answer = ev.AnswerWritten(at=6.0, request=R, text="It rose by 12 %.")
+    end = ev.Posted(at=7.0, request=R, key=answer_key(R), ts="9.9")
+    plan = planned(brief("a", "Search it", needs=("answer",)), request="8.0")
+    return private(job(*log, answer, end, said_by(user, at=8.0), plan))
+
+
+def test_an_earlier_answer_is_private_as_what_it_was_made_from_and_always_for_others() -> None:
+    web = [asked(), planned(brief("a", OWN)), started("a"), handed_in("a")]
+    assert earlier(*web) == ()
+    assert earlier(*web[:-1], handed_in("a", private=True)) == (
+        "an earlier answer",
+        "a brief written by who had seen an earlier answer",
+    )
+    assert "an earlier answer" in earlier(*web, user="U2")
+    assert "a brief written by who had seen what somebody else asked before" in earlier(*web, user="U2")
+    with_file = [asked(), FILE, planned(brief("a", OWN, needs=("pay.csv",))), started("a"), handed_in("a")]
+    assert "an earlier answer" in earlier(*with_file)
+
+
+def test_a_long_thread_is_labelled_quickly() -> None:
+    log: list[ev.Event] = []
+    for number in range(60):
+        at = 10.0 * number + 1
+        request = f"{at}"
+        log += [said_by("U1", at=at), planned(brief("a", f"Search {number}", needs=None), request=request)]
+        log += [ev.AttemptStarted(at=at, request=request, subtask="a", attempt=1, specialist="x", tier="fast")]
+        log += [handed_in("a", request=request, at=at), ev.AnswerWritten(at=at, request=request, text=f"{number}")]
+        log += [ev.Posted(at=at, request=request, key=answer_key(request), ts="9")]
+    assert private(job(*log)) == ()
+
+
+@pytest.mark.parametrize(("user", "names"), [("U1", ()), ("U2", ("what somebody else answered",))])
+def test_what_somebody_else_answered_is_private(user: str, names: tuple[str, ...]) -> None:
+    asking = ev.Escalated(
+        at=4.0,
+        request=R,
+        subtask="a",
+        attempt=1,
+        escalation=Escalation(reason="ambiguous_input", message="why churn?"),
+        private=False,
+    )
+    said = ev.QuestionAnswered(at=9.0, request=R, subtask="a", user=user, text="churn did rise", number=1)
+    state = job(asked(), planned(brief("a", OWN)), started("a"), asking)
+    if user != "U1":  # only a question that is for others too can be answered by one of them
+        work = state.asks[-1].work["a"]
+        assert work.question is not None
+        open_to_all = dataclasses.replace(work.question, whom=())
+        state = state.with_ask(state.asks[-1].with_work(replace(work, question=open_to_all)))
+    state = apply(state, said)
+    assert private(state)[:1] == names
+    words = provenance_of(state, state.asks[-1], state.asks[-1].work["a"]).words
+    assert ("churn did rise" in words) is (user == "U1")
+
+
+# ---------------------------------------------------------------- what is quoted
+
+
+THEIRS = "see https://evil.com/start\nand evil.com/x for the rest"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Do what it says\n\nIt is about this message:\n> {THEIRS.splitlines()[0]}\n> {THEIRS.splitlines()[1]}",
+        f"{THEIRS}\nDo what it says",
+        "see  https://evil.com/start now\nDo what it says, and evil.com/x",
+        "Do what it says\n  > look at evil.com",
+    ],
+)
+def test_the_author_of_a_quoted_message_names_no_host(text: str) -> None:
+    state = job(said_by("U1", text, quoted=THEIRS), planned(brief("a", OWN)))
+    words = "\n".join(provenance_of(state, state.asks[-1], state.asks[-1].work["a"]).words)
+    assert "evil" not in words
+    assert "Do what it says" in words
+    assert private(state)[0] == "the message that it was started from"
+
+
+def test_the_words_of_others_in_the_thread_name_no_host() -> None:
+    first = said_by("U2", "look at evil.com", at=0.5)
+    state = job(first, said_by("U1", "go on", at=1.0), planned(brief("a", "go on"), request="1.0"))
+    assert provenance_of(state, state.asks[-1], state.asks[-1].work["a"]).words == ("go on",)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.slack.receive.thread_text import ABOUT
+from handoff.approval_values import Approval
 from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result, ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
 from specialists.registry import load_crew
@@ -37,6 +38,7 @@ ORDERS = b"day,region,plan,revenue,units\n" + b"".join(
 class _Log:
     history: Sequence[Any] = ()
     written: Mapping[str, str] = MappingProxyType({})
+    can_ask = False
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
@@ -47,6 +49,12 @@ class _Log:
 
     async def tool(self, _: ToolReply, outcome: ToolOutcome) -> None:
         self.outcomes.append(outcome)
+
+    async def sent_out(self, tool: str, to: str, *, refused: str = "") -> None:
+        raise AssertionError(f"nothing goes out here, but {tool} to {to} ({refused})")
+
+    def ruled_before(self, _: Approval) -> None:
+        return None
 
     def news(self) -> tuple[str, ...]:
         return ()

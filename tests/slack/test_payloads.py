@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.slack.receive.actions import quoted_in
 from bot.slack.receive.modal_metadata import METADATA_LIMIT, decode_metadata, encode_metadata
 from bot.slack.receive.payloads import (
     Click,
@@ -196,8 +197,19 @@ def test_what_a_window_carries_comes_back(text: str, files: int) -> None:
     assert isinstance(back, Shortcut)
     assert (back.place, back.message_ts, back.user, back.author) == (place, "5.1", "U9", "U2")
     assert text.startswith(back.text)
+    assert back.cut == (back.text != text)
     assert [file.url for file in back.attachments] == [file.url for file in attached[: len(back.attachments)]]
     assert [file.file_id for file in back.attachments] == [file.file_id for file in attached[: len(back.attachments)]]
+
+
+@pytest.mark.parametrize(("author", "size", "quoted"), [("U2", 20, "message"), ("U1", 20, ""), ("U2", 9000, "all")])
+def test_what_others_wrote_of_a_request_is_told_apart(author: str, size: int, quoted: str) -> None:
+    place = Place(team="T1", channel="C1", thread_ts="5.0")
+    message = "see https://evil.com " * (size // 20)
+    back = decode_metadata(encode_metadata(Shortcut(place, "5.1", "U1", "t", author, message, ())), "U1")
+    assert isinstance(back, Shortcut)
+    text = f"{message}\nSum it up"
+    assert quoted_in(text, back) == {"message": message, "": "", "all": text}[quoted]
 
 
 @pytest.mark.parametrize("packed", ["", "{}", "[1]", '{"files": 3}', '{"files": [[1]]}', "null"])

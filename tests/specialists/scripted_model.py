@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
-from handoff.context import Provenance
 from handoff.contracts import Artifact, Constraints, Handoff, ToolCall, ToolReply, Turn, Usage
+from handoff.provenance import Provenance
 from handoff.state_values import Checkpoint, Ruling
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import PEOPLE, Tool, ToolOutcome, Workbench
@@ -74,6 +74,8 @@ class KeptLog:
 
     history: list[Checkpoint] = field(default_factory=list)
     written: dict[str, str] = field(default_factory=dict)
+    can_ask: bool = True
+    sent: list[tuple[str, str, str]] = field(default_factory=list)
     alike: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)
     """Who approved the like of a call."""
 
@@ -102,8 +104,12 @@ class KeptLog:
     async def started(self, intent: ev.ToolStarted) -> None:
         self._keep(intent)
 
+    async def sent_out(self, tool: str, to: str, *, refused: str = "") -> None:
+        self.sent.append((tool, to, refused))
+
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         of = {"artifacts": outcome.artifacts, "gaps": outcome.gaps, "sources": outcome.sources}
+        of["private"] = outcome.private
         self._keep(ev.ToolReturned(reply=reply, **of, **OF))
 
     @property
@@ -119,12 +125,16 @@ class KeptLog:
 class EmptyBench:
     provenance: Provenance = PEOPLE
     artifacts: tuple[Artifact, ...] = ()
+    follows: bool = True
 
     async def path(self, artifact: Artifact) -> Path:
         raise KeyError(artifact.id)
 
     async def keep(self, name: str, data: bytes, *, media_type: str, about: str, publish_as: str) -> Artifact:
         raise NotImplementedError
+
+    async def may_follow(self, url: str, target: str) -> bool:  # noqa: ARG002 - all alike here
+        return self.follows
 
 
 class LookArguments(BaseModel):

@@ -9,7 +9,7 @@ import pytest
 
 from handoff.contracts import Terms
 from specialists.loading.crew_file import _TERMS
-from specialists.registry import CREWS, CrewError, load_crew
+from specialists.registry import CREWS, Crew, CrewError, load_crew
 from specialists.toolkits.catalogue import all_tools
 from tests.specialists.crew_of_two import faults, load
 
@@ -42,6 +42,37 @@ rules:
     assert (second.to, second.files, second.unless) == (("b",), "none", ())
     assert crew.equals == (("a", "b"),)
     assert crew.terms == {"confidence": 60, "job_seconds": 900, "critic": True, "unsure": "apart"}
+
+
+def test_a_crew_may_say_where_something_private_may_go(tmp_path: Path) -> None:
+    crew = load_with_web(tmp_path, "allow_out: [web_search, Docs.Python.org, 'localhost.example:8080']")
+    allowed = {"web_search", "docs.python.org", "localhost.example:8080"}
+    assert crew.allow_out == allowed
+    assert {one.allow_out for one in crew.specialists.values()} == {frozenset(allowed)}
+    assert load(tmp_path, "").allow_out == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("allow_out: [fetch_page]", "it reaches any host, so name the hosts"),
+        ("allow_out: [calculate]", "the tool calculate sends nothing to one place"),
+        ("allow_out: [web_serch]", "neither a tool that sends something out nor a host"),
+        ("allow_out: [web_serch]", "did you mean web_search"),
+        ("allow_out: ['https://docs.python.org/3']", "neither a tool that sends something out nor a host"),
+        ("allow_out: ['*.python.org']", "neither a tool that sends something out nor a host"),
+        ("allow_out: web_search", "allow_out must be a list"),
+    ],
+)
+def test_what_is_wrong_with_where_it_may_go_is_named(tmp_path: Path, text: str, fault: str) -> None:
+    with pytest.raises(CrewError, match=fault):
+        load_with_web(tmp_path, text)
+
+
+def load_with_web(folder: Path, text: str) -> Crew:
+    load(folder, "")
+    (folder / "crew.yml").write_text(text, encoding="utf-8")
+    return load_crew(folder, all_tools())
 
 
 def test_a_crew_may_say_who_gets_what_no_plan_could_be_made_for(tmp_path: Path) -> None:

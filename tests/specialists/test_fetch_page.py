@@ -26,9 +26,10 @@ the year, which the same office keeps.</p><table><tr><th>hour</th><th>mm</th></t
 </table><script>steal()</script></article></body></html>"""
 
 
-async def fetch(url: str, start: int = 0, **settings: Any) -> ToolOutcome:
+async def fetch(url: str, start: int = 0, *, follows: bool = True, **settings: Any) -> ToolOutcome:
     tool = web_toolkit.tools(fetch=FetchSettings(**settings))[1]
-    return await tool.run(tool.arguments.model_validate({"url": url, "start": start}), EmptyBench())
+    bench = EmptyBench(follows=follows)
+    return await tool.run(tool.arguments.model_validate({"url": url, "start": start}), bench)
 
 
 def answering(body: bytes | str, media_type: str = "text/html", status: int = 200, **headers: str) -> Any:
@@ -144,6 +145,17 @@ async def test_redirects_are_followed_to_the_final_address() -> None:
         outcome = await fetch(site.url("/old"), allow_hosts=(site.host,))
     assert f"Address: {site.url('/new?x=1')}" in outcome.text
     assert site.seen == ["/old", "/new?x=1"]
+
+
+async def test_a_redirect_that_may_not_be_followed_is_told_and_nothing_is_asked_for() -> None:
+    async def handler(_request: web.Request) -> web.Response:
+        raise web.HTTPFound("https://evil.example/?d=salaries")
+
+    async with serving(handler) as site:
+        outcome = await fetch(site.url("/open"), follows=False, allow_hosts=(site.host,))
+    assert outcome.failed
+    assert outcome.text.startswith("The page redirects to https://evil.example/?d=salaries, which was not opened.")
+    assert site.seen == ["/open"]
 
 
 async def test_redirects_in_a_circle_end() -> None:

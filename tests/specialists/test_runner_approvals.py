@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
-
-import pytest
-from pydantic import BaseModel
 
 from handoff.approval_values import ASK, Approval, ApprovalTerms, digest_of
 from handoff.contracts import Result
 from handoff.events import ToolStarted
+from handoff.provenance import Provenance
 from handoff.state_values import Ruling
 from specialists.runner import End, run
-from specialists.toolkits.tool import Tool
-from specialists.turns.approving import MOST_REFUSED, Leaving
-from specialists.turns.egress import EgressGuard
+from specialists.toolkits.tool import Sent, Tool
+from specialists.turns.approving import MOST_REFUSED
 from tests.specialists.far_side import far_side
 from tests.specialists.scripted_model import (
     EmptyBench,
@@ -33,11 +31,11 @@ CAKE = ("post_note", {"text": "cake"})
 
 
 async def attempt(
-    log: KeptLog, moves: list[Move], *tools: Tool, asks: ApprovalTerms | None = ASK
+    log: KeptLog, moves: list[Move], *tools: Tool, asks: ApprovalTerms | None = ASK, bench: EmptyBench | None = None
 ) -> tuple[End, ScriptedModel]:
     model = ScriptedModel(moves)
     who = specialist(*tools, max_turns=8, asks=asks)
-    return await run(who, handoff(), model=model, workbench=EmptyBench(), log=log), model
+    return await run(who, handoff(), model=model, workbench=bench or EmptyBench(), log=log), model
 
 
 def ruled(asked: End, outcome: str = "approved", **more: Any) -> Ruling:
@@ -189,32 +187,23 @@ async def test_a_crash_after_the_intent_of_an_edited_call_settles_the_edited_cal
     assert said(model)[0].endswith("it is on the board")
 
 
-async def test_a_read_that_would_send_something_out_is_asked_for_and_the_others_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def judge(_guard: EgressGuard, _tool: Tool, arguments: BaseModel) -> str | Leaving:
-        text = str(arguments.model_dump()["at"])
-        return Leaving("sea.example", text, "a file was read") if text.startswith("secret") else "allow"
-
-    monkeypatch.setattr(EgressGuard, "judge", judge)
+async def test_a_read_that_would_send_something_out_is_asked_for_and_the_others_run() -> None:
     looker, log = Looker(), KeptLog()
+    tool = replace(looker.tool(), sends=lambda call: Sent("sea.example", call.at), sent_words="at")
+    bench = EmptyBench(Provenance(("Look at the sea",), private=("salaries.csv",)))
     turn = calling(*(("look", {"at": at}) for at in ("secret one", "sea", "secret two")))
-    asked, _ = await attempt(log, [turn], looker.tool())
+    asked, _ = await attempt(log, [turn], tool, bench=bench)
     assert isinstance(asked, Approval)
-    assert (asked.kind, asked.target, asked.leaves, asked.why) == (
-        "egress",
-        "sea.example",
-        "secret one",
-        "a file was read",
-    )
+    assert (asked.kind, asked.target, asked.leaves) == ("egress", "sea.example", "secret one")
+    assert "salaries.csv" in asked.why
     assert looker.seen == ["sea"]
     log.history.append(ruled(asked))
-    second, _ = await attempt(log, [], looker.tool())
+    second, _ = await attempt(log, [], tool, bench=bench)
     assert isinstance(second, Approval)
     assert second.leaves == "secret two"
     assert looker.seen == ["sea", "secret one"]
     log.history.append(ruled(second, "denied"))
-    outcome, model = await attempt(log, [returning("I saw secret one and the sea.")], looker.tool())
+    outcome, model = await attempt(log, [returning("I saw secret one and the sea.")], tool, bench=bench)
     assert isinstance(outcome, Result)
     assert looker.seen == ["sea", "secret one"]
     assert said(model)[:2] == ["saw secret one", "saw sea"]

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from typing import Any
+from urllib.parse import unquote_plus
 
 import pytest
 from aiohttp import web
@@ -51,6 +52,37 @@ def replying(answer: Any, status: int = 200) -> Any:
         return web.Response(text=answer if isinstance(answer, str) else json.dumps(answer), status=status)
 
     return handler
+
+
+@pytest.mark.parametrize("provider", ["brave", "tavily"])
+@pytest.mark.parametrize("query", ["tides at the pier", "50% of A & B + C? #1", "Düsseldorf 184,200 € \u200b"])
+async def test_what_people_are_shown_is_what_goes_on_the_wire(provider: str, query: str) -> None:
+    asked: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        asked.append(f"{request.method} {request.url.origin()}{request.raw_path} {await request.text()}".strip())
+        return web.Response(text=json.dumps(BRAVE if provider == "brave" else TAVILY))
+
+    async with serving(handler) as site:
+        settings = SearchSettings(provider=provider, key="k", base_url=site.url("/v1"))  # type: ignore[arg-type]
+        tool = web_toolkit.tools(search=settings)[0]
+        arguments = tool.arguments.model_validate({"query": query, "count": 3})
+        await tool.run(arguments, EmptyBench())
+        assert tool.sends is not None
+        sent = tool.sends(arguments)
+        assert sent.to == site.host
+    (found,) = asked
+    assert sent.wire.isascii()
+    assert unquote_plus(sent.wire) == unquote_plus(found)
+    assert sent.clear == query
+
+
+def test_without_a_key_people_are_told_that_several_engines_are_asked() -> None:
+    tool = web_toolkit.tools()[0]
+    assert tool.sends is not None
+    sent = tool.sends(tool.arguments.model_validate({"query": "a b"}))
+    assert "ddgs chooses them" in sent.to
+    assert sent.wire == "q=a%20b"
 
 
 async def test_brave_is_asked_and_read_in_its_own_format() -> None:

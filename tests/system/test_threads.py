@@ -141,6 +141,7 @@ async def test_a_job_from_somebody_elses_message(scene: Scene) -> None:
         job = await talk.over()
 
     assert job.latest.request.user == ana.id
+    assert job.latest.request.quoted == "Churn went up again, see the table."
     assert job.latest.state == "completed"
     assert "Churn went up again" in server.requests[0].messages[0].text
     assert "sales.csv (text/csv" in server.requests[0].messages[0].text

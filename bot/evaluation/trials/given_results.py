@@ -36,7 +36,7 @@ def with_results(
         if given.failed:
             job.report_soon(ev.AttemptFailed(**of, kind="unavailable", message=given.failed))
         else:
-            job.report_soon(ev.ResultReturned(**of, result=_result(given)))
+            job.report_soon(ev.ResultReturned(**of, result=_result(given), private=False))
     return job
 
 

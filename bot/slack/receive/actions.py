@@ -202,6 +202,7 @@ class Actions:
             id=f"{shortcut.message_ts}-{view_id}",
             user=user,
             text=text,
+            quoted=quoted_in(text, shortcut),
             at=time.time(),
             attachments=shortcut.attachments,
             look_back="thread",
@@ -219,6 +220,16 @@ class Actions:
 
     def _tell(self, client: AsyncWebClient, click: Click, text: str) -> None:
         self._background.start(tell(client, click.place, click.user, note(text)), "answer a click")
+
+
+def quoted_in(text: str, shortcut: Shortcut) -> str:
+    """Return what somebody else may have written of a request that was started from their message.
+
+    Of a long message the window has more than came back with it: then all of the text may be theirs.
+    """
+    if shortcut.author == shortcut.user:
+        return ""
+    return text if shortcut.cut else shortcut.text
 
 
 def _request_of(value: str) -> str:

@@ -28,10 +28,14 @@ def encode_metadata(shortcut: Shortcut) -> str:
         "ts": shortcut.message_ts,
         "author": shortcut.author,
         "files": files,
+        "text": shortcut.text,
+        "cut": False,
     }
-    while files and len(json.dumps(fields, ensure_ascii=False)) > METADATA_LIMIT:
-        fields["files"] = files = files[:-1]
-    return json.dumps(fields, ensure_ascii=False)
+    text = shortcut.text
+    while len(encoded := json.dumps(fields, ensure_ascii=False)) > METADATA_LIMIT and (text or files):
+        text, files = text[: len(text) * 3 // 4], files if text else files[:-1]
+        fields |= {"text": text, "files": files, "cut": True}
+    return encoded
 
 
 def decode_metadata(encoded: str, user: str) -> Shortcut | Malformed:
@@ -43,6 +47,7 @@ def decode_metadata(encoded: str, user: str) -> Shortcut | Malformed:
             for file_id, name, media_type, size, url in fields["files"]
         )
         place = Place(team=fields["team"], channel=fields["channel"], thread_ts=fields["thread_ts"])
-        return Shortcut(place, str(fields["ts"]), user, "", str(fields["author"]), "", files)
+        author, text, cut = str(fields["author"]), str(fields["text"]), bool(fields.get("cut"))
+        return Shortcut(place, str(fields["ts"]), user, "", author, text, files, cut)
     except (ValueError, KeyError, TypeError):
         return Malformed("private_metadata")

@@ -133,7 +133,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """A message that somebody wants a job from. `text` is empty once a modal has carried it."""
+    """A message that somebody wants a job from. `cut`: its text is only the beginning."""
 
     place: Place
     message_ts: str
@@ -142,6 +142,7 @@ class Shortcut:
     author: str
     text: str
     attachments: tuple[Attachment, ...]
+    cut: bool = False
 
     @property
     def private_place(self) -> Place:

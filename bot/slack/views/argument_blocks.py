@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.slack.text.cleaning import visible
 from bot.slack.views.outgoing import Block
 from handoff.visible_text import visible
 
-SHORT, BRIEF = (600, 12), (240, 4)
-"""Characters and lines of one argument that a card shows, and that it shows once it is decided. A window shows all."""
+SHORT, BRIEF, WHOLE = (600, 12), (240, 4), (2_900, 60)
+"""Characters and lines that a card shows: of an argument, of anything once it is decided, of what would leave.
+
+The egress guard asks for nothing that would not be shown whole (`specialists.turns.egress.MOST_SHOWN`).
+"""
 MOST_SHOWN = 12
 """Arguments on a card."""
 CHUNK = 2_900
@@ -64,7 +66,7 @@ def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
 def quoted(text: str, *, brief: bool = False) -> tuple[Block, bool]:
     """Draw a text as it is, apart from ours. Returns True beside it if not all of it is shown."""
     whole = written(text)
-    shown = _shortened(whole, BRIEF if brief else SHORT)
+    shown = _shortened(whole, BRIEF if brief else WHOLE)
     return {"type": "rich_text", "elements": [_quoted(shown)]}, shown != whole
 
 

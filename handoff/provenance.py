@@ -1,0 +1,241 @@
+"""Says whose words are in a subtask's view: the web's, its requester's, or private ones.
+
+Private is all that neither its requester wrote nor the public web gave: files, what others said in the thread, what was
+made from either, and what a model wrote that had seen either. It is worked out from the log alone, and it sticks: a
+result that was made from something private is private, and so is what is made from that. Names of the requester and the
+channel, the date and the time are told to everybody, and make nothing private.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from handoff.contracts import Material, Request
+from handoff.engine.nested import plan_around
+from handoff.materials.at_hand import digest_of, material_of, needed_by
+from handoff.state import Ask, Job, Work
+from handoff.state_values import Answered
+
+_QUOTE = ">"
+_WORD = re.compile(r"\w+")
+_ADDRESS = re.compile(r"\S*[.:/]\S*")
+_LONGEST_NAME = 80
+"""Characters of a name: people are told it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """The sources of a brief.
+
+    `words` are the texts that the requester wrote in the job. `has_derived_content` is True if the brief may also hold
+    content that models or tools produced. `private` names what is private in the view of whoever works on it, each once
+    and in words for people; empty: nothing is.
+    """
+
+    words: tuple[str, ...] = ()
+    has_derived_content: bool = False
+    private: tuple[str, ...] = ()
+
+
+def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
+    """Say where the brief of a subtask comes from.
+
+    The requester's words are the texts of this request and of their own requests before it in the thread, without what
+    they quote and without the names of attached files, and what they typed as answers to questions. A click on an
+    answer that a model offered does not count as their words.
+
+    The brief may hold derived content if the thread had an earlier request, there is material that the requester did
+    not write (whoever planned has seen it), the plan was revised, the brief was rewritten, the subtask is inside
+    another one, builds on others, or has been attempted before.
+    """
+    derived = work.subtask.after or work.brief or work.within or work.attempt > 1 or ask.revisions
+    seen = any(one.text and one.origin != "requester" for one in material_of(job, ask))
+    return Provenance(
+        own_words(job, ask),
+        has_derived_content=(job.place_of(ask.id) or 0) > 0 or seen or bool(derived),
+        private=_Views(job).of(ask, work),
+    )
+
+
+# ---------------------------------------------------------------- whose words
+
+
+def own_words(job: Job, ask: Ask) -> tuple[str, ...]:
+    """Return what the requester of a request wrote in the job up to it."""
+    user = ask.request.user
+    mine = [one for one in job.asks[: (job.place_of(ask.id) or 0) + 1] if one.request.user == user]
+    return (*(_own(one) for one in mine), *(said.text for one in mine for said in _typed(one) if said.user == user))
+
+
+def people_said(ask: Ask) -> tuple[str, ...]:
+    """Return what people wrote in a request: its text without the names of files, and typed answers to questions."""
+    return (_without_file_names(ask, ask.request.text), *(said.text for said in _typed(ask)))
+
+
+def _own(ask: Ask) -> str:
+    return _without_file_names(ask, unquoted(ask.request))
+
+
+def unquoted(request: Request) -> str:
+    """Return the words of a request that its requester wrote: without quoted lines, and without the message quoted.
+
+    An address that stands in the quoted message is nobody else's, even if the line around it was changed.
+    """
+    theirs = {" ".join(line.split()) for line in request.quoted.splitlines()}
+    lines = [line for line in request.text.splitlines() if not line.lstrip().startswith(_QUOTE)]
+    text = "\n".join(line for line in lines if not request.quoted or " ".join(line.split()) not in theirs)
+    quoted = {found.casefold() for found in _ADDRESS.findall(request.quoted)}
+    return _ADDRESS.sub(lambda found: " " if found.group().casefold() in quoted else found.group(), text)
+
+
+def _without_file_names(ask: Ask, text: str) -> str:
+    for name in (*(file.name for file in ask.request.attachments), *(file.name for file in ask.artifacts)):
+        text = text.replace(name, " ")
+    return text
+
+
+def _typed(ask: Ask) -> Iterator[Answered]:
+    for said in _answers(ask):
+        if said.text not in said.question.options:
+            yield said
+
+
+def _answers(ask: Ask) -> tuple[Answered, ...]:
+    return (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
+
+
+def _words(text: str) -> str:
+    """Return the words and numbers of a text without case and signs, each between two spaces."""
+    return f" {' '.join(found.casefold() for found in _WORD.findall(text))} "
+
+
+# ---------------------------------------------------------------- what is private
+
+
+@dataclass(slots=True)
+class _Views:
+    """What is private in the views of a job's roles and specialists. What was worked out is kept: views build on views.
+
+    All that is private comes from what the planner was shown, or from a tool's reply.
+    """
+
+    job: Job
+    planners: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    works: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, ask: Ask, work: Work) -> tuple[str, ...]:
+        """Name what is private in the view of whoever works on a subtask."""
+        key = (ask.id, work.subtask.id)
+        if key not in self.works:
+            found = (
+                *(_named(one) for one in needed_by(self.job, ask, work).all if self._is_private(ask, one)),
+                *_said_by_others(ask),
+                *(_result(other) for other in _built_on(ask, work) if self._is_tainted(ask, other)),
+                *((f"an earlier attempt at {_title(work)}",) if work.private else ()),
+                *self._brief(ask, work),
+            )
+            self.works[key] = tuple(dict.fromkeys(found))
+        return self.works[key]
+
+    def _is_tainted(self, ask: Ask, work: Work) -> bool:
+        """Return True if any who worked on a subtask saw something private: then its result is private too."""
+        inside = ask.all_inside(work.subtask.id) if work.run is not None else ()
+        return any(one.read_private or self.of(ask, one) for one in (work, *inside))
+
+    def _brief(self, ask: Ask, work: Work) -> Iterator[str]:
+        """Name what its writers had seen, unless the brief is made of passages that the requester wrote.
+
+        Words alone are not enough: a long brief in a few known words could say anything.
+        """
+        own = [_words(text) for text in own_words(self.job, ask)]
+        if all(any(_words(text) in one for one in own) for text in _told(ask, work) if text.strip()):
+            return
+        outer = ask.work.get(work.within)
+        around = self.of(ask, outer) if outer is not None else ()
+        for name in dict.fromkeys((*self._shown_to_planner(ask), *around)):
+            yield name if name.startswith(_WRITTEN) else f"{_WRITTEN} {name}"
+
+    def _shown_to_planner(self, ask: Ask) -> tuple[str, ...]:
+        """Name what is private of all that was shown to who planned a request, and to who revised its plan."""
+        if ask.id not in self.planners:
+            found = (
+                *(_named(one) for one in material_of(self.job, ask) if self._is_private(ask, one)),
+                *(_short(file.name) for file in ask.request.attachments),
+                *_said_by_others(ask),
+                *self._asked_before(ask),
+                *((_result(one) for one in ask.work.values() if one.read_private) if ask.revisions else ()),
+            )
+            self.planners[ask.id] = tuple(dict.fromkeys(found))
+        return self.planners[ask.id]
+
+    def _before(self, ask: Ask) -> tuple[Ask, ...]:
+        return self.job.asks[: self.job.place_of(ask.id) or 0]
+
+    def _asked_before(self, ask: Ask) -> Iterator[str]:
+        if any(one.request.user != ask.request.user for one in self._before(ask)):
+            yield "what somebody else asked before"
+
+    def _is_private(self, ask: Ask, material: Material) -> bool:
+        """Return True unless the requester wrote it, or it was made for them from nothing private."""
+        if material.origin != "model":
+            return material.origin != "requester"
+        source = next((one for one in self._before(ask) if _came_of(one, material)), None)
+        if source is None or source.request.user != ask.request.user:
+            return True
+        return bool(self._shown_to_planner(source)) or any(one.read_private for one in source.work.values())
+
+
+_WRITTEN = "a brief written by who had seen"
+
+
+def _told(ask: Ask, work: Work) -> Iterator[str]:
+    """Yield what others wrote of what a subtask is told: its brief, its faults, the questions that were answered."""
+    yield work.brief_text
+    yield work.subtask.done_when
+    yield from work.wanting.faults if work.wanting is not None else ()
+    for said in (*ask.answered, *work.answered):
+        yield from (said.question.message, said.text)
+    plan = plan_around(ask, work)
+    for one in plan.made if plan is not None else ():
+        if one.name == work.specialist:
+            yield from (one.name, one.brief)
+
+
+def _built_on(ask: Ask, work: Work) -> list[Work]:
+    """Return the subtasks whose results are in view: its dependencies, those around it, and the one it replaces."""
+    names = (*work.subtask.after, work.instead_of)
+    outer = ask.work.get(work.within)
+    return [ask.work[name] for name in names if name in ask.work] + ([] if outer is None else _built_on(ask, outer))
+
+
+def _said_by_others(ask: Ask) -> Iterator[str]:
+    if ask.request.quoted:
+        yield "the message that it was started from"
+    if any(said.user != ask.request.user for said in _answers(ask)):
+        yield "what somebody else answered"
+
+
+def _came_of(ask: Ask, material: Material) -> bool:
+    """Return True if a material is the answer of a request, or a file that was made for it."""
+    if material.file is None:
+        return bool(ask.run.answer) and digest_of(ask.run.answer or "") == material.text
+    results = (work.result for work in ask.work.values() if work.result is not None)
+    return any(file.id == material.file.id for result in results for file in result.artifacts)
+
+
+def _named(material: Material) -> str:
+    return {"thread": "the thread", "answer": "an earlier answer"}.get(material.kind, _short(material.name))
+
+
+def _result(work: Work) -> str:
+    return f"the result of {_title(work)}"
+
+
+def _title(work: Work) -> str:
+    return f'"{_short(work.subtask.title)}"'
+
+
+def _short(name: str) -> str:
+    return " ".join(name.split())[:_LONGEST_NAME]

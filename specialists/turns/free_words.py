@@ -1,0 +1,69 @@
+"""Words that a requester wrote, from which a query may be made without asking, and the bits that choosing them carries.
+
+A query that holds nothing but the requester's words still says which of them were chosen. So each has a price in bits,
+by a code in which no two series of free requests are the same: what an attempt can say by all of them together is what
+it may spend.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_PART = re.compile(r"\w+")
+_WORD = re.compile(r"\w+(?:[-.,:/'\u2019&+]\w+)*[+#%]*")
+"""A word with what belongs to it: 3.11, C++, don't, state-of-the-art."""
+BITS = 64.0
+"""Bits that the free requests of one attempt may carry by what was chosen, and in which order: eight letters."""
+KIND = 2.0
+"""The bits that say what comes next: a page, a phrase, single words, or nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreeWords:
+    """A query in the requester's own words and spelling, and the bits that its choice carries."""
+
+    text: str
+    bits: float
+
+
+class Budget:
+    """The bits that an attempt has left to spend."""
+
+    def __init__(self, bits: float = BITS) -> None:
+        self._left = bits - KIND  # to say that nothing more comes
+
+    def spend(self, bits: float) -> bool:
+        """Spend the bits of a choice; False, and nothing is spent, if they are more than are left."""
+        cost = KIND + bits
+        if cost > self._left:
+            return False
+        self._left -= cost
+        return True
+
+
+def free_words(query: str, texts: Sequence[str]) -> FreeWords | None:
+    """Word a query as the requester spelt its words; None if it holds a word that is not in the requester's texts.
+
+    Nothing of the model's own spelling is left: neither case, nor signs, nor spaces.
+    """
+    written = [_WORD.findall(text) for text in texts]
+    first: dict[str, str] = {}
+    for spelling in (spelling for one in written for word in one for spelling in (word, *_PART.findall(word))):
+        first.setdefault(spelling.casefold(), spelling)
+    words = [
+        word for one in _WORD.findall(query.casefold()) for word in ([one] if one in first else _PART.findall(one))
+    ]
+    if not words or not all(word in first for word in words):
+        return None
+    bits = len(words) * math.log2(2 * len(first))
+    if any(_stands_in(words, [word.casefold() for word in one]) for one in written):
+        bits = min(bits, math.log2(sum(len(one) * (len(one) + 1) // 2 for one in written)))
+    return FreeWords(" ".join(first[word] for word in words), bits)
+
+
+def _stands_in(words: Sequence[str], written: Sequence[str]) -> bool:
+    size = len(words)
+    return any(list(written[place : place + size]) == list(words) for place in range(len(written) - size + 1))

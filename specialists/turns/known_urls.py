@@ -1,0 +1,147 @@
+"""URLs that people or the web gave, by what they ask for: a known one is found however a model spells it.
+
+A URL has as many spellings as one likes (percent-encodings, slashes, case, ports, fragments), so that a spelling could
+carry a text out. What is asked for is therefore never the model's spelling, but the one that was given.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote, urlsplit
+
+_URL = re.compile(r"https?://[^\s<>\"'|\[\]`\\]+", re.IGNORECASE)
+_BARE = re.compile(
+    r"(?<![\w@./\\:-])((?:[^\W_][\w-]{0,62}\.)+([^\W\d_]{2,63}|xn--[\w-]{2,59})(?::\d{1,5})?)(/[^\s<>\"'|\[\]`\\]*)?(?![\w@-])",
+    re.IGNORECASE,
+)
+_AFTER = ".,;:!?*_'"
+"""Characters after a URL that end or mark a sentence, and are no part of it."""
+_PORTS = {"http": 80, "https": 443}
+_FILES = re.compile(
+    r"7z|ai|app|avi|bak|bash|bat|bin|bmp|bz2|c|cc|cfg|cgi|class|cmd|conf|cpp|cs|css|csv|dat|db|dll|dmg|docx?|eml|env|epub"
+    r"|exe|gif|go|gz|h|hpp|hs|html?|ics|ini|ipynb|iso|jar|java|jpe?g|js|jsonl?|jsx|key|kt|lock|log|lua|mdx?|mjs|mkv|ml|mm"
+    r"|mov|mp3|mp4|msg|ndjson|numbers|od[pst]|pages|parquet|patch|pdf|php|pkg|pl|png|pptx?|properties|ps|ps1|psd|pyi?|rar"
+    r"|rb|rs|rst|rtf|sass|scala|scss|sh|so|sql|sqlite|srt|svg|swift|tab|tar|tex|tf|tgz|tiff?|toml|tsv?|tsx|txt|vb|vue"
+    r"|wasm|wav|webp|wmv|xls[bmx]?|xml|xz|ya?ml|zip|zst",
+    re.IGNORECASE,
+)
+"""Endings of file names, some of which are endings of domains too: in a text they are taken for files."""
+_HOLDERS = re.compile(r"7z|bz2|gz|jar|js|rar|tar|tgz|xz|zip|zst", re.IGNORECASE)
+"""Those after which a slash and more does not make it an address either: a file in an archive, two libraries."""
+_SECOND_LEVEL = 3
+"""Letters up to which the part before a country's ending is part of that ending, as in co.uk."""
+
+_Key = tuple[str, str, str]
+"""A URL as it is compared: host, path and query, decoded."""
+
+
+class KnownUrls:
+    """URLs that were given, each found again by what it asks for."""
+
+    def __init__(self) -> None:
+        self._exact: set[str] = set()
+        self._first: dict[_Key, str] = {}
+
+    def __len__(self) -> int:
+        """Count the URLs, each spelling that was given."""
+        return len(self._exact)
+
+    def add(self, url: str) -> None:
+        """Take in a URL as it was given. One that no browser would take is left out."""
+        key = _key(url)
+        if key is None:
+            return
+        self._exact.add(url)
+        self._first.setdefault(key, url)
+
+    def given(self, url: str) -> str | None:
+        """Return the known URL that asks for the same, as it was given; None if none does.
+
+        A URL whose query was left out is the known one with its query.
+        """
+        key = _key(url)
+        if url in self._exact or key is None:
+            return url if key is not None else None
+        if key in self._first or key[2]:
+            return self._first.get(key)
+        return next((known for other, known in self._first.items() if other[:2] == key[:2]), None)
+
+
+def urls_in(text: str) -> set[str]:
+    """Find the URLs in a text. One in brackets is given with and without what follows its first closing one."""
+    found = set()
+    for match in _URL.findall(text):
+        url = match.rstrip(_AFTER)
+        while url.endswith(")") and url.count(")") > url.count("("):
+            url = url[:-1].rstrip(_AFTER)
+        found |= {url, match.split(")", 1)[0].rstrip(_AFTER)}
+    return found
+
+
+def named_in(text: str) -> set[str]:
+    """Find the URLs that a person wrote: with a scheme, or a domain, or a domain with a path, which has both schemes.
+
+    A name that ends like a file (`notes.md`, `setup.py`) is none, and neither is an abbreviation, a version or what
+    follows an @.
+    """
+    found = urls_in(text)
+    for host, ending, path in _BARE.findall(_URL.sub(" ", text)):
+        if not (_HOLDERS if len(path) > 1 else _FILES).fullmatch(ending):
+            found |= {f"{scheme}://{host}{path.rstrip(_AFTER + ')')}" for scheme in _PORTS}
+    return found
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL as hosts are compared, with a port that is not the usual one; empty if it has none."""
+    key = _key(url)
+    return key[0] if key is not None else ""
+
+
+def site_of(host: str) -> str:
+    """Return the domain that somebody registered, of which a host is part; an address in numbers is its own."""
+    name = host.partition(":")[0]
+    labels = name.split(".")
+    if host.startswith("[") or labels[-1].isdigit():
+        return host
+    country = len(labels) > 2 and len(labels[-1]) == 2 and len(labels[-2]) <= _SECOND_LEVEL
+    return ".".join(labels[-3:] if country else labels[-2:])
+
+
+def bare(host: str) -> str:
+    """Return a host as hosts are compared."""
+    return host.lower().removeprefix("www.")
+
+
+def with_ascii_host(url: str) -> str:
+    """Return a URL whose host is written as it is looked up: letters that look like others show."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return url if host.isascii() else re.sub(re.escape(host), _ascii(host), url, count=1, flags=re.IGNORECASE)
+    except ValueError:  # no URL, or no host that can be looked up
+        return url
+
+
+def _ascii(host: str) -> str:
+    """Return a host as it is looked up. Raises UnicodeError if it can be read in more than one way."""
+    found = host.encode("idna").decode()
+    if not host.isascii() and found.encode().decode("idna") != host.lower():
+        raise UnicodeError(f"{host} has several readings")
+    return found
+
+
+def _key(url: str) -> _Key | None:
+    """Parse a URL; None if no browser would take it, or if it holds a user's name, which is how a host is disguised."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in _PORTS or not parts.hostname or "@" in parts.netloc or "\\" in url:
+        return None
+    try:
+        ascii_name = _ascii(parts.hostname)
+    except UnicodeError:
+        return None
+    name = f"[{ascii_name}]" if ":" in ascii_name else ascii_name
+    host = name if port in {None, _PORTS[parts.scheme]} else f"{name}:{port}"
+    return bare(host), unquote(parts.path).rstrip("/"), unquote(parts.query)
