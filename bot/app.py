@@ -25,6 +25,7 @@ from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
 from bot.models.choosing import ChosenModel
+from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, NotConnected, make_bolt, proven_client
@@ -145,7 +146,8 @@ async def running(
     instance = Instance(store, effects, slots=settings.slots, lease=settings.lease, bounds=bounds)
     # From what people do in Slack down to the store.
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
-    service = JobService(store, instance, limits, admins=settings.admins, follow_ups=settings.follow_ups)
+    note = AuditLog(store).note
+    service = JobService(store, instance, limits, admins=settings.admins, follow_ups=settings.follow_ups, note=note)
     background = register(bolt, service)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())

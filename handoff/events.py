@@ -257,6 +257,8 @@ class ToolReturned(OfAttempt):
     gaps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    """The hosts outside that the call asked for something, whatever came of it."""
 
 
 class ToolStarted(OfAttempt):

@@ -125,7 +125,7 @@ async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
 
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
     try:
-        async with _server(settings) as url:
+        async with store_url(settings) as url:
             store = await RedisStore.connect(url)
             try:
                 about, faults = await store.about(), await store.check()
@@ -151,8 +151,8 @@ def _share(used: int, limit: int) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _server(settings: Settings) -> AsyncIterator[str]:
-    """The URL of the store. An embedded server that was not running is stopped again: a check leaves nothing behind."""
+async def store_url(settings: Settings) -> AsyncIterator[str]:
+    """The URL of the store. An embedded server that was not running is stopped again: a look leaves nothing behind."""
     from bot.store.embedded import is_running, start_embedded, stop_embedded  # noqa: PLC0415 - the same
 
     if settings.redis_url:

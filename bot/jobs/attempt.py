@@ -238,6 +238,7 @@ class _Log:
             gaps=outcome.gaps,
             notes=outcome.notes,
             sources=outcome.sources,
+            hosts=outcome.hosts,
         )
         await self._runner.report(event)
 

@@ -12,7 +12,9 @@ from bot.limits.rules import Payer
 from bot.settings import ON, FollowUps
 from bot.store.interface import Entry, Head, JobKey, LogBroken, Store
 from handoff import events as ev
+from handoff.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place, Request
+from handoff.deeds import CLOSED
 from handoff.engine.hearing import answers_plainly
 from handoff.engine.replay import open_log
 from handoff.spoken import is_thanks
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+NOT_THEIRS = "neither asked for in it nor an admin"
+LONGEST_ID = 80
+"""Characters of an id that came from outside, in the audit."""
 MOST_HEARD = 5_000
 """Events in a job's log from which on only mentions are heard in its thread: a log has an end."""
 
@@ -39,6 +44,7 @@ class JobService:
         limits: What is spent and left.
         admins: Slack ids of people who may see and cancel every job, and release those in quarantine.
         follow_ups: Where messages without a mention are heard.
+        note: Keeps in the audit what leaves no event in a job: refusals, and who looked at a trace.
     """
 
     def __init__(
@@ -49,8 +55,10 @@ class JobService:
         *,
         admins: frozenset[str],
         follow_ups: FollowUps = ON,
+        note: Note = dropped,
     ) -> None:
         self._store = store
+        self._note = note
         self._follow_ups = follow_ups
         self._instance = instance
         self._limits = limits
@@ -158,9 +166,11 @@ class JobService:
         for question in _open(head):
             if (question.request, question.subtask, question.number) == (request, subtask, number):
                 if not question.may_answer(user):
+                    await self._refused("answered", _key(place), user, "not asked", request=request, target=subtask)
                     return "not_yours"
                 await self._record_answer(place, question, user, text, dedupe)
                 return "taken"
+        await self._refused("answered", _key(place), user, CLOSED, request=request, target=subtask)
         return "stale"
 
     async def _record_answer(
@@ -184,6 +194,7 @@ class JobService:
         if head is None:
             return "unknown"
         if not await self._may_see(key, head, user):
+            await self._refused("stopped", key, user, NOT_THEIRS)
             return "not_yours"
         if head.fields.get("state") in ENDED:
             return "nothing"
@@ -196,9 +207,10 @@ class JobService:
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         """Release a job from quarantine. Only admins may."""
-        if user not in self.admins:
-            return "not_admin"
         key = JobKey(team, job.upper())
+        if user not in self.admins:
+            await self._refused("released", key, user, "no admin")
+            return "not_admin"
         head = await self._store.jobs.head(key)
         if head is None:
             return "unknown"
@@ -220,7 +232,7 @@ class JobService:
         """Return a job, if the person may see it."""
         key = JobKey(team, job.upper())
         try:
-            entries = await self.trace(team, job, user)
+            entries = await self._log_of(key, user)
             if isinstance(entries, str):
                 return entries
             waiting = await self._store.jobs.inbox(key) if not entries else []
@@ -234,12 +246,19 @@ class JobService:
         return folded if folded is not None else "unknown"
 
     async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
-        """Return a job's log, if the person may see it."""
+        """Return a job's log, if the person may see it. The audit keeps who did."""
         key = JobKey(team, job.upper())
+        entries = await self._log_of(key, user)
+        if not isinstance(entries, str):
+            await self._note(AuditEntry(at=self._store.clock(), team=team, deed="traced", user=user, job=key.job))
+        return entries
+
+    async def _log_of(self, key: JobKey, user: str) -> list[Entry] | Denied:
         head = await self._store.jobs.head(key)
         if head is None:
             return "unknown"
         if not await self._may_see(key, head, user):
+            await self._refused("traced", key, user, NOT_THEIRS)
             return "not_yours"
         try:
             return await self._store.jobs.log(key)
@@ -268,6 +287,13 @@ class JobService:
         await self._store.jobs.signal(_key(place), ev.dump(event), dedupe=dedupe)
         self._instance.nudge(_key(place))
         return True
+
+    async def _refused(
+        self, deed: Deed, key: JobKey, user: str, why: str, *, request: str = "", target: str = ""
+    ) -> None:
+        of = {"at": self._store.clock(), "team": key.team, "job": key.job, "user": user, "outcome": "refused"}
+        named = {"request": request[:LONGEST_ID], "target": target[:LONGEST_ID]}
+        await self._note(AuditEntry.model_validate({"deed": deed, "why": why, **of, **named}))
 
     async def _may_see(self, key: JobKey, head: Head, user: str) -> bool:
         """Return True if the person asked for something in the job, or is an admin."""

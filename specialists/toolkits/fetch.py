@@ -67,13 +67,16 @@ class FetchFailed(Exception):
     """The page was not fetched: refused by policy, unreachable, an error status, too slow."""
 
 
-async def download(url: str, settings: FetchSettings, accepts: Callable[[str], str]) -> Download:
+async def download(
+    url: str, settings: FetchSettings, accepts: Callable[[str], str], hosts: list[str] | None = None
+) -> Download:
     """Fetch a page over http or https from a public address.
 
     Args:
         url: Its address, from anywhere.
         settings: The limits.
         accepts: Told the media type before the body is read; says why it is of no use, or nothing.
+        hosts: Filled with the hosts that were asked, whatever comes of it; the audit keeps them.
 
     Raises:
         FetchFailed: The text says why.
@@ -83,10 +86,11 @@ async def download(url: str, settings: FetchSettings, accepts: Callable[[str], s
     from ssrfguard import SSRFGuardError  # noqa: PLC0415  # the same
 
     policy = _policy(settings.allow_hosts)
+    hosts = [] if hosts is None else hosts
     try:
         async with asyncio.timeout(settings.timeout):
             for _ in range(_REDIRECTS + 1):
-                found = await _hop(url, policy, settings, accepts)
+                found = await _hop(url, policy, settings, accepts, hosts)
                 if isinstance(found, Download):
                     return found
                 url = found
@@ -99,11 +103,14 @@ async def download(url: str, settings: FetchSettings, accepts: Callable[[str], s
     raise FetchFailed(f"The page redirects more than {_REDIRECTS} times, so it was left.")
 
 
-async def _hop(url: str, policy: Policy, settings: FetchSettings, accepts: Callable[[str], str]) -> Download | str:
+async def _hop(
+    url: str, policy: Policy, settings: FetchSettings, accepts: Callable[[str], str], hosts: list[str]
+) -> Download | str:
     """Make one request: get the page, or the address it redirects to."""
     from ssrfguard.httpx import AsyncClient  # noqa: PLC0415  # only a fetch pays for it
 
     target = policy.check_url(url)
+    hosts.append(target.host)
     resolver = settings.resolver or socket.getaddrinfo
 
     # Looked up here and not by the client, whose thread cannot be abandoned when time is up. The

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import unescape
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from specialists.toolkits.blocking import in_thread
 from specialists.toolkits.extras import missing
@@ -48,6 +49,12 @@ class Hit:
 
 class SearchFailed(Exception):
     """No search took place, or its answer cannot be read. The text says what to do."""
+
+
+def asked_host(settings: SearchSettings) -> str:
+    """Name the host that a search asks; of the keyless one the library, which chooses the engines itself."""
+    url = settings.base_url or BASE_URLS.get(settings.provider, "")
+    return urlsplit(url).hostname or settings.provider
 
 
 async def search(query: str, count: int, settings: SearchSettings) -> list[Hit]:

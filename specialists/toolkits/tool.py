@@ -67,7 +67,8 @@ class ToolOutcome:
     that for certain nothing was done; if that is not certain (no answer came, say), the tool raises.
     `gaps` go into the specialist's `Result` whatever the model says, for instance a parse report. So do `notes`:
     what readers of figures should know though nothing is missing, such as a row of totals that was not counted.
-    `sources` are addresses or file names that the answer can cite.
+    `sources` are addresses or file names that the answer can cite. `hosts` are those outside that were asked for
+    something, also in vain: the audit keeps them.
     """
 
     text: str
@@ -76,6 +77,7 @@ class ToolOutcome:
     sources: tuple[str, ...] = ()
     failed: bool = False
     notes: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
@@ -47,16 +48,17 @@ def _search_tool(settings: SearchSettings | None) -> Tool:
     async def web_search(arguments: SearchArguments, _workbench: Workbench) -> ToolOutcome:
         """Search the web. Gives titles, addresses and snippets; open what matters with fetch_page."""
         from specialists.toolkits import pagetext  # noqa: PLC0415  # only for a call
-        from specialists.toolkits.search import SearchFailed, SearchSettings, search  # noqa: PLC0415  # the same
+        from specialists.toolkits.search import SearchFailed, SearchSettings, asked_host, search  # noqa: PLC0415  # the same
 
+        hosts = (asked_host(settings or SearchSettings()),)
         try:
             hits = await search(arguments.query, arguments.count, settings or SearchSettings())
         except SearchFailed as error:
-            return ToolOutcome(str(error), failed=True)
+            return ToolOutcome(str(error), failed=True, hosts=hosts)
         if not hits:
-            return ToolOutcome("Nothing was found. Try fewer or other words.")
+            return ToolOutcome("Nothing was found. Try fewer or other words.", hosts=hosts)
         lines = [f"{number}. {hit.title}\n   {hit.url}\n   {hit.snippet}" for number, hit in enumerate(hits, 1)]
-        return ToolOutcome(pagetext.clean("\n".join((UNTRUSTED, *lines))))
+        return ToolOutcome(pagetext.clean("\n".join((UNTRUSTED, *lines))), hosts=hosts)
 
     return Tool("web_search", "read", SearchArguments, web_search, finds_urls=True)
 
@@ -73,15 +75,16 @@ def _fetch_tool(settings: FetchSettings | None) -> Tool:
         from specialists.toolkits import pagetext  # noqa: PLC0415  # only for a call
         from specialists.toolkits.fetch import FetchFailed, FetchSettings, download  # noqa: PLC0415  # the same
 
+        hosts: list[str] = []
         try:
-            page = await download(arguments.url.strip(), settings or FetchSettings(), pagetext.refusal)
+            page = await download(arguments.url.strip(), settings or FetchSettings(), pagetext.refusal, hosts)
         except FetchFailed as error:
-            return ToolOutcome(str(error), failed=True)
+            return ToolOutcome(str(error), failed=True, hosts=tuple(hosts))
         try:
             text = await in_thread(lambda: pagetext.read(page), READING_TIME)
         except (TimeoutError, RecursionError, ValueError):  # what a page built to be unreadable leads to
-            return ToolOutcome("The page is too tangled to get its text out.", failed=True)
-        return _page_outcome(page, text, arguments.start)
+            return ToolOutcome("The page is too tangled to get its text out.", failed=True, hosts=tuple(hosts))
+        return replace(_page_outcome(page, text, arguments.start), hosts=tuple(hosts))
 
     return Tool("fetch_page", "read", FetchArguments, fetch_page, url_of=lambda call: call.url, finds_urls=True)
 
