@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.jobs.effect_runner import EffectRunner
+from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance, cancel
 from bot.jobs.job_runner import Effects
 from bot.jobs.job_service import JobService
@@ -147,17 +148,27 @@ async def running(
     # From what people do in Slack down to the store.
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
     note = AuditLog(store).note
-    service = JobService(store, instance, limits, admins=settings.admins, follow_ups=settings.follow_ups, note=note)
+    forgetting = Forgetting(store, outbox, admins=settings.admins, note=note)
+    service = JobService(
+        store,
+        instance,
+        limits,
+        admins=settings.admins,
+        follow_ups=settings.follow_ups,
+        note=note,
+        forgetting=forgetting,
+    )
     background = register(bolt, service)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
-    warming = asyncio.create_task(model.warm())
+    beside = [asyncio.create_task(model.warm()), asyncio.create_task(forgetting.run())]
     app = App(bolt, instance, store, model, thread, work)
     try:
         yield app
     finally:
-        warming.cancel()
-        await asyncio.gather(warming, return_exceptions=True)
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
         await _end(app, background, limits)
 
 

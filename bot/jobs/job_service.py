@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Literal
 
+from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
@@ -24,10 +26,12 @@ from handoff.upcasters import NewerEvent
 
 if TYPE_CHECKING:
     from bot.slack.receive.service import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
+    from bot.slack.views.forgetting import Forgettable
     from bot.slack.views.status import JobLine
 
 log = logging.getLogger(__name__)
 
+_TS = re.compile(r"\d{1,12}\.\d{1,9}")
 NOT_THEIRS = "neither asked for in it nor an admin"
 LONGEST_ID = 80
 """Characters of an id that came from outside, in the audit."""
@@ -45,6 +49,7 @@ class JobService:
         admins: Slack ids of people who may see and cancel every job, and release those in quarantine.
         follow_ups: Where messages without a mention are heard.
         note: Keeps in the audit what leaves no event in a job: refusals, and who looked at a trace.
+        forgetting: Forgets jobs; None where nothing can be forgotten (in tests of other things).
     """
 
     def __init__(
@@ -56,8 +61,10 @@ class JobService:
         admins: frozenset[str],
         follow_ups: FollowUps = ON,
         note: Note = dropped,
+        forgetting: Forgetting | None = None,
     ) -> None:
         self._store = store
+        self._forgetting = forgetting
         self._note = note
         self._follow_ups = follow_ups
         self._instance = instance
@@ -79,6 +86,7 @@ class JobService:
             dedupe=dedupe,
             user=request.user,
             fields=begun(place, request),
+            said=_said(request),
         )
         self._instance.nudge(key)
         return new
@@ -162,7 +170,7 @@ class JobService:
         """Record a click on a button of a question as its answer."""
         head = await self._store.jobs.head(_key(place))
         if head is None:
-            return "unknown"
+            return await self._missing(_key(place))
         for question in _open(head):
             if (question.request, question.subtask, question.number) == (request, subtask, number):
                 if not question.may_answer(user):
@@ -192,7 +200,7 @@ class JobService:
         key = _key(place) if place is not None else JobKey(team, (job or "").upper())
         head = await self._store.jobs.head(key)
         if head is None:
-            return "unknown"
+            return await self._missing(key)
         if not await self._may_see(key, head, user):
             await self._refused("stopped", key, user, NOT_THEIRS)
             return "not_yours"
@@ -213,12 +221,33 @@ class JobService:
             return "not_admin"
         head = await self._store.jobs.head(key)
         if head is None:
-            return "unknown"
+            return await self._missing(key)
         event = ev.Released(at=self._store.clock(), user=user)
         if not head.quarantined or not await self._store.jobs.release_quarantined(key, ev.dump(event)):
             return "not_quarantined"
         self._instance.nudge(key)
         return "released"
+
+    async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
+        """See `Service.forgettable`."""
+        if self._forgetting is None:
+            return "unknown"
+        found = await self._forgetting.find(team, user, job=job.upper(), person=person)
+        if found is None:
+            return "not_yours"
+        return await self._missing(JobKey(team, job.upper())) if job and not found.jobs else found
+
+    async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
+        """See `Service.forget`."""
+        found = await self.forgettable(team, user, job=job, person=person)
+        if isinstance(found, str) or not found.jobs or self._forgetting is None:
+            return False
+        await self._forgetting.begin(team, user, found, mark)
+        return True
+
+    async def _missing(self, key: JobKey) -> Literal["unknown", "forgotten"]:
+        """Say why there is no such job."""
+        return "unknown" if await self._store.jobs.forgotten(key) is None else "forgotten"
 
     async def trouble(self) -> str:
         """Return why no work is begun at the moment, in words for people; empty if it is."""
@@ -256,7 +285,7 @@ class JobService:
     async def _log_of(self, key: JobKey, user: str) -> list[Entry] | Denied:
         head = await self._store.jobs.head(key)
         if head is None:
-            return "unknown"
+            return await self._missing(key)
         if not await self._may_see(key, head, user):
             await self._refused("traced", key, user, NOT_THEIRS)
             return "not_yours"
@@ -304,6 +333,11 @@ class JobService:
 
 def _open(head: Head | None) -> tuple[OpenQuestion, ...]:
     return open_questions(head.fields) if head is not None else ()
+
+
+def _said(request: Request) -> float | None:
+    """Return when a request was made, by Slack's clock: its message's `ts`. One from a window was made just now."""
+    return float(request.id) if _TS.fullmatch(request.id) else None
 
 
 def _key(place: Place) -> JobKey:

@@ -22,6 +22,7 @@ SCOPES = {
     "member_joined_channel": ("channels:read",),
     "member_left_channel": ("channels:read",),
     "file_shared": ("files:read",),
+    "file_deleted": ("files:read",),
 }
 
 

@@ -89,7 +89,12 @@ class Actions:
             self._tell(client, click, notices.NOT_RECORDED)
             return
         # A click that is taken closes the question once it is in the log: of two, only the first counts.
-        refusals = {"stale": notices.STALE, "not_yours": notices.not_asked(choice.asked), "unknown": notices.UNKNOWN}
+        refusals = {
+            "stale": notices.STALE,
+            "not_yours": notices.not_asked(choice.asked),
+            "unknown": notices.UNKNOWN,
+            "forgotten": notices.IS_FORGOTTEN,
+        }
         if verdict != "taken":
             self._tell(client, click, refusals[verdict])
 
@@ -106,6 +111,7 @@ class Actions:
                 "nothing": notices.NOTHING_TO_STOP,
                 "not_yours": notices.NOT_YOURS,
                 "unknown": notices.UNKNOWN,
+                "forgotten": notices.IS_FORGOTTEN,
             }
             try:
                 async with soon():

@@ -39,6 +39,7 @@ _DENIED: dict[Denied, str] = {
     "not_yours": notices.NOT_YOURS,
     "newer": notices.NEWER,
     "unreadable": notices.UNREADABLE,
+    "forgotten": notices.IS_FORGOTTEN,
 }
 
 
@@ -71,11 +72,12 @@ class Commands:
     async def answer(self, command: Command, client: AsyncWebClient) -> Outgoing:
         """Carry out one subcommand, and give what its person is shown."""
         job = command.rest.strip("`").upper()
+        person = job == "ME" or job.startswith("<@")
         subcommand = next((one for one in SUBCOMMANDS if one.name == (command.word or "help")), None)
         if subcommand is None:
             return note(f"I do not know “{clean(plain(command.word, 40))}”. There are {_known()}.")
         takes_job = any(usage for usage, _ in subcommand.usages)
-        if not takes_job or (not job and subcommand.usages[0][0] == ""):
+        if not takes_job or (not job and subcommand.usages[0][0] == "") or (person and subcommand.name == "forget"):
             return await subcommand.run(self, command, "", client)
         if not job:
             return note(f"Which job? `{COMMAND} status` lists yours, then: `{COMMAND} {command.word} JOB`.")
@@ -100,6 +102,7 @@ class Commands:
             "nothing": f"{job} is over already.",
             "unknown": notices.UNKNOWN,
             "not_yours": notices.NOT_YOURS,
+            "forgotten": notices.IS_FORGOTTEN,
         }
         return note(words[verdict])
 
@@ -113,8 +116,15 @@ class Commands:
             "not_quarantined": notices.NOT_QUARANTINED,
             "not_admin": f"Only an admin may do that: {admins}." if admins else notices.NO_ADMINS,
             "unknown": notices.UNKNOWN,
+            "forgotten": notices.IS_FORGOTTEN,
         }
         return note(words[verdict])
+
+    async def forget(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+        """Ask in a window if a job, or all of a person's, is to be forgotten."""
+        from bot.slack.receive.forget_window import ask_to_forget  # noqa: PLC0415 - only for those who ask
+
+        return await ask_to_forget(self._service, command, job, client)
 
     async def status(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         """List the person's jobs, or show one in detail."""
@@ -190,6 +200,11 @@ SUBCOMMANDS = (
         "trace", (("JOB", "every step of a job: a timeline, and a file in your direct messages"),), Commands.trace
     ),
     Subcommand("cancel", (("JOB", "stop a job"),), Commands.cancel, ("stop", "cancel")),
+    Subcommand(
+        "forget",
+        (("JOB", "erase a job, and what I posted for it"), ("me", "all you asked for"), ("@PERSON", "theirs (admins)")),
+        Commands.forget,
+    ),
     Subcommand("release", (("JOB", "let a job that was set aside go on (admins)"),), Commands.release),
     Subcommand("help", (("", "this text"),), Commands.help, ("help",)),
 )

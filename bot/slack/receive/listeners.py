@@ -21,6 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.logs import describe
 from bot.slack.receive.actions import Actions
 from bot.slack.receive.commands import Commands, Subcommand, thread_words, usage_lines
+from bot.slack.receive.forget_window import ForgetWindow
 from bot.slack.receive.payloads import (
     CHANGES,
     Command,
@@ -67,6 +68,7 @@ def register(app: AsyncApp, service: Service) -> Background:
     for event, listener in listeners.events.items():
         app.event(event)(listener)
     commands.register(app)
+    ForgetWindow(service, background).register(app)
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
     app.error(_failed)

@@ -116,13 +116,14 @@ class Click:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A slash command: its first word in lower case, and the rest."""
+    """A slash command: its first word in lower case, and the rest. Without a `trigger` it can open no window."""
 
     team: str
     channel: str
     user: str
     word: str
     rest: str
+    trigger: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +274,9 @@ def parse_command(body: Json) -> Command | Malformed:
     if not isinstance(text, str):
         return Malformed("text")
     word, _, rest = visible(text).strip().partition(" ")
-    return Command(fields["team_id"], fields["channel_id"], fields["user_id"], word.lower(), rest.strip())
+    trigger, who = body.get("trigger_id"), fields["user_id"]
+    opens = trigger if isinstance(trigger, str) else ""
+    return Command(fields["team_id"], fields["channel_id"], who, word.lower(), rest.strip(), opens)
 
 
 def parse_shortcut(body: Json) -> Shortcut | Malformed:

@@ -9,17 +9,19 @@ from handoff.contracts import Place, Request
 from handoff.state import Job
 
 if TYPE_CHECKING:
+    from bot.slack.views.forgetting import Forgettable
     from bot.slack.views.status import JobLine
 
-AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown"]
+AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown", "forgotten"]
 """`stale`: the question is answered or its request over. `not_yours`: only who asked may answer."""
 ReplyVerdict = Literal["taken", "heard", "ignored", "quarantined"]
 """`taken`: it answers a question. `heard`: it was recorded, and the job finds out what it is for.
 `quarantined`: ignored, as the thread's job is in quarantine."""
-CancelVerdict = Literal["cancelling", "nothing", "not_yours", "unknown"]
-"""`nothing`: the job is over. `unknown`: there is no such job, or none in that thread."""
-ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown"]
-Denied = Literal["unknown", "not_yours", "newer", "unreadable"]
+CancelVerdict = Literal["cancelling", "nothing", "not_yours", "unknown", "forgotten"]
+"""`nothing`: the job is over. `unknown`: there is no such job, or none in that thread. `forgotten`: it was
+erased on somebody's wish."""
+ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown", "forgotten"]
+Denied = Literal["unknown", "not_yours", "newer", "unreadable", "forgotten"]
 """`newer`: a newer release works on the job, and only that can tell. `unreadable`: its log is damaged."""
 
 
@@ -78,6 +80,12 @@ class Service(Protocol):
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         """Let a job that is set aside go on. Only admins may."""
+
+    async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
+        """Tell what would be forgotten, of one job or of all that a person asked for, if they may have that done."""
+
+    async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
+        """Have it forgotten. `mark` tells one wish from its repeat. False if there is nothing, or they may not."""
 
     async def trouble(self) -> str:
         """Say why no work is begun at the moment, in words for people; empty if it is."""

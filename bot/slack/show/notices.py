@@ -29,6 +29,7 @@ NOT_YOURS = "Only a person who asked for something in this job, or an admin, may
 NOT_ASKED = "Only the person who was asked may answer that."
 """For buttons of an older release, which do not say who that is."""
 UNKNOWN = "I do not know that job. Finished ones are forgotten after a while; `/leadhand status` lists yours."
+IS_FORGOTTEN = "That is forgotten: somebody had its record erased. Mention me again to have it done anew."
 THANKS = "Thank you, that is recorded with the job."
 FORGOTTEN = "Thank you. The job is forgotten by now, so that was not recorded."
 NOT_IN = "I am not in this conversation, so I could not answer in it. Invite me (`/invite`), then press Start again."
