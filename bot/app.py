@@ -28,6 +28,7 @@ from bot.logs import about
 from bot.models.choosing import ChosenModel
 from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
+from bot.operation.sweeping import sweep
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, NotConnected, make_bolt, proven_client
 from bot.slack.receive.listeners import register
@@ -68,7 +69,7 @@ async def open_store(settings: Settings) -> AsyncIterator[RedisStore]:
         from bot.store.embedded import start_embedded  # noqa: PLC0415 - only for the embedded server
 
         url = await start_embedded(settings.data)
-    store = await RedisStore.connect(url)
+    store = await RedisStore.connect(url, retention=settings.retention)
     try:
         check = StoreCheck(store)
         await check.run()
@@ -131,6 +132,7 @@ async def running(
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
     crew = crew or open_crew(settings)
+    await sweep()
     try:
         client, me = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:

@@ -11,6 +11,7 @@ from typing import Literal, TypeVar, get_args
 from urllib.parse import unquote, urlsplit
 
 from bot.limits.rules import BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
+from bot.store.retention import AS_EVER, DAY, Retention
 from handoff.contracts import Context, Terms, Tier
 from handoff.effects import ROLES
 
@@ -54,6 +55,8 @@ _TIERS: tuple[Tier, ...] = get_args(Tier)
 LEAST_CONTEXT, MOST_CONTEXT = 1_000, 1_000_000
 _TIER = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?)(?P<k>k?)")
 _CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,30}")
+_KEPT = re.compile(r"(?P<what>jobs|questions|materials|audit)\s+(?P<days>\d{1,5}(?:\.\d+)?)")
+LEAST_DAYS, MOST_DAYS = 0.04, 36_500
 OPERATION = Address("127.0.0.1", 9464, fixed=False)
 SECRET = re.compile(r"TOKEN|SECRET|KEY")
 
@@ -80,6 +83,7 @@ class Settings:
     terms: Terms = TERMS
     rules: Rules = field(default_factory=Rules)
     follow_ups: FollowUps = ON
+    retention: Retention = AS_EVER
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -146,6 +150,9 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_BUDGET_DAY": "what all jobs of a workspace may spend a day",
     "LEADHAND_FOLLOW_UPS": "whether replies without a mention are heard in threads that have a job: on (default), off, "
     "or either for some channels: `off in C0123ABCD, C0456EFGH`. Answers to questions are always heard",
+    "LEADHAND_KEEP": "days for which what is kept: jobs after their end, jobs with a question that nobody answers, the "
+    "materials of a job (its files and their texts; default: as long as the job), and the audit. Default "
+    "`jobs 30, questions 180, audit 365`",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
     "BRAVE_API_KEY": "search the web with Brave",
     "TAVILY_API_KEY": "search the web with Tavily",
@@ -176,6 +183,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         terms=_terms(env),
         rules=_rules(env),
         follow_ups=_follow_ups(env.get("LEADHAND_FOLLOW_UPS", "")),
+        retention=_retention(env.get("LEADHAND_KEEP", "")),
     )
 
 
@@ -231,6 +239,26 @@ def _roles(text: str) -> dict[str, Tier]:
             )
         named[role] = tier
     return named
+
+
+def _retention(text: str) -> Retention:
+    """Read the days for which what is kept; what is left out keeps its default."""
+    days: dict[str, float] = {}
+    for part in filter(None, (each.strip().lower() for each in text.split(","))):
+        found = _KEPT.fullmatch(part)
+        if found is None or found["what"] in days or not LEAST_DAYS <= float(found["days"]) <= MOST_DAYS:
+            raise SettingsError(
+                f"LEADHAND_KEEP is {text!r}; it takes jobs, questions, materials or audit and its days, {LEAST_DAYS:g} "
+                f"to {MOST_DAYS:,}, with commas: `jobs 30, materials 7`."
+            )
+        days[found["what"]] = float(found["days"]) * DAY
+    jobs, materials = days.get("jobs", AS_EVER.jobs), days.get("materials")
+    if materials is not None and materials > jobs:
+        raise SettingsError(
+            f"LEADHAND_KEEP is {text!r}; materials go with their job, {jobs / DAY:g} days after its end."
+        )
+    waiting, audit = days.get("questions", AS_EVER.waiting), days.get("audit", AS_EVER.audit)
+    return Retention(jobs, waiting, materials, audit)
 
 
 def _follow_ups(text: str) -> FollowUps:

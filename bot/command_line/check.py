@@ -20,6 +20,7 @@ from bot.settings import Settings, SettingsError
 from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.interface import StoreError
+from bot.store.retention import DAY, Retention
 
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
@@ -66,6 +67,7 @@ async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
         yield Verdict("crew", f"{settings.crew}: {', '.join(crew.everyone)}")
     except SettingsError as error:
         yield Verdict("crew", fault=str(error))
+    yield Verdict("kept", kept_words(settings.retention))
     for proofs in (_bot, _way_in, _redis, _models):
         async for verdict in proofs(settings):
             yield verdict
@@ -141,6 +143,19 @@ async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
     parts = f"{store.partitions} partitions"
     yield Verdict("Redis", f"{about}, {parts} ({where})", "; ".join(hard), "; ".join(risks))
     yield Verdict("Redis memory", _share(*memory), risk="; ".join(full))
+
+
+def kept_words(kept: Retention) -> str:
+    """Say for how long what is kept."""
+    materials = "as long as their job" if kept.materials is None else _days(kept.materials)
+    return (
+        f"jobs {_days(kept.jobs)} after their end, questions that nobody answers {_days(kept.waiting)}, "
+        f"files and their texts {materials}, the audit {_days(kept.audit)}"
+    )
+
+
+def _days(seconds: float) -> str:
+    return f"{seconds / DAY:g} days"
 
 
 def _share(used: int, limit: int) -> str:

@@ -6,10 +6,8 @@ import asyncio
 import contextlib
 import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
@@ -30,6 +28,7 @@ from handoff.state_values import UnknownWrite, Written
 from specialists.registry import Crew
 from specialists.runner import End, run
 from specialists.specialist import NotLent, Specialist, specialist_for
+from specialists.toolkits.scratch import scratch
 from specialists.toolkits.tool import FolderWorkbench, ToolOutcome, WorkbenchLost
 from specialists.turns import briefing
 from specialists.turns.model import Model, ModelError, Withheld
@@ -97,7 +96,7 @@ async def _workbench(
 ) -> AsyncIterator[FolderWorkbench]:
     """Give the attempt a workbench of its own, with the files made before, and remove its folder at the end."""
     made = [file for point in log.history if isinstance(point, ev.ToolReturned) for file in point.artifacts]
-    folder = Path(tempfile.gettempdir()) / f"leadhand-{secrets.token_hex(8)}"
+    folder = scratch() / f"attempt-{secrets.token_hex(8)}"
     try:
         yield FolderWorkbench(
             (*handoff.artifacts, *made),

@@ -19,6 +19,7 @@ from bot.store.interface import JobKey, PayloadTooLarge, Store
 from handoff.contracts import Artifact, Attachment, Material, Section
 from specialists.reading.reader import read_file
 from specialists.reading.reading import Reading
+from specialists.toolkits.scratch import scratch
 from specialists.toolkits.tables import ENDINGS
 from specialists.turns.model import Picture
 
@@ -162,7 +163,7 @@ async def _reading(name: str, media_type: str, data: bytes) -> Reading:
 
 async def _read(name: str, media_type: str, data: bytes) -> Reading:
     """Read a file from a folder of its own, which is removed."""
-    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-"))
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch()))
     try:
         path = folder / f"file{Path(name).suffix.lower()[:12]}"
         await asyncio.to_thread(path.write_bytes, data)
