@@ -36,6 +36,7 @@ from handoff.state_values import (
     Candidate,
     Checked,
     Checkpoint,
+    Copy,
     Decision,
     Failure,
     Heard,
@@ -386,7 +387,8 @@ class Job:
     """A thread and everything asked in it. `seq` is the number of events in its log so far.
 
     `takeovers` counts the takeovers after a lost owner. `quarantine` is the step and the reason while the job is set
-    aside. `heard` are messages of the thread that are still to be sorted or acknowledged.
+    aside. `heard` are messages of the thread that are still to be sorted or acknowledged. `deleted` are the ids of
+    messages and files that are gone, and `copies` what is still to be dropped of them.
     """
 
     place: Place
@@ -396,6 +398,8 @@ class Job:
     quarantine: Failure | None = None
     talk: Talk = field(default_factory=Talk)
     heard: tuple[Heard, ...] = ()
+    deleted: tuple[str, ...] = ()
+    copies: tuple[Copy, ...] = ()
 
     @property
     def id(self) -> str:

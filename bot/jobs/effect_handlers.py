@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +21,12 @@ from handoff.context import circumstances
 from handoff.engine import hearing
 from handoff.engine.answer import is_draft
 from handoff.engine.nested import crew_at, handed_up, plan_around
+from handoff.materials.deleted import blanked
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import made_as
 from handoff.state import Ask, Job
 from specialists.registry import Crew
+from specialists.toolkits.table_cache import TableCache, cache_folder
 from specialists.turns.model import Model
 
 NO_CREW = Crew("", {})
@@ -61,6 +65,20 @@ async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
     found = bounded(await gather_request(inputs.job, inputs.ask, services.thread, services.store, runner.claim.key))
     of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
     return ev.MaterialGathered(**of, materials=found.materials, faults=found.faults)
+
+
+async def drop_copies(effect: ef.DropCopies, inputs: Inputs) -> ev.Event:
+    """Take what was deleted out of the store, and out of the tables that this machine has read."""
+    store, key = inputs.services.store, inputs.runner.claim.key
+    whole = {one.digest: b"" for one in effect.copies if not one.end}
+    for digest in {one.digest for one in effect.copies if one.end} - whole.keys():
+        spans = [(one.start, one.end) for one in effect.copies if one.digest == digest]
+        with contextlib.suppress(KeyError):  # it is no longer kept
+            text = (await store.blobs.get(key, digest)).decode("utf-8", "replace")
+            whole[digest] = blanked(text, spans).encode()
+    await store.blobs.drop(key, whole)
+    await asyncio.to_thread(TableCache(cache_folder()).forget, whole)
+    return ev.CopiesDropped(at=inputs.runner.now(), count=len(effect.copies))
 
 
 async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:

@@ -58,6 +58,11 @@ def nothing_gathered(effect: ef.GatherMaterial, bug: Bug) -> ev.Event:
     return ev.MaterialGathered(at=bug.at, request=effect.request, faults=faults)
 
 
+def copies_left(effect: ef.DropCopies, bug: Bug) -> ev.Event:
+    """Say in the log that copies could not be dropped: they go with the job."""
+    return ev.CopiesDropped(at=bug.at, count=len(effect.copies), fault=bug.reason)
+
+
 def run_failed(step: str) -> Callable[[OfRun, Bug], ev.Event]:
     """Fail the request at `step`; for a crew inside the crew, fail the attempt at its subtask."""
 
@@ -145,6 +150,7 @@ class Handler(Generic[E]):
 
 HANDLERS: Mapping[type, Handler[Any]] = {
     ef.GatherMaterial: Handler(handlers.gather_material, nothing_gathered),
+    ef.DropCopies: Handler(handlers.drop_copies, copies_left),
     ef.MakePlan: Handler(handlers.make_plan, run_failed("planning")),
     ef.RevisePlan: Handler(handlers.revise_plan, plan_kept),
     ef.RunSubtask: Handler(handlers.run_subtask, attempt_failed),

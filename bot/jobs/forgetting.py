@@ -21,12 +21,12 @@ from bot.slack.send.outbox import Outbox
 from bot.slack.send.taking_back import TakenBack, take_back
 from bot.slack.send.web_calls import CALL_SECONDS, NoReply
 from bot.slack.show.direct_message import tell_person
-from bot.slack.views.forgetting import Erased, Forgettable, ToForget, receipt
+from bot.slack.views.erasure import Erased, Forgettable, ToForget, receipt
 from bot.store.interface import Head, JobKey, LogBroken, Store, StoreError
 from handoff.audit_entry import AuditEntry, Note, dropped
 from handoff.contracts import Place
 from handoff.engine.replay import open_log
-from handoff.forgetting import askers, kept_files, may_forget
+from handoff.forgettable import askers, kept_files, may_forget, sources
 from handoff.state import ENDED, Job
 from handoff.upcasters import NewerEvent
 from specialists.toolkits.table_cache import TableCache, cache_folder
@@ -128,6 +128,7 @@ class Forgetting:
             under_way=head.fields.get("state") not in ENDED,
             askers=who,
             digests=kept_files(job) if job is not None else (),
+            sources=sources(job) if job is not None else (),
         )
         return found, set(who.values()) if who else {""}
 
@@ -206,7 +207,8 @@ class Forgetting:
         entry = AuditEntry(deed="forgot", user=work["by"], target=work["person"], **of)
         await asyncio.to_thread(self._tables.forget, one.digests)
         users = sorted({*one.askers.values(), work["person"]} - {""})
-        if await self._store.jobs.forget(key, users=users, audit=[entry.model_dump_json(exclude_defaults=True)]):
+        line = entry.model_dump_json(exclude_defaults=True)
+        if await self._store.jobs.forget(key, users=users, files=one.sources, audit=[line]):
             log_deed(entry)
         await self._store.counters.forget(forgotten_counters(team, one.job, work["person"]))
 

@@ -64,6 +64,8 @@ async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, 
     `fetch` gives a file's bytes, or a sentence that says why it cannot be had.
     """
     slots = asyncio.Semaphore(AT_ONCE)
+    # Before they are fetched: who hears that one was deleted must know who has it.
+    await store.blobs.came_from(key, [one.file_id for one in attachments])
 
     async def one(attachment: Attachment) -> Gathered:
         async with slots:
@@ -72,7 +74,9 @@ async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, 
                 return Gathered(faults=(found,))
             file, data = found
             try:
-                return await keep(file.name, file.media_type, data, store, key)
+                kept = await keep(file.name, file.media_type, data, store, key)
+                named = (one.model_copy(update={"file_id": attachment.file_id}) for one in kept.materials)
+                return Gathered(tuple(named), kept.faults)
             except PayloadTooLarge as error:
                 return Gathered(faults=(f"{file.name} could not be kept: {error}.",))
 

@@ -26,7 +26,7 @@ from handoff.upcasters import NewerEvent
 
 if TYPE_CHECKING:
     from bot.slack.receive.service import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
-    from bot.slack.views.forgetting import Forgettable
+    from bot.slack.views.erasure import Forgettable
     from bot.slack.views.status import JobLine
 
 log = logging.getLogger(__name__)
@@ -108,6 +108,12 @@ class JobService:
         kinds, named = ('"type":"RequestAdded"', '"type":"MessageHeard"'), f'"id":{json.dumps(request)}'
         return any(named in entry.payload and any(kind in entry.payload for kind in kinds) for entry in entries)
 
+    async def _was_read(self, key: JobKey, message: str) -> bool:
+        """Return True if what a message said or brought is among the materials."""
+        named = f'"message":{json.dumps(message)}'
+        entries = await self._store.jobs.log(key)
+        return any('"type":"MaterialGathered"' in one.payload and named in one.payload for one in entries)
+
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         """See `Service.left`."""
         return await self._limits.status(Payer(team, channel, user, job))
@@ -154,11 +160,26 @@ class JobService:
 
     async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
         """See `Service.deleted`."""
-        return await self._changed(place, message, ev.RequestWithdrawn(at=self._store.clock(), message=message), dedupe)
+        event = ev.RequestWithdrawn(at=self._store.clock(), message=message)
+        return await self._changed(place, message, event, dedupe, read=True)
 
-    async def _changed(self, place: Place, message: str, event: ev.Event, dedupe: tuple[str, ...]) -> bool:
+    async def file_deleted(self, team: str, file: str) -> int:
+        """See `Service.file_deleted`."""
+        told = 0
+        for key in await self._store.blobs.jobs_that_read(team, file):
+            event = ev.FileDeleted(at=self._store.clock(), file=file)
+            told += await self._store.jobs.signal(key, ev.dump(event), dedupe=(f"file_deleted:{file}",))
+            self._instance.nudge(key)
+        return told
+
+    async def _changed(
+        self, place: Place, message: str, event: ev.Event, dedupe: tuple[str, ...], *, read: bool = False
+    ) -> bool:
+        """Record a change of a message that is recorded or, with `read`, that was read with its thread."""
         key = _key(place)
-        if await self._store.jobs.head(key) is None or not await self._recorded(key, message):
+        if await self._store.jobs.head(key) is None:
+            return False
+        if not await self._recorded(key, message) and not (read and await self._was_read(key, message)):
             return False
         await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
         self._instance.nudge(key)

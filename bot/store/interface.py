@@ -228,11 +228,13 @@ class Jobs(Protocol):
     async def asked_by(self, team: str, user: str, *, limit: int = 20) -> list[Head]:
         """Read the heads of the jobs that a person asked for, newest first. Knows the last 1000 of each partition."""
 
-    async def forget(self, key: JobKey, *, users: Sequence[str], audit: Sequence[str] = ()) -> bool:
+    async def forget(
+        self, key: JobKey, *, users: Sequence[str], files: Sequence[str] = (), audit: Sequence[str] = ()
+    ) -> bool:
         """Erase a job and all that belongs to it, and note `audit`, in one script. False if there is no such job.
 
-        Whoever owns it is fenced, and told. It is taken out of `asked_by` of `users`. What it posted is known to
-        `OutboxRecords.left_behind`; what is said from then on in its place makes a new job.
+        Whoever owns it is fenced, and told. It is taken out of `asked_by` of `users` and `jobs_that_read` of `files`.
+        What it posted is known to `OutboxRecords.left_behind`; what is said from then on in its place makes a new job.
         """
 
     async def forgotten(self, key: JobKey) -> float | None:

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from bot.slack.receive.service import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
-from bot.slack.views.forgetting import Forgettable, ToForget
+from bot.slack.views.erasure import Forgettable, ToForget
 from bot.slack.views.status import JobLine
 from bot.store.interface import Entry, StoreError
 from handoff import events as ev
@@ -170,3 +170,8 @@ class MemoryService:
             return False
         self.forgotten.append((team, user, job, person))
         return True
+
+    async def file_deleted(self, team: str, file: str) -> int:
+        del team
+        self.changes.append(f"{file} deleted")
+        return 1

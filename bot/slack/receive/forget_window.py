@@ -17,7 +17,7 @@ from bot.slack.receive.payloads import Command
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, note, soon, tell
-from bot.slack.views.forgetting import FORGET, forget_modal, nothing_to_forget
+from bot.slack.views.erasure import FORGET, forget_modal, nothing_to_forget
 from bot.slack.views.outgoing import Outgoing
 from handoff.contracts import Place
 

@@ -9,7 +9,7 @@ from handoff.contracts import Place, Request
 from handoff.state import Job
 
 if TYPE_CHECKING:
-    from bot.slack.views.forgetting import Forgettable
+    from bot.slack.views.erasure import Forgettable
     from bot.slack.views.status import JobLine
 
 AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown", "forgotten"]
@@ -69,6 +69,9 @@ class Service(Protocol):
 
     async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
         """Record that a message was deleted. False if the job does not know the message."""
+
+    async def file_deleted(self, team: str, file: str) -> int:
+        """Record that a file was deleted, in all jobs that read it. Returns how many these are."""
 
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]

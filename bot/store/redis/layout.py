@@ -78,7 +78,7 @@ class Keys:
         return f"{self.part_of(key)}:{member(key)}:posted"
 
     def came_from(self, part: str, team: str, file: str) -> str:
-        """Name the set of the jobs of a partition that read a file; `file` is the id that the place gave it."""
+        """Name the index of the jobs of a partition that read a file; `file` is the id that the place gave it."""
         return f"{part}:file:{team}/{file}"
 
     def seen(self, key: JobKey, name: str) -> str:

@@ -229,10 +229,14 @@ class RedisJobs:
 
     # Forgetting -----------------------------------------------------------------------------------------
 
-    async def forget(self, key: JobKey, *, users: Sequence[str], audit: Sequence[str] = ()) -> bool:
+    async def forget(
+        self, key: JobKey, *, users: Sequence[str], files: Sequence[str] = (), audit: Sequence[str] = ()
+    ) -> bool:
         """See `Jobs.forget`."""
         names = self._calls.keys
-        indexes = [names.asked_by(names.part_of(key), key.team, user) for user in users]
+        part = names.part_of(key)
+        indexes = [names.asked_by(part, key.team, user) for user in users]
+        indexes += [names.came_from(part, key.team, file) for file in files]
         keys = [*names.of_job(key), names.posted(key), *indexes]
         args = (member(key), self._waiting_ms, names.channel, key.team, layout.NUL.join(audit), self._audit_ms)
         return bool(await self._calls.run("forget", keys, *args))

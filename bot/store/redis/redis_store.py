@@ -105,13 +105,13 @@ class RedisBlobs:
         names = self._calls.keys
         for file in files:
             name = names.came_from(names.part_of(key), key.team, file)
-            await self._calls.server.commands([("SADD", name, member(key)), ("PEXPIRE", name, self._known_ms)])
+            await self._calls.server.commands([("ZADD", name, 0, member(key)), ("PEXPIRE", name, self._known_ms)])
 
     async def jobs_that_read(self, team: str, file: str) -> list[JobKey]:
         """See `Blobs.jobs_that_read`."""
         names = self._calls.keys
         found = await self._calls.server.commands(
-            [("SMEMBERS", names.came_from(part, team, file)) for part in names.parts()]
+            [("ZRANGE", names.came_from(part, team, file), 0, -1) for part in names.parts()]
         )
         return sorted((job_key(one) for some in found for one in some), key=lambda key: key.job)
 

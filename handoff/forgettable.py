@@ -18,6 +18,12 @@ def may_forget(who_asked: Iterable[str], user: str, *, admin: bool) -> bool:
     return admin or set(who_asked) == {user}
 
 
+def sources(job: Job) -> tuple[str, ...]:
+    """List the ids of the files that a job read, as their place knows them."""
+    asked = [file.file_id for ask in job.asks for file in ask.request.attachments]
+    return tuple(dict.fromkeys([*asked, *(one.file_id for ask in job.asks for one in ask.materials if one.file_id)]))
+
+
 def kept_files(job: Job) -> tuple[str, ...]:
     """List the digests of what a job read and made: machines may have tables of them in a cache."""
     files = [one.file for ask in job.asks for one in ask.materials if one.file is not None]

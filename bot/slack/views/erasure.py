@@ -17,7 +17,10 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ToForget:
-    """One job that is to be forgotten: what is kept of it. `bytes` are those of its `files`."""
+    """One job that is to be forgotten: what is kept of it. `bytes` are those of its `files`.
+
+    `askers` are people by the ids of their requests. `digests` name what it read and made, `sources` files in Slack.
+    """
 
     job: str
     title: str
@@ -30,6 +33,7 @@ class ToForget:
     under_way: bool
     askers: Mapping[str, str]
     digests: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
