@@ -135,7 +135,7 @@ def test_no_event_makes_the_audit_quote_anybody(kind: type[ev.Fact]) -> None:
         "plan": planned(subtask("b")).plan, "verdict": "accepted", "aim": "request", "kind": "model",
         "escalation": escalated().escalation, "setting": {}, "specialist": "analyst", "tier": "fast",
         "receipt": "r", "key": "k", "ts": "1", "owner": "o", "lost": 1, "away": 1.0, "round": 1, "good": True,
-        "faults": (CANARY,), "number": 1,
+        "faults": (CANARY,), "number": 1, "count": 1,
     }  # fmt: skip
     if "message" in kind.model_fields and kind.model_fields["message"].annotation is Request:
         values["message"] = Request(id="9.0", user="U1", text=CANARY, at=6.0)
