@@ -22,6 +22,7 @@ from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
 from bot.jobs.approval_desk import ApprovalDesk
 from bot.jobs.effect_runner import EffectRunner
+from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance, cancel
 from bot.jobs.job_runner import Effects
 from bot.jobs.job_service import JobService
@@ -29,7 +30,9 @@ from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
 from bot.models.choosing import ChosenModel
+from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
+from bot.operation.sweeping import sweep
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, NotConnected, make_bolt, proven_client
 from bot.slack.receive.gate import Gate
@@ -73,7 +76,7 @@ async def open_store(settings: Settings) -> AsyncIterator[RedisStore]:
         from bot.store.embedded import start_embedded  # noqa: PLC0415 - only for the embedded server
 
         url = await start_embedded(settings.data)
-    store = await RedisStore.connect(url)
+    store = await RedisStore.connect(url, retention=settings.retention)
     try:
         check = StoreCheck(store)
         await check.run()
@@ -146,6 +149,7 @@ async def running(
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
     crew, file = crew or open_crew(settings), open_channels(settings)
+    await sweep()
     try:
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
@@ -164,23 +168,35 @@ async def running(
     instance = Instance(store, effects, slots=settings.slots, lease=settings.lease, bounds=bounds)
     # From what people do in Slack down to the store.
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
+    note = AuditLog(store).note
     channels = ChannelSettings(store, settings.in_channel, file, admins=settings.admins)
     # Read now, so that there is something to go by while the store is away.
     people.name_groups([*await channels.groups(account.home.team), *crew.asked])
-    gate = Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock)
-    service = JobService(store, instance, limits, admins=settings.admins, settings=channels, groups_of=people.groups_of)
+    gate = Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock, note=note)
+    forgetting = Forgetting(store, outbox, admins=settings.admins, note=note)
+    service = JobService(
+        store,
+        instance,
+        limits,
+        admins=settings.admins,
+        settings=channels,
+        note=note,
+        groups_of=people.groups_of,
+        forgetting=forgetting,
+    )
     desk = ApprovalDesk(store, instance, crew, admins=settings.admins, groups=people.groups_of)
-    form = SettingsForm(channels, people, clock=store.clock)
+    form = SettingsForm(channels, people, clock=store.clock, note=note)
     background = register(bolt, service, gate, form, desk)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
-    warming = asyncio.create_task(model.warm())
+    beside = [asyncio.create_task(model.warm()), asyncio.create_task(forgetting.run())]
     app = App(bolt, instance, store, model, thread, work)
     try:
         yield app
     finally:
-        warming.cancel()
-        await asyncio.gather(warming, return_exceptions=True)
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
         await _end(app, background, limits)
 
 

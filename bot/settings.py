@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from bot.access.access_values import CHANNEL, ChannelValues
 from bot.limits.rules import MICROS, SCOPES, BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
+from bot.store.retention import AS_EVER, DAY, Retention
 from handoff.contracts import Asking, Context, Terms, Tier
 from handoff.effects import ROLES
 from handoff.working_time import read_span
@@ -59,6 +60,8 @@ LEAST_CONTEXT, MOST_CONTEXT = 1_000, 1_000_000
 _TIER = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?)(?P<k>k?)")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HOURS = re.compile(rf"(?P<opens>[0-9]{{1,2}})-(?P<closes>[0-9]{{1,2}})(?:\s+mon-(?P<last>{'|'.join(_DAYS)}))?")
+_KEPT = re.compile(r"(?P<what>jobs|questions|materials|audit)\s+(?P<days>\d{1,5}(?:\.\d+)?)")
+LEAST_DAYS, MOST_DAYS = 0.04, 36_500
 OPERATION = Address("127.0.0.1", 9464, fixed=False)
 HTTP = Address("127.0.0.1", 3000)
 BUDGETS: Mapping[Scope, str] = {"person": "$10, 5m tokens", "day": "$100, 50m tokens"}
@@ -92,6 +95,7 @@ class Settings:
     """Ids of the channels in which the bot may be used; empty: all."""
     access: ChannelValues = field(default_factory=ChannelValues)
     """Who may use it, in all channels alike."""
+    retention: Retention = AS_EVER
 
     def in_channel(self, channel: str) -> ChannelValues:
         """Say what the environment sets for a channel (its Slack id), and leave open what it does not."""
@@ -183,6 +187,9 @@ NAMES: Mapping[str, str] = {
     "`$2.50, 400k tokens`, or one of the two; default: they are not asked",
     "LEADHAND_FOLLOW_UPS": "whether replies without a mention are heard in threads that have a job: on (default), off, "
     "or either for some channels: `off in C0123ABCD, C0456EFGH`. Answers to questions are always heard",
+    "LEADHAND_KEEP": "days for which what is kept: jobs after their end, jobs with a question that nobody answers, the "
+    "materials of a job (its files and their texts; default: as long as the job), and the audit. Default "
+    "`jobs 30, questions 180, audit 365`",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
     "BRAVE_API_KEY": "search the web with Brave",
     "TAVILY_API_KEY": "search the web with Tavily",
@@ -215,6 +222,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         follow_ups=_follow_ups(env.get("LEADHAND_FOLLOW_UPS", "")),
         channels=_channels(env.get("LEADHAND_CHANNELS", "")),
         access=_access(env),
+        retention=_retention(env.get("LEADHAND_KEEP", "")),
     )
 
 
@@ -300,6 +308,26 @@ def _roles(text: str) -> dict[str, Tier]:
             )
         named[role] = tier
     return named
+
+
+def _retention(text: str) -> Retention:
+    """Read the days for which what is kept; what is left out keeps its default."""
+    days: dict[str, float] = {}
+    for part in filter(None, (each.strip().lower() for each in text.split(","))):
+        found = _KEPT.fullmatch(part)
+        if found is None or found["what"] in days or not LEAST_DAYS <= float(found["days"]) <= MOST_DAYS:
+            raise SettingsError(
+                f"LEADHAND_KEEP is {text!r}; it takes jobs, questions, materials or audit and its days, {LEAST_DAYS:g} "
+                f"to {MOST_DAYS:,}, with commas: `jobs 30, materials 7`."
+            )
+        days[found["what"]] = float(found["days"]) * DAY
+    jobs, materials = days.get("jobs", AS_EVER.jobs), days.get("materials")
+    if materials is not None and materials > jobs:
+        raise SettingsError(
+            f"LEADHAND_KEEP is {text!r}; materials go with their job, {jobs / DAY:g} days after its end."
+        )
+    waiting, audit = days.get("questions", AS_EVER.waiting), days.get("audit", AS_EVER.audit)
+    return Retention(jobs, waiting, materials, audit)
 
 
 def _follow_ups(text: str) -> FollowUps:

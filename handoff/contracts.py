@@ -63,11 +63,13 @@ class Attachment(Contract):
 class Section(Contract):
     """A part of a material that can be cited: a page, heading, sheet, function, hunk or message.
 
-    `name` is what it is cited by, such as `page 3`. `start` is the place of its first character in the text.
+    `name` is what it is cited by, such as `page 3`. `start` is the place of its first character in the text. Of a
+    thread's message, `message` is its id, so that it can be taken out when it is deleted.
     """
 
     name: str
     start: int = 0
+    message: str = ""
 
 
 class Audience(Contract):
@@ -88,6 +90,7 @@ class Material(Contract):
     whose words it holds, for the egress guard. `fault` says why it cannot be read, `gaps` what its text lacks.
     The outline of a table (`is_table`) are its columns, as far as they are known. `pictures` are those of its pages
     that are no text, for models that see. `audience` says who may read it; None: whoever may read the job's thread.
+    `file_id` and `message` are the ids that the place of people gave to the file and to the message that it came with.
     """
 
     name: str
@@ -103,6 +106,8 @@ class Material(Contract):
     is_table: bool = False
     pictures: tuple[Artifact, ...] = ()
     audience: Audience | None = None
+    file_id: str = ""
+    message: str = ""
 
 
 class Usage(Contract):

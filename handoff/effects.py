@@ -13,6 +13,7 @@ from typing import ClassVar, get_args
 
 from handoff.contracts import Tier
 from handoff.events import Aim
+from handoff.state_values import Copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,14 @@ class GatherMaterial:
     """Fetch what people attached and read it: each file's text is stored, and its outline reported."""
 
     request: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropCopies:
+    """Take out of the store what was deleted where people gave it."""
+
+    request: str
+    copies: tuple[Copy, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +233,7 @@ Step = JudgeConflicts | ReduceMaterial | WriteAnswer | SelectAnswer | ReviewAnsw
 """A step of a role on the way from the results of a run to its answer."""
 OfRole = JudgeResult | RefineBrief | Step
 """The effects that a role performs by itself. Planning is not among them, as it has to know the crew."""
-Heeding = SortMessage | Acknowledge
+Heeding = SortMessage | Acknowledge | DropCopies
 """The effects that are about a message in the thread rather than about the request under way."""
 OfQuestion = RemindOfQuestion | ExpireQuestion
 """The effects of a question that nobody answers."""

@@ -143,10 +143,28 @@ class RequestEdited(Fact):
 
 
 class RequestWithdrawn(Fact):
-    """The message of a request was deleted."""
+    """A message was deleted: that of a request, or one of the thread that was read. Our copies of it go, too."""
 
     type: Literal["RequestWithdrawn"] = "RequestWithdrawn"
     message: str
+
+
+class FileDeleted(Fact):
+    """A file that people attached was deleted; `file` is the id that their place gave it. Our copies of it go, too."""
+
+    type: Literal["FileDeleted"] = "FileDeleted"
+    file: str
+
+
+class CopiesDropped(Fact):
+    """Copies of what was deleted are in the store no more: the first `count` of those that waited for it.
+
+    If they could not be dropped, `fault` says why.
+    """
+
+    type: Literal["CopiesDropped"] = "CopiesDropped"
+    count: int
+    fault: str = ""
 
 
 class MaterialGathered(OfRequest):
@@ -609,6 +627,8 @@ Event = Annotated[
     | MessageAcknowledged
     | RequestEdited
     | RequestWithdrawn
+    | FileDeleted
+    | CopiesDropped
     | MaterialGathered
     | SettingKnown
     | PlannerAsked

@@ -37,6 +37,7 @@ from handoff.state_values import (
     Candidate,
     Checked,
     Checkpoint,
+    Copy,
     Decision,
     Failure,
     Heard,
@@ -423,7 +424,8 @@ class Job:
     """A thread and everything asked in it. `seq` is the number of events in its log so far.
 
     `takeovers` counts the takeovers after a lost owner. `quarantine` is the step and the reason while the job is set
-    aside. `heard` are messages of the thread that are still to be sorted or acknowledged.
+    aside. `heard` are messages of the thread that are still to be sorted or acknowledged. `deleted` are the ids of
+    messages and files that are gone, and `copies` what is still to be dropped of them.
     """
 
     place: Place
@@ -435,6 +437,8 @@ class Job:
     heard: tuple[Heard, ...] = ()
     people: frozenset[str] = frozenset()
     """Slack ids of all who asked, answered or said something in the thread."""
+    deleted: tuple[str, ...] = ()
+    copies: tuple[Copy, ...] = ()
 
     @property
     def id(self) -> str:

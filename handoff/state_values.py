@@ -237,6 +237,18 @@ class Talk:
     others: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy of something that was deleted: what the store keeps under `digest`.
+
+    With an `end`, it is only the characters from `start` to there: the rest of that text stays.
+    """
+
+    digest: str
+    start: int = 0
+    end: int = 0
+
+
 Outcome = Literal["", "request", "queued", "applied", "replaced", "too_late", "taken", "which", "explained", "thanks"]
 """What became of a message.
 

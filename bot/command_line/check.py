@@ -20,6 +20,7 @@ from bot.settings import Address, Settings, SettingsError
 from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.interface import StoreError
+from bot.store.retention import DAY, Retention
 
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
@@ -72,6 +73,7 @@ async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
             yield Verdict("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}")
     except SettingsError as error:
         yield Verdict("channels", fault=str(error))
+    yield Verdict("kept", kept_words(settings.retention))
     for proofs in (_bot, _way_in, _redis, _models):
         async for verdict in proofs(settings):
             yield verdict
@@ -133,7 +135,7 @@ async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
 
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
     try:
-        async with _server(settings) as url:
+        async with store_url(settings) as url:
             store = await RedisStore.connect(url)
             try:
                 about, faults = await store.about(), await store.check()
@@ -151,6 +153,19 @@ async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
     yield Verdict("Redis memory", _share(*memory), risk="; ".join(full))
 
 
+def kept_words(kept: Retention) -> str:
+    """Say for how long what is kept."""
+    materials = "as long as their job" if kept.materials is None else _days(kept.materials)
+    return (
+        f"jobs {_days(kept.jobs)} after their end, questions that nobody answers {_days(kept.waiting)}, "
+        f"files and their texts {materials}, the audit {_days(kept.audit)}"
+    )
+
+
+def _days(seconds: float) -> str:
+    return f"{seconds / DAY:g} days"
+
+
 def _share(used: int, limit: int) -> str:
     """How much memory is used, in words."""
     if not limit:
@@ -159,8 +174,8 @@ def _share(used: int, limit: int) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _server(settings: Settings) -> AsyncIterator[str]:
-    """The URL of the store. An embedded server that was not running is stopped again: a check leaves nothing behind."""
+async def store_url(settings: Settings) -> AsyncIterator[str]:
+    """The URL of the store. An embedded server that was not running is stopped again: a look leaves nothing behind."""
     from bot.store.embedded import is_running, start_embedded, stop_embedded  # noqa: PLC0415 - the same
 
     if settings.redis_url:

@@ -25,9 +25,11 @@ from bot.command_line.serve import connected
 from bot.jobs.shutdown import wait_for_stop
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.operation.sweeping import TRIAL
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.attachments import LARGEST
 from bot.workspace.workspace_server import Workspace
+from specialists.toolkits.scratch import scratch
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
 PORT = 3900
@@ -79,7 +81,7 @@ def _open_page(url: str) -> None:
 async def _one_job(options: argparse.Namespace, settings: Settings) -> int:
     files = [_readable(path) for path in options.file]
     _require_folder(options.out)
-    with tempfile.TemporaryDirectory(prefix="leadhand-try-") as folder:
+    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
         can_ask = console.is_manned() and not options.json
         async with _workspace(None, 0) as workspace, _bot(apart, workspace, can_ask=can_ask) as app:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from bot.jobs.attempt import Note, noted_nowhere, run_attempt
+from bot.jobs.attempt import run_attempt
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_texts import handed, load
 from bot.limits.breakers import Breakers
@@ -15,14 +17,17 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
+from handoff.audit_entry import Note, dropped
 from handoff.context import circumstances
 from handoff.engine import hearing
 from handoff.engine.answer import is_draft
 from handoff.engine.nested import crew_at, handed_up, plan_around
+from handoff.materials.deleted import blanked
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import made_as
 from handoff.state import Ask, Job
 from specialists.registry import Crew
+from specialists.toolkits.table_cache import TableCache, cache_folder
 from specialists.turns.model import Model
 
 NO_CREW = Crew("", {})
@@ -39,7 +44,7 @@ class Services:
     breakers: Breakers
     record: TrackRecord
     planning: Planning
-    note: Note = noted_nowhere
+    note: Note = dropped
     """Keeps entries of the audit."""
     can_ask: bool = True
     """True if there are people who can be asked to approve something."""
@@ -69,6 +74,20 @@ async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
         audience = await services.thread.audience(inputs.job)
         materials = tuple(one.model_copy(update={"audience": audience}) for one in materials)
     return ev.MaterialGathered(**of, materials=materials, faults=found.faults, speakers=found.speakers)
+
+
+async def drop_copies(effect: ef.DropCopies, inputs: Inputs) -> ev.Event:
+    """Take what was deleted out of the store, and out of the tables that this machine has read."""
+    store, key = inputs.services.store, inputs.runner.claim.key
+    whole = {one.digest: b"" for one in effect.copies if not one.end}
+    for digest in {one.digest for one in effect.copies if one.end} - whole.keys():
+        spans = [(one.start, one.end) for one in effect.copies if one.digest == digest]
+        with contextlib.suppress(KeyError):  # it is no longer kept
+            text = (await store.blobs.get(key, digest)).decode("utf-8", "replace")
+            whole[digest] = blanked(text, spans).encode()
+    await store.blobs.drop(key, whole)
+    await asyncio.to_thread(TableCache(cache_folder()).forget, whole)
+    return ev.CopiesDropped(at=inputs.runner.now(), count=len(effect.copies))
 
 
 async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:

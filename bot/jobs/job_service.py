@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bot.access.channel_settings import ChannelSettings
+from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SCOPES, Payer
@@ -16,8 +18,9 @@ from bot.store.interface import Head, JobKey, LogBroken, Store
 from bot.trace import own_steps, steps_of
 from handoff import events as ev
 from handoff import rights
-from handoff.audit_entry import AuditEntry, Deed
+from handoff.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place, Request
+from handoff.deeds import CLOSED
 from handoff.engine.hearing import answers_plainly
 from handoff.engine.replay import open_log
 from handoff.spoken import chooses, is_thanks
@@ -27,19 +30,22 @@ from handoff.upcasters import NewerEvent
 
 if TYPE_CHECKING:
     from bot.slack.receive.service import Denied, ReleaseVerdict
+    from bot.slack.views.erasure import Forgettable
     from bot.slack.views.status import JobLine
 
 log = logging.getLogger(__name__)
 
+_TS = re.compile(r"\d{1,12}\.\d{1,9}")
+NOT_THEIRS = "neither asked for something in it nor an admin"
+NOT_THERE = "said nothing in the thread"
+NOT_ASKED = "the question is for somebody else"
+NO_ADMIN = "not an admin"
+LONGEST_ID = 80
+"""Characters of an id that came from outside, in the audit."""
 MOST_HEARD = 5_000
 """Events in a job's log from which on only mentions are heard in its thread: a log has an end."""
 MOST_THUMBS = 5
 """Thumbs of one person on one answer that are recorded: up, down and up again are changes of mind."""
-
-
-async def unnoted(entry: AuditEntry) -> None:
-    """Keep no audit."""
-    del entry
 
 
 async def no_groups(user: str) -> tuple[str, ...]:
@@ -57,8 +63,9 @@ class JobService:
         limits: What is spent and left.
         admins: Slack ids of people who may trace and cancel every job, and release those in quarantine.
         settings: What holds in each channel: where messages without a mention are heard.
-        note: Records a deed that was refused.
+        note: Keeps in the audit what leaves no event in a job: refusals, and who looked at a trace.
         groups_of: The user groups that a person is in, of those that settings and crews name.
+        forgetting: Forgets jobs; None where nothing can be forgotten (in tests of other things).
     """
 
     def __init__(
@@ -69,10 +76,12 @@ class JobService:
         *,
         admins: frozenset[str],
         settings: ChannelSettings,
-        note: Callable[[AuditEntry], Awaitable[None]] = unnoted,
+        note: Note = dropped,
         groups_of: Callable[[str], Awaitable[tuple[str, ...]]] = no_groups,
+        forgetting: Forgetting | None = None,
     ) -> None:
         self._store = store
+        self._forgetting = forgetting
         self._settings = settings
         self._instance = instance
         self._limits = limits
@@ -95,6 +104,7 @@ class JobService:
             dedupe=dedupe,
             user=request.user,
             fields=begun(place, request),
+            said=_said(request),
         )
         self._instance.nudge(key)
         return new
@@ -132,6 +142,12 @@ class JobService:
         kinds, named = ('"type":"RequestAdded"', '"type":"MessageHeard"'), f'"id":{json.dumps(request)}'
         return any(named in entry.payload and any(kind in entry.payload for kind in kinds) for entry in entries)
 
+    async def _was_read(self, key: JobKey, message: str) -> bool:
+        """Return True if what a message said or brought is among the materials."""
+        named = f'"message":{json.dumps(message)}'
+        entries = await self._store.jobs.log(key)
+        return any('"type":"MaterialGathered"' in one.payload and named in one.payload for one in entries)
+
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         """See `Service.left`."""
         return await self._limits.status(Payer(team, channel, user, job))
@@ -154,7 +170,7 @@ class JobService:
             once = f"not-theirs:{key.team}/{place.channel}/{message.id}"  # a mention comes twice
             if not await self._limits.first_in_an_hour(once):
                 return Answer("not_yours")
-            await self._refused("answered", key, head, user, "the question is for somebody else")
+            await self._refused("answered", key, head, user, NOT_ASKED)
             return Answer("not_yours", whom)
         if head.quarantined:
             return Answer("quarantined")
@@ -193,11 +209,26 @@ class JobService:
 
     async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
         """See `Service.deleted`."""
-        return await self._changed(place, message, ev.RequestWithdrawn(at=self._store.clock(), message=message), dedupe)
+        event = ev.RequestWithdrawn(at=self._store.clock(), message=message)
+        return await self._changed(place, message, event, dedupe, read=True)
 
-    async def _changed(self, place: Place, message: str, event: ev.Event, dedupe: tuple[str, ...]) -> bool:
+    async def file_deleted(self, team: str, file: str) -> int:
+        """See `Service.file_deleted`."""
+        told = 0
+        for key in await self._store.blobs.jobs_that_read(team, file):
+            event = ev.FileDeleted(at=self._store.clock(), file=file)
+            told += await self._store.jobs.signal(key, ev.dump(event), dedupe=(f"file_deleted:{file}",))
+            self._instance.nudge(key)
+        return told
+
+    async def _changed(
+        self, place: Place, message: str, event: ev.Event, dedupe: tuple[str, ...], *, read: bool = False
+    ) -> bool:
+        """Record a change of a message that is recorded or, with `read`, that was read with its thread."""
         key = _key(place)
-        if await self._store.jobs.head(key) is None or not await self._recorded(key, message):
+        if await self._store.jobs.head(key) is None:
+            return False
+        if not await self._recorded(key, message) and not (read and await self._was_read(key, message)):
             return False
         await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
         self._instance.nudge(key)
@@ -210,15 +241,16 @@ class JobService:
         key = _key(place)
         head = await self._store.jobs.head(key)
         if head is None:
-            return Answer("unknown")
+            return Answer(await self._missing(key))
         actor = await self._actor(user)
         for question in _open(head):
             if (question.request, question.subtask, question.number) == (request, subtask, number):
                 if not question.may_answer(user, actor.groups):
-                    await self._refused("answered", key, head, user, "the question is for somebody else")
+                    await self._refused("answered", key, head, user, NOT_ASKED, request=request, target=subtask)
                     return Answer("not_yours", question.whom)
                 await self._record_answer(place, question, actor, text, dedupe)
                 return Answer("taken")
+        await self._refused("answered", key, head, user, CLOSED, request=request, target=subtask)
         return Answer("stale")
 
     async def _record_answer(
@@ -242,7 +274,7 @@ class JobService:
         key = _key(place) if place is not None else JobKey(team, (job or "").upper())
         head = await self._store.jobs.head(key)
         if head is None:
-            return Stop("unknown")
+            return Stop(await self._missing(key))
         actor = await self._actor(user)
         found = await self._read(key)
         if isinstance(found, str):  # its owner cannot say who asked for what; the head knows who asked last
@@ -253,7 +285,7 @@ class JobService:
             if not ends and not others:
                 return Stop("nothing" if place is not None or rights.may_see(found, actor) else "not_yours")
         if not ends:
-            await self._refused("stopped", key, head, user, "asked for by somebody else")
+            await self._refused("stopped", key, head, user, NOT_THEIRS)
             return Stop("not_yours", others if place is not None else ())
         event = ev.CancelRequested(at=self._store.clock(), user=user, groups=actor.groups, admin=actor.admin)
         # A job in quarantine is released for it, to end with its report; but not to go on with what others asked for.
@@ -266,27 +298,50 @@ class JobService:
     async def _actor(self, user: str) -> rights.Actor:
         return rights.Actor(user, await self._groups_of(user), user in self.admins)
 
-    async def _refused(self, deed: Deed, key: JobKey, head: Head, user: str, why: str) -> None:
+    async def _refused(
+        self, deed: Deed, key: JobKey, head: Head | None, user: str, why: str, *, request: str = "", target: str = ""
+    ) -> None:
         """Record that a deed was refused."""
-        at, channel = self._store.clock(), head.fields.get("channel", "")
-        named = {"team": key.team, "job": key.job, "channel": channel, "user": user}
-        await self._note(AuditEntry(at=at, deed=deed, outcome="refused", why=why, **named))
+        channel = head.fields.get("channel", "") if head is not None else ""
+        of = {"at": self._store.clock(), "team": key.team, "channel": channel, "job": key.job, "user": user}
+        named = {"request": request[:LONGEST_ID], "target": target[:LONGEST_ID], "outcome": "refused", "why": why}
+        await self._note(AuditEntry.model_validate({"deed": deed, **of, **named}))
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         """Release a job from quarantine. Only admins may."""
         key = JobKey(team, job.upper())
         head = await self._store.jobs.head(key)
         if user not in self.admins:
-            if head is not None:
-                await self._refused("released", key, head, user, "not an admin")
+            await self._refused("released", key, head, user, NO_ADMIN)
             return "not_admin"
         if head is None:
-            return "unknown"
+            return await self._missing(key)
         event = ev.Released(at=self._store.clock(), user=user)
         if not head.quarantined or not await self._store.jobs.release_quarantined(key, ev.dump(event)):
             return "not_quarantined"
         self._instance.nudge(key)
         return "released"
+
+    async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
+        """See `Service.forgettable`."""
+        if self._forgetting is None:
+            return "unknown"
+        found = await self._forgetting.find(team, user, job=job.upper(), person=person)
+        if found is None:
+            return "not_yours"
+        return await self._missing(JobKey(team, job.upper())) if job and not found.jobs else found
+
+    async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
+        """See `Service.forget`."""
+        found = await self.forgettable(team, user, job=job, person=person)
+        if isinstance(found, str) or not found.jobs or self._forgetting is None:
+            return False
+        await self._forgetting.begin(team, user, found, mark)
+        return True
+
+    async def _missing(self, key: JobKey) -> Literal["unknown", "forgotten"]:
+        """Say why there is no such job."""
+        return "unknown" if await self._store.jobs.forgotten(key) is None else "forgotten"
 
     async def trouble(self) -> str:
         """Return why no work is begun at the moment, in words for people; empty if it is."""
@@ -301,11 +356,11 @@ class JobService:
         key = JobKey(team, job.upper())
         head = await self._store.jobs.head(key)
         if head is None:
-            return "unknown"
+            return await self._missing(key)
         found, actor = await self._read(key), await self._actor(user)
         sees = await self._asked_there(key, head, actor) if isinstance(found, str) else rights.may_see(found, actor)
         if not sees:
-            await self._refused("traced", key, head, user, "said nothing in the thread")
+            await self._refused("traced", key, head, user, NOT_THERE)
             return "not_yours"
         return found
 
@@ -333,13 +388,14 @@ class JobService:
         key = JobKey(team, job.upper())
         head = await self._store.jobs.head(key)
         if head is None:
-            return "unknown"
+            return await self._missing(key)
         found, actor = await self._read(key), await self._actor(user)
         own = frozenset[str]() if isinstance(found, str) else rights.traced(found, actor)
         asked = await self._asked_there(key, head, actor) if isinstance(found, str) else bool(own)
         if not asked:
-            await self._refused("traced", key, head, user, "asked for nothing in the job")
+            await self._refused("traced", key, head, user, NOT_THEIRS)
             return "not_yours"
+        await self._note(AuditEntry(at=self._store.clock(), team=team, deed="traced", user=user, job=key.job))
         try:
             entries = await self._store.jobs.log(key)
             if actor.admin:
@@ -395,6 +451,11 @@ def _meant(asked: Sequence[OpenQuestion], text: str) -> OpenQuestion | None:
     if len(asked) > 1:
         return None
     return next((one for one in asked if answers_plainly(text, one.options)), None)
+
+
+def _said(request: Request) -> float | None:
+    """Return when a request was made, by Slack's clock: its message's `ts`. One from a window was made just now."""
+    return float(request.id) if _TS.fullmatch(request.id) else None
 
 
 def _key(place: Place) -> JobKey:

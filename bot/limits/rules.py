@@ -185,6 +185,13 @@ def budgets(rules: Rules, payer: Payer, *, tokens: int = 0, micros: int = 0) -> 
     return found
 
 
+def forgotten_counters(team: str, job: str, person: str) -> list[Counter]:
+    """List the counters that name a job and, if one is given, a person."""
+    units = ("micros", "tokens")
+    of_person = [Counter(f"person:{team}/{person}:{unit}", "day", 0) for unit in units if person]
+    return [*(Counter(f"job:{team}/{job}:{unit}", "life", 0) for unit in units), *of_person]
+
+
 def limits_of(rules: Rules, payer: Payer, *, provider: str, model: str, tokens: int, micros: int) -> list[Limit]:
     """List all limits that have to admit a call, budgets first: no wait helps if one is used up."""
     found = budgets(rules, payer, tokens=tokens, micros=micros)

@@ -134,6 +134,12 @@ class Counters(Protocol):
         The budget of a day is raised for that day alone.
         """
 
+    async def forget(self, counters: Sequence[Counter]) -> None:
+        """Erase counters of the kind `life`, and have those of the kind `day` erased when their day is over.
+
+        Until then they stay: else whoever is forgotten could spend the same again.
+        """
+
     async def first(self, mark: str, *, seconds: float) -> bool:
         """Answer True to the first who asks within that time."""
 

@@ -23,6 +23,7 @@ SCOPES = {
     "member_left_channel": ("channels:read",),
     "file_shared": ("files:read",),
     "subteam_members_changed": ("usergroups:read",),
+    "file_deleted": ("files:read",),
 }
 
 

@@ -12,6 +12,7 @@ from bot.workspace.manifest import Command, Shortcut
 from bot.workspace.refusal import ActionFailed, Refusal
 from bot.workspace.responses import Responses
 from bot.workspace.transport import Ack, PayloadKind, Transport
+from bot.workspace.typed_text import typed
 from bot.workspace.view_stacks import Views
 from bot.workspace.workspace_state import Channel, Json, Message, State
 
@@ -60,7 +61,7 @@ class Interactivity:
             "user_id": user_id,
             "user_name": user.name,
             "command": command.command,
-            "text": text,
+            "text": typed(self._state, text) if command.should_escape else text,
             "api_app_id": who.app_id,
             "is_enterprise_install": "false",
             "response_url": self._responses.url(user_id, channel),

@@ -121,6 +121,17 @@ class Person:
         """
         self._world.messages.delete(*self._own(channel, ts))
 
+    async def delete_file(self, file_id: str) -> None:
+        """Delete one's own file; the messages that show it stay.
+
+        Raises:
+            ActionFailed: It is somebody else's, or there is none.
+        """
+        file = self._state.files.get(file_id)
+        if file is None or file["user"] != self.id:
+            raise ActionFailed("There is no such file of yours.")
+        await self._world.delete_file(file)
+
     async def react(self, channel: str, ts: str, name: str, *, add: bool = True) -> None:
         """Add a reaction, or take it away; nothing happens when it is so already."""
         place = self._writable(channel)

@@ -30,6 +30,7 @@ from handoff.engine import approvals, hearing, replan
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready
 from handoff.engine.transitions import TRANSITIONS, cancelled, withdrawn
+from handoff.materials.deleted import deleted, without_deleted
 from handoff.state import SETTLED, Ask, Job, RequestState, Run, SubtaskState, Work, replace
 from handoff.state_values import Failure
 
@@ -40,8 +41,9 @@ They are most of a log, so the states are not worked out again after them.
 """
 
 
-HEARD = (ev.MessageHeard, ev.MessageSorted, ev.MessageAcknowledged, ev.RequestEdited, ev.RequestWithdrawn)
-"""Events of messages in the thread: `hearing` decides what follows from them."""
+SAID = ev.MessageHeard | ev.MessageSorted | ev.MessageAcknowledged | ev.RequestEdited | ev.RequestWithdrawn
+GONE = ev.FileDeleted | ev.CopiesDropped
+"""Events of messages and files in the thread: `hearing` decides what follows from what is said."""
 
 
 def fold(log: Iterable[ev.Event]) -> Job | None:
@@ -60,7 +62,7 @@ def apply(job: Job | None, event: ev.Event) -> Job:
         raise ValueError(f"a job's log begins with RequestAdded, not {event.type}")
     if isinstance(event, ev.OfRequest):
         return _of_request(job, event)
-    if isinstance(event, HEARD):
+    if isinstance(event, SAID | GONE):
         return replace(_heard(job, event), seq=job.seq + 1)
     seq = job.seq + 1
     if isinstance(event, ev.CancelRequested):
@@ -84,10 +86,7 @@ def _cancelled(job: Job, event: ev.CancelRequested) -> Job:
     return replace(job, asks=asks, quarantine=job.quarantine if left else None)
 
 
-def _heard(
-    job: Job,
-    event: ev.MessageHeard | ev.MessageSorted | ev.MessageAcknowledged | ev.RequestEdited | ev.RequestWithdrawn,
-) -> Job:
+def _heard(job: Job, event: SAID | GONE) -> Job:
     """Take in what people say, edit or delete in the thread."""
     match event:
         case ev.MessageHeard():
@@ -101,6 +100,11 @@ def _heard(
         case ev.RequestWithdrawn():
             after, gone = hearing.withdrawn(job, event)
             after = after if gone is None else after.with_ask(withdrawn(gone, event))
+            after = deleted(after, event.message)
+        case ev.FileDeleted():
+            return deleted(job, event.file)
+        case ev.CopiesDropped():
+            return replace(job, copies=job.copies[event.count :])
     for ask in [ask for ask in after.asks if ask is not job.ask(ask.id) and not ask.over]:
         after = after.with_ask(_with_state(ask, event.at))
     return after
@@ -138,7 +142,8 @@ def _of_request(job: Job, event: ev.OfRequest) -> Job:
         return replace(job, seq=seq)
     if not isinstance(event, CHECKPOINTS):
         changed = _with_state(changed, event.at)
-    return replace(job, asks=(*job.asks[:place], changed, *job.asks[place + 1 :]), seq=seq)
+    job = replace(job, asks=(*job.asks[:place], changed, *job.asks[place + 1 :]), seq=seq)
+    return without_deleted(job) if isinstance(event, ev.MaterialGathered) else job
 
 
 def _resumed(job: Job, at: float, away: float = 0.0) -> Job:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from handoff.effects import (
+    DropCopies,
     Effect,
     ExpireQuestion,
     GatherMaterial,
@@ -39,7 +40,8 @@ def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects that should be under way at `now`, and the time to look again (None: at the next event)."""
     ask = job.current
     effects, due = _of_request(ask, now) if ask is not None else ([], None)
-    return [*effects, *hearing.effects(job)], due
+    copies = [DropCopies(job.asks[0].id, job.copies)] if job.copies else []
+    return [*effects, *hearing.effects(job), *copies], due
 
 
 def _of_request(ask: Ask, now: float) -> tuple[list[Effect], float | None]:

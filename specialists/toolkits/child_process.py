@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from specialists.toolkits.scratch import scratch
+
 Failure = Literal["", "time", "cpu", "crash", "too_much"]
 
 _ROOT = Path(__file__).parents[2]
@@ -58,7 +60,7 @@ async def run_child(
         largest_reply: bytes of stdout that are accepted.
         environment: variables beside the few that every child gets.
     """
-    folder = Path(tempfile.mkdtemp(prefix="leadhand-"))
+    folder = Path(tempfile.mkdtemp(prefix="leadhand-", dir=scratch()))
     try:
         async with _started(module, folder, dict(environment or {})) as process:
             try:

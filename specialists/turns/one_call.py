@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ValidationError
 
 from handoff.contracts import ToolCall, Usage
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench, WorkbenchLost
+from specialists.toolkits.tool import NotKept, Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns.finish_tools import faults_of
 
 OUTPUT_LIMIT = 12_000
@@ -100,6 +100,8 @@ async def perform(ready: Ready, workbench: Workbench, *, until: float, longest: 
         return _failed(f"{tool.name} took too long and was stopped.")
     except WorkbenchLost:
         raise
+    except NotKept as error:
+        return _failed(f"{error.name} is no longer kept, so it cannot be read. Say so, and go on with what there is.")
     except Exception as error:
         _log.exception("the tool %s broke", tool.name)
         raise ToolBroke(tool.name, error) from error

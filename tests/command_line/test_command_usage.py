@@ -8,7 +8,7 @@ import pytest
 from bot.settings import NAMES
 from tests.command_line.command import ROOT, environment, leadhand, leadhand_inside, words
 
-COMMANDS = ("try", "run", "check", "eval")
+COMMANDS = ("try", "run", "check", "audit", "eval")
 
 
 def test_help_lists_every_command(tmp_path: Path) -> None:
@@ -24,6 +24,7 @@ def test_help_lists_every_command(tmp_path: Path) -> None:
         ("try", ["--ask", "--file", "--json", "--out", "--timeout", "--port", "--no-browser", "--verbose"]),
         ("run", [*NAMES, "--verbose"]),
         ("check", [*NAMES, "--verbose"]),
+        ("audit", ["--since", "--until", "--user", "--job", "--deed", "--json", "--verbose"]),
         (
             "eval",
             ["--sets", "--limit", "--seed", "--tags", "--crew", "--parallel", "--no-naive", "--resume", "--compare"],

@@ -64,5 +64,5 @@ class MemoryGate(Gate):
         async def record(entry: AuditEntry) -> None:
             self.noted.append(entry)
 
-        self.form = SettingsForm(self.settings, self.people, clock=time.time, record=record)
-        super().__init__(self.people, self.settings, first=first, clock=time.time, record=record)
+        self.form = SettingsForm(self.settings, self.people, clock=time.time, note=record)
+        super().__init__(self.people, self.settings, first=first, clock=time.time, note=record)

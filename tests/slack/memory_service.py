@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from bot.slack.receive.service import Answer, Denied, OverBudget, ReleaseVerdict, Stop, Traced
+from bot.slack.views.erasure import Forgettable, ToForget
 from bot.slack.views.status import JobLine
 from bot.store.interface import Entry, StoreError
 from bot.trace import steps_of
@@ -29,6 +30,8 @@ class MemoryService:
     broke: set[str] = field(default_factory=set)
     over: dict[str, str] = field(default_factory=dict)
     asked: dict[str, list[str]] = field(default_factory=dict)
+    foreign: set[str] = field(default_factory=set)
+    forgotten: list[tuple[str, str, str, str]] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
 
     def clock(self) -> float:
@@ -169,3 +172,21 @@ class MemoryService:
         if self._fresh(dedupe):
             self.thumbs.append((request, good))
         return True
+
+    async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
+        del team
+        if job and job in self.foreign:
+            return "not_yours"
+        one = ToForget(job or "JAAAAAAAAAA", "old", "C1", "1.0", 3, 1, 10, 2, False, {"1.0": user})
+        return Forgettable((one,), person=person)
+
+    async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
+        if not self._fresh((f"forget {mark}",)):
+            return False
+        self.forgotten.append((team, user, job, person))
+        return True
+
+    async def file_deleted(self, team: str, file: str) -> int:
+        del team
+        self.changes.append(f"{file} deleted")
+        return 1

@@ -416,7 +416,7 @@ class Machine(RuleBasedStateMachine):
         assert (head.due is None) == (job.due is None)
         assert head.due is None or job.due is None or abs(head.due - job.due) < 1
         due, lease, newer = self.wait(
-            self.server._server.commands([("ZSCORE", part, member(key)) for part in self.server._keys.of_job(key)[6:]])
+            self.server._server.commands([("ZSCORE", part, member(key)) for part in self.server._keys.of_job(key)[6:9]])
         )
         assert (lease is not None) == (job.claim is not None)
         assert (newer is not None) == job.put_by

@@ -98,7 +98,7 @@ class Actions:
             return
         # A click that is taken closes the question once it is in the log: of two, only the first counts.
         if answer.verdict != "taken":
-            refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN}
+            refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN, "forgotten": notices.IS_FORGOTTEN}
             self._tell(client, click, refusals.get(answer.verdict) or notices.not_asked(answer.whom))
 
     async def on_stop(

@@ -43,6 +43,7 @@ _DENIED: dict[Denied, str] = {
     "not_yours": notices.NOT_SEEN,
     "newer": notices.NEWER,
     "unreadable": notices.UNREADABLE,
+    "forgotten": notices.IS_FORGOTTEN,
 }
 
 
@@ -76,11 +77,12 @@ class Commands:
     async def answer(self, command: Command, client: AsyncWebClient) -> Outgoing:
         """Carry out one subcommand, and give what its person is shown."""
         job = command.rest.strip("`").upper()
+        person = job == "ME" or job.startswith("<@")
         subcommand = next((one for one in SUBCOMMANDS if one.name == (command.word or "help")), None)
         if subcommand is None:
             return note(f"I do not know “{clean(plain(command.word, 40))}”. There are {_known()}.")
         takes_job = any(usage for usage, _ in subcommand.usages)
-        if not takes_job or (not job and subcommand.usages[0][0] == ""):
+        if not takes_job or (not job and subcommand.usages[0][0] == "") or (person and subcommand.name == "forget"):
             return await subcommand.run(self, command, "", client)
         if not job:
             return note(f"Which job? `{COMMAND} status` lists yours, then: `{COMMAND} {command.word} JOB`.")
@@ -112,6 +114,7 @@ class Commands:
             "not_quarantined": notices.NOT_QUARANTINED,
             "not_admin": f"Only an admin may do that: {admins}." if admins else notices.NO_ADMINS,
             "unknown": notices.UNKNOWN,
+            "forgotten": notices.IS_FORGOTTEN,
         }
         return note(words[verdict])
 
@@ -119,6 +122,12 @@ class Commands:
         """Say what holds in the channel; open a window besides for an admin."""
         del job
         return await self._form.show(command, client)
+
+    async def forget(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+        """Ask in a window if a job, or all of a person's, is to be forgotten."""
+        from bot.slack.receive.forget_window import ask_to_forget  # noqa: PLC0415 - only for those who ask
+
+        return await ask_to_forget(self._service, command, job, client)
 
     async def status(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         """List the person's jobs, or show one in detail."""
@@ -196,6 +205,11 @@ SUBCOMMANDS = (
         Commands.trace,
     ),
     Subcommand("cancel", (("JOB", "stop what you asked for in a job"),), Commands.cancel, ("stop", "cancel")),
+    Subcommand(
+        "forget",
+        (("JOB", "erase a job, and what I posted for it"), ("me", "all you asked for"), ("@PERSON", "theirs (admins)")),
+        Commands.forget,
+    ),
     Subcommand("release", (("JOB", "let a job that was set aside go on (admins)"),), Commands.release),
     Subcommand("settings", (("", "who may use me in this channel, and more; admins change it"),), Commands.settings),
     Subcommand("help", (("", "this text"),), Commands.help, ("help",)),

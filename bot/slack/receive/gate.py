@@ -26,7 +26,7 @@ from bot.slack.show.people import People
 from bot.slack.views.home import closed_home
 from bot.slack.views.refusal_line import REASONS, refusal_line
 from bot.store.interface import StoreError
-from handoff.audit_entry import AuditEntry
+from handoff.audit_entry import AuditEntry, Note, dropped
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -35,11 +35,6 @@ Next = Callable[[], Awaitable[BoltResponse]]
 Knows = Callable[[Place], Awaitable[bool]]
 _SILENT = frozenset({"message", "edit", "event"})
 """Ways in whose refusal nobody is told of: they did not speak to the bot."""
-
-
-async def unnoted(entry: AuditEntry) -> None:
-    """Drop an entry of the audit."""
-    del entry
 
 
 class Gate:
@@ -60,13 +55,13 @@ class Gate:
         *,
         first: Callable[[str], Awaitable[bool]],
         clock: Callable[[], float],
-        record: Callable[[AuditEntry], Awaitable[None]] = unnoted,
+        note: Note = dropped,
     ) -> None:
         self._people = people
         self._settings = settings
         self._first = first
         self._clock = clock
-        self._record = record
+        self._record = note
         self._background = Background()
         self._knows: Knows | None = None
 

@@ -22,6 +22,7 @@ from bot.slack.receive.actions import Actions
 from bot.slack.receive.approval_clicks import ApprovalClicks, Approvals
 from bot.slack.receive.bolt_dispatch import unhandled
 from bot.slack.receive.commands import Commands, Subcommand, thread_words, usage_lines
+from bot.slack.receive.forget_window import ForgetWindow
 from bot.slack.receive.more_budget import MoreBudget
 from bot.slack.receive.payloads import (
     CHANGES,
@@ -62,6 +63,7 @@ ONLY_FILES = (
 
 Listener = Callable[..., Awaitable[None]]
 _ANYTHING = re.compile(r".*", re.DOTALL)
+LONGEST_ID = 80
 
 
 def register(
@@ -83,6 +85,7 @@ def register(
     form.register(app, background)  # before the windows that nobody knows
     if approvals is not None:
         ApprovalClicks(approvals, background).register(app)
+    ForgetWindow(service, background).register(app)
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
     app.error(_failed)
@@ -110,6 +113,7 @@ class Listeners:
             "message": self.on_message,
             "agent_session_stopped": self.on_stop,
             "app_home_opened": self.on_home,
+            "file_deleted": self.on_file_deleted,
         }
 
     async def on_message(self, body: dict[str, Any], context: AsyncBoltContext, client: AsyncWebClient) -> None:
@@ -134,6 +138,15 @@ class Listeners:
             )
         elif isinstance(change, Deleted):
             await self._service.deleted(change.place, change.ts, dedupe=change.dedupe)
+
+    async def on_file_deleted(self, body: dict[str, Any]) -> None:
+        """Take in that a file was deleted. Slack says nothing but its id, and says it again if it is not recorded."""
+        event, team = body.get("event"), body.get("team_id")
+        file = event.get("file_id") if isinstance(event, dict) else None
+        if not isinstance(file, str) or not isinstance(team, str) or not file or not team:
+            log.warning("a file_deleted without file or team was left alone")
+        else:
+            await self._service.file_deleted(team, file[:LONGEST_ID])
 
     async def _record(self, incoming: Incoming, client: AsyncWebClient) -> None:
         """Take it in. Where that cannot be, its author is told, and Slack is not told "received": it comes again."""

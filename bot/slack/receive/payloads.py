@@ -121,7 +121,7 @@ class Click:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A slash command: its first word in lower case, and the rest. With `trigger` a window can be opened."""
+    """A slash command: its first word in lower case, and the rest. Without a `trigger` it can open no window."""
 
     team: str
     channel: str
@@ -300,8 +300,9 @@ def parse_command(body: Json) -> Command | Malformed:
     if not isinstance(text, str):
         return Malformed("text")
     word, _, rest = visible(text).strip().partition(" ")
-    trigger = str(body.get("trigger_id") or "")
-    return Command(fields["team_id"], fields["channel_id"], fields["user_id"], word.lower(), rest.strip(), trigger)
+    trigger, who = body.get("trigger_id"), fields["user_id"]
+    opens = trigger if isinstance(trigger, str) else ""
+    return Command(fields["team_id"], fields["channel_id"], who, word.lower(), rest.strip(), opens)
 
 
 def parse_shortcut(body: Json) -> Shortcut | Malformed:

@@ -10,19 +10,20 @@ from handoff.contracts import Place, Request
 from handoff.state import Job
 
 if TYPE_CHECKING:
+    from bot.slack.views.erasure import Forgettable
     from bot.slack.views.status import JobLine
 
-AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown"]
+AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown", "forgotten"]
 """`stale`: the question is answered or its request over. `not_yours`: it is for somebody else."""
 ReplyVerdict = Literal["taken", "heard", "ignored", "quarantined", "not_yours"]
 """`taken`: it answers a question. `heard`: it was recorded, and the job finds out what it is for. `not_yours`: it
 answers a question that is for somebody else.
 `quarantined`: ignored, as the thread's job is in quarantine."""
-CancelVerdict = Literal["cancelling", "noted", "nothing", "not_yours", "unknown"]
+CancelVerdict = Literal["cancelling", "noted", "nothing", "not_yours", "unknown", "forgotten"]
 """`noted`: the job is set aside with requests of others, so the Stop counts once it is released. `nothing`: the job is
-over. `unknown`: there is no such job, or none in that thread."""
-ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown"]
-Denied = Literal["unknown", "not_yours", "newer", "unreadable"]
+over. `unknown`: there is no such job, or none in that thread. `forgotten`: it was erased on somebody's wish."""
+ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown", "forgotten"]
+Denied = Literal["unknown", "not_yours", "newer", "unreadable", "forgotten"]
 """`newer`: a newer release works on the job, and only that can tell. `unreadable`: its log is damaged."""
 
 
@@ -121,6 +122,9 @@ class Service(Protocol):
     async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
         """Record that a message was deleted. False if the job does not know the message."""
 
+    async def file_deleted(self, team: str, file: str) -> int:
+        """Record that a file was deleted, in all jobs that read it. Returns how many these are."""
+
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
     ) -> Answer:
@@ -131,6 +135,12 @@ class Service(Protocol):
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         """Let a job that is set aside go on. Only admins may."""
+
+    async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
+        """Tell what would be forgotten, of one job or of all that a person asked for, if they may have that done."""
+
+    async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
+        """Have it forgotten. `mark` tells one wish from its repeat. False if there is nothing, or they may not."""
 
     async def trouble(self) -> str:
         """Say why no work is begun at the moment, in words for people; empty if it is."""

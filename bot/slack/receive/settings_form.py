@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import ClientError
@@ -15,7 +15,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
-from bot.slack.receive.gate import unnoted
 from bot.slack.receive.payloads import Command
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
@@ -24,7 +23,7 @@ from bot.slack.show.people import People
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.settings_view import SETTINGS, Faults, settings_modal, settings_of, settings_text
 from bot.store.interface import PayloadTooLarge
-from handoff.audit_entry import AuditEntry
+from handoff.audit_entry import AuditEntry, Note, dropped
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -49,12 +48,12 @@ class SettingsForm:
         people: People,
         *,
         clock: Callable[[], float],
-        record: Callable[[AuditEntry], Awaitable[None]] = unnoted,
+        note: Note = dropped,
     ) -> None:
         self._settings = settings
         self._people = people
         self._clock = clock
-        self._record = record
+        self._record = note
         self._background = Background()
 
     def register(self, app: AsyncApp, background: Background) -> None:

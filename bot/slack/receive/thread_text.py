@@ -58,10 +58,11 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A file of a message, and the name of who attached it."""
+    """A file of a message, the name of who attached it, and the message's id."""
 
     file: Attachment
     author: str
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,8 @@ def thread_text(
     for number, place in enumerate(kept, 1):
         if place and (place - 1) not in kept:
             text += f"\n(… {counted(place - (number - 1), 'older message')} left out here)"
-        sections.append(Section(name=f"message {number} by {_author(messages[place], names)}", start=len(text) + 1))
+        name, ts = f"message {number} by {_author(messages[place], names)}", messages[place].ts
+        sections.append(Section(name=name, start=len(text) + 1, message=ts))
         text += f"\n{lines[place]}"
     files, more = _files(messages, names)
     left_out, lost = len(messages) - len(kept), sum(one.lost_files for one in messages)
@@ -205,7 +207,7 @@ def _files(messages: Sequence[Said], names: Mapping[str, str]) -> tuple[tuple[Sh
     newest: dict[str, Shared] = {}
     for said in reversed(messages):
         for file in said.files:
-            newest.setdefault(file.file_id, Shared(file, _author(said, names)))
+            newest.setdefault(file.file_id, Shared(file, _author(said, names), said.ts))
     files = tuple(newest.values())
     return files[:MOST_FILES], max(0, len(files) - MOST_FILES)
 

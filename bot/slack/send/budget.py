@@ -57,6 +57,8 @@ RATES: dict[str, Rate] = {
     "files.getUploadURLExternal": _TIER_4,
     "files.completeUploadExternal": _TIER_4,
     "files.info": _TIER_4,
+    "files.delete": _TIER_3,
+    "canvases.delete": _TIER_3,
     "canvases.create": _TIER_2,
     "canvases.access.set": _TIER_3,
 }

@@ -5,6 +5,7 @@ All keys carry the tag `{limits}`, so that one script reaches each of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -87,6 +88,14 @@ class RedisCounters:
 
     async def _count(self, script: str, *args: Arg) -> Any:
         return await self._calls.run(script, [f"{self._base}op"], self._base, *args)
+
+    async def forget(self, counters: Sequence[Counter]) -> None:
+        """See `Counters.forget`."""
+        midnight = (math.floor(await self._calls.now() / DAY) + 1) * DAY
+        for one in counters:
+            name = f"{self._base}{one.kind}:{one.name}"
+            command: tuple[Arg, ...] = ("DEL", name) if one.kind == "life" else ("EXPIREAT", name, midnight)
+            await self._calls.server.command(*command)
 
     async def first(self, mark: str, *, seconds: float) -> bool:
         """See `Counters.first`."""

@@ -221,6 +221,10 @@ WRITING: dict[str, Method] = {
         ("canvas_id", "access_level"),
         ("canvases:write",),
     ),
+    "canvases.delete": Method(
+        canvas_methods.delete, {"canvas_id": "text"}, TIER_3, ("canvas_id",), ("canvases:write",)
+    ),
+    "files.delete": Method(file_methods.delete_file, {"file": "text"}, TIER_3, ("file",), ("files:write",)),
     "canvases.edit": Method(
         canvas_methods.edit,
         {"canvas_id": "text", "changes": "json"},
