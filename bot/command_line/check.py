@@ -24,6 +24,8 @@ from bot.store.interface import StoreError
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
 MIB = 1024 * 1024
+_SHUT_IN = "reach no network, no file but their own, no other process or program, and not the bot's environment"
+_WALLS = "allow user namespaces, Landlock or seccomp on Linux, see docs/operating.md, \"Readers of files and pages\""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,23 @@ async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
         yield Verdict("crew", f"{settings.crew}: {', '.join(crew.everyone)}")
     except SettingsError as error:
         yield Verdict("crew", fault=str(error))
-    for proofs in (_bot, _way_in, _redis, _models):
+    for proofs in (_children, _bot, _way_in, _redis, _models):
         async for verdict in proofs(settings):
             yield verdict
+
+
+async def _children(settings: Settings) -> AsyncIterator[Verdict]:
+    """What the processes that read people's files and pages can reach on this machine."""
+    del settings
+    from specialists.toolkits.wall_proof import ChildBroken, reached_by_children  # noqa: PLC0415 - only for a check
+
+    what = "readers of files and pages"
+    try:
+        reached = await reached_by_children()
+    except ChildBroken as error:
+        yield Verdict(what, fault=f"none can start ({error}): nothing attached or linked can be read; {_WALLS}")
+        return
+    yield Verdict(what, _SHUT_IN if not reached else "", risk=f"reach {', '.join(reached)}; {_WALLS}" if reached else "")
 
 
 async def _bot(settings: Settings) -> AsyncIterator[Verdict]:

@@ -19,12 +19,19 @@ from specialists.turns.one_call import Ready, check, perform
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
 
+MOST = 32
+"""Calls of one turn that are run."""
+
 GRACE = 0.5
 """Seconds that a write gets to end by itself when its attempt is told to stop."""
 
 _T = TypeVar("_T")
 _MIXED = "The other calls of this turn ran first. Read their replies, then call {name} again, on its own."
 _LATE = "Not run: the work has to end now."
+_TOO_MANY = (
+    f"Not run: of one turn at most {MOST} calls are. Read the replies to the others first; then make this call again if "
+    "it is still needed."
+)
 
 
 @dataclass(slots=True)
@@ -68,8 +75,10 @@ class ToolCalls:
         return None
 
     async def run(self) -> UnknownWrite | None:
-        """Run the open calls in order; reads that follow each other run side by side."""
-        for writing, calls in groupby(self.conversation.open_calls, key=lambda one: self._writes(one[0])):
+        """Run the open calls in order, up to `MOST` of the turn; reads that follow each other run side by side."""
+        due = self.conversation.open_calls
+        room = max(0, MOST - self.conversation.answered)
+        for writing, calls in groupby(due[:room], key=lambda one: self._writes(one[0])):
             if not writing:
                 await self._read_all(list(calls))
                 continue
@@ -77,6 +86,8 @@ class ToolCalls:
                 doubt = await _not_cut_short(self._write(call, times))
                 if doubt is not None:
                     return doubt
+        for call, _ in due[room:]:  # last, so that after a takeover the same calls are run and refused
+            await self.reply(call, ToolOutcome(_TOO_MANY, failed=True))
         return None
 
     async def reply(self, call: ToolCall, outcome: ToolOutcome) -> None:

@@ -24,12 +24,13 @@ async def test_the_process_reaches_no_network_no_program_and_no_file(tmp_path: P
     reply = await run_child(
         "tests.reading.locked_child", request, limits=limits, deadline=30, largest_reply=10_000, reads=[TESTS]
     )
-    assert json.loads(reply.output) == {
+    ends = json.loads(reply.output)
+    assert ends.pop("write") in {"PermissionError", "OSError"}  # of the kernel's wall, or of the limit on files
+    assert ends == {
         "connect": "PermissionError",
         "resolve": "PermissionError",
         "run": "PermissionError",
         "fork": "PermissionError",
-        "write": "OSError",
     }
 
 
