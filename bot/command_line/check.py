@@ -25,7 +25,7 @@ WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
 MIB = 1024 * 1024
 _SHUT_IN = "reach no network, no file but their own, no other process or program, and not the bot's environment"
-_WALLS = "allow user namespaces, Landlock or seccomp on Linux, see docs/operating.md, \"Readers of files and pages\""
+_WALLS = 'allow user namespaces, Landlock or seccomp on Linux, see docs/operating.md, "Readers of files and pages"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,9 @@ async def _children(settings: Settings) -> AsyncIterator[Verdict]:
     except ChildBroken as error:
         yield Verdict(what, fault=f"none can start ({error}): nothing attached or linked can be read; {_WALLS}")
         return
-    yield Verdict(what, _SHUT_IN if not reached else "", risk=f"reach {', '.join(reached)}; {_WALLS}" if reached else "")
+    yield Verdict(
+        what, _SHUT_IN if not reached else "", risk=f"reach {', '.join(reached)}; {_WALLS}" if reached else ""
+    )
 
 
 async def _bot(settings: Settings) -> AsyncIterator[Verdict]:

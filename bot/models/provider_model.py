@@ -162,7 +162,7 @@ class ProviderModel:
                     await task.result().client.close()
 
     async def _connect(self) -> Connection:
-        """Return the connection; the first call makes it, in a thread, and whoever gives up waiting does not end that."""
+        """Return the connection; the first call makes it, in a thread that goes on if nobody waits any more."""
         if self._connecting is None or (self._connecting.done() and _failed(self._connecting)):
             self._connecting = asyncio.create_task(asyncio.to_thread(self.wire.connect))
         return await asyncio.shield(self._connecting)
@@ -177,10 +177,14 @@ class ProviderModel:
         except TimeoutError:
             if not timer.expired():
                 raise
-            message = f"The SDK of {self._display_name} was not loaded within {call.deadline:g} seconds: this machine is busy."
+            message = (
+                f"The SDK of {self._display_name} was not loaded within {call.deadline:g} s: this machine is busy."
+            )
             raise ModelError("timeout", message, transient=True, tries=1) from None
         waited = clock() - began
-        return connection, call if waited < _AT_ONCE else replace(call, deadline=max(0.1, round(call.deadline - waited, 1)))
+        return connection, call if waited < _AT_ONCE else replace(
+            call, deadline=max(0.1, round(call.deadline - waited, 1))
+        )
 
 
 def _failed(task: asyncio.Task[Connection]) -> bool:

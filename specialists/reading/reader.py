@@ -10,7 +10,7 @@ from typing import Any
 
 from handoff.contracts import Section
 from specialists.reading.reading import FileInside, Reading
-from specialists.toolkits.child_process import Limits, run_child
+from specialists.toolkits.child_process import Given, Limits, run_child
 from specialists.turns.model import Picture
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ async def read_file(path: Path, name: str, media_type: str, *, cpu_seconds: int 
         limits=Limits(memory_mb=1500, cpu_seconds=cpu_seconds),
         deadline=_DEADLINE,
         largest_reply=_LARGEST_REPLY,
-        files={_FILE: path},
+        given=Given(files={_FILE: path}),
     )
     if reply.failure:
         return Reading(fault=f"{name} {_FAILURES[reply.failure]}.")

@@ -1,7 +1,8 @@
 """The process that reads a file of any kind, with the reader of its kind.
 
-In: `{"file", "name", "media_type"}`, where `file` names what it was given. Out: the length of a JSON in 8 bytes, the JSON `{"text", "outline", "gaps",
-"fault", "broke", "blobs"}`, and the bytes of the pictures and files that `blobs` names, one after the other.
+In: `{"file", "name", "media_type"}`, where `file` is what it was given. Out: the length of a JSON in 8 bytes, the JSON
+`{"text", "outline", "gaps", "fault", "broke", "blobs"}`, and the bytes of the pictures and files that `blobs` names,
+one after the other.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from specialists.toolkits.calculate_child import MEMORY, SECONDS
-from specialists.toolkits.child_process import BUSY, Limits, run_child
+from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
 from specialists.toolkits.extras import missing
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
@@ -65,7 +65,7 @@ async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
         limits=_LIMITS,
         deadline=_DEADLINE,
         largest_reply=_LARGEST_REPLY,
-        program=program,
+        given=Given(program=program),
     )
     if reply.failure:
         return ToolOutcome(_FAILURES[reply.failure], failed=True)

@@ -1,7 +1,7 @@
 """The process that calculates: it starts the sandboxed Python (Monty), which inherits its walls and limits.
 
-In: `{"code", "program"}`. Out: `{"value", "printed"}`, or `{"error", "of_code", "printed"}` in Monty's words; `of_code` if the
-code is at fault and not the sandbox.
+In: `{"code", "program"}`. Out: `{"value", "printed"}`, or `{"error", "of_code", "printed"}` in Monty's words; `of_code`
+if the code is at fault and not the sandbox.
 """
 
 from __future__ import annotations

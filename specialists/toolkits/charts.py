@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from specialists.toolkits.charting.chart_data import ChartData, Kind, NoChart, Series, chart_data
 from specialists.toolkits.charting.wording import titled
-from specialists.toolkits.child_process import BUSY, Limits, run_child
+from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
 from specialists.toolkits.tables import ENDINGS, QueryFailed, QueryRows, run_query
 from specialists.toolkits.tabular.cells import shown
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
@@ -100,8 +100,7 @@ async def _drawn(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
         limits=_LIMITS,
         deadline=_DEADLINE,
         largest_reply=_LARGEST_PNG,
-        reads=[fonts] if fonts else [],
-        environment=_fonts_at(fonts),
+        given=Given(reads=[fonts], environment=_fonts_at(fonts)) if fonts else Given(),
     )
     if reply.failure:
         raise NoChart(_FAILURES[reply.failure])
@@ -128,14 +127,13 @@ async def _font_list() -> Path | None:
             limits=_LIMITS,
             deadline=_DEADLINE,
             largest_reply=1,
-            writes=[folder],
-            environment=_fonts_at(folder),
+            given=Given(writes=[folder], environment=_fonts_at(folder)),
         )
     return folder
 
 
-def _fonts_at(folder: Path | None) -> dict[str, str]:
-    return {"MPLCONFIGDIR": str(folder)} if folder else {}
+def _fonts_at(folder: Path) -> dict[str, str]:
+    return {"MPLCONFIGDIR": str(folder)}
 
 
 def _file_name(title: str) -> str:

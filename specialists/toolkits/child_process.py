@@ -18,7 +18,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -34,9 +34,7 @@ BUSY = "That could not begin in time: too many files and pages are being read he
 _ROOT = Path(__file__).parents[2]
 _WORK = "work"
 _PIECE = 64 * 1024
-_BOOT = (
-    "import sys; sys.path.append(sys.argv[1]); from specialists.toolkits.confine import enter; enter(*sys.argv[2:])"
-)
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from specialists.toolkits.confine import enter; enter(*sys.argv[2:])"
 _STDERR_TAIL = 4000
 _LONGER = 10
 """Seconds beyond its deadline after which a child ends itself, should we be gone by then."""
@@ -51,6 +49,29 @@ class Limits:
     memory_mb: int
     cpu_seconds: int
     file_mb: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a child is given beside its request and its own empty folder.
+
+    Attributes:
+        files: What it is to read, by the name under which it finds it (see `confine.given`): bytes, a file, or a
+            folder of files. What is gone by then is not there.
+        reads: Other places that it may read.
+        writes: Other places that it may read and write.
+        program: A program that it may start.
+        environment: Variables beside the few that every child gets.
+    """
+
+    files: Mapping[str, Path | bytes] = field(default_factory=dict)
+    reads: Sequence[Path] = ()
+    writes: Sequence[Path] = ()
+    program: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+_NOTHING = Given()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +100,7 @@ async def run_child(
     limits: Limits,
     deadline: float,
     largest_reply: int,
-    files: Mapping[str, Path | bytes] | None = None,
-    reads: Sequence[Path] = (),
-    writes: Sequence[Path] = (),
-    program: Path | None = None,
-    environment: Mapping[str, str] | None = None,
+    given: Given = _NOTHING,
 ) -> ChildReply:
     """Run `main()` of a module with the request. Ends the child on cancellation too.
 
@@ -93,27 +110,22 @@ async def run_child(
         limits: what it may use.
         deadline: wall-clock seconds for all of it, waiting for a place included.
         largest_reply: bytes of stdout that are accepted.
-        files: what it is to read, by the name under which it finds it (see `confine.given`): bytes, a file, or a folder of
-            files. One that is gone by now is not there.
-        reads: other places that it may read.
-        writes: places beside its own folder that it may read and write.
-        program: a program that it may start.
-        environment: variables beside the few that every child gets.
+        given: what it may read, write and start.
     """
     hide_once()
     began = False
     try:
         async with asyncio.timeout(deadline), _place():
             began = True
-            async with _folder(files or {}) as (folder, linked):
+            async with _folder(given.files) as (folder, linked):
                 places = {
-                    "reads": [*_python(), str(folder), *map(str, (*linked, *reads))],
-                    "writes": [str(folder / _WORK), *map(str, writes)],
-                    "program": str(program or ""),
+                    "reads": [*_python(), str(folder), *map(str, (*linked, *given.reads))],
+                    "writes": [str(folder / _WORK), *map(str, given.writes)],
+                    "program": str(given.program or ""),
                 }
                 told = asdict(limits) | {"wall_seconds": int(deadline) + _LONGER} | places
                 boot = (str(_ROOT), module, json.dumps(told))
-                return await _reply(boot, folder / _WORK, dict(environment or {}), request, largest_reply)
+                return await _reply(boot, folder / _WORK, given.environment, request, largest_reply)
     except TimeoutError:
         return ChildReply(failure="time" if began else "busy")
 
@@ -128,7 +140,7 @@ def _place() -> asyncio.Semaphore:
 
 
 async def _reply(
-    boot: Sequence[str], folder: Path, environment: dict[str, str], request: Mapping[str, Any], largest: int
+    boot: Sequence[str], folder: Path, environment: Mapping[str, str], request: Mapping[str, Any], largest: int
 ) -> ChildReply:
     async with _started(boot, folder, environment) as process:
         output, errors = await _exchange(process, json.dumps(request).encode(), largest)
@@ -192,7 +204,7 @@ def _python() -> tuple[str, ...]:
 
 @contextlib.asynccontextmanager
 async def _started(
-    boot: Sequence[str], folder: Path, extra: dict[str, str]
+    boot: Sequence[str], folder: Path, extra: Mapping[str, str]
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "TZ": "UTC", "HOME": str(folder)}
     process = await asyncio.create_subprocess_exec(
@@ -203,7 +215,7 @@ async def _started(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=folder,
-        env=environment | {"TMPDIR": str(folder)} | extra,
+        env=environment | {"TMPDIR": str(folder), **extra},
         start_new_session=True,
     )
     try:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact
-from specialists.toolkits.child_process import BUSY, ChildReply, Limits, run_child
+from specialists.toolkits.child_process import BUSY, ChildReply, Given, Limits, run_child
 from specialists.toolkits.extras import missing
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
@@ -95,7 +95,9 @@ async def _docx(arguments: PublishArguments, workbench: Workbench) -> ToolOutcom
         return _failed(_FAILURES[reply.failure])
     told: dict[str, Any] = json.loads(_head(reply))
     if "unusable" in told:
-        return _failed(f"{told['unusable']} is no picture that Word can show; embed a PNG, JPEG or GIF, or leave it out.")
+        return _failed(
+            f"{told['unusable']} is no picture that Word can show; embed a PNG, JPEG or GIF, or leave it out."
+        )
     artifact = await workbench.keep(
         file_name(arguments.title, ".docx"),
         reply.output.partition(b"\n")[2],
@@ -119,7 +121,7 @@ async def _rendered(arguments: PublishArguments, pictures: dict[str, Path]) -> C
         limits=_LIMITS,
         deadline=RENDERING_TIME,
         largest_reply=_LARGEST_DOCUMENT,
-        files={str(number): path for number, (_, path) in numbered.items()},
+        given=Given(files={str(number): path for number, (_, path) in numbered.items()}),
     )
 
 

@@ -43,7 +43,12 @@ _SYSTEM = (
 _SINK = "/dev/null"
 _OWN_GROUP = "/proc/self/cgroup"
 """DuckDB aborts where this, or what it leads to in `/sys/fs/cgroup`, is there and cannot be read."""
-_LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1")
+_LOADERS = (
+    "/lib64/ld-linux-x86-64.so.2",
+    "/lib/ld-linux-aarch64.so.1",
+    "/lib/ld-musl-x86_64.so.1",
+    "/lib/ld-musl-aarch64.so.1",
+)
 """The programs that load other programs and their libraries."""
 
 

@@ -1,7 +1,7 @@
 """The process that gets the text out of a page.
 
-In: `{"url", "media_type", "charset"}`, and the page's bytes as the file `page`. Out: `{"title", "text"}`, or nothing for
-a page that is built to be unreadable.
+In: `{"url", "media_type", "charset"}`, and the page's bytes as the file `page`. Out: `{"title", "text"}`, or nothing
+for a page that is built to be unreadable.
 """
 
 from __future__ import annotations

@@ -47,8 +47,10 @@ _X86_64 = _Numbers(
     (53, 44),
     (59, 322, 57, 58),
     56,
-    (101, 310, 311, 312, 62, 200, 129, 297, 203, 141, 272, 308, 165, 166, 155, 161, 321, 298)
-    + (323, 250, 248, 249, 304, 29, 30, 68, 64, 240),
+    (
+        *(101, 310, 311, 312, 62, 200, 129, 297, 203, 141, 272, 308, 165, 166, 155, 161, 321, 298),
+        *(323, 250, 248, 249, 304, 29, 30, 68, 64, 240),
+    ),
     234,
     302,
 )
@@ -58,13 +60,15 @@ _AARCH64 = _Numbers(
     (199, 206),
     (221, 281),
     220,
-    (117, 270, 271, 272, 129, 130, 138, 240, 122, 140, 97, 268, 40, 39, 41, 51, 280, 241)
-    + (282, 219, 217, 218, 265, 194, 196, 186, 190, 180),
+    (
+        *(117, 270, 271, 272, 129, 130, 138, 240, 122, 140, 97, 268, 40, 39, 41, 51, 280, 241),
+        *(282, 219, 217, 218, 265, 194, 196, 186, 190, 180),
+    ),
     131,
     261,
 )
-# pidfd_send_signal, io_uring_setup, io_uring_enter, io_uring_register, open_tree, move_mount, fsopen, fsconfig, fsmount,
-# fspick, pidfd_open, pidfd_getfd, mount_setattr: newer calls have one number everywhere.
+# pidfd_send_signal, io_uring_setup, io_uring_enter, io_uring_register, open_tree, move_mount, fsopen, fsconfig,
+# fsmount, fspick, pidfd_open, pidfd_getfd, mount_setattr: newer calls have one number everywhere.
 _EVERYWHERE = (424, 425, 426, 427, 428, 429, 430, 431, 432, 433, 434, 438, 442)
 _CLONE3 = 435
 _MACHINES = {"x86_64": _X86_64, "aarch64": _AARCH64}

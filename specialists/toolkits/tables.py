@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import Artifact
-from specialists.toolkits.child_process import BUSY, Limits, run_child
+from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
 from specialists.toolkits.table_cache import TableCache, cache_folder, key_of
 from specialists.toolkits.tabular.cells import shown, typed
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
@@ -238,8 +238,7 @@ async def _answered(
             limits=_LIMITS,
             deadline=_DEADLINE,
             largest_reply=_LARGEST_REPLY,
-            files=given,
-            writes=[room for _, room in rooms],
+            given=Given(files=given, writes=[room for _, room in rooms]),
         )
         if reply.failure:
             raise QueryFailed(_FAILURES[reply.failure])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
-from specialists.toolkits.child_process import BUSY, Limits, run_child
+from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
 from specialists.toolkits.extras import missing
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
@@ -93,7 +93,7 @@ async def _read(page: Download, start: int) -> ToolOutcome:
         limits=_LIMITS,
         deadline=READING_TIME,
         largest_reply=_LARGEST_TEXT,
-        files={"page": page.body},
+        given=Given(files={"page": page.body}),
     )
     if reply.failure or not reply.output:
         return ToolOutcome(BUSY if reply.failure == "busy" else _TANGLED, failed=True)

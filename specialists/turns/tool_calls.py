@@ -29,8 +29,8 @@ _T = TypeVar("_T")
 _MIXED = "The other calls of this turn ran first. Read their replies, then call {name} again, on its own."
 _LATE = "Not run: the work has to end now."
 _TOO_MANY = (
-    f"Not run: of one turn at most {MOST} calls are. Read the replies to the others first; then make this call again if "
-    "it is still needed."
+    f"Not run: of one turn at most {MOST} calls are. Read the replies to the others first; then make this call again "
+    "if it is still needed."
 )
 
 

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from specialists.reading.reader import CPU_SECONDS, reading_of
+from specialists.toolkits.child_process import Given as Places
 from specialists.toolkits.child_process import Limits, run_child
 
 from .conftest import FILES, Given
@@ -22,7 +23,12 @@ async def test_the_process_reaches_no_network_no_program_and_no_file(tmp_path: P
     request = {"port": 9, "folder": str(tmp_path)}
     limits = Limits(memory_mb=1500, cpu_seconds=15)
     reply = await run_child(
-        "tests.reading.locked_child", request, limits=limits, deadline=30, largest_reply=10_000, reads=[TESTS]
+        "tests.reading.locked_child",
+        request,
+        limits=limits,
+        deadline=30,
+        largest_reply=10_000,
+        given=Places(reads=[TESTS]),
     )
     ends = json.loads(reply.output)
     assert ends.pop("write") in {"PermissionError", "OSError"}  # of the kernel's wall, or of the limit on files
@@ -52,8 +58,7 @@ async def test_a_missing_library_is_named_with_the_extra_that_brings_it(name: st
         limits=Limits(memory_mb=1500, cpu_seconds=CPU_SECONDS),
         deadline=30,
         largest_reply=1_000_000,
-        files={"file": FILES / name},
-        reads=[TESTS],
+        given=Places(files={"file": FILES / name}, reads=[TESTS]),
     )
     assert reading_of(reply.output, name).fault == (
         f"{name} cannot be read here: {library} is missing. "
@@ -70,8 +75,7 @@ async def test_without_any_extra_much_can_still_be_read(name: str) -> None:
         limits=Limits(memory_mb=1500, cpu_seconds=CPU_SECONDS),
         deadline=30,
         largest_reply=1_000_000,
-        files={"file": FILES / name},
-        reads=[TESTS],
+        given=Places(files={"file": FILES / name}, reads=[TESTS]),
     )
     assert reading_of(reply.output, name).text
 

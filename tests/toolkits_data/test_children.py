@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from specialists.toolkits import wall_proof, wall_proof_child
-from specialists.toolkits.child_process import ChildReply, Limits, _python, at_once, hide_once, run_child
+from specialists.toolkits.child_process import ChildReply, Given, Limits, _python, at_once, hide_once, run_child
 from specialists.toolkits.kernel_walls import WALLS, Wall
 
 TESTS = Path(__file__).parents[1]
@@ -93,7 +93,7 @@ async def sleeper(request: dict[str, object], *, deadline: float) -> ChildReply:
         limits=Limits(memory_mb=500, cpu_seconds=10),
         deadline=deadline,
         largest_reply=10_000,
-        reads=[TESTS],
+        given=Given(reads=[TESTS]),
     )
 
 
@@ -120,8 +120,10 @@ async def test_what_a_child_is_given_it_reads_and_cannot_change(tmp_path: Path) 
         limits=Limits(memory_mb=500, cpu_seconds=10, file_mb=1),
         deadline=20,
         largest_reply=10_000,
-        files={"bytes": b"bytes", "file": tmp_path / "file", "folder": kept, "gone": tmp_path / "gone"},
-        reads=[TESTS],
+        given=Given(
+            files={"bytes": b"bytes", "file": tmp_path / "file", "folder": kept, "gone": tmp_path / "gone"},
+            reads=[TESTS],
+        ),
     )
     told = json.loads(reply.output)
     assert told["read"] == {"bytes": "bytes", "file": "file", "folder/a": "folder", "gone": "FileNotFoundError"}

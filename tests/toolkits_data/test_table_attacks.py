@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from specialists.toolkits import tables
-from specialists.toolkits.child_process import ChildReply, Limits, run_child
+from specialists.toolkits.child_process import ChildReply, Given, Limits, run_child
 from specialists.toolkits.tables import QueryFailed, QueryTable, run_query
 from specialists.toolkits.tabular.database import opened, shut
 from specialists.toolkits.tabular.query import query
@@ -128,7 +128,7 @@ async def sleeper(request: dict[str, object], *, deadline: float, largest_reply:
         limits=Limits(memory_mb=500, cpu_seconds=10),
         deadline=deadline,
         largest_reply=largest_reply,
-        reads=[TESTS],
+        given=Given(reads=[TESTS]),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# From a sign that begins a path up to what ends one in a message. An address on the web is none: `://` stands before it.
+# From what begins a path up to what ends one in a message. An address on the web is none: `://` stands before it.
 _PATH = re.compile(r"""(?<![\w.:/])(?:\.{1,2}/|/(?=[^\s"'/]+/))[^\s"',;:()]+""")
 
 

@@ -1,6 +1,6 @@
 """The process that reads what people attach: first the files, then the doors are shut.
 
-In: `{"files": [{"file", "name", "table", "kept", "keep"}], "taken": [...], "sql": str | null, "most": int}`. `file` names
+In: `{"files": [{"file", "name", "table", "kept", "keep"}], "taken": [...], "sql": str | null, "most": int}`. `file` is
 what it was given: the file or, if `kept`, the folder of tables that were read before. `keep` is the path of a folder to
 write them to; it may be "".
 Out: `{"error"}`, `{"broken"}` (`kept` cannot be read), or a query's answer (see `query`) or `{"text"}` for a profile,
