@@ -24,6 +24,7 @@ from bot.store.interface import StoreError
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
 MIB = 1024 * 1024
+_READERS = "readers of files and pages"
 _SHUT_IN = "reach no network, no file but their own, no other process or program, and not the bot's environment"
 _WALLS = 'allow user namespaces, Landlock or seccomp on Linux, see docs/operating.md, "Readers of files and pages"'
 
@@ -78,14 +79,17 @@ async def _children(settings: Settings) -> AsyncIterator[Verdict]:
     del settings
     from specialists.toolkits.wall_proof import ChildBroken, reached_by_children  # noqa: PLC0415 - only for a check
 
-    what = "readers of files and pages"
     try:
-        reached = await reached_by_children()
+        yield readers(await reached_by_children())
     except ChildBroken as error:
-        yield Verdict(what, fault=f"none can start ({error}): nothing attached or linked can be read; {_WALLS}")
-        return
-    yield Verdict(
-        what, _SHUT_IN if not reached else "", risk=f"reach {', '.join(reached)}; {_WALLS}" if reached else ""
+        fault = f"none can start ({error}), so nothing attached or linked can be read; may all users read this Python?"
+        yield Verdict(_READERS, fault=fault)
+
+
+def readers(reached: tuple[str, ...]) -> Verdict:
+    """Word what the readers of files and pages reached that they should not."""
+    return (
+        Verdict(_READERS, risk=f"can reach {', '.join(reached)}; {_WALLS}") if reached else Verdict(_READERS, _SHUT_IN)
     )
 
 
