@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from specialists.toolkits import wall_proof, wall_proof_child
@@ -84,6 +85,31 @@ async def test_once_there_is_a_child_nobody_reads_this_process() -> None:
     hide_once.cache_clear()
     await sleeper({"look": True}, deadline=20)
     assert ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 0
+
+
+@linux
+async def test_a_child_does_not_outlive_a_parent_that_is_killed() -> None:
+    code = (
+        "import asyncio; from tests.toolkits_data.test_children import sleeper; asyncio.run(sleeper({}, deadline=100))"
+    )
+    parent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, cwd=ROOT, env={"PYTHONPATH": str(ROOT)})
+    try:
+        async with asyncio.timeout(60):
+            while not (children := _asleep(parent.pid)):  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.05)
+    finally:
+        parent.kill()
+        await parent.wait()
+    async with asyncio.timeout(20):
+        while any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children):  # noqa: ASYNC110 - the same
+            await asyncio.sleep(0.05)
+
+
+def _asleep(parent: int) -> list[psutil.Process]:
+    """The children of a process that are shut in by now: nothing else has a filter of system calls."""
+    found = psutil.Process(parent).children()
+    told = [Path(f"/proc/{child.pid}/status").read_text(encoding="utf-8") for child in found]
+    return [child for child, status in zip(found, told, strict=True) if "Seccomp:\t2" in status]
 
 
 async def sleeper(request: dict[str, object], *, deadline: float) -> ChildReply:
