@@ -25,6 +25,7 @@ LONG_FILES = frozenset(
         "test_command_check",
         "test_command_console",
         "test_failures",
+        "test_hostile_texts",
         "test_instances",
         "test_instances_processes",
         "test_ladder_whole",

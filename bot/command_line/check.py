@@ -25,6 +25,9 @@ from bot.store.retention import DAY, Retention
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
 MIB = 1024 * 1024
+_READERS = "readers of files and pages"
+_SHUT_IN = "reach no network, no file but their own, no other process or program, and not the bot's environment"
+_WALLS = 'allow user namespaces, Landlock or seccomp on Linux, see docs/operating.md, "Readers of files and pages"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +77,28 @@ async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
     except SettingsError as error:
         yield Verdict("channels", fault=str(error))
     yield Verdict("kept", kept_words(settings.retention))
-    for proofs in (_bot, _way_in, _redis, _models):
+    for proofs in (_children, _bot, _way_in, _redis, _models):
         async for verdict in proofs(settings):
             yield verdict
+
+
+async def _children(settings: Settings) -> AsyncIterator[Verdict]:
+    """What the processes that read people's files and pages can reach on this machine."""
+    del settings
+    from specialists.toolkits.wall_proof import ChildBroken, reached_by_children  # noqa: PLC0415 - only for a check
+
+    try:
+        yield readers(await reached_by_children())
+    except ChildBroken as error:
+        fault = f"none can start ({error}), so nothing attached or linked can be read; may all users read this Python?"
+        yield Verdict(_READERS, fault=fault)
+
+
+def readers(reached: tuple[str, ...]) -> Verdict:
+    """Word what the readers of files and pages reached that they should not."""
+    return (
+        Verdict(_READERS, risk=f"can reach {', '.join(reached)}; {_WALLS}") if reached else Verdict(_READERS, _SHUT_IN)
+    )
 
 
 async def _bot(settings: Settings) -> AsyncIterator[Verdict]:

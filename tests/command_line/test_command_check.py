@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.command_line.check import Verdict, check, verdicts
+from bot.command_line.check import Verdict, check, readers, verdicts
 from bot.settings import read_settings
 from bot.store.embedded import is_running, start_embedded, stop_embedded
 from bot.workspace.workspace_server import Workspace
@@ -67,11 +67,27 @@ async def test_all_in_order(workspace: Start, tmp_path: Path) -> None:
     lines = ended.out.splitlines()
     assert lines[-1] == "Everything is in order."
     assert all(line.startswith("ok    ") for line in lines[:-1]), ended.out
-    for words in ("leadhand in", "of manifest.yml", "Socket Mode", "append-only file, noeviction", "claude-haiku-5-5"):
+    for words in (
+        "leadhand in",
+        "of manifest.yml",
+        "Socket Mode",
+        "append-only file, noeviction",
+        "claude-haiku-5-5",
+        "reach no network",
+    ):
         assert words in ended.out
     assert server.stats.calls == 6, "a plan and a tool call for each model"
     assert "claude-haiku-5-5: makes plans, calls tools" in ended.out
     assert processes_in(tmp_path) == [], "a server that was started for the check is stopped again"
+
+
+def test_what_readers_of_files_reach_is_a_risk_with_what_to_do() -> None:
+    assert str(readers(())).startswith("ok    readers of files and pages: reach no network, no file but their own")
+    risk = str(readers(("the network", "other files")))
+    assert risk.startswith(
+        "warn  readers of files and pages: can reach the network, other files; allow user namespaces"
+    )
+    assert "docs/operating.md" in risk
 
 
 async def test_a_running_embedded_server_goes_on(checked: Checked, tmp_path: Path) -> None:
