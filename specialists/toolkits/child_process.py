@@ -25,6 +25,7 @@ from weakref import WeakKeyDictionary
 
 from specialists.toolkits.confine import INPUT
 from specialists.toolkits.kernel_walls import hide_from_children
+from specialists.toolkits.scratch import scratch
 
 Failure = Literal["", "time", "cpu", "crash", "too_much", "busy"]
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from handoff import events as ev
-from handoff.context import people_said
 from handoff.contracts import Asking, Known, Member, Plan, Request, Setting, Terms
 from handoff.effects import ExpireQuestion, Post, RemindOfQuestion, question_key, reminder_key
 from handoff.engine.asking import MOST_REMINDERS, askable
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
+from handoff.provenance import people_said
 from handoff.state import Job, replace
 from handoff.state_values import may_answer
 from handoff.summary import notes
