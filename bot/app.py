@@ -37,7 +37,7 @@ from bot.slack.receive.settings_form import SettingsForm
 from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import Background, close_client
 from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
@@ -147,10 +147,17 @@ async def running(
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
         raise SettingsError(str(error)) from None
-    await _check_home(store, account.home.team)
+    channels = ChannelSettings(store, settings.in_channel, file, admins=settings.admins)
+    try:
+        await _check_home(store, account.home.team)
+        named = await channels.groups(account.home.team)  # what the form set is known from now on, store or not
+    except BaseException:
+        await close_client(client)
+        raise
     # From the model and Slack up to the instance, which claims jobs from the store and runs them.
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=account.user, looks=looks)
     people = People(client, outbox.calls, account.home)
+    people.name_groups(named)
     thread = Thread(client, outbox, store, people, model_label=model.label)
     metrics = instruments.metrics if instruments is not None else None
     limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
@@ -161,9 +168,6 @@ async def running(
     instance = Instance(store, effects, slots=settings.slots, lease=settings.lease, bounds=bounds)
     # From what people do in Slack down to the store.
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
-    channels = ChannelSettings(store, settings.in_channel, file, admins=settings.admins)
-    # Read now, so that there is something to go by while the store is away.
-    people.name_groups(await channels.groups(account.home.team))
     gate = Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock)
     service = JobService(store, instance, limits, admins=settings.admins, settings=channels)
     form = SettingsForm(channels, people, clock=store.clock)
