@@ -276,6 +276,26 @@ async def test_an_edit_by_somebody_who_may_not_changes_nothing_and_a_deletion_al
         assert door.service.changes == ["1.5 is gone"]
 
 
+@pytest.mark.parametrize(
+    ("metadata", "told"),
+    [
+        ('{"channel": "C"}', True),
+        ('{"place": ["T", "C", "1.1"]}', True),
+        ('{"place": ["C"]}', False),
+        ('{"channel": ["C"]}', False),
+        ("[]", False),
+        ("null", False),
+        ("C", False),
+    ],
+)
+async def test_a_window_is_judged_by_the_channel_that_it_was_opened_in(metadata: str, told: bool) -> None:
+    async with signed_door() as door:
+        channel = door.place("sales")
+        door.gate.file[channel] = ChannelValues(guests=True)
+        await door.come("view", "gus", "sales", view__private_metadata=metadata.replace('"C"', json.dumps(channel)))
+        assert [note.why for note in door.gate.noted] == ([] if told else ["a guest"])
+
+
 async def test_the_home_of_somebody_who_may_not_says_so() -> None:
     async with signed_door() as door:
         for person, words in (("gus", LINES["guest"]), ("ana", "Your jobs")):
