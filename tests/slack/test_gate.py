@@ -288,7 +288,7 @@ async def test_an_edit_by_somebody_who_may_not_changes_nothing_and_a_deletion_al
         ("C", False),
     ],
 )
-async def test_a_window_is_judged_by_the_channel_that_it_was_opened_in(metadata: str, told: bool) -> None:
+async def test_a_window_is_judged_by_the_channel_that_it_was_opened_in(metadata: str, *, told: bool) -> None:
     async with signed_door() as door:
         channel = door.place("sales")
         door.gate.file[channel] = ChannelValues(guests=True)
