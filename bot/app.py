@@ -41,7 +41,7 @@ from bot.slack.receive.settings_form import SettingsForm
 from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import Background, close_client
 from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
@@ -154,24 +154,28 @@ async def running(
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
         raise SettingsError(str(error)) from None
-    await _check_home(store, account.home.team)
+    channels = ChannelSettings(store, settings.in_channel, file, admins=settings.admins)
+    try:
+        await _check_home(store, account.home.team)
+        named = await channels.groups(account.home.team)  # what the form set is known from now on, store or not
+    except BaseException:
+        await close_client(client)
+        raise
     # From the model and Slack up to the instance, which claims jobs from the store and runs them.
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=account.user, looks=looks)
     people = People(client, outbox.calls, account.home)
+    people.name_groups([*named, *crew.asked])
     thread = Thread(client, outbox, store, people, model_label=model.label)
     metrics = instruments.metrics if instruments is not None else None
     limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
-    effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms, can_ask=can_ask)
+    note = AuditLog(store).note
+    effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms, note=note, can_ask=can_ask)
     if instruments is not None:
         effects, outbox.calls.seen = instruments.effects(effects), instruments.metrics.slack_called
     bounds = Bounds(effect=max(Bounds().effect, STUCK * settings.terms.call_seconds))
     instance = Instance(store, effects, slots=settings.slots, lease=settings.lease, bounds=bounds)
     # From what people do in Slack down to the store.
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
-    note = AuditLog(store).note
-    channels = ChannelSettings(store, settings.in_channel, file, admins=settings.admins)
-    # Read now, so that there is something to go by while the store is away.
-    people.name_groups([*await channels.groups(account.home.team), *crew.asked])
     gate = Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock, note=note)
     forgetting = Forgetting(store, outbox, admins=settings.admins, note=note)
     service = JobService(
@@ -184,7 +188,7 @@ async def running(
         groups_of=people.groups_of,
         forgetting=forgetting,
     )
-    desk = ApprovalDesk(store, instance, crew, admins=settings.admins, groups=people.groups_of)
+    desk = ApprovalDesk(store, instance, crew, admins=settings.admins, groups=people.groups_of, note=note)
     form = SettingsForm(channels, people, clock=store.clock, note=note)
     background = register(bolt, service, gate, form, desk)
     with about(instance=instance.name):

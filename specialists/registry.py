@@ -98,10 +98,13 @@ class Crew:
 
     @property
     def asked(self) -> frozenset[str]:
-        """The Slack ids of the people and user groups whom this crew and those inside it name for questions."""
-        own = {*self.asking.get("whom", ()), *self.asking.get("then", ())}
+        """The Slack ids of those whom this crew and the crews inside it name for questions and approvals."""
+        own = {*self.asking.get("whom", ()), *self.asking.get("then", ()), *self.approvals.usual.approvers}
+        terms = (each for one in self.specialists.values() for each in (one.usual, *one.approvals.values()))
         theirs = (one for each in self.specialists.values() for one in each.asks)
-        return frozenset(own).union(theirs, *(crew.asked for crew in self.crews.values())) - {REQUESTER, ANYONE}
+        approvers = (who for each in terms if each is not None for who in each.approvers)
+        inside = (crew.asked for crew in self.crews.values())
+        return frozenset(own).union(theirs, approvers, *inside) - {REQUESTER, ANYONE, ADMINS}
 
     @property
     def everyone(self) -> dict[str, Specialist]:

@@ -100,6 +100,8 @@ class Door:
     url: str
     session: aiohttp.ClientSession
     last: str = field(default="")
+    wanted: int = 200
+    """The status that each answer must have."""
 
     # -- people and places -----------------------------------------------------------------------
 
@@ -131,7 +133,7 @@ class Door:
         kind = "application/x-www-form-urlencoded" if form else "application/json"
         sent = {"Content-Type": kind, "X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={digest}"}
         async with self.session.post(self.url, data=text.encode(), headers=sent) as response:
-            assert response.status == 200, (response.status, body)
+            assert response.status == self.wanted, (response.status, body)
             answer = await response.text()
         await self.background.drain(10)
         found: Json | str = json.loads(answer) if answer.startswith("{") else answer

@@ -201,7 +201,25 @@ async def test_what_the_payload_says_itself_costs_no_question_to_slack() -> None
         assert door.town.call_count("users.info") == 0
 
 
-@pytest.mark.parametrize("way", ["mention", "answer", "stop", "command", "shortcut", "view"])
+async def test_a_mention_is_put_off_where_slack_cannot_be_asked_and_taken_when_it_comes_again() -> None:
+    async with signed_door() as door:
+        body = door._mention("ana", "sales")
+        door.town.faults.add("users.info", "error", error="internal_thing", times=2)
+        door.wanted = 500
+        for _ in range(2):
+            await door.knock(body)
+        assert ["Slack brings it to me again" in one["text"] for one in door.told()] == [True], "told once"
+        assert (door.service.seen, door.gate.noted) == ([], [])
+        door.wanted = 200
+        await door.knock(body)
+        assert door.service.seen == ["request"]
+        door.town.faults.add("users.info", "error", error="internal_thing")
+        door.gate.people._known.clear()
+        door.wanted = 500
+        assert await outcome(door, "follow_up", "ana", "sales") == Outcome(), "put off, without a word"
+
+
+@pytest.mark.parametrize("way", ["answer", "stop", "command", "shortcut", "view"])
 async def test_where_slack_cannot_be_asked_nothing_is_done_and_it_is_no_refusal_for_ever(way: str) -> None:
     async with signed_door() as door:
         for error in ("internal_thing", "missing_scope"):
@@ -220,7 +238,7 @@ async def test_a_group_that_cannot_be_read_is_no_refusal_for_ever() -> None:
     async with signed_door() as door:
         door.gate.everywhere = rules_of(door, "named")
         door.town.faults.add("usergroups.list", "error", error="internal_thing")
-        assert "could not ask Slack" in (await outcome(door, "mention", "ben", "sales")).line
+        assert "could not ask Slack" in (await outcome(door, "stop", "ben", "sales")).line
         assert (await outcome(door, "mention", "ben", "sales")).reached == ("request",)
 
 
@@ -256,6 +274,26 @@ async def test_an_edit_by_somebody_who_may_not_changes_nothing_and_a_deletion_al
         del body["event"]["user"]
         await door.knock(body)
         assert door.service.changes == ["1.5 is gone"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "told"),
+    [
+        ('{"channel": "C"}', True),
+        ('{"place": ["T", "C", "1.1"]}', True),
+        ('{"place": ["C"]}', False),
+        ('{"channel": ["C"]}', False),
+        ("[]", False),
+        ("null", False),
+        ("C", False),
+    ],
+)
+async def test_a_window_is_judged_by_the_channel_that_it_was_opened_in(metadata: str, *, told: bool) -> None:
+    async with signed_door() as door:
+        channel = door.place("sales")
+        door.gate.file[channel] = ChannelValues(guests=True)
+        await door.come("view", "gus", "sales", view__private_metadata=metadata.replace('"C"', json.dumps(channel)))
+        assert [note.why for note in door.gate.noted] == ([] if told else ["a guest"])
 
 
 async def test_the_home_of_somebody_who_may_not_says_so() -> None:

@@ -170,6 +170,17 @@ async def test_the_environment_and_the_file_are_shown_as_what_holds_without_the_
         assert label == "Environment: may use it"
 
 
+async def test_a_direct_message_cannot_be_left_out() -> None:
+    async with town() as place:
+        place.gate.everywhere = ChannelValues(allowed=False)
+        assert "Use in this channel" not in await place.read(place.ben, "@leadhand")
+        view = await place.opened("@leadhand")
+        assert "allowed" not in [block.get("block_id") for block in view["blocks"]]
+        assert await place.ana.submit(view["id"], filled(view, follow_ups=NO))
+        access = await place.gate.settings.of(place.workspace.team_id, place.ana.dm)
+        assert (access.follow_ups, access.origin("allowed").source) == (False, "environment")
+
+
 async def test_settings_outlive_the_instance_and_are_seen_by_another(store: RedisStore) -> None:
     nothing = ChannelSettings(store, lambda _: ChannelValues(), {})
     other = ChannelSettings(store, lambda _: ChannelValues(), {})

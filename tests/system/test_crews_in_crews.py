@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.slack.views.status import trace_timeline
-from bot.store.redis.redis_store import RedisStore
 from bot.trace import events_json, steps_of
 from handoff import events as ev
 from handoff.effects import HandUp, MakePlan, RunSubtask, WriteAnswer
@@ -28,7 +27,7 @@ from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, Words, connect, escalation, in_turn, plan, provider, purposes, result, subtask
-from tests.system.scene import Scene, block_of, bot_in, card_title, rows, shown
+from tests.system.scene import Scene, block_of, bot_in, card_title, emptied, rows, shown
 from tests.system.test_planning import played_by
 
 ROOT, LEGAL, CONTRACTS = ("- legal:", "- legal/reader:", "- legal/contracts/clerk:")
@@ -328,9 +327,9 @@ async def test_an_owner_that_is_killed_inside_repeats_only_what_was_in_flight(
             "LEADHAND_LEASE": "1",
             "LEADHAND_CREW": str(tmp_path),
         }
+        store = await emptied(server_url)
         killed = await forked.start("bot", "run", env={**os.environ, **settings}, out=subprocess.PIPE)
         talk = await scene.ask("Write a note on the terms, with the figures")
-        store = await RedisStore.connect(server_url)
         talk = replace(scene, store=store).thread(talk.channel, talk.ts)
         await gate.reached.wait()
         await talk.until(lambda job: job.latest.work["terms/check"].state == "complete")

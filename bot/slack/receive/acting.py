@@ -173,19 +173,23 @@ def _of_click(body: Json) -> Acting | None:
 
 
 def _of_view(body: Json) -> Acting | None:
-    """Read a window that was sent, or clicked in: it carries where it was opened as `channel` in its metadata."""
+    """Read a window that was sent, or clicked in. Its metadata (JSON) says where it was opened: see `_opened_in`."""
     user, view = body.get("user"), body.get("view")
     name = user.get("id") if isinstance(user, Mapping) else None
     if not isinstance(name, str) or not name or not isinstance(view, Mapping):
         return None
-    try:
-        told = json.loads(str(view.get("private_metadata") or "{}"))
-    except ValueError:
-        told = {}
-    channel = told.get("channel") if isinstance(told, dict) else ""
-    team = body["team"]["id"]
-    place = Place(team=team, channel=channel if isinstance(channel, str) else "", thread_ts="")
+    place = Place(team=body["team"]["id"], channel=_opened_in(view.get("private_metadata")), thread_ts="")
     return _person(body, "view", name, place, place, str(view.get("id", "")), "asked")
+
+
+def _opened_in(metadata: object) -> str:
+    """Read the channel in a window's metadata: `channel`, or the second of `place`. Empty: what holds everywhere."""
+    try:
+        told = json.loads(str(metadata or "{}"))
+        channel = told.get("channel") or told["place"][1]
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        return ""
+    return channel if isinstance(channel, str) else ""
 
 
 def _of_command(body: Json, command: Command) -> Acting:

@@ -24,7 +24,7 @@ from bot.slack.show import notices
 from bot.slack.show.notices import note, tell
 from bot.slack.show.people import People
 from bot.slack.views.home import closed_home
-from bot.slack.views.refusal_line import REASONS, refusal_line
+from bot.slack.views.refusal_line import PUT_OFF, REASONS, refusal_line
 from bot.store.interface import StoreError
 from handoff.audit_entry import AuditEntry, Note, dropped
 from handoff.contracts import Place
@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 Next = Callable[[], Awaitable[BoltResponse]]
 Knows = Callable[[Place], Awaitable[bool]]
+_DELIVERED_AGAIN = frozenset({"mention", "message", "edit", "stop"})
+"""Ways in by an event, which Slack brings again if it is not acknowledged."""
 _SILENT = frozenset({"message", "edit", "event"})
 """Ways in whose refusal nobody is told of: they did not speak to the bot."""
 
@@ -143,9 +145,10 @@ class Gate:
         return Facts("guest", home.team) if who.guest else None
 
     async def _refuse(self, who: Acting, why: Why, client: AsyncWebClient) -> BoltResponse:
+        if why == "unknown" and who.way in _DELIVERED_AGAIN:
+            return await self._put_off(who, client)
         words = refusal_line(why, self._settings.admins)
-        if who.deed is not None:
-            await self._note(who, why)
+        await self._note(who, why)
         if who.way == "command":
             return BoltResponse(status=200, body={"response_type": "ephemeral", "text": words})
         if who.way in _SILENT or why in {"bot", "gone"}:
@@ -155,15 +158,24 @@ class Gate:
                 client.views_publish(user_id=who.user, view=closed_home(words)), "show a closed home"
             )
             return _done()
-        mark = who.mark if why == "unknown" else ""  # what may pass is told each time, what stays once an hour
+        # What may pass is told each time, what stays once an hour.
+        await self._tell(who, f"{why}/{who.mark if why == 'unknown' else ''}", words, client)
+        return _done()
+
+    async def _put_off(self, who: Acting, client: AsyncWebClient) -> BoltResponse:
+        """Leave an event unacknowledged, for Slack to bring it again: what was said to the bot is not lost."""
+        if who.way == "mention":
+            await self._tell(who, f"unknown/{who.mark}", PUT_OFF, client)
+        return BoltResponse(status=500, body="")
+
+    async def _tell(self, who: Acting, mark: str, words: str, client: AsyncWebClient) -> None:
         try:
-            told = await self._first(f"refused:{who.place.team}/{who.place.channel}/{who.user}/{why}/{mark}")
+            told = await self._first(f"refused:{who.place.team}/{who.place.channel}/{who.user}/{mark}")
         except StoreError as error:
-            log.warning("a refusal (%s) was not told: %s", why, error)
-            return _done()
+            log.warning("a refusal (%s) was not told: %s", mark, error)
+            return
         if told:
             self._background.start(tell(client, who.place, who.user, note(words)), "refuse somebody")
-        return _done()
 
     async def _note(self, who: Acting, why: Why) -> None:
         """Record a deed that was refused: all of it but its words."""

@@ -26,6 +26,11 @@ _LINES: Mapping[Why, str] = {
     "guest": "Guests cannot use me here, so I did nothing.",
     "not_named": "In this channel I am used by certain people only, and you are not among them, so I did nothing.",
 }
+PUT_OFF = (
+    "I could not ask Slack just now whether you may use me, so I have not begun. Slack brings it to me again within "
+    "the next minutes: once I react with :eyes:, I have it."
+)
+"""For what Slack brings again."""
 _SHOWN = 3
 
 

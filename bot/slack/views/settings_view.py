@@ -58,7 +58,8 @@ def settings_text(channel: str, access: Access, handles: Mapping[str, str], *, f
     `handles` are those of the user groups that are named, by id. `form`: it is an admin who reads.
     """
     where = "in your direct messages with me" if channel.startswith("D") else f"in <#{channel}>"
-    lines = [f"• *{_LABELS[name]}:* {_said(name, access, handles)} ({_from(access.origin(name))})" for name in _LABELS]
+    names = _names(channel)
+    lines = [f"• *{_LABELS[name]}:* {_said(name, access, handles)} ({_from(access.origin(name))})" for name in names]
     end = [] if form else ["Admins change this with `/leadhand settings` in the channel."]
     return Outgoing(text=f"What holds {where}", blocks=tuple(sections([f"What holds {where}:", *lines, *end])))
 
@@ -74,9 +75,7 @@ def settings_modal(
     where = "your direct messages with me" if channel.startswith("D") else f"<#{channel}>"
     first = "The first choice of each menu is what holds where nothing is set here, and where that comes from."
     blocks: list[Block] = [context(f"For {where}. {first}")]
-    for name in _LABELS:
-        if name == "allowed" and channel.startswith("D"):
-            continue
+    for name in _names(channel):
         blocks.append(_choice(name, form, without))
         named: tuple[str, ...] = getattr(form, name) or () if name in {"users", "approvers"} else ()
         if name in {"users", "approvers"}:
@@ -122,6 +121,11 @@ def settings_of(values: Mapping[str, Any], known: ChannelValues) -> ChannelValue
         except ValidationError as error:
             errors[_field(name)] = str(error.errors()[0]["msg"]).removeprefix("Value error, ").capitalize() + "."
     return Faults(errors) if errors else ChannelValues.model_validate(read)
+
+
+def _names(channel: str) -> list[str]:
+    """List the values that a channel has: a direct message with the bot cannot be left out."""
+    return [name for name in _LABELS if name != "allowed" or not channel.startswith("D")]
 
 
 def _choice(name: str, form: ChannelValues, without: Access) -> Block:

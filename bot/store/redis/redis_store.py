@@ -251,8 +251,12 @@ class RedisStore:
 
     async def home(self, team: str) -> str:
         """See `Store.home`."""
-        await self._server.command("SET", self._keys.home, team, "NX")
-        return str((await self._server.command("GET", self._keys.home)).decode())
+        known = await self._server.command("GET", self._keys.home)
+        if known is None:
+            with contextlib.suppress(StoreError):  # one that is full; if it is away, the next call says so
+                await self._server.command("SET", self._keys.home, team, "NX")
+            known = await self._server.command("GET", self._keys.home)
+        return known.decode() if known is not None else team
 
     async def full(self) -> str:
         """See `Store.full`. Of a cluster, any primary counts."""
