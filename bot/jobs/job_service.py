@@ -156,8 +156,9 @@ class JobService:
 
     def _answers_for_others(self, head: Head, text: str) -> tuple[str, ...]:
         """Return whom the questions are for that a text plainly answers; none if it answers none, or is mere talk."""
-        named = [one for one in _open(head) if chooses(text, one.options)]
-        fitting = named or [one for one in _open(head) if not one.options and answers_plainly(text, ())]
+        asked = [one for one in _open(head) if not one.approval]
+        named = [one for one in asked if chooses(text, one.options)]
+        fitting = named or [one for one in asked if not one.options and answers_plainly(text, ())]
         return joined([one.whom for one in fitting]) if not is_thanks(text) else ()
 
     async def _hears(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
