@@ -329,6 +329,8 @@ class JobService:
             return "not_yours"
         try:
             entries = await self._store.jobs.log(key)
+            seen = {"at": self._store.clock(), "team": team, "job": key.job, "channel": head.fields.get("channel", "")}
+            await self._note(AuditEntry.model_validate({"deed": "traced", "user": user, **seen}))
             if actor.admin:
                 readable = None if isinstance(found, str) else found
                 why: Denied = found if isinstance(found, str) else "unreadable"
