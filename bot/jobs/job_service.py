@@ -145,7 +145,8 @@ class JobService:
         if head.quarantined:
             return Answer("quarantined")
         if not text.strip() or not await self._hears(head, message, mentioned=mentioned, asked=bool(asked)):
-            return Answer("ignored")
+            theirs = [one.whom for one in _open(head) if not one.approval] if not asked else []
+            return Answer("ignored", joined(theirs))
         kept = message.model_copy(update={"at": self._store.clock()})
         if others:
             kept = kept.model_copy(update={"text": "", "attachments": ()})
