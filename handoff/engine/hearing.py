@@ -19,7 +19,7 @@ from handoff.engine import correcting
 from handoff.engine.transitions import question_answered
 from handoff.events import Aim
 from handoff.state import Ask, Job, replace
-from handoff.state_values import Heard, Outcome, Question, Talk
+from handoff.state_values import Heard, Outcome, Question, Talk, may_answer
 
 SOON = 15 * 60.0
 """Seconds after the bot's last words in which a question of the requester is for the bot without a doubt."""
@@ -82,6 +82,8 @@ def by_rules(job: Job, one: Heard, names: Iterable[str] = ()) -> Aim | None:
     asked = asked_of(job, one)
     if asked:
         return "answer" if any(answers_plainly(text, question.options) for _, question in asked) else None
+    if spoken.is_short(text) and open_approval(job, one):
+        return "answer"  # which decides nothing: who said it is shown where the buttons are
     if job.current is not None:
         if job.current.request.user == user:
             return None if _may_correct(job.current, one) or not one.mentioned else "request"
@@ -164,6 +166,8 @@ def sorted_out(job: Job, event: ev.MessageSorted) -> Job:
         if aim == "explain":
             return _marked(job, one, "explained", question=name)
         return _marked(_answered(job, one, (name, question), text, event.at), one, "taken")
+    if aim == "answer" and (approval := open_approval(job, one)):
+        return _marked(job, one, "explained", question=approval)
     if aim in {"answer", "explain"}:  # the question was closed meanwhile
         aim = "request" if one.mentioned else "nothing"
     if aim == "correction":
@@ -254,6 +258,14 @@ def _names(head: str, ask: Ask, subtask: str) -> bool:
     """Return True if some words name the subtask that asks: they are how its title begins, or one that it holds."""
     said, title = spoken.words_of(head), spoken.words_of(ask.work[subtask].subtask.title) if subtask else []
     return bool(said) and (title[: len(said)] == said or (len(said) == 1 and said[0] in title))
+
+
+def open_approval(job: Job, one: Heard) -> str:
+    """Return the first subtask with an approval that is for the author of a message; empty if there is none."""
+    found = job.current.open_questions.items() if job.current is not None else ()
+    who = (one.message.user, one.groups)
+    theirs = (name for name, asked in found if asked.approval is not None and may_answer(asked.whom, *who))
+    return next(theirs, "")
 
 
 def _may_correct(ask: Ask, one: Heard) -> bool:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import os
+import pty
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from bot.app import App
+from bot.command_line.one_job import do_one_job
 from bot.settings import Settings
 from bot.slack.views.status import trace_timeline
 from handoff import events as ev
@@ -58,12 +64,12 @@ class Office:
         self.tool = side.tool(target=lambda _: "the board")
 
     @asynccontextmanager
-    async def bot(self, terms: Terms = Settings.terms, later: float = 0.0, **options: object) -> AsyncIterator[None]:
+    async def bot(self, terms: Terms = Settings.terms, later: float = 0.0, **options: object) -> AsyncIterator[App]:
         (self.folder / "clerk.md").write_text(PAGE.format(more=self.more))
         crew = load_crew(self.folder, {self.tool.name: self.tool})
         model = connect("chat", self.server)
-        async with self.scene.bot(model, crew=crew, later=later, terms=terms, **options):
-            yield
+        async with self.scene.bot(model, crew=crew, later=later, terms=terms, **options) as app:
+            yield app
 
     @asynccontextmanager
     async def two_bots(self, **options: object) -> AsyncIterator[None]:
@@ -100,6 +106,11 @@ def cards(talk: Talk) -> list[Json]:
     return [one for one in talk.words() if "wants to make a change" in shown(one) or "asked for approval" in shown(one)]
 
 
+def row(talk: Talk) -> str:
+    """The details of the plan card's row; nothing before there is one."""
+    return rows(talk.cards()[0]).get("note", ("", ""))[1] if talk.cards() else ""
+
+
 async def window(office: Office, talk: Talk, message: Json, action: str, who: str = "ana") -> str:
     person = office.scene.person(who)
     await person.click(talk.channel, message["ts"], f"approval:{action}")
@@ -123,9 +134,11 @@ async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office
         assert "text: \ntea" in text
         assert "*To:* the board" in text
         await talk.seen(lambda: talk.status() == "suspended")
-        await talk.seen(lambda: "Waiting for approval by" in rows(talk.cards()[0])["note"][1])
-        assert card_title(talk.cards()[0]).startswith("Waiting for approval")
+        await talk.seen(lambda: "Waiting for approval by" in row(talk))
+        await talk.seen(lambda: card_title(talk.cards()[0]).startswith("Waiting for approval"))
         assert office.side.calls == 0
+        status = await office.scene.command(f"status {talk.key.job}")
+        assert f"waiting for approval by <@{ana.id}>" in shown(status)
         await ana.click(talk.channel, message["ts"], "approval:approve")
         job = await talk.over()
         await closed(talk, f":white_check_mark: <@{ana.id}> approved this")
@@ -206,9 +219,8 @@ async def test_foreign_and_late_clicks_are_told_why_alone_and_change_nothing(off
         await office.told_alone("ben", f"only <@{ana.id}> may decide")
         await ben.click(talk.channel, message["ts"], "approval:deny")
         assert ben.views() == []
-        await talk.say("approve", who="ana")
-        await talk.say("yes", who="ana")
-        await office.scene.barrier()
+        await talk.say("yes, approve", who="ana")
+        await talk.seen(lambda: "That decided nothing: please use the buttons" in talk.said())
         assert office.side.calls == 0, "words decide nothing"
         await ana.click(talk.channel, message["ts"], "approval:approve")
         await talk.over()
@@ -228,7 +240,7 @@ async def test_a_quorum_of_two_shows_how_far_it_is_and_nobody_approves_their_own
         await office.told_alone("ana", "you made the request")
         await office.scene.person("ben").click(talk.channel, message["ts"], "approval:approve")
         await talk.seen(lambda: "1 of 2 have approved" in shown(cards(talk)[0]))
-        await talk.seen(lambda: "(1 of 2 so far)" in rows(talk.cards()[0])["note"][1])
+        await talk.seen(lambda: "(1 of 2 so far)" in row(talk))
         await office.scene.person("ben").click(talk.channel, message["ts"], "approval:approve")
         await office.told_alone("ben", "You have approved this already")
         assert office.side.calls == 0
@@ -313,3 +325,26 @@ async def test_a_costly_part_waits_for_approval_before_it_begins(office: Office)
     end = shown(talk.words()[-1])
     assert "not begun: a person denied it (“Too dear.”)" in end
     assert "approve it" in end
+
+
+@pytest.mark.parametrize(("typed", "code", "notes"), [("yes\n", 0, ["tea"]), ("Not today.\n", 3, [])])
+async def test_who_sits_at_a_terminal_is_asked_there(
+    office: Office,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    typed: str,
+    code: int,
+    notes: list[str],
+) -> None:
+    keys, ours = pty.openpty()
+    options = argparse.Namespace(ask="Tell everybody that there is tea", json=False, timeout=40.0, out=office.folder)
+    with os.fdopen(ours, "r", closefd=True) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        async with office.bot() as app:
+            os.write(keys, typed.encode())
+            assert await do_one_job(office.scene.workspace, app, options, []) == code
+    os.close(keys)
+    assert office.side.notes == notes
+    printed = capsys.readouterr()
+    assert "approve it? (yes, or why not)> " in printed.out
+    assert ("Not today." in printed.out) == (not notes)
