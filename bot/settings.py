@@ -256,15 +256,20 @@ def _terms(env: Mapping[str, str]) -> Terms:
 
 def _asking(env: Mapping[str, str]) -> Asking:
     """Read when people are reminded of questions, and when those are closed."""
-    spans = {"remind_after": TERMS.asking.remind_after, "expire_after": TERMS.asking.expire_after}
-    for key, usual in list(spans.items()):
-        name = f"LEADHAND_{key.upper()}"
-        text = env.get(name, "").strip()
-        seconds = read_span(text) if text else usual
-        if seconds is None:
-            raise SettingsError(f"{name} is {text!r}; it takes a span of time such as 30 min, 4h or 2 days, or never.")
-        spans[key] = seconds
-    return TERMS.asking.model_copy(update={**spans, **_working_hours(env.get("LEADHAND_WORKING_HOURS", ""))})
+    usual = TERMS.asking
+    spans = {
+        "remind_after": _span(env, "LEADHAND_REMIND_AFTER", usual.remind_after),
+        "expire_after": _span(env, "LEADHAND_EXPIRE_AFTER", usual.expire_after),
+    }
+    return usual.model_copy(update={**spans, **_working_hours(env.get("LEADHAND_WORKING_HOURS", ""))})
+
+
+def _span(env: Mapping[str, str], name: str, usual: float) -> float:
+    text = env.get(name, "").strip()
+    seconds = read_span(text) if text else usual
+    if seconds is None:
+        raise SettingsError(f"{name} is {text!r}; it takes a span of time such as 30 min, 4h or 2 days, or never.")
+    return seconds
 
 
 def _working_hours(text: str) -> dict[str, int]:

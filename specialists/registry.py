@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from handoff.approval_values import ADMINS
 from handoff.contracts import ANYONE, REQUESTER, RESERVED, Tier
 from handoff.engine.nested import SLASH
 from handoff.planning.adhoc import NAME, Allowance

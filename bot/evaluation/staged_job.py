@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import mimetypes
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -85,7 +85,7 @@ class _MemoryStore:
 class _NoThread:
     """A thread that nobody reads."""
 
-    async def look_around(self, _job: Job, ask: Ask) -> ev.SettingKnown:
+    async def look_around(self, _job: Job, ask: Ask, _named: Sequence[str] = ()) -> ev.SettingKnown:
         """Know nothing of who asks and where: cases are not about that."""
         return ev.SettingKnown(at=ask.request.at, request=ask.id, setting=Setting())
 

@@ -175,7 +175,8 @@ class JobService:
         if head.quarantined:
             return Answer("quarantined")
         if not text.strip() or not await self._hears(head, message, mentioned=mentioned, asked=bool(asked)):
-            return Answer("ignored")
+            theirs = [one.whom for one in _open(head) if not one.approval] if not asked else []
+            return Answer("ignored", joined(theirs))
         kept = message.model_copy(update={"at": self._store.clock()})
         if others:
             kept = kept.model_copy(update={"text": "", "attachments": ()})
@@ -186,8 +187,9 @@ class JobService:
 
     def _answers_for_others(self, head: Head, text: str) -> tuple[str, ...]:
         """Return whom the questions are for that a text plainly answers; none if it answers none, or is mere talk."""
-        named = [one for one in _open(head) if chooses(text, one.options)]
-        fitting = named or [one for one in _open(head) if not one.options and answers_plainly(text, ())]
+        asked = [one for one in _open(head) if not one.approval]
+        named = [one for one in asked if chooses(text, one.options)]
+        fitting = named or [one for one in asked if not one.options and answers_plainly(text, ())]
         return joined([one.whom for one in fitting]) if not is_thanks(text) else ()
 
     async def _hears(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
@@ -398,6 +400,8 @@ class JobService:
         await self._note(AuditEntry(at=self._store.clock(), team=team, deed="traced", user=user, job=key.job))
         try:
             entries = await self._store.jobs.log(key)
+            seen = {"at": self._store.clock(), "team": team, "job": key.job, "channel": head.fields.get("channel", "")}
+            await self._note(AuditEntry.model_validate({"deed": "traced", "user": user, **seen}))
             if actor.admin:
                 readable = None if isinstance(found, str) else found
                 why: Denied = found if isinstance(found, str) else "unreadable"

@@ -19,7 +19,7 @@ from handoff.engine import correcting
 from handoff.engine.transitions import question_answered
 from handoff.events import Aim
 from handoff.state import Ask, Job, replace
-from handoff.state_values import Heard, Outcome, Question, Talk
+from handoff.state_values import Heard, Outcome, Question, Talk, may_answer
 
 SOON = 15 * 60.0
 """Seconds after the bot's last words in which a question of the requester is for the bot without a doubt."""
@@ -263,9 +263,8 @@ def _names(head: str, ask: Ask, subtask: str) -> bool:
 def open_approval(job: Job, one: Heard) -> str:
     """Return the first subtask with an approval that is for the author of a message; empty if there is none."""
     found = job.current.open_questions.items() if job.current is not None else ()
-    theirs = (
-        name for name, asked in found if asked.approval is not None and asked.may_answer(one.message.user, one.groups)
-    )
+    who = (one.message.user, one.groups)
+    theirs = (name for name, asked in found if asked.approval is not None and may_answer(asked.whom, *who))
     return next(theirs, "")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from handoff import events as ev
+from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Asking, Known, Member, Plan, Request, Setting, Terms
 from handoff.effects import ExpireQuestion, Post, RemindOfQuestion, question_key, reminder_key
 from handoff.engine.asking import MOST_REMINDERS, askable
@@ -257,3 +258,39 @@ def test_whether_something_was_carried_out_is_never_assumed() -> None:
     assert next_of(state) == RemindOfQuestion(R, "b", 1, ("U1",))
     after = apply(state, ev.QuestionExpired(at=MONDAY_9 + TWO_DAYS, request=R, subtask="b", number=1))
     assert ask(after).open_questions == ask(state).open_questions
+
+
+def approving(asking: Asking) -> Job:
+    """A job whose specialist waits for Cleo's approval, asked at nine on Monday; its thread shows the card."""
+    wanted = Approval(
+        call="c", tool="post", what="post tea", arguments={}, digest="d", terms=ApprovalTerms(approvers=("U3",))
+    )
+    plan = Plan(goal="g", subtasks=(subtask("a"),))
+    return job(
+        asked(),
+        ev.SettingKnown(at=1.5, request=R, setting=Setting(people=PEOPLE)),
+        ev.PlanProposed(at=2.0, request=R, plan=plan, members=MEMBERS, terms=Terms(asking=asking)),
+        ev.Posted(at=2.0, request=R, key=f"{R}:card", ts="9.0"),
+        started("a"),
+        ev.ApprovalAsked(at=MONDAY_9, request=R, subtask="a", attempt=1, approval=wanted),
+        ev.Posted(at=MONDAY_9, request=R, key=question_key(R, "a", 1), ts="10.0"),
+    )
+
+
+def test_of_an_approval_only_those_are_reminded_who_may_decide() -> None:
+    state = approving(Asking(then=("U2",), remind_after=HOUR))
+    due = outstanding(state, MONDAY_9)[1]
+    assert due is not None
+    state = reminded(state, due)
+    assert ask(state).open_questions["a"].reminders[0].to == ("U3",)
+    assert whom(state) == ("U3",)
+    assert outstanding(state, 1e12) == ([], None)
+
+
+def test_an_approval_expires_and_is_neither_denied_nor_assumed() -> None:
+    state = expired(approving(Asking(expire_after=TWO_DAYS, assume="first")), TWO_DAYS)
+    (closed,) = ask(state).work["a"].answered
+    assert closed.ruling is not None
+    assert closed.ruling.outcome == "expired"
+    assert ask(state).work["a"].state == "in_progress"
+    assert notes(ask(state)) == []

@@ -51,7 +51,7 @@ FORGED: dict[str, dict[str, Any]] = {
     "click a forged job": {"job": "J0000000000"},
     "click a forged request": {"request": "1.0"},
 }
-OUTSIDE = {"guest": "Guests cannot use me here", "stranger": "this workspace's own people only"}
+OUTSIDE = {"guest": "Guests cannot use me here", "stranger": "People of your workspace cannot use me here"}
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,8 @@ def did(*what: str, told: str = "") -> Outcome:
     return Outcome(frozenset(what), told)
 
 
+NO_ANSWER = "I took that as a request of your own. The open question is for @ana: nobody else can answer it."
+
 # ---------------------------------------------------------------- the oracle
 
 
@@ -78,7 +80,7 @@ def expected(kind: str, deed: str, place: str) -> Outcome:
         silent = deed == "edit" or (deed == "answer" and place != "dm")
         return did(told="" if silent else OUTSIDE[kind])
     simple = {
-        "ask": did("heard ana" if kind == "requester" else f"{person} asked"),
+        "ask": did("heard ana") if kind == "requester" else did(f"{person} asked", told=NO_ANSWER),
         "edit": did("ana edited") if kind == "requester" else did(),
         "feedback": did(f"thumb of {person}", told="Thank you"),
         "click a forged number": did(told="That question is closed"),

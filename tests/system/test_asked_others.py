@@ -78,11 +78,11 @@ async def test_two_instances_remind_once_and_the_requester_next(scene: Scene) ->
             await talk.seen(lambda: len(talk.words()) == 2)
             await scene.barrier()
         question, reminder = talk.words()
-        assert shown(reminder).startswith(f"<@{ben}> a question still waits for an answer: Ben, which city is it?")
+        assert shown(reminder).startswith(f"<@{ben}>: a question still waits for an answer: Ben, which city is it?")
         assert buttons(question), "it is still to be answered"
         async with scene.bot(connect("chat", server), terms=terms, later=2.3 * HOUR):
             await talk.seen(lambda: len(talk.words()) == 3)
-            assert shown(talk.words()[2]).startswith(f"<@{ana}> ")
+            assert shown(talk.words()[2]).startswith(f"<@{ana}>: ")
             assert "You may answer it, too." in shown(talk.words()[2])
             await talk.say("Oslo")
             await talk.over()

@@ -171,7 +171,7 @@ class Listeners:
             if not incoming.twin:  # its app_mention is on its way
                 await self._command(incoming, subcommand, client)
             return
-        quarantined = False
+        told = ""
         if incoming.in_thread and (incoming.text or incoming.attachments):
             others = incoming.others and not addressed
             reply = await self._service.reply(
@@ -180,11 +180,11 @@ class Listeners:
             if reply.verdict in {"taken", "heard", "not_yours"}:
                 self._replied(incoming, reply, client)
                 return
-            quarantined = reply.verdict == "quarantined"
-        if addressed and await self._request(incoming, client) and quarantined:
-            self._background.start(
-                tell(client, incoming.place, incoming.user, note(notices.QUARANTINED)), "tell of a job aside"
-            )
+            told = notices.own_request(reply.whom) if reply.whom else ""
+            told = notices.QUARANTINED if reply.verdict == "quarantined" else told
+        if addressed and await self._request(incoming, client) and told:
+            words = tell(client, incoming.place, incoming.user, note(told))
+            self._background.start(words, "tell what became of a mention")
 
     def _replied(self, incoming: Incoming, reply: Answer, client: AsyncWebClient) -> None:
         """Show who replied that it was taken, or tell them alone why not."""

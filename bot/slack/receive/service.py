@@ -38,7 +38,10 @@ class OverBudget:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of an answer, or of a message that may be one. `whom`, if it is not theirs: who may answer."""
+    """What became of an answer, or of a message that may be one.
+
+    `whom`, if the person may answer none of the open questions: who may.
+    """
 
     verdict: AnswerVerdict | ReplyVerdict
     whom: tuple[str, ...] = ()

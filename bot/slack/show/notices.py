@@ -94,6 +94,13 @@ def not_asked(whom: Sequence[str]) -> str:
     return f"That question is for {whom_words(whom)}: nobody else can answer it."
 
 
+def own_request(whom: Sequence[str]) -> str:
+    """Say that what somebody wrote while others are asked something is a request of theirs, and no answer."""
+    return (
+        f"I took that as a request of your own. The open question is for {whom_words(whom)}: nobody else can answer it."
+    )
+
+
 def note(text: str) -> Outgoing:
     """Make a message of a sentence of our own."""
     return Outgoing(text=text, blocks=(section(text),))

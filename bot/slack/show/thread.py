@@ -30,7 +30,7 @@ from bot.store.interface import Claim, JobKey, Store
 from handoff.addresses import known_addresses
 from handoff.contracts import Artifact, Attachment, Audience
 from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key, reminder_key
-from handoff.engine.asking import askable
+from handoff.engine.asking import askable, expires
 from handoff.events import SettingKnown
 from handoff.state import Ask, Job
 from handoff.state_values import Heard, Question
@@ -327,7 +327,9 @@ def _question_at(job: Job, ask: Ask, key: str) -> Outgoing | None:
     """Return the open question of that key, or the reminder of one; None if there is none."""
     for name, asked in ask.open_questions.items():
         if key == question_key(ask.id, name, asked.number):
-            return question(job, ask, name) if asked.approval is None else approval(job, ask, name, asked)
+            if asked.approval is not None:
+                return approval(job, ask, name, asked, expires(asked))
+            return question(job, ask, name)
         for count in range(1, len(asked.reminders) + 1):
             if key == reminder_key(ask.id, name, asked.number, count):
                 return reminder(job, ask, name, count)

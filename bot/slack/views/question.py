@@ -94,7 +94,9 @@ def reminder(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing:
     may = " You may answer it, too." if late and not asked.only else ""
     closes = expires(asked)
     until = f" It is closed {moment(closes)}; {_then(asked)}" if closes is not None else ""
-    text = f"{called(to)} a question still waits for an answer: {message}{may}{until}"
+    what = "an approval still waits for a decision" if asked.approval else "a question still waits for an answer"
+    who = whom_words(to)
+    text = f"{who[0].upper()}{who[1:]}: {what}: {message}{may}{until}"
     return Outgoing(text=text, blocks=(section(text),), priority="question")
 
 
@@ -104,6 +106,8 @@ def _first_asked(asked: Question) -> set[str]:
 
 
 def _then(asked: Question) -> str:
+    if asked.approval is not None:
+        return "then it is not done."
     if asked.assumption:
         return f"then I assume: {clean(plain(asked.assumption, 200))}"
     return "then I go on without an answer."
