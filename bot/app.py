@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.jobs.approval_desk import ApprovalDesk
 from bot.jobs.effect_runner import EffectRunner
 from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance, cancel
@@ -160,7 +161,8 @@ async def running(
         note=note,
         forgetting=forgetting,
     )
-    background = register(bolt, service)
+    desk = ApprovalDesk(store, instance, crew, admins=settings.admins, note=note)
+    background = register(bolt, service, desk)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     beside = [asyncio.create_task(model.warm()), asyncio.create_task(forgetting.run())]

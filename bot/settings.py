@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeVar, get_args
 from urllib.parse import unquote, urlsplit
 
-from bot.limits.rules import BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
+from bot.limits.rules import MICROS, BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
 from bot.store.retention import AS_EVER, DAY, Retention
 from handoff.contracts import Context, Terms, Tier
 from handoff.effects import ROLES
@@ -148,6 +148,8 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_BUDGET_PERSON": "what the jobs of one person may spend a day (UTC)",
     "LEADHAND_BUDGET_CHANNEL": "what the jobs of one channel may spend a day",
     "LEADHAND_BUDGET_DAY": "what all jobs of a workspace may spend a day",
+    "LEADHAND_ASK_ABOVE": "what a part of a plan may be estimated to take before people are asked if it may begin: "
+    "`$2.50, 400k tokens`, or one of the two; default: they are not asked",
     "LEADHAND_FOLLOW_UPS": "whether replies without a mention are heard in threads that have a job: on (default), off, "
     "or either for some channels: `off in C0123ABCD, C0456EFGH`. Answers to questions are always heard",
     "LEADHAND_KEEP": "days for which what is kept: jobs after their end, jobs with a question that nobody answers, the "
@@ -201,7 +203,10 @@ def require_slack(settings: Settings) -> None:
 
 
 def _terms(env: Mapping[str, str]) -> Terms:
+    above = _limit(env, "LEADHAND_ASK_ABOVE", read_budget)
     return Terms(
+        ask_above_tokens=above.tokens if above else 0,
+        ask_above_cost=above.micros / MICROS if above else 0.0,
         job_seconds=60 * _number(env, "LEADHAND_DEADLINE", TERMS.job_seconds / 60, low=0.01, high=100_000),
         subtask_seconds=_number(env, "LEADHAND_SUBTASK_DEADLINE", TERMS.subtask_seconds, low=1, high=86_400),
         call_seconds=_number(env, "LEADHAND_CALL_DEADLINE", TERMS.call_seconds, low=1, high=86_400),

@@ -270,6 +270,13 @@ class Terms(Contract):
     unsure: Literal["mark", "apart"] = "mark"
     critic: bool = False
     """True if the critic reads the answer before people do."""
+    ask_above_tokens: int = Field(default=0, ge=0)
+    ask_above_cost: float = Field(default=0.0, ge=0.0)
+    """People approve a subtask that is likely to take more tokens, or dollars, before it begins; 0: they do not."""
+    approvers: tuple[str, ...] = ("requester",)
+    quorum: int = Field(default=1, ge=1)
+    own_approval: bool = True
+    """Who approves such a subtask, see `handoff.approval_values.ApprovalTerms`."""
     context: Context = Context()
     roles: Mapping[str, Tier] = Field(default_factory=dict, exclude=True)
     """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); see `tier_of` for those not named.
@@ -279,6 +286,11 @@ class Terms(Contract):
     """
     circumstances: str = Field(default="", exclude=True)
     """The date, the time zone, who asks and where, on one line; put in by whoever calls a role, like `roles`."""
+
+    @property
+    def asks_above(self) -> bool:
+        """True if costly subtasks are approved before they begin."""
+        return bool(self.ask_above_tokens or self.ask_above_cost)
 
     def tier_of(self, role: str) -> Tier:
         """Return the tier that a role of the supervisor works on: `balanced` unless set, `fast` for `QUICK_ROLES`."""

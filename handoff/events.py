@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import (
     Artifact,
     Conflict,
@@ -37,7 +38,7 @@ from handoff.contracts import (
 )
 from handoff.upcasters import UPCASTERS, Json, lifted
 
-SCHEMA = 5
+SCHEMA = 6
 
 FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavailable", "crew"]
 """The kind of an attempt's failure.
@@ -293,6 +294,8 @@ class ToolStarted(OfAttempt):
     what: str
     key: str = ""
     digest: str = ""
+    approved_by: tuple[str, ...] = ()
+    """The people who approved it, or the like of it; none if the crew lets it be made without asking."""
 
 
 class ToolInDoubt(OfAttempt):
@@ -307,6 +310,13 @@ class ToolInDoubt(OfAttempt):
     what: str
     reason: str
     usage: Usage = Usage()
+
+
+class ApprovalAsked(OfAttempt):
+    """An attempt came to a call that people have to approve first: it rests until they have decided."""
+
+    type: Literal["ApprovalAsked"] = "ApprovalAsked"
+    approval: Approval
 
 
 class ResultReturned(OfAttempt):
@@ -395,6 +405,27 @@ class QuestionAnswered(OfRequest):
     user: str
     text: str
     number: int = 0
+
+
+class ApprovalDecided(OfRequest):
+    """A person decided on an open approval of a subtask, by a click. If it needs several people, each is an event.
+
+    `number` and `digest` are those of what the person saw: it counts for exactly that. `groups` are the person's user
+    groups at the click, and `admin` is True for an admin. `arguments` and `what` are those of an `edit`; `reason` is
+    why it was denied, which may be empty.
+    """
+
+    type: Literal["ApprovalDecided"] = "ApprovalDecided"
+    subtask: str
+    number: int
+    digest: str
+    user: str
+    groups: tuple[str, ...] = ()
+    admin: bool = False
+    decision: ApprovalChoice
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    what: str = ""
+    reason: str = ""
 
 
 class CancelRequested(Fact):
@@ -565,6 +596,7 @@ Event = Annotated[
     | ToolReturned
     | ToolStarted
     | ToolInDoubt
+    | ApprovalAsked
     | ResultReturned
     | ResultJudged
     | BriefRefined
@@ -572,6 +604,7 @@ Event = Annotated[
     | AttemptFailed
     | Escalated
     | QuestionAnswered
+    | ApprovalDecided
     | CancelRequested
     | TakenOver
     | WorkResumed

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from handoff.approval_values import Approval, RulingOutcome
 from handoff.contracts import (
     Artifact,
     Conflict,
@@ -152,8 +153,9 @@ class Work:
     seconds that finished attempts and pauses took, and `resumed` is when the running attempt was last taken up again.
     `failed_calls` counts model calls that brought nothing.
 
-    People: `questions` counts the questions that its specialists asked or the ladder asked for them, and `doubts`
-    counts the questions about calls in doubt. `answers` are people's answers, kept over attempts.
+    People: `questions` counts the questions that its specialists asked or the ladder asked for them, `doubts` those
+    about calls in doubt, and `approvals` what people were asked to approve. `cost_approved`: they approved what it is
+    likely to cost. `answers` are people's answers, kept over attempts.
 
     Trouble: `rungs` are the rungs of the ladder that were taken. `brief`, if not empty, replaces the intent of the
     plan. `refining` is the error from which the brief is to be rewritten, and `trouble` is the trouble that led to a
@@ -184,6 +186,8 @@ class Work:
     question: Question | None = None
     questions: int = 0
     doubts: int = 0
+    approvals: int = 0
+    cost_approved: bool = False
     rungs: tuple[Rung, ...] = ()
     failed_calls: int = 0
     spent: float = 0.0
@@ -223,6 +227,11 @@ class Work:
         return replace(self, checkpoints=(), writes=writes, spent=self.spent + took, resumed=0.0)
 
     @property
+    def asked_so_far(self) -> int:
+        """The number of the last question to people about it, of whatever kind; 0: nobody was asked."""
+        return self.questions + self.doubts + self.approvals
+
+    @property
     def intents(self) -> tuple[ToolStarted, ...]:
         """Calls of writing tools that were begun and have no outcome yet."""
         return open_intents(self.checkpoints)
@@ -231,6 +240,20 @@ class Work:
     def unknown(self) -> tuple[str, ...]:
         """Calls that may or may not have been carried out, each in a few words for people."""
         return tuple(one.what for one in (*self.writes, *written(self.checkpoints)) if not one.known)
+
+    @property
+    def not_approved(self) -> tuple[tuple[Approval, RulingOutcome], ...]:
+        """Calls that people denied or did not decide on, but for those of a tool that they let be called later."""
+        found: dict[tuple[str, str], tuple[Approval, RulingOutcome]] = {}
+        for one in self.answered:
+            approval, ruling = one.question.approval, one.ruling
+            if approval is None or ruling is None or approval.kind == "cost":
+                continue
+            if ruling.approved:
+                found = {key: each for key, each in found.items() if key[0] != approval.tool}
+            else:
+                found[approval.tool, approval.digest] = (approval, ruling.outcome)
+        return tuple(found.values())
 
 
 ENDED: frozenset[RequestState] = frozenset({"completed", "failed", "cancelled"})

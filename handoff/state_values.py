@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from handoff.approval_values import Approval, ApprovalChoice, RulingOutcome
 from handoff.contracts import EscalationReason, Note, Request, Result, Usage
 from handoff.events import FailureKind, ToolReturned, ToolStarted, TurnTaken
 
@@ -59,13 +61,47 @@ class Written:
     came_of_it: str
 
 
-Checkpoint = TurnTaken | ToolReturned | ToolStarted | Checked
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """How an approval ended. As a checkpoint it says what becomes of the call that was asked about.
+
+    `call` is the id of that call. If it is approved or edited, it is made once, with exactly these `arguments` and
+    this `digest`; in all other cases it is not made. `users` are the people who decided, none if it expired. `reason`
+    is in the words of who denied it; it may be empty. `alike`: the like of it is approved for the rest of the job.
+    """
+
+    at: float
+    call: str
+    tool: str
+    outcome: RulingOutcome
+    digest: str
+    arguments: Mapping[str, Any]
+    users: tuple[str, ...] = ()
+    reason: str = ""
+    alike: bool = False
+
+    @property
+    def approved(self) -> bool:
+        """True if the call may be made."""
+        return self.outcome in {"approved", "edited"}
+
+
+Checkpoint = TurnTaken | ToolReturned | ToolStarted | Checked | Ruling
 """One step of an attempt, kept so that the next owner can go on after it."""
 
 
-def may_answer(whom: tuple[str, ...], user: str) -> bool:
-    """Return True if a person may answer a question that is for `whom`; anybody may if it names nobody."""
-    return not whom or user in whom
+def may_answer(whom: tuple[str, ...], user: str, groups: tuple[str, ...] = ()) -> bool:
+    """Return True if a person of these user groups may answer a question for `whom`; anybody may if it names nobody."""
+    return not whom or user in whom or any(group in whom for group in groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One person's approval of what needs several. `choice` is never a denial: that ends it."""
+
+    user: str
+    choice: ApprovalChoice
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +111,8 @@ class Question:
     `asked` is seconds since the epoch.
 
     `whom` are the ids of the people who may answer it; empty: anybody in the thread. `doubt`, if there is one, is the
-    tool call that people are asked about: was it carried out?
+    tool call that people are asked about: was it carried out? `approval`, if there is one, is what they are asked to
+    approve, and `votes` are the approvals so far; words do not answer such a question (see `engine.approvals`).
     """
 
     number: int
@@ -84,20 +121,26 @@ class Question:
     asked: float
     whom: tuple[str, ...] = ()
     doubt: UnknownWrite | None = None
+    approval: Approval | None = None
+    votes: tuple[Vote, ...] = ()
 
-    def may_answer(self, user: str) -> bool:
+    def may_answer(self, user: str, groups: tuple[str, ...] = ()) -> bool:
         """Return True if an answer by this person counts."""
-        return may_answer(self.whom, user)
+        return self.approval is None and may_answer(self.whom, user, groups)
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer to a question: who gave it, its text, and when (seconds since the epoch)."""
+    """An answer to a question: who gave it, its text, and when (seconds since the epoch).
+
+    `ruling`, if the question was about an approval, is how that ended; `user` decided it, nobody if it expired.
+    """
 
     question: Question
     user: str
     text: str
     at: float
+    ruling: Ruling | None = None
 
     @property
     def note(self) -> Note:

@@ -64,6 +64,7 @@ def projection(job: Job) -> dict[str, str]:
             "user": ask.request.user,
             "whom": one.whom,
             **({"options": one.options} if one.options else {}),
+            **({"approval": True} if one.approval is not None else {}),
         }
         for name, one in ask.open_questions.items()
     ]
@@ -81,7 +82,8 @@ def projection(job: Job) -> dict[str, str]:
 class OpenQuestion:
     """An open question as it stands in the summary of a job. An empty `subtask`: the planner's.
 
-    `whom` are the ids who may answer; empty: anybody. `options` are the answers that it offers.
+    `whom` are the ids who may answer; empty: anybody. `options` are the answers that it offers. An `approval` is
+    decided by clicks alone.
     """
 
     request: str
@@ -89,10 +91,11 @@ class OpenQuestion:
     number: int
     whom: tuple[str, ...]
     options: tuple[str, ...] = ()
+    approval: bool = False
 
     def may_answer(self, user: str) -> bool:
         """Return True if an answer by this person counts."""
-        return may_answer(self.whom, user)
+        return not self.approval and may_answer(self.whom, user)
 
 
 def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
@@ -105,6 +108,7 @@ def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
             one["number"],
             tuple(one.get("whom", [one["user"]])),
             tuple(one.get("options", ())),
+            bool(one.get("approval")),
         )
         for one in found
     )

@@ -41,7 +41,12 @@ def _from_4(event: Json) -> Json:
     return {**kept, "type": "MaterialGathered", "materials": materials}
 
 
-UPCASTERS: Mapping[int, Upcaster] = MappingProxyType({1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4})
+def _from_5(event: Json) -> Json:
+    """Schema 6 added events and fields with defaults (approvals, rights, what leaves) and changed none."""
+    return event
+
+
+UPCASTERS: Mapping[int, Upcaster] = MappingProxyType({1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5})
 """The step for each schema before the present one, by the schema that it starts from. It leads to the next schema."""
 
 FIRST = 1

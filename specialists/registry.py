@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from handoff.contracts import RESERVED, Tier
 from handoff.engine.nested import SLASH
@@ -12,6 +13,7 @@ from handoff.planning.adhoc import NAME, Allowance
 from handoff.planning.routing import Rule
 from specialists import specialist
 from specialists.loading import crew_checks, crew_file, frontmatter
+from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.frontmatter import CrewFault, Page
 from specialists.specialist import Specialist
@@ -66,14 +68,15 @@ class Crew:
     `terms` what its requests are worked on under, where its file says so: fields of `handoff.contracts.Terms`.
     `roles` the tiers of its supervisor's roles that its file names. `default` is who gets a request for which no plan
     could be made; empty: the member that comes first.
-    `make` is what a plan may have made (None: nothing), and `lent` are the tools for that.
+    `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `approvals` is what its
+    file, and those of the crews around it, say on approvals.
     """
 
     name: str
     specialists: Mapping[str, Specialist]
     rules: tuple[Rule, ...] = ()
     equals: tuple[tuple[str, ...], ...] = ()
-    terms: Mapping[str, int | bool | str] = field(default_factory=dict)
+    terms: Mapping[str, Any] = field(default_factory=dict)
     roles: Mapping[str, Tier] = field(default_factory=dict)
     default: str = ""
     make: Allowance | None = None
@@ -81,6 +84,7 @@ class Crew:
     path: str = ""
     crews: Mapping[str, Crew] = field(default_factory=dict)
     about: About = About()
+    approvals: ApprovalRules = NOTHING_SAID
 
     def within(self, name: str) -> Crew | None:
         """Find the crew with that path, at whatever level; None if there is none."""
@@ -117,9 +121,26 @@ def load_crew(folder: Path, tools: Mapping[str, Tool]) -> Crew:
         raise CrewError(folder, [CrewFault(folder, 1, f"there is no such folder{hint}")])
     faults: list[CrewFault] = []
     crew, _ = _read_crew(folder, tools, (), faults)
+    crew = _with_approvals(crew, NOTHING_SAID, faults)
     if faults:
         raise CrewError(folder, faults)
     return crew
+
+
+def _with_approvals(crew: Crew, around: ApprovalRules, faults: list[CrewFault]) -> Crew:
+    """Return the crew with the terms on which calls are approved, each from the nearest file that says something."""
+    rules = crew.approvals.inside(around)
+    for one in (crew.approvals, *(one.rules for one in crew.specialists.values())):
+        faults.extend(one.inside(rules).faults if one.says_who else ())
+    usual = rules.usual
+    who = {"approvers": usual.approvers, "quorum": usual.quorum, "own_approval": usual.own} if rules.says_who else {}
+    return replace(
+        crew,
+        approvals=rules,
+        terms={**crew.terms, **who},
+        specialists={name: specialist.with_approvals(one, rules) for name, one in crew.specialists.items()},
+        crews={path: _with_approvals(inner, rules, faults) for path, inner in crew.crews.items()},
+    )
 
 
 def _read_crew(
@@ -176,6 +197,7 @@ def _crew(
         rules=own.rules,
         equals=own.equals,
         terms=own.terms,
+        approvals=own.approvals,
         roles=own.roles,
         default=own.default,
         make=own.make,

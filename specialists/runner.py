@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from handoff.approval_values import Approval
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, Turn
 from handoff.state_values import UnknownWrite
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import ToolOutcome, ToolSpec, Workbench
 from specialists.turns import briefing, finish_tools
+from specialists.turns.approving import Approvals
 from specialists.turns.context_room import ContextRoom
 from specialists.turns.conversation import Conversation
 from specialists.turns.egress import EgressGuard
@@ -26,11 +28,11 @@ from specialists.turns.written_calls import as_turn_with_call, is_call
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
 
-End = Result | Escalation | UnknownWrite
+End = Result | Escalation | UnknownWrite | Approval
 """The end of an attempt.
 
-`UnknownWrite` if nobody knows whether a call that writes was carried out: the attempt rests until a person has said so,
-which then is part of its history.
+`UnknownWrite` if nobody knows whether a call that writes was carried out, and `Approval` if people have to approve a
+call before it is made: the attempt rests until they have said so, which then is part of its history.
 """
 
 LAST_CALL_SHARE = 0.85
@@ -90,7 +92,11 @@ async def run(
     files = [] if handoff.context or handoff.given else [artifact.name for artifact in handoff.artifacts]
     conversation = Conversation(opening, files, egress, room, specialist.toolbox)
     conversation.add_gaps(gaps)
-    tools = ToolCalls(specialist.toolbox, workbench, log, conversation, limits.last_call_at, barred=dict(log.written))
+    approvals = Approvals(specialist.terms_of, log.ruled_before)
+    barred = dict(log.written)
+    tools = ToolCalls(
+        specialist.toolbox, workbench, log, conversation, limits.last_call_at, approvals=approvals, barred=barred
+    )
     endings = Endings(conversation, handoff.constraints.max_tokens)
     return await _Attempt(specialist, handoff, model, log, conversation, tools, endings, limits).run()
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, get_args
 
+from handoff.approval_values import ASK, ApprovalTerms
 from handoff.context_budget import tokens
 from handoff.contracts import RESERVED, Made, Plan, Tier
 from handoff.planning.adhoc import NAME, made_as
-from specialists.loading import crew_checks
+from specialists.loading import approval_keys, crew_checks
+from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
 from specialists.loading.frontmatter import Page, did_you_mean
 from specialists.toolkits.tool import Tool, ToolSpec
@@ -34,7 +36,7 @@ ADHOC_TURNS = 8
 
 _TIERS: tuple[str, ...] = get_args(Tier)
 _REQUIRED = ("name", "description", "tools", "model")
-_KEYS = (*_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns")
+_KEYS = (*_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", *approval_keys.KEYS)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,10 @@ class Specialist:
         cannot: What that line says it cannot do, a few words each.
         adhoc: True if it exists for one plan alone.
         examples: Requests that it alone does, each with the kind of work in a few words.
+        approvals: The terms on which the calls of its tools are approved, by tool; None: without asking anybody. A tool
+            that writes and is not named is asked for on `usual` terms.
+        usual: The terms of all else that it does and that needs approval.
+        rules: What its own file says on approvals.
     """
 
     name: str
@@ -66,6 +72,13 @@ class Specialist:
     cannot: tuple[str, ...] = ()
     adhoc: bool = False
     examples: tuple[tuple[str, str], ...] = ()
+    approvals: Mapping[str, ApprovalTerms | None] = field(default_factory=dict)
+    usual: ApprovalTerms = ASK
+    rules: ApprovalRules = NOTHING_SAID
+
+    def terms_of(self, tool: str) -> ApprovalTerms | None:
+        """Return the terms on which a tool's calls are approved; None: they need no approval."""
+        return self.approvals.get(tool, self.usual)
 
     @property
     def purpose(self) -> str:
@@ -117,18 +130,27 @@ def read(page: Page, tools: Mapping[str, Tool]) -> Specialist:
     if fallback is not None and not isinstance(fallback, str):
         page.fault("fallback must be the name of another specialist", key="fallback")
     description, cannot = crew_checks.read(page, read_description(page))
+    own_tools = _read_tools(page, tools)
     return Specialist(
         name=_read_name(page),
         description=description,
         cannot=cannot,
-        tools=tuple(tools[name] for name in _read_tools(page, tools)),
+        tools=tuple(tools[name] for name in own_tools),
         tier=_read_tier(page),
         fallback=str(fallback) if fallback else None,
         max_turns=_read_turns(page),
         prompt=page.body,
         path=page.path,
         examples=crew_checks.read_examples(page),
+        rules=approval_keys.read(page, tools, own_tools=frozenset(own_tools)),
     )
+
+
+def with_approvals(one: Specialist, around: ApprovalRules) -> Specialist:
+    """Return the specialist with the terms of its approvals: its own, and where it says nothing its crew's."""
+    rules = one.rules.inside(around)
+    terms = {tool.name: rules.terms_of(tool.name) for tool in one.tools if tool.access == "write"}
+    return replace(one, approvals=terms, usual=rules.usual)
 
 
 def _read_name(page: Page) -> str:
@@ -234,4 +256,5 @@ def adhoc_specialist(crew: Crew, made: Made) -> Specialist:
         prompt=briefing.adhoc_prompt(made.name, made.brief),
         path=Path(),
         adhoc=True,
+        usual=crew.approvals.usual,
     )

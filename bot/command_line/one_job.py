@@ -17,6 +17,8 @@ from bot.command_line.console import say
 from bot.models.rehearsal.rehearsed_planner import DECLINED
 from bot.settings import SettingsError
 from bot.slack.receive.commands import thread_words
+from bot.slack.views.approval import APPROVE, DENY
+from bot.slack.views.approval_windows import REASON_ACTION
 from bot.store.interface import JobKey
 from bot.trace import trace_json
 from bot.workspace.terminal import plan_rows, render
@@ -34,6 +36,7 @@ PEOPLE = ("ana", "ben", "cleo")
 REFRESH = 0.1
 """Seconds between two looks at the thread."""
 ANSWERED, FAILED, IN_PART = 0, 1, 3
+_YES = frozenset({"y", "yes", "approve"})
 
 
 async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace, files: Sequence[Path]) -> int:
@@ -71,7 +74,7 @@ async def _watch(app: App, key: JobKey, screen: _Screen, options: argparse.Names
                     screen.show(final=True)
                     return _verdict(ask)
                 asked = _open_question(ask, screen.answered) if ask is not None else None
-                if asked is not None and not await screen.answer(*asked):
+                if asked is not None and ask is not None and not await screen.answer(*asked, ask.posted[asked[0]]):
                     return FAILED, f"the job asks, and there is nobody here to answer: {asked[1].message}"
                 await screen.change()
     except TimeoutError:
@@ -200,17 +203,33 @@ class _Screen:
         if text:
             say(f"\n{who}:\n{text}\n")
 
-    async def answer(self, key: str, question: Question) -> bool:
-        """Put a question to whoever sits at the terminal, and reply in the thread; False where nobody does."""
+    async def answer(self, key: str, question: Question, ts: str) -> bool:
+        """Put a question to whoever sits at the terminal, and reply in the thread; False where nobody does.
+
+        `ts` is its message: an approval is decided by the buttons there.
+        """
         self.show()
-        text = await console.ask("your answer> ") if console.is_manned() and not self._quiet else None
+        prompt = "your answer> " if question.approval is None else "approve it? (yes, or why not)> "
+        text = await console.ask(prompt) if console.is_manned() and not self._quiet else None
         if text is None:
             return False
+        if question.approval is not None:
+            self.answered.add(key)
+            await self._decide(text.strip(), ts)
+            return True
         if text.isdecimal() and 0 < int(text) <= len(question.options):
             text = question.options[int(text) - 1]
         self.answered.add(key)
         await self._workspace.person("ana").say(self.channel, text, thread_ts=self._ts)
         return True
+
+    async def _decide(self, text: str, ts: str) -> None:
+        person = self._workspace.person("ana")
+        if text.lower() in _YES:
+            await person.click(self.channel, ts, APPROVE)
+            return
+        await person.click(self.channel, ts, DENY)
+        await person.submit(str(person.views()[-1]["id"]), {REASON_ACTION: text})
 
     async def change(self) -> None:
         """Return when it is time for another look."""

@@ -16,15 +16,17 @@ from bot.limits.breakers import Breakers
 from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
 from handoff.answering.figure_marks import named
+from handoff.approval_values import Approval
 from handoff.checking import checks
 from handoff.checking.figures import behind
 from handoff.context import provenance_of, said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
+from handoff.engine.approvals import ruled_before
 from handoff.engine.nested import plan_around, writes_before
 from handoff.materials.at_hand import texts_of
 from handoff.state import Work
-from handoff.state_values import UnknownWrite, Written
+from handoff.state_values import Ruling, UnknownWrite, Written
 from specialists.registry import Crew
 from specialists.runner import End, run
 from specialists.specialist import NotLent, Specialist, specialist_for
@@ -130,6 +132,8 @@ def _ended(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev
     if isinstance(outcome, UnknownWrite):
         of_call = {"call": outcome.call, "tool": outcome.tool, "what": outcome.what, "reason": outcome.reason}
         return ev.ToolInDoubt(**_of(effect, runner), **of_call, usage=log.usage)
+    if isinstance(outcome, Approval):
+        return ev.ApprovalAsked(**_of(effect, runner), approval=outcome)
     if isinstance(outcome, Escalation):
         return ev.Escalated(**_of(effect, runner), escalation=outcome, usage=log.usage, took=log.took())
     seen = log.seen(outcome, effect)
@@ -214,10 +218,16 @@ class _Log:
         self._runner.report_soon(ev.TurnTaken(**_of(self._effect, self._runner), turn=turn))
         await self._runner.ensure_held()
 
-    def intent(self, call: ToolCall, *, what: str, key: str, digest: str) -> ev.ToolStarted:
+    def ruled_before(self, approval: Approval) -> Ruling | None:
+        """Return the earlier ruling that holds for a call as well; None if people have to decide."""
+        return ruled_before(*self._runner.find(self._effect.request), approval)
+
+    def intent(
+        self, call: ToolCall, *, what: str, key: str, digest: str, approved_by: tuple[str, ...] = ()
+    ) -> ev.ToolStarted:
         """Word the intent of a call that writes, without keeping it."""
-        of = _of(self._effect, self._runner)
-        return ev.ToolStarted(**of, call=call.id, tool=call.name, what=what, key=key, digest=digest)
+        of = {**_of(self._effect, self._runner), "call": call.id, "tool": call.name, "approved_by": approved_by}
+        return ev.ToolStarted(**of, what=what, key=key, digest=digest)
 
     async def started(self, intent: ev.ToolStarted) -> None:
         """Commit an intent. Raises CancelledError if the request was stopped meanwhile: the attempt is about to be."""

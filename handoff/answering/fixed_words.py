@@ -14,6 +14,7 @@ from typing import Literal
 Phrase = Literal[
     "less_sure", "more", "below", "unsupported", "contradict", "first", "second", "neither", "open", "nobody",
     "cut_off", "apart", "chosen", "without", "passages", "partly", "sources", "unread",
+    "denied", "expired",
 ]  # fmt: skip
 Language = Literal["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ja", "zh"]
 
@@ -142,6 +143,28 @@ PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
             "pl": "{what}: nie przeczytano, żadna część planu tego nie potrzebowała",
             "ja": "{what}は読みませんでした: 計画のどの部分にも必要ありませんでした",
             "zh": "{what}未读取: 计划中没有部分需要它",
+        },
+        "denied": {
+            "en": "not done, as a person denied it: {what}",
+            "de": "nicht getan, da eine Person es abgelehnt hat: {what}",
+            "fr": "non fait, car une personne l'a refusé : {what}",
+            "es": "no se hizo, porque una persona lo rechazó: {what}",
+            "it": "non fatto, perché una persona lo ha rifiutato: {what}",
+            "pt": "não foi feito, porque uma pessoa o recusou: {what}",
+            "nl": "niet gedaan, omdat iemand het afwees: {what}",
+            "pl": "nie zrobiono, bo ktoś odmówił zgody: {what}",
+            "ja": "承認が拒否されたため実行していません: {what}", "zh": "因有人拒绝批准, 未执行: {what}",
+        },
+        "expired": {
+            "en": "not done, as nobody approved it in time: {what}",
+            "de": "nicht getan, da es niemand rechtzeitig genehmigt hat: {what}",
+            "fr": "non fait, car personne ne l'a approuvé à temps : {what}",
+            "es": "no se hizo, porque nadie lo aprobó a tiempo: {what}",
+            "it": "non fatto, perché nessuno lo ha approvato in tempo: {what}",
+            "pt": "não foi feito, porque ninguém o aprovou a tempo: {what}",
+            "nl": "niet gedaan, omdat niemand het op tijd goedkeurde: {what}",
+            "pl": "nie zrobiono, bo nikt nie zatwierdził tego na czas: {what}",
+            "ja": "期限内に承認されなかったため実行していません: {what}", "zh": "因无人及时批准, 未执行: {what}",
         },
         "sources": {
             "en": "Sources:", "de": "Quellen:", "fr": "Sources :", "es": "Fuentes:", "it": "Fonti:", "pt": "Fontes:",

@@ -223,7 +223,18 @@ def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
         lines.append(phrase("passages", ask.request.text, n=len(run.left_out)))
     if not run.within:  # writes in doubt are named once, by the request's own run
         lines += [f"{PLEASE_CHECK}: {what}" for what in ask.unknown]
+        lines += _not_approved(ask)
     return tuple(dict.fromkeys((*out_of_reach(ask, run), *lines)))
+
+
+def _not_approved(ask: Ask) -> list[str]:
+    """Name what was not done because people denied it or did not decide in time."""
+    text = ask.request.text
+    return [
+        phrase("expired" if outcome == "expired" else "denied", text, what=approval.what)
+        for work in ask.work.values()
+        for approval, outcome in work.not_approved
+    ]
 
 
 def _gaps_of(work: Work, result: Result, alone: bool) -> list[str]:  # noqa: FBT001 - of a private function

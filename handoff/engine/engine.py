@@ -25,7 +25,7 @@ from typing import assert_never
 from handoff import events as ev
 from handoff.contracts import Request
 from handoff.effects import answer_key, card_end_key
-from handoff.engine import hearing, replan
+from handoff.engine import approvals, hearing, replan
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready
 from handoff.engine.transitions import TRANSITIONS, cancelled, withdrawn
@@ -165,7 +165,8 @@ def _with_state(ask: Ask, at: float) -> Ask:
         return replace(ask, run=replace(run, state="cancelled" if ask.cancelled_by else "failed"), ended=at)
     if run.plan is None:
         return ask.with_run(_in_state(run, "submitted" if ask.question is None else "input_required", at))
-    own = ask.inside("")
+    ask = approvals.ask_for_costs(ask, at)
+    run, own = ask.run, ask.inside("")
     if any(work.run is not None for work in own):
         ask = _with_states_inside(ask, at)
         own = ask.inside("")

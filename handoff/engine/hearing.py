@@ -82,6 +82,8 @@ def by_rules(job: Job, one: Heard, names: Iterable[str] = ()) -> Aim | None:
     asked = open_question(job, user)
     if asked is not None:
         return "answer" if answers_plainly(text, asked[1].options) else None
+    if spoken.is_short(text) and open_approval(job, user):
+        return "answer"  # which decides nothing: who said it is shown where the buttons are
     if job.current is not None:
         if job.current.request.user == user:
             return None if _may_correct(job.current, one) or not one.mentioned else "request"
@@ -160,6 +162,8 @@ def sorted_out(job: Job, event: ev.MessageSorted) -> Job:
         return _marked(_answered(job, one, asked, event.at), one, "taken")
     if asked is not None and aim == "explain":
         return _marked(job, one, "explained", question=asked[0])
+    if aim == "answer" and (approval := open_approval(job, one.message.user)):
+        return _marked(job, one, "explained", question=approval)
     if aim in {"answer", "explain"}:  # the question was closed meanwhile
         aim = "request" if one.mentioned else "nothing"
     if aim == "correction":
@@ -226,6 +230,13 @@ def open_question(job: Job, user: str) -> tuple[str, Question] | None:
     ask = job.current
     found = ask.open_questions.items() if ask is not None else ()
     return next(((name, one) for name, one in found if one.may_answer(user)), None)
+
+
+def open_approval(job: Job, user: str) -> str:
+    """Return the first subtask with an approval that is for this person; empty if there is none."""
+    ask = job.current
+    found = ask.open_questions.items() if ask is not None else ()
+    return next((name for name, one in found if one.approval is not None and user in one.whom), "")
 
 
 def _may_correct(ask: Ask, one: Heard) -> bool:

@@ -259,7 +259,7 @@ def _again(work: Work, following: Next, at: float) -> Work:
 def _asked(ask: Ask, work: Work, trouble: Trouble, message: str, at: float) -> Ask:
     question = work.question
     if trouble != "ambiguous_input" or question is None:
-        number = work.questions + work.doubts + 1
+        number = work.asked_so_far + 1
         text = f"{work.subtask.title} cannot be done as it is: {message} What now?"
         question = Question(number, text, (ONCE_MORE, WITHOUT), at, whom=(ask.request.user,))
     return ask.with_work(replace(work, state="input_required", question=question, questions=work.questions + 1))

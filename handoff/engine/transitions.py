@@ -12,7 +12,7 @@ from typing import Any
 
 from handoff import events as ev
 from handoff.effects import answer_key
-from handoff.engine import answer, deadline, judging, ladder, plan, writes
+from handoff.engine import answer, approvals, deadline, judging, ladder, plan, writes
 from handoff.engine.nested import is_open, opened
 from handoff.engine.subtask import charged_so_far, ended
 from handoff.state import SETTLED, Ask, Run, Work, replace
@@ -86,6 +86,11 @@ def _tool_in_doubt(ask: Ask, event: ev.ToolInDoubt) -> Ask:
     return writes.ask_about(ask, work, intent, event.reason, event.usage, event.at) if work and intent else ask
 
 
+def _approval_asked(ask: Ask, event: ev.ApprovalAsked) -> Ask:
+    work = _running(ask, event)
+    return approvals.ask_for(ask, work, event.approval, event.at) if work else ask
+
+
 def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
     work = _running(ask, event)
     if work is None:
@@ -119,7 +124,7 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
         return writes.ask_about(ask, work, work.intents[0], escalation.message, event.usage, event.at)
     ask, work = ask.charged(work.attempt_over(event.took), event.usage)
     if escalation.reason == "ambiguous_input":
-        number, whom = work.questions + work.doubts + 1, (ask.request.user,)
+        number, whom = work.asked_so_far + 1, (ask.request.user,)
         question = Question(number, escalation.message, escalation.options, event.at, whom=whom)
         work = replace(work, question=question)
     partial = escalation.partial_result
@@ -205,6 +210,8 @@ TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "ToolStarted": _checkpoint,
     "ToolReturned": _checkpoint,
     "ToolInDoubt": _tool_in_doubt,
+    "ApprovalAsked": _approval_asked,
+    "ApprovalDecided": approvals.decided,
     "ResultReturned": _result_returned,
     "AttemptFailed": _attempt_failed,
     "Escalated": _escalated,

@@ -33,7 +33,7 @@ def verdict_of(text: str) -> DoubtVerdict:
 
 def ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage: Usage, at: float) -> Ask:
     """Ask the requester whether a call was carried out. The attempt keeps its checkpoints, to go on from them."""
-    number = work.questions + work.doubts + 1
+    number = work.asked_so_far + 1
     doubt = UnknownWrite(intent.call, intent.tool, intent.what, reason, usage)
     text = f"Was this carried out? {intent.what}"
     question = Question(number, text, OPTIONS, at, whom=(ask.request.user,), doubt=doubt)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,8 @@ from handoff.contracts import Tier
 from handoff.effects import ROLES
 from handoff.planning.adhoc import MOST, Allowance
 from handoff.planning.routing import Files, Rule
+from specialists.loading import approval_keys
+from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.frontmatter import CrewFault, Page, did_you_mean, yaml_fault
 from specialists.loading.rule_patterns import BadPattern, compiled, ways
 from specialists.toolkits.tool import Tool
@@ -29,7 +32,10 @@ _TERMS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds":
 _ABOUT = ("description", "can", "cannot", "fallback")
 """What a crew inside another says of itself, as a specialist does in its front matter."""
 _UNSURE = ("mark", "apart")
-_KEYS = ("rules", "equals", "default", *_TERMS, "critic", "unsure", "roles", "make", *_ABOUT)
+_KEYS = (
+    "rules", "equals", "default", *_TERMS, "critic", "unsure", "roles", "make", *_ABOUT,
+    *approval_keys.KEYS, "ask_above",
+)  # fmt: skip
 _FILES: tuple[Literal["any", "none", "some"], ...] = ("any", "none", "some")
 _RULE_KEYS = ("name", "to", "when", "unless", "files", "done_when")
 _MAKE_KEYS = ("tools", "tiers", "at_most", "fallback")
@@ -47,13 +53,14 @@ class CrewFile:
     path: Path
     rules: tuple[Rule, ...] = ()
     equals: tuple[tuple[str, ...], ...] = ()
-    terms: dict[str, int | bool | str] = field(default_factory=dict)
+    terms: dict[str, Any] = field(default_factory=dict)
     roles: dict[str, Tier] = field(default_factory=dict)
     default: str = ""
     """The member that gets a request for which no plan could be made; empty: the first one."""
     make: Allowance | None = None
     about: Page = field(default_factory=lambda: Page(Path()))
     """Its description of the crew, for the crew around it; its faults are not among `faults`."""
+    approvals: ApprovalRules = NOTHING_SAID
     faults: list[CrewFault] = field(default_factory=list)
     ways: int = 0
 
@@ -99,6 +106,9 @@ def _read(file: CrewFile, root: yaml.Node, known: tuple[str, ...], tools: Mappin
         file.roles = _roles(file, top["roles"][1])
     if "equals" in top:
         file.equals = _equals(file, top["equals"][1], known)
+    if "ask_above" in top:
+        file.terms.update(_ask_above(file, top["ask_above"][1]))
+    _read_approvals(file, top, tools)
     if "default" in top:
         file.default = "".join(_specialists(file, top["default"][1], "default", known)[:1])
         if isinstance(top["default"][1], yaml.SequenceNode):
@@ -265,12 +275,34 @@ def _read_about(file: CrewFile, top: Mapped) -> None:
         file.about.lines[key] = top[key][0].start_mark.line + 1
 
 
+def _read_approvals(file: CrewFile, top: Mapped, tools: Mapping[str, Tool]) -> None:
+    page = Page(file.path)
+    for key in set(approval_keys.KEYS) & set(top):
+        page.values[key] = _plain(top[key][1])
+        page.lines[key] = top[key][0].start_mark.line + 1
+    file.approvals = approval_keys.read(page, tools)
+    file.faults.extend(page.faults)
+
+
+def _ask_above(file: CrewFile, node: yaml.Node) -> dict[str, int | float]:
+    """Read above which estimate people approve a subtask before it begins: `$2.50`, or a number of tokens."""
+    text = str(node.value).replace("_", "").replace(",", "") if isinstance(node, yaml.ScalarNode) else ""
+    if re.fullmatch(r"\$\d{1,6}(\.\d{1,4})?", text) and float(text[1:]) > 0:
+        return {"ask_above_cost": float(text[1:]), "ask_above_tokens": 0}
+    if re.fullmatch(r"[1-9]\d{0,11}", text):
+        return {"ask_above_cost": 0.0, "ask_above_tokens": int(text)}
+    file.fault(node, "ask_above takes dollars such as $2.50, or a number of tokens such as 300000")
+    return {}
+
+
 def _plain(node: yaml.Node) -> object:
-    """Read a text, or a list of texts; None for anything else."""
+    """Read a text, a list of texts, or texts by name; None for anything else."""
     if isinstance(node, yaml.ScalarNode):
         return str(node.value)
     if isinstance(node, yaml.SequenceNode) and all(isinstance(one, yaml.ScalarNode) for one in node.value):
         return [str(one.value) for one in node.value]
+    if isinstance(node, yaml.MappingNode):
+        return {str(key.value): _plain(value) for key, value in node.value}
     return None
 
 

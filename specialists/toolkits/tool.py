@@ -115,6 +115,8 @@ class Tool:
             its outcome if it was, None if it certainly was not and no longer will be; raises, or gives a
             failed outcome, if it cannot tell.
         what: For `write`: a few words for people on what a call does. Without, the tool's name and arguments.
+        target: For `write`: says where a call goes to, for people who approve it: a channel, a board, a repository.
+            Who approves the like of a call approves it for the same target only.
         url_of: Gives the URL that a call with these arguments asks for; see `turns.egress`. None: it asks for none.
         query: The name of the argument that holds a query, if there is one: people may look at what was asked.
         finds_urls: True if its replies hold URLs that the web gave, and none of the model's own making.
@@ -131,6 +133,7 @@ class Tool:
     key: Key = "none"
     look_up: Callable[..., Awaitable[ToolOutcome | None]] | None = None
     what: Callable[[Any], str] | None = None
+    target: Callable[[Any], str] | None = None
     url_of: Callable[[Any], str] | None = None
     finds_urls: bool = False
     query: str = ""
@@ -157,7 +160,7 @@ class Tool:
         if self.access not in get_args(Access):
             found.append(f"has the access {self.access!r}; it is read or write")
         elif self.access == "read":
-            extras = {"a key": self.key != "none", "look_up": self.look_up, "what": self.what}
+            extras = {"a key": self.key != "none", "look_up": self.look_up, "what": self.what, "target": self.target}
             found += [f"only reads, so {name} is not for it; leave that out" for name, has in extras.items() if has]
         if self.key not in get_args(Key):
             found.append(f"has the key {self.key!r}; it is one of {', '.join(get_args(Key))}")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from handoff.approval_values import Approval
 from handoff.contracts import ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
-from handoff.state_values import Checkpoint
+from handoff.state_values import Checkpoint, Ruling
 from specialists.toolkits.tool import ToolOutcome
 
 
@@ -28,7 +29,12 @@ class AttemptLog(Protocol):
     async def turn(self, turn: Turn) -> None:
         """Keep a model turn: it is kept when `started` or `tool` of a call that it asks for is back."""
 
-    def intent(self, call: ToolCall, *, what: str, key: str, digest: str) -> ToolStarted:
+    def ruled_before(self, approval: Approval) -> Ruling | None:
+        """Return the earlier ruling that holds for a call as well; None if people have to decide."""
+
+    def intent(
+        self, call: ToolCall, *, what: str, key: str, digest: str, approved_by: tuple[str, ...] = ()
+    ) -> ToolStarted:
         """Word the intent of a call that writes. Nothing is kept yet: that is for `started`."""
 
     async def started(self, intent: ToolStarted) -> None:

@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from typing import Literal
 from urllib.parse import unquote, urlsplit
+
+from pydantic import BaseModel
 
 from handoff.addresses import addresses_in
 from handoff.contracts import ToolReply
+from specialists.toolkits.tool import Tool
+from specialists.turns.approving import Leaving
 
 _URL = re.compile(r"https?://[^\s<>\"'|\[\]`\\]+", re.IGNORECASE)
 _HOST = re.compile(r"(?<![\w@.-])(?:https?://)?([^\W_][\w-]*(?:\.[\w-]+)+(?::\d{1,5})?)(?![\w@-])", re.IGNORECASE)
@@ -57,6 +62,12 @@ class EgressGuard:
         if tool in self._url_tools:
             self._known |= {known for url in _urls(reply.text) for known in _known_by(url)}
             self.given |= addresses_in(reply.text)
+
+    def judge(self, tool: Tool, arguments: BaseModel) -> Literal["allow", "refuse"] | Leaving:
+        """Say if a call of the last turn may be made; `Leaving` is what people have to approve first."""
+        if tool.url_of is None:
+            return "allow"
+        return "allow" if self.allows(tool.url_of(arguments)) else "refuse"
 
     def allows(self, url: str) -> bool:
         """Say if a call of the last turn may ask for a URL."""

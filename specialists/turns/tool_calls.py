@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from handoff.approval_values import Approval
 from handoff.contracts import ToolCall, ToolReply
 from handoff.events import ToolStarted, TurnTaken
-from handoff.state_values import Checked, Checkpoint, UnknownWrite
+from handoff.state_values import Checked, Checkpoint, Ruling, UnknownWrite
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish_tools
+from specialists.turns.approving import Approvals, Leaving
 from specialists.turns.conversation import Conversation, key_of
 from specialists.turns.one_call import Ready, check, perform
 
@@ -25,6 +27,10 @@ GRACE = 0.5
 _T = TypeVar("_T")
 _MIXED = "The other calls of this turn ran first. Read their replies, then call {name} again, on its own."
 _LATE = "Not run: the work has to end now."
+_APPROVED_LATE = "{what} was approved and not run: the time for this part was up by then"
+
+Rest = UnknownWrite | Approval
+"""What an attempt rests for: people say what became of a call, or whether it may be made."""
 
 
 @dataclass(slots=True)
@@ -32,7 +38,7 @@ class ToolCalls:
     """Runs the open calls of a conversation. `until`, on the running loop's clock, is when no more may run.
 
     `intents` are the calls that write and have no outcome yet. `barred` are the calls that must not be made again, by
-    digest, each with the reply that the model gets in their place.
+    digest, each with the reply that the model gets in their place. `approvals` says which calls people have to approve.
     """
 
     toolbox: dict[str, Tool]
@@ -40,6 +46,7 @@ class ToolCalls:
     log: AttemptLog
     conversation: Conversation
     until: float
+    approvals: Approvals
     intents: list[ToolStarted] = field(default_factory=list)
     barred: dict[str, str] = field(default_factory=dict)
 
@@ -51,6 +58,8 @@ class ToolCalls:
             self.intents.append(item)
         elif isinstance(item, Checked):
             self._hear(item)
+        elif isinstance(item, Ruling):
+            self.approvals.heard(item)
         else:
             self._ended(item.reply.call_id)
             self.conversation.add_reply(item.reply, item)
@@ -61,26 +70,33 @@ class ToolCalls:
             from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
             call, times = next(one for one in self.conversation.open_calls if one[0].id == intent.call)
-            outcome = await write_calls.settle(check(call, self.toolbox, times=times), intent, self.workbench)
+            ready = check(self.approvals.as_ruled(call), self.toolbox, times=times)
+            outcome = await write_calls.settle(ready, intent, self.workbench)
             if isinstance(outcome, UnknownWrite):
                 return outcome
             await self.reply(call, outcome)
         return None
 
-    async def run(self) -> UnknownWrite | None:
-        """Run the open calls in order; reads that follow each other run side by side."""
+    async def run(self) -> Rest | None:
+        """Run the open calls in order; reads that follow each other run side by side.
+
+        The first call that people have to approve ends it, once those before it and the reads beside it have run.
+        """
         for writing, calls in groupby(self.conversation.open_calls, key=lambda one: self._writes(one[0])):
             if not writing:
-                await self._read_all(list(calls))
+                asked = await self._read_all(list(calls))
+                if asked is not None:
+                    return asked
                 continue
             for call, times in calls:
-                doubt = await _not_cut_short(self._write(call, times))
-                if doubt is not None:
-                    return doubt
+                rest = await _not_cut_short(self._write(call, times))
+                if rest is not None:
+                    return rest
         return None
 
     async def reply(self, call: ToolCall, outcome: ToolOutcome) -> None:
         """Keep the outcome of a call, then tell the model of it."""
+        outcome = self.approvals.told(call, outcome)
         reply = ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed)
         await self.log.tool(reply, outcome)
         self._ended(call.id)
@@ -96,11 +112,29 @@ class ToolCalls:
         tool = self.toolbox.get(call.name)
         return tool is not None and tool.access == "write"
 
-    async def _read_all(self, calls: list[tuple[ToolCall, int]]) -> None:
-        """Make calls that only read, side by side; the same call twice is made once."""
-        firsts = {key_of(call): index for index, (call, _) in reversed(list(enumerate(calls)))}.values()
-        await _side_by_side([self._read(*calls[index]) for index in sorted(firsts)])
-        await _side_by_side([self._read(*each) for index, each in enumerate(calls) if index not in firsts])
+    async def _read_all(self, calls: list[tuple[ToolCall, int]]) -> Approval | None:
+        """Make calls that only read, side by side; the same call twice is made once.
+
+        Those that need approval are left open, and what to ask for the first of them is returned.
+        """
+        while calls:
+            asked = [self._asks(*one) for one in calls]
+            free = [one for one, approval in zip(calls, asked, strict=True) if approval is None]
+            if not free:
+                return asked[0]
+            firsts = {key_of(call): index for index, (call, _) in reversed(list(enumerate(free)))}.values()
+            await _side_by_side([self._read(*free[index]) for index in sorted(firsts)])
+            await _side_by_side([self._read(*each) for index, each in enumerate(free) if index not in firsts])
+            still_open = [call for call, _ in self.conversation.open_calls]
+            calls = [one for one in calls if any(one[0] is call for call in still_open)]
+        return None
+
+    def _asks(self, call: ToolCall, times: int) -> Approval | None:
+        """Return what people have to approve before a call that only reads is made; None if it is not for them."""
+        if call.name in finish_tools.NAMES or self.conversation.earlier(call) is not None or self._late():
+            return None
+        found = self._checked(call, times)
+        return found if isinstance(found, Approval) else None
 
     async def _read(self, call: ToolCall, times: int) -> None:
         if call.name in finish_tools.NAMES:
@@ -110,38 +144,57 @@ class ToolCalls:
         elif self._late():
             outcome = ToolOutcome(_LATE, failed=True)
         else:
-            ready = self._checked(call, times)
-            outcome = await perform(ready, self.workbench, until=self.until) if isinstance(ready, Ready) else ready
+            found = self._checked(call, times)
+            if isinstance(found, Approval):  # a call beside it made it one: it stays open
+                return
+            outcome = await perform(found, self.workbench, until=self.until) if isinstance(found, Ready) else found
         await self.reply(call, outcome)
 
-    def _checked(self, call: ToolCall, times: int) -> Ready | ToolOutcome:
-        ready = check(call, self.offered, times=times)
-        if not isinstance(ready, Ready) or ready.tool.url_of is None:
+    def _checked(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Approval:
+        """See whether a call may be made: not a wrong one, nor one that the guard refuses or people have to approve."""
+        if (refusal := self.approvals.refusal(call)) is not None:
+            return refusal
+        ready = check(self.approvals.as_ruled(call), self.offered, times=times)
+        if not isinstance(ready, Ready):
             return ready
-        if self.conversation.egress.allows(ready.tool.url_of(ready.arguments)):
-            return ready
-        return ToolOutcome(briefing.note("url_refused", tool=call.name), failed=True)
+        verdict = self.conversation.egress.judge(ready.tool, ready.arguments)
+        if verdict == "refuse":
+            return ToolOutcome(briefing.note("url_refused", tool=call.name), failed=True)
+        return self.approvals.needed(ready, verdict if isinstance(verdict, Leaving) else None) or ready
 
-    async def _write(self, call: ToolCall, times: int) -> UnknownWrite | None:
+    async def _write(self, call: ToolCall, times: int) -> Rest | None:
         """Make a call that writes: its intent, the call, its outcome, each kept before anything follows from it."""
-        ready = self._checked(call, times)
-        outcome = await self._write_once(ready) if isinstance(ready, Ready) else ready
-        if isinstance(outcome, UnknownWrite):
-            return outcome
-        await self.reply(call, outcome)
-        return None
+        found = self._checked(call, times)
+        if isinstance(found, Approval) and (self._late() or self._barred(call, times) is not None):
+            found = ToolOutcome(self._barred(call, times) or _LATE, failed=True)  # nobody is asked in vain
+        outcome = await self._write_once(found) if isinstance(found, Ready) else found
+        if isinstance(outcome, ToolOutcome):
+            await self.reply(call, outcome)
+            return None
+        return outcome
+
+    def _barred(self, call: ToolCall, times: int) -> str | None:
+        """Return the reply in place of a call that must not be made again; None if it may be."""
+        from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
+
+        ready = check(self.approvals.as_ruled(call), self.offered, times=times)
+        return self.barred.get(write_calls.digest(ready)) if isinstance(ready, Ready) else None
 
     async def _write_once(self, ready: Ready) -> ToolOutcome | UnknownWrite:
         from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
+        approved_by = self.approvals.who_approved(ready)
+        late = (_APPROVED_LATE.format(what=ready.tool.words(ready.arguments)),) if approved_by else ()
         barred = self.barred.get(write_calls.digest(ready))
-        if barred is not None or self._late():
-            return ToolOutcome(barred or _LATE, failed=True)
-        intent = write_calls.intent_of(ready, self.log)
+        if barred is not None:
+            return ToolOutcome(barred, failed=True)
+        if self._late():
+            return ToolOutcome(_LATE, failed=True, gaps=late)
+        intent = write_calls.intent_of(ready, self.log, approved_by)
         self.intents.append(intent)
         await self.log.started(intent)
         if self._late():
-            return ToolOutcome(_LATE, failed=True)
+            return ToolOutcome(_LATE, failed=True, gaps=late)
         return await write_calls.carry_out(ready, intent, self.workbench, until=self.until)
 
     def _late(self) -> bool:
@@ -161,6 +214,7 @@ class ToolCalls:
 
     def _ended(self, call_id: str) -> ToolStarted | None:
         """Close the intent of a call that has an outcome now; None if the call only read."""
+        self.approvals.used(call_id)
         intent = next((one for one in self.intents if one.call == call_id), None)
         if intent is not None:
             self.intents.remove(intent)

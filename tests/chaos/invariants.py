@@ -209,12 +209,16 @@ def _files(run: Run) -> Check:
 
 
 def _far_side(run: Run) -> Check:
-    """The write tool ran at most once."""
+    """The write tool ran at most once, and only once a person had approved it."""
 
     def check(found: Found) -> Iterator[Violation]:
         record = found.visit.errand.record
         if run.far_side.entered[record] > 1:
             yield Violation("twice", f"the record {record} was entered {run.far_side.entered[record]} times")
+        works = [work for ask in found.job.asks for work in ask.work.values()] if found.job else []
+        rulings = [one.ruling for work in works for one in work.answered if one.ruling is not None]
+        if run.far_side.entered[record] and found.job and not any(ruling.approved for ruling in rulings):
+            yield Violation("wrong", f"the record {record} was entered, and nobody approved it")
 
     return check
 

@@ -17,6 +17,8 @@ from handoff.engine.writes import HAPPENED, NOT_HAPPENED
 from tests.chaos.errands import CITIES, Errand
 from tests.system.scene import Json, buttons
 
+APPROVE = "Approve"
+"""What stands on the button by which one call is approved."""
 LOOK = 0.25
 AGAIN = 8.0
 """Seconds after which a person who sees no reaction tries again."""
@@ -79,7 +81,7 @@ class Visit:
         elif self.errand.kind == "cancel":
             await self._stop(person)
         elif self.errand.kind == "write":
-            await self._settle_doubt(person)
+            await self._see_to_record(person)
         for text in later:
             if self.errand.way:  # the others ask while it is still at work
                 await self._until(lambda: self.ended(self.root))
@@ -109,22 +111,26 @@ class Visit:
     def _closed(self, start: str) -> bool:
         return all(not buttons(question) for question in self.with_key(start))
 
-    async def _settle_doubt(self, person: Person) -> None:
-        """Where the bot does not know whether a record was entered: look into the book, and say what is there."""
+    async def _see_to_record(self, person: Person) -> None:
+        """Approve what is to be entered; where the bot does not know whether it was, look into the book and say so."""
         start = f"{self.root}:question:"
         await self._until(lambda: self.ended(self.root) or self.with_key(start))
-        if self.ended(self.root):
-            return
-        self.doubts += 1
-        await asyncio.sleep(max(1.0, self.errand.delay))  # a call that is still under way arrives by then
-        word = HAPPENED if self.was_entered(self.errand.record) else NOT_HAPPENED
+        await asyncio.sleep(self.errand.delay)
 
         async def tell() -> None:
-            question = self.with_key(start)[-1]
-            if word in buttons(question):
-                await person.click(self.channel, question["ts"], buttons(question)[word]["action_id"])
+            for question in self.with_key(start):
+                if APPROVE in buttons(question):
+                    await self._press(person, question, APPROVE)
+                elif HAPPENED in buttons(question):
+                    self.doubts += 1
+                    await asyncio.sleep(max(1.0, self.errand.delay))  # a call that is still under way arrives by then
+                    word = HAPPENED if self.was_entered(self.errand.record) else NOT_HAPPENED
+                    await self._press(person, question, word)
 
         await self._again_and_again(tell, lambda: self.ended(self.root))
+
+    async def _press(self, person: Person, message: Json, word: str) -> None:
+        await person.click(self.channel, message["ts"], buttons(message)[word]["action_id"])
 
     async def _stop(self, person: Person) -> None:
         """Stop it: with Slack's own button, with that of the card if it has one, or with a word."""

@@ -81,8 +81,12 @@ async def end_of(talk: Talk) -> tuple[End | None, str]:
 
 
 def without_questions(end: End) -> End:
-    """The end without the questions that were answered."""
-    messages = (one for one in end.messages if not one.key.startswith("question") or one.buttons)
+    """The end without the questions that were answered, and each approval once: who repeats a call asks again."""
+    messages: list[Shown] = []
+    for one in end.messages:
+        approval = "asked for approval" in one.text and not any(one.text == other.text for other in messages)
+        if not one.key.startswith("question") or one.buttons or approval:
+            messages.append(one)
     return replace(end, messages=tuple(messages))
 
 

@@ -7,6 +7,7 @@ restart. There is no provider between: what is told of here is the bot.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -126,6 +127,15 @@ async def writes(call: ModelCall) -> Turn:
     return Turn(text="", calls=(wish,), stop="tool_use", usage=Usage(calls=1))
 
 
+async def asks_and_writes(call: ModelCall) -> Turn:
+    """A parcel, which has to be approved, and again if somebody says that it was not sent; then the end."""
+    replies = [reply for message in call.messages for reply in message.replies]
+    if replies and "not carried out" not in replies[-1].text:
+        return result("It is sent.")
+    wish = ToolCall(id=f"parcel_{len(replies)}", name="send_parcel", arguments={"text": "tea is ready"})
+    return Turn(text="", calls=(wish,), stop="tool_use", usage=Usage(calls=1))
+
+
 async def nothing(_: Talk, __: Path) -> None:
     """Nobody does anything."""
 
@@ -152,6 +162,19 @@ async def checks(talk: Talk, far_side: Path) -> None:
             except ActionFailed:
                 continue
             return
+        await asyncio.sleep(0.02)
+
+
+async def approves(talk: Talk, far_side: Path) -> None:
+    """Approve each parcel, and say what became of it, should the bot ask."""
+    while True:
+        for message in talk.words():
+            button = "approval:approve" if "Approve" in buttons(message) else ""
+            if "It happened" in buttons(message):
+                button = "answer:0" if await asyncio.to_thread(far_side.exists) else "answer:1"
+            with contextlib.suppress(ActionFailed):  # a click on a dead bot, or one that it took before it died
+                if button:
+                    await talk.scene.person().click(talk.channel, message["ts"], button)
         await asyncio.sleep(0.02)
 
 
@@ -220,6 +243,7 @@ def tools(far_side: Path) -> dict[str, Tool]:
 
     return {
         "send_letter": Tool("send_letter", "write", TextArguments, send_letter),
+        "send_parcel": Tool("send_parcel", "write", TextArguments, send_letter),
         "make_files": Tool("make_files", "read", FilesArguments, make_files),
         "count_words": Tool("count_words", "read", TextArguments, count_words),
     }
@@ -378,6 +402,14 @@ _ALL = (
         people=checks,
         letters=1,
         may_ask=True,
+    ),
+    Scenario(
+        "approval",
+        {"planner": planned(WRITER), "specialist:writer": asks_and_writes},
+        people=approves,
+        letters=1,
+        may_ask=True,
+        new=("Approval", "tool send_parcel", "ToolStarted", "ToolReturned", "signal"),
     ),
     Scenario(
         "revised",

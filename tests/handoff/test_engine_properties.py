@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
+from handoff.approval_values import Approval, ApprovalTerms, digest_of
 from handoff.contracts import Escalation, Finding, Member, Place, Plan, PlanChange, Request, Result, Subtask, Usage
 from handoff.effects import (
     Effect,
@@ -93,6 +94,8 @@ class World:
         self.refined: dict[str, int] = {}
         self.revised = 0
         self.outcomes: tuple[str, ...] = OUTCOMES
+        self.approvals = 0.0
+        """How often an attempt comes to a call that people have to approve."""
 
     def content(self) -> str:
         """What a result says."""
@@ -158,6 +161,18 @@ class World:
         of = {"at": self.now, "request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
         log: list[ev.Event] = [ev.AttemptStarted(**of, specialist=effect.specialist, tier=effect.tier)]
         log += self.writes(work, of)
+        if self.rng.random() < self.approvals:
+            call, terms = (
+                f"a{len(work.checkpoints)}",
+                ApprovalTerms(quorum=self.rng.choice((1, 1, 2)), approvers=("U", "V")),
+            )
+            asked = {"tool": "post", "what": "post", "arguments": {"text": call}, "terms": terms}
+            return [
+                *log,
+                ev.ApprovalAsked(
+                    **of, approval=Approval(call=call, digest=digest_of("post", asked["arguments"]), **asked)
+                ),
+            ]
         outcome = self.rng.choice(self.outcomes)
         findings = (Finding(message="it is not so", where="plan"),) if self.rng.random() < 0.3 else ()
         result = Result(summary="s", content=self.content(), findings=findings)
@@ -176,6 +191,18 @@ class World:
         else:
             log.append(ev.Escalated(**of, escalation=Escalation(reason=outcome, message="m")))
         return log
+
+    def decisions(self, work: Work) -> list[ev.Event]:
+        """What a person clicks on a card, which may show what is no longer asked."""
+        question = work.question
+        if question is None or question.approval is None:
+            return []
+        of = {"at": self.now, "request": "1.0", "subtask": work.subtask.id, "digest": question.approval.digest}
+        number = question.number - self.rng.choice((0, 0, 1))
+        choice = self.rng.choice(("approve", "approve_alike", "edit", "deny"))
+        arguments = {"text": f"edited {number}"} if choice == "edit" else {}
+        user = self.rng.choice(("U", "V", "W"))
+        return [ev.ApprovalDecided(**of, number=number, user=user, decision=choice, arguments=arguments)]
 
     def writes(self, work: Work, of: dict[str, Any]) -> list[ev.Event]:
         """Calls that write: with an outcome, in doubt, or left open for whatever the attempt's end makes of it."""
@@ -197,6 +224,7 @@ class World:
 @settings(max_examples=300, deadline=None)
 def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int | None) -> None:
     world = World(seed)
+    world.approvals = 0.15
     request = Request(id="1.0", user="U", text="t", at=1.0)
     place = Place(team="T", channel="C", thread_ts="1.0")
     log: list[ev.Event] = [ev.RequestAdded(at=1.0, place=place, request=request)]
@@ -213,10 +241,12 @@ def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int |
             world.now = due
             continue
         elif open_ones := [w for w in job.asks[0].work.values() if w.state == "input_required"]:
-            name = world.rng.choice(open_ones).subtask.id
+            work = world.rng.choice(open_ones)
+            name = work.subtask.id
             new = [
                 ev.QuestionAnswered(at=world.now, request="1.0", subtask=name, user="U", text=world.rng.choice(REPLIES))
             ]
+            new += world.decisions(work)
         else:
             break
         world.now += 0.5
@@ -232,4 +262,6 @@ def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int |
     assert all(count <= 1 for count in world.refined.values()), "a brief is rewritten once"
     assert world.revised == ask.revisions <= MAX_REVISIONS or ask.cancelled_by
     assert all(len(work.failures) <= MAX_FAILURES for work in ask.work.values())
+    rulings = [one for work in ask.work.values() for one in work.answered if one.ruling is not None]
+    assert all(set(one.ruling.users) <= {"U", "V"} for one in rulings if one.ruling is not None), "W may not decide"
     assert fold(ev.load(ev.dump(event)) for event in log) == job, "a replay of the stored log gives the same job"

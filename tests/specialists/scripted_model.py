@@ -11,9 +11,10 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from handoff import events as ev
+from handoff.approval_values import Approval, ApprovalTerms
 from handoff.context import Provenance
 from handoff.contracts import Artifact, Constraints, Handoff, ToolCall, ToolReply, Turn, Usage
-from handoff.state_values import Checkpoint
+from handoff.state_values import Checkpoint, Ruling
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import PEOPLE, Tool, ToolOutcome, Workbench
 from specialists.turns.model import ModelCall, ModelError
@@ -73,6 +74,13 @@ class KeptLog:
 
     history: list[Checkpoint] = field(default_factory=list)
     written: dict[str, str] = field(default_factory=dict)
+    alike: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)
+    """Who approved the like of a call."""
+
+    def ruled_before(self, approval: Approval) -> Ruling | None:
+        users = self.alike.get(approval.like)
+        given = {"digest": "", "arguments": {}, "users": users, "alike": True}
+        return Ruling(1.0, "", approval.tool, "approved", **given) if users else None
 
     def _keep(self, point: ev.TurnTaken | ev.ToolReturned | ev.ToolStarted) -> None:
         kept = ev.load(ev.dump(point))
@@ -85,8 +93,11 @@ class KeptLog:
     def news(self) -> tuple[str, ...]:
         return ()
 
-    def intent(self, call: ToolCall, *, what: str, key: str, digest: str) -> ev.ToolStarted:
-        return ev.ToolStarted(call=call.id, tool=call.name, what=what, key=key, digest=digest, **OF)
+    def intent(
+        self, call: ToolCall, *, what: str, key: str, digest: str, approved_by: tuple[str, ...] = ()
+    ) -> ev.ToolStarted:
+        of = {"call": call.id, "tool": call.name, "approved_by": approved_by, **OF}
+        return ev.ToolStarted(what=what, key=key, digest=digest, **of)
 
     async def started(self, intent: ev.ToolStarted) -> None:
         self._keep(intent)
@@ -139,7 +150,8 @@ class Looker:
         return Tool(name, "read", LookArguments, run)
 
 
-def specialist(*tools: Tool, max_turns: int = 5) -> Specialist:
+def specialist(*tools: Tool, max_turns: int = 5, asks: ApprovalTerms | None = None) -> Specialist:
+    """A specialist of these tools; `asks` are the terms on which their calls are approved, None: without asking."""
     return Specialist(
         name="scout",
         description="Looks.",
@@ -149,6 +161,7 @@ def specialist(*tools: Tool, max_turns: int = 5) -> Specialist:
         max_turns=max_turns,
         prompt="You are the scout.",
         path=Path("scout.md"),
+        approvals={tool.name: asks for tool in tools},
     )
 
 

@@ -31,6 +31,7 @@ PAGE = """\
 name: clerk
 description: Puts notes on the board.
 tools: [post_note]
+approve: {post_note: never}
 model: fast
 fallback: clerk2
 ---
@@ -49,7 +50,8 @@ def clerk(request: WireRequest) -> Reply:
 def crew_with(folder: Path, tool: Tool) -> Crew:
     (folder / "clerk.md").write_text(PAGE)
     (folder / "clerk2.md").write_text(
-        PAGE.replace("clerk", "clerk2", 1).replace("[post_note]", "[]").partition("fall")[0]
+        PAGE.replace("clerk", "clerk2", 1).replace("[post_note]", "[]").partition("appr")[0]
+        + "model: fast\n"
         + "---\nYou are the other clerk."
     )
     return load_crew(folder, {tool.name: tool})

@@ -151,7 +151,8 @@ async def test_an_attempt_under_way_goes_on_from_its_checkpoints(scene: Scene, s
     assert "profile_table" in called, "what was done then is there"
     again = [call.name for message in analyst[-1].messages for call in message.calls][len(called) :]
     assert "profile_table" not in again
-    assert len(analyst) == 3, "today's queries, the chart with them, and the last"
+    # The queries of schema 5 are today's: then the chart is next.
+    assert len(analyst) == (3 if schema < 5 else 2), "today's queries, the chart with them, and the last"
     assert "South" in talk.said()
     assert len(talk.cards()) == len(talk.words()) == 1
     await both_schemas(talk, schema)

@@ -20,6 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.logs import describe
 from bot.slack.receive.actions import Actions
+from bot.slack.receive.approval_clicks import ApprovalClicks, Approvals
 from bot.slack.receive.commands import Commands, Subcommand, thread_words, usage_lines
 from bot.slack.receive.forget_window import ForgetWindow
 from bot.slack.receive.payloads import (
@@ -61,8 +62,11 @@ _ANYTHING = re.compile(r".*", re.DOTALL)
 LONGEST_ID = 80
 
 
-def register(app: AsyncApp, service: Service) -> Background:
-    """Make the app listen, for `service`. Gives back what is done after acknowledging: drain it at the end."""
+def register(app: AsyncApp, service: Service, approvals: Approvals | None = None) -> Background:
+    """Make the app listen, for `service`. Gives back what is done after acknowledging: drain it at the end.
+
+    Without `approvals`, nobody can decide on one.
+    """
     background = Background()
     commands = Commands(service, background)
     listeners = Listeners(service, commands, background)
@@ -70,6 +74,8 @@ def register(app: AsyncApp, service: Service) -> Background:
         app.event(event)(listener)
     commands.register(app)
     ForgetWindow(service, background).register(app)
+    if approvals is not None:
+        ApprovalClicks(approvals, background).register(app)
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
     app.error(_failed)

@@ -7,6 +7,7 @@ import logging
 from bot.slack.send.lookup import key_of
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import Allowed, NoReply, Refused
+from bot.slack.views.approval import approval_decided, approval_dropped
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question_answered, question_dropped
 from handoff.addresses import known_addresses
@@ -21,10 +22,14 @@ def closed_question(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing |
     whose = ask.work[subtask] if subtask else ask
     title = asker(ask, subtask)
     decision = next((one for one in whose.answered if one.question.number == number), None)
+    if decision is not None and decision.ruling is not None:
+        return approval_decided(title, decision)
     if decision is not None:
         return question_answered(title, decision, known_addresses(job, ask))
     asked_last = whose.question
     if ask.run.failure is not None and asked_last is not None and asked_last.number == number:
+        if asked_last.approval is not None:
+            return approval_dropped(title, asked_last)
         return question_dropped(title, asked_last, known_addresses(job, ask))
     return None
 
@@ -32,7 +37,7 @@ def closed_question(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing |
 def _asked(ask: Ask) -> dict[str, int]:
     """Count the questions so far, by subtask; those of the planner have an empty id."""
     own = len(ask.answered) + (ask.question is not None)
-    return {"": own} | {name: work.questions + work.doubts for name, work in ask.work.items()}
+    return {"": own} | {name: work.asked_so_far for name, work in ask.work.items()}
 
 
 async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) -> None:

@@ -22,6 +22,7 @@ from bot.slack.show.session import STATUS, Sessions, set_status
 from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
+from bot.slack.views.approval import approval, approval_dropped
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question, question_dropped
@@ -105,7 +106,8 @@ class Thread:
             return sent
         for name, asked in ask.open_questions.items():
             if key == question_key(ask.id, name, asked.number):
-                return await self._outbox.post(claim, place, key, question(job, ask, name))
+                shown = question(job, ask, name) if asked.approval is None else approval(job, ask, name, asked)
+                return await self._outbox.post(claim, place, key, shown)
         results = [work.result for work in ask.work.values() if work.result is not None]
         for artifact in (file for result in results for file in result.artifacts):
             if key == file_key(ask.id, artifact.id):
@@ -216,8 +218,9 @@ class Thread:
             if now is None or now.number != asked.number:
                 self._close_question(after, ask, name, asked, allowed)
             elif old.run.failure is None and ask.run.failure is not None:
-                dropped = question_dropped(asker(ask, name), asked, known_addresses(after, ask))
-                self._redraw_question(after, ask, name, asked, dropped, allowed)
+                self._redraw_question(after, ask, name, asked, _dropped(after, ask, name, asked), allowed)
+            elif now.votes != asked.votes:  # one of several people has approved
+                self._redraw_question(after, ask, name, now, approval(after, ask, name, now), allowed)
         ts = ask.posted.get(card_key(ask.id), "")
         if ts and ask.run.answer is None and ask.run.failure is None:  # after that, only the card's last edit is drawn
             self._painter(key, allowed).show(after, ask, ts)
@@ -252,6 +255,8 @@ class Thread:
         """Take the buttons off a question that was answered, and say who decided."""
         gone = name and name not in ask.work
         closed = None if gone else closed_question(job, ask, name, asked.number)
+        if closed is None and not gone and asked.approval is not None:  # the part ended, its time was up
+            closed = approval_dropped(asker(ask, name), asked)
         if closed is not None:
             self._redraw_question(job, ask, name, asked, closed, allowed)
 
@@ -311,6 +316,13 @@ def _questions(ask: Ask) -> dict[str, Question]:
     """Return the last unanswered questions by subtask, also those of a request that has ended; the planner's: empty."""
     found = {"": ask.question} | {name: work.question for name, work in ask.work.items()}
     return {name: question for name, question in found.items() if question is not None}
+
+
+def _dropped(job: Job, ask: Ask, name: str, asked: Question) -> Outgoing:
+    """Redraw a question whose request was stopped."""
+    if asked.approval is not None:
+        return approval_dropped(asker(ask, name), asked)
+    return question_dropped(asker(ask, name), asked, known_addresses(job, ask))
 
 
 async def _unless_gone(work: Coroutine[Any, Any, object], what: str) -> None:

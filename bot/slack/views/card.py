@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.views.argument_blocks import people_line
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
 from bot.slack.views.read_words import faults_of_others, read_words, thread_faults
@@ -17,7 +18,7 @@ from handoff.engine.nested import plan_around
 from handoff.engine.replan import current_trigger, holds
 from handoff.planning.adhoc import made_as
 from handoff.state import Ask, Job, Work
-from handoff.state_values import Rung
+from handoff.state_values import Question, Rung
 
 MAX_LINE = 500
 LOOKING = "a second look at the plan"
@@ -86,7 +87,9 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     elif ask.state == "synthesizing":
         phase = "Writing the answer"
     elif ask.state == "input_required":
-        phase = "Waiting for an answer"
+        asked = ask.open_questions.values()
+        approves = bool(asked) and all(one.approval is not None for one in asked)
+        phase = "Waiting for approval" if approves else "Waiting for an answer"
     elif current_trigger(ask) is not None:
         phase = "Taking a second look at the plan"
     elif ask.run.plan is not None:
@@ -151,8 +154,18 @@ def _thread_rows(ask: Ask) -> Iterable[Block]:
 
 def _row(ask: Ask, work: Work, now: float) -> Block:
     details = " · ".join((*_details(ask, work, now), *row_words(work)))
+    question = work.question if work.state == "input_required" and not _is_over(ask) else None
+    if question is not None and question.approval is not None:
+        row = _task(work.subtask.id, summary.title_of(ask, work), _status(ask, work), "")
+        return {**row, "details": _waits_for_approval(plain(details, 100), question)}
     waits_for = ask.request.user if work.state == "input_required" and not _is_over(ask) else ""
     return _task(work.subtask.id, summary.title_of(ask, work), _status(ask, work), details, waits_for)
+
+
+def _waits_for_approval(details: str, question: Question) -> Block:
+    needed = question.approval.terms.quorum if question.approval is not None else 1
+    so_far = f" ({len(question.votes)} of {needed} so far)" if needed > 1 else ""
+    return people_line(f"{details} · Waiting for approval by ", question.whom, so_far)
 
 
 def _status(ask: Ask, work: Work) -> RowStatus:

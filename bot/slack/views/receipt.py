@@ -9,6 +9,7 @@ from handoff.state import Ask, Job
 from handoff.state_values import Heard
 
 _BRIEF = 300
+USE_THE_BUTTONS = "That decided nothing: please use the buttons on the card of what is to be approved."
 
 
 def receipt(job: Job, one: Heard) -> Outgoing | None:
@@ -38,6 +39,8 @@ def _applied(one: Heard) -> str:
 def explained(ask: Ask, subtask: str) -> Outgoing:
     """Put an open question again: why it is asked, the question, and the answers there are."""
     asked = ask.open_questions[subtask]
+    if asked.approval is not None:
+        return _line(USE_THE_BUTTONS)
     who, title = mention(ask.request.user), clean(asker(ask, subtask), limit=150)
     lines = [f"{who} I am asking because I cannot go on without it:"]
     if subtask:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain, visible
 from bot.slack.views.answer_message import usage_words
+from bot.slack.views.approval import people
 from bot.slack.views.card import card_title, has_content, missing_from, who
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, moment, seconds, section, sections
@@ -132,7 +133,11 @@ def _subtask_words(ask: Ask, work: Work, now: float, reader: str) -> str:
     over = ask.run.answer is not None or ask.run.failure is not None
     words = _SUBTASK_WORDS[work.state]
     if work.state == "input_required" and not over:
-        words = _waiting(ask.request.user, reader)
+        asked = work.question.approval if work.question is not None else None
+        waits = _waiting(ask.request.user, reader)
+        words = (
+            waits if asked is None or work.question is None else f"waiting for approval by {people(work.question.whom)}"
+        )
     elif work.state in {"in_progress", "input_required"} and over:
         words = "stopped"
     elif work.state == "skipped" and work.dropped:
@@ -252,7 +257,23 @@ def _given(event: ev.Event) -> str:
     return f" (given {pack.tokens:,} of {pack.budget:,} tokens)" if isinstance(pack, Packed) and pack.tokens else ""
 
 
-def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line for each kind of event
+_CHOICES: dict[str, str] = {
+    "approve": "approved",
+    "approve_alike": "approved, and the like for this job,",
+    "edit": "edited and approved",
+    "deny": "denied",
+}
+
+
+def _decided_words(event: ev.ApprovalDecided) -> str:
+    """Say what a person chose. If it counted, the next lines show what followed."""
+    what = f": {event.what}" if event.what else ""
+    return f"{event.subtask}: {_CHOICES[event.decision]} by {event.user}{what}" + (
+        f": {event.reason}" if event.reason else ""
+    )
+
+
+def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  one line for each kind of event
     match event:
         case ev.RequestAdded():
             return f"asked by {event.request.user}: {event.request.text}" + (" (refused)" if event.refusal else "")
@@ -304,6 +325,11 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
             return f"{event.subtask}: escalated ({event.escalation.reason}): {event.escalation.message}"
         case ev.QuestionAnswered():
             return f"{event.subtask or 'the planner'}: answered by {event.user}: {event.text}"
+        case ev.ApprovalAsked():
+            where = f" to {event.approval.target}" if event.approval.target else ""
+            return f"{event.subtask}: asks for approval: {event.approval.what}{where}"
+        case ev.ApprovalDecided():
+            return _decided_words(event)
         case ev.CancelRequested():
             return f"stop asked for by {event.user}"
         case ev.TakenOver():
@@ -313,7 +339,8 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912  one line fo
         case ev.Released():
             return f"released by {event.user}"
         case ev.ToolStarted():
-            return f"{event.subtask}: begins {event.what}"
+            by = f" (approved by {', '.join(event.approved_by)})" if event.approved_by else ""
+            return f"{event.subtask}: begins {event.what}{by}"
         case ev.ToolInDoubt():
             return f"{event.subtask}: not known whether it was done: {event.what} ({event.reason})"
         case ev.ContradictionsFound():

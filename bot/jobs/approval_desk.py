@@ -1,0 +1,213 @@
+"""The approval desk: takes people's decisions on open approvals, and tells who comes too late or may not.
+
+A decision is recorded in the job's inbox; the core counts it when it is folded. Of two that come at once the first in
+the log counts: each is looked up after it was recorded, so that whoever came second is told.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pydantic import ValidationError
+
+from bot.jobs.instance import Instance
+from bot.slack.receive.approval_clicks import Decision, Found, Refused, Taken, Verdict
+from bot.slack.views.approval import Spot
+from bot.store.interface import JobKey, LogBroken, Store
+from handoff import events as ev
+from handoff.approval_values import Approval
+from handoff.audit_entry import AuditEntry, Deed, Note, dropped
+from handoff.contracts import Place
+from handoff.engine.approvals import may_decide
+from handoff.engine.replay import open_log
+from handoff.state import Ask, Job, Work
+from handoff.state_values import Answered, Question
+from handoff.upcasters import NewerEvent
+from specialists.registry import Crew
+from specialists.toolkits.tool import Tool
+from specialists.turns.approving import shown
+from specialists.turns.finish_tools import faults_of
+
+log = logging.getLogger(__name__)
+
+Groups = Callable[[str], Awaitable[tuple[str, ...]]]
+
+
+async def no_groups(_user: str) -> tuple[str, ...]:
+    """Know of no user groups."""
+    return ()
+
+
+class ApprovalDesk:
+    """The `Approvals` of a running bot. A call that returns was recorded; a StoreError means that it was not.
+
+    Args:
+        store: Where jobs live.
+        instance: Woken when somebody decided.
+        crew: Whose tools are asked about: they check arguments that people edit.
+        admins: Slack ids of the admins.
+        groups: Gives the user groups of a person, by their ids.
+        note: Keeps in the audit who was refused.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        instance: Instance,
+        crew: Crew,
+        *,
+        admins: frozenset[str],
+        groups: Groups = no_groups,
+        note: Note = dropped,
+    ) -> None:
+        self._store = store
+        self._note = note
+        self._instance = instance
+        self._crew = crew
+        self._admins = admins
+        self._groups = groups
+
+    async def look(self, place: Place, spot: Spot, user: str, *, decides: bool) -> Found | Refused:
+        """Return what an approval is about; with `decides`, only to a person who may decide on it now."""
+        job = await self._job(place)
+        refused = await self._refused(job, spot, user) if decides else None
+        if refused is not None:
+            await self._refuse(place, spot, user, "approved", refused)
+            return refused
+        asked = _asked(job, spot)
+        if asked is None:
+            return Refused("unknown")
+        question, work = asked
+        approval = question.approval
+        if approval is None:
+            return Refused("unknown")
+        tool = self._tool(work, approval)
+        return Found(approval, tool.spec.parameters if tool is not None else {})
+
+    async def decide(
+        self, place: Place, spot: Spot, user: str, decision: Decision, *, dedupe: tuple[str, ...]
+    ) -> Verdict:
+        """Record a decision. The verdict says if it counts, as the log stands now."""
+        job = await self._job(place)
+        refused = await self._refused(job, spot, user)
+        asked = _asked(job, spot)
+        if refused is not None or asked is None:
+            refused = refused or Refused("unknown")
+            await self._refuse(place, spot, user, "denied" if decision.choice == "deny" else "approved", refused)
+            return refused
+        checked = self._checked(asked[1], asked[0].approval, decision)
+        if isinstance(checked, Refused):
+            return checked
+        event = ev.ApprovalDecided(
+            at=self._store.clock(),
+            request=spot.request,
+            subtask=spot.subtask,
+            number=spot.number,
+            digest=spot.digest,
+            user=user,
+            groups=await self._groups(user),
+            admin=user in self._admins,
+            decision=decision.choice,
+            reason=decision.reason,
+            **checked,
+        )
+        key = JobKey(place.team, place.job_id)
+        new = await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
+        self._instance.nudge(key)
+        return _outcome(await self._job(place), spot, event) if new else Taken()
+
+    def _checked(self, work: Work, approval: Approval | None, decision: Decision) -> dict[str, Any] | Refused:
+        """Check edited arguments as the tool does, and return them as it is run with them."""
+        if decision.choice != "edit" or approval is None:
+            return {}
+        tool = self._tool(work, approval)
+        if tool is None:
+            return Refused("no_tool")
+        try:
+            arguments = tool.arguments.model_validate(decision.arguments)
+        except ValidationError as error:
+            where = next((str(one["loc"][0]) for one in error.errors() if one["loc"]), "")
+            return Refused("wrong", field=where, words=faults_of(error))
+        return {"arguments": shown(arguments), "what": tool.words(arguments)}
+
+    def _tool(self, work: Work, approval: Approval) -> Tool | None:
+        specialist = self._crew.everyone.get(work.specialist)
+        return specialist.toolbox.get(approval.tool) if specialist is not None else None
+
+    async def _refused(self, job: Job | None, spot: Spot, user: str) -> Refused | None:
+        """Say why a person's decision would not count; None if it would."""
+        ask = job.ask(spot.request) if job is not None else None
+        if ask is None or spot.subtask not in ask.work:
+            return Refused("unknown")
+        question = ask.open_questions.get(spot.subtask)
+        if question is None or question.number != spot.number or question.approval is None:
+            return _late(ask, spot)
+        if question.approval.digest != spot.digest:
+            return Refused("changed")
+        if not may_decide(question, ask.request.user, user, await self._groups(user), admin=user in self._admins):
+            own = user == ask.request.user and not question.approval.terms.own
+            return Refused("own" if own else "not_yours", whom=question.whom)
+        if any(vote.user == user for vote in question.votes):
+            return Refused("again")
+        return None
+
+    async def _refuse(self, place: Place, spot: Spot, user: str, deed: Deed, refused: Refused) -> None:
+        """Keep in the audit that a person may not decide, or comes too late."""
+        of = {"at": self._store.clock(), "team": place.team, "channel": place.channel, "job": place.job_id}
+        what = {"request": spot.request[:80], "target": spot.subtask[:80], "why": refused.why}
+        await self._note(AuditEntry(deed=deed, user=user, outcome="refused", **of, **what))
+
+    async def _job(self, place: Place) -> Job | None:
+        """Read the job with all that came in, also what its owner has not taken yet; None if it is not known."""
+        key = JobKey(place.team, place.job_id)
+        try:
+            waiting = [entry.payload for entry in await self._store.jobs.inbox(key)]
+            logged = [entry.payload for entry in await self._store.jobs.log(key)]
+            return open_log([*logged, *waiting])
+        except (LogBroken, NewerEvent, ValueError) as error:
+            log.error("job %s: its log cannot be read (%s)", place.job_id, type(error).__name__)  # noqa: TRY400 - one line
+            return None
+
+
+def _asked(job: Job | None, spot: Spot) -> tuple[Question, Work] | None:
+    """Return the approval that a card is about, open or closed, with its subtask; None if it is not known."""
+    ask = job.ask(spot.request) if job is not None else None
+    work = ask.work.get(spot.subtask) if ask is not None else None
+    if work is None:
+        return None
+    questions = [one.question for one in work.answered] + ([work.question] if work.question is not None else [])
+    found = next((one for one in questions if one.number == spot.number and one.approval is not None), None)
+    return (found, work) if found is not None else None
+
+
+def _closed(ask: Ask, spot: Spot) -> Answered | None:
+    work = ask.work.get(spot.subtask)
+    closed = work.answered if work is not None else ()
+    return next((one for one in closed if one.question.number == spot.number), None)
+
+
+def _late(ask: Ask, spot: Spot) -> Refused:
+    """Say how an approval that is not open any more has ended."""
+    closed = _closed(ask, spot)
+    if closed is None or closed.ruling is None:
+        return Refused("over")
+    return Refused("late", ruling=closed.ruling)
+
+
+def _outcome(job: Job | None, spot: Spot, event: ev.ApprovalDecided) -> Verdict:
+    """Say if a decision that was recorded counts: another may have come just before it."""
+    ask = job.ask(spot.request) if job is not None else None
+    if ask is None:
+        return Refused("unknown")
+    question = ask.open_questions.get(spot.subtask)
+    if question is not None and question.number == spot.number:
+        mine = any((vote.user, vote.at) == (event.user, event.at) for vote in question.votes)
+        return Taken() if mine else Refused("again")
+    closed = _closed(ask, spot)
+    if closed is None or closed.ruling is None:
+        return Refused("over")
+    votes = {(vote.user, vote.at) for vote in closed.question.votes}
+    mine = (event.user, event.at) in votes or (event.user == closed.user and event.at == closed.ruling.at)
+    return Taken() if mine else Refused("late", ruling=closed.ruling)

@@ -1,0 +1,300 @@
+"""Clicks on the card of an approval, and its windows. Whoever comes too late, or may not, is told so, alone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.receive.payloads import Click, Malformed, parse_click
+from bot.slack.send.web_calls import Background
+from bot.slack.show import notices
+from bot.slack.show.notices import Unrecorded, note, soon, tell
+from bot.slack.text.cleaning import mention
+from bot.slack.views.approval import ALIKE, APPROVE, DENY, EDIT, SHOW, Spot, people, spot_of
+from bot.slack.views.approval_windows import (
+    DENIED,
+    EDITED,
+    REASON_ACTION,
+    REASON_BLOCK,
+    arguments_window,
+    deny_window,
+    edit_window,
+    window_about,
+    window_metadata,
+)
+from bot.slack.views.argument_blocks import FIELD, read_fields
+from bot.slack.views.outgoing import moment
+from handoff.approval_values import Approval, ApprovalChoice
+from handoff.contracts import Place
+from handoff.state_values import Ruling
+
+log = logging.getLogger(__name__)
+
+Why = Literal["unknown", "late", "over", "changed", "not_yours", "own", "again", "no_tool", "wrong"]
+"""Why a decision does not count.
+
+- `late`: somebody else decided, or it expired.
+- `over`: the work on it ended before anybody decided.
+- `changed`: the arguments are others by now.
+- `own`: the requester may not approve it, where others may.
+- `again`: this person has approved it, and others are waited for.
+- `wrong`: the edited arguments do not fit the tool.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person chose, with the arguments of an edit and the reason of a denial."""
+
+    choice: ApprovalChoice
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The decision counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The decision does not count: why, who may decide instead, how it ended, or what is wrong with which argument."""
+
+    why: Why
+    whom: tuple[str, ...] = ()
+    ruling: Ruling | None = None
+    field: str = ""
+    words: str = ""
+
+
+Verdict = Taken | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an approval is about, and the JSON schema of the tool's arguments (empty if the tool is gone)."""
+
+    approval: Approval
+    schema: Mapping[str, Any]
+
+
+class Approvals(Protocol):
+    """Where decisions are handed in. Everything that returns has been recorded; an exception means that it was not."""
+
+    async def look(self, place: Place, spot: Spot, user: str, *, decides: bool) -> Found | Refused:
+        """Return what an approval is about; with `decides`, only to a person who may decide on it now."""
+
+    async def decide(
+        self, place: Place, spot: Spot, user: str, decision: Decision, *, dedupe: tuple[str, ...]
+    ) -> Verdict:
+        """Record a decision, and say if it counts."""
+
+
+_CHOICES: Mapping[str, ApprovalChoice] = {APPROVE: "approve", ALIKE: "approve_alike"}
+
+
+class ApprovalClicks:
+    """The listeners of approvals."""
+
+    def __init__(self, approvals: Approvals, background: Background) -> None:
+        self._approvals = approvals
+        self._background = background
+
+    def register(self, app: AsyncApp) -> None:
+        """Make the app listen."""
+        for action in (APPROVE, ALIKE):
+            app.action(action)(self.on_decision)
+        for action in (EDIT, DENY, SHOW):
+            app.action(action)(self.on_window)
+        app.view(EDITED)(self.on_edited)
+        app.view(DENIED)(self.on_denied)
+
+    async def on_decision(
+        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
+    ) -> None:
+        """Take a click on "Approve" or "Approve the like"."""
+        found = self._about(body, action, client)
+        if found is not None:
+            click, spot = found
+            try:
+                async with soon():
+                    choice = _CHOICES[str(action["action_id"])]
+                    verdict = await self._approvals.decide(
+                        click.place, spot, click.user, Decision(choice), dedupe=click.dedupe
+                    )
+                if isinstance(verdict, Refused):
+                    self._tell(client, click.place, click.user, refusal(verdict))
+            except Unrecorded:
+                self._tell(client, click.place, click.user, notices.NOT_RECORDED)
+        await ack()
+
+    async def on_window(
+        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
+    ) -> None:
+        """Open the window to edit, to deny, or with all of the arguments."""
+        about = self._about(body, action, client)
+        if about is not None:
+            click, spot = about
+            kind = str(action["action_id"])
+            try:
+                async with soon():
+                    found = await self._approvals.look(click.place, spot, click.user, decides=kind != SHOW)
+                if isinstance(found, Found):
+                    window = _window(kind, found, window_metadata(click.place, spot))
+                    await client.views_open(trigger_id=str(body.get("trigger_id")), view=window)
+                else:
+                    self._tell(client, click.place, click.user, refusal(found))
+            except Unrecorded:
+                self._tell(client, click.place, click.user, notices.NOT_READ)
+        await ack()
+
+    async def on_edited(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+        """Take edited arguments; what does not fit the tool is said beside its field."""
+        view = _view(body)
+        about, user = window_about(str(view.get("private_metadata", ""))), _user(body)
+        if about is None or not user:
+            log.warning("a window without its approval was left alone")
+            await ack()
+            return
+        place, spot = about
+        given = _values(view)
+        try:
+            async with soon():
+                found = await self._approvals.look(place, spot, user, decides=True)
+                verdict: Verdict
+                if isinstance(found, Refused):
+                    verdict = found
+                else:
+                    verdict = await self._edited(place, spot, user, given, found, dedupe=_dedupe(view))
+        except Unrecorded:
+            await _errors(ack, given, "", notices.NOT_RECORDED)
+            return
+        if isinstance(verdict, Refused) and verdict.why == "wrong":
+            await _errors(ack, given, verdict.field, verdict.words)
+            return
+        if isinstance(verdict, Refused):
+            self._tell(client, place, user, refusal(verdict))
+        await ack()
+
+    async def _edited(
+        self, place: Place, spot: Spot, user: str, given: Mapping[str, str], found: Found, *, dedupe: tuple[str, ...]
+    ) -> Verdict:
+        try:
+            arguments = read_fields(given, found.approval.arguments, found.schema)
+        except ValueError as error:
+            name, words = error.args
+            return Refused("wrong", field=name, words=words)
+        return await self._approvals.decide(place, spot, user, Decision("edit", arguments), dedupe=dedupe)
+
+    async def on_denied(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+        """Take a denial with its reason."""
+        view = _view(body)
+        about, user = window_about(str(view.get("private_metadata", ""))), _user(body)
+        if about is None or not user:
+            log.warning("a window without its approval was left alone")
+            await ack()
+            return
+        place, spot = about
+        reason = str(_state(view).get(REASON_BLOCK, {}).get(REASON_ACTION, {}).get("value") or "").strip()
+        try:
+            async with soon():
+                decision = Decision("deny", reason=reason)
+                verdict = await self._approvals.decide(place, spot, user, decision, dedupe=_dedupe(view))
+        except Unrecorded:
+            await ack(response_action="errors", errors={REASON_BLOCK: notices.NOT_RECORDED})
+            return
+        if isinstance(verdict, Refused):
+            self._tell(client, place, user, refusal(verdict))
+        await ack()
+
+    def _about(self, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient) -> tuple[Click, Spot] | None:
+        click = parse_click(body, action)
+        if isinstance(click, Malformed):
+            log.warning("a click without %s was left alone", click.reason)
+            return None
+        spot = spot_of(click.value)
+        if spot is None or spot.job != click.place.job_id:
+            self._tell(client, click.place, click.user, notices.OLD_BUTTON)
+            return None
+        return click, spot
+
+    def _tell(self, client: AsyncWebClient, place: Place, user: str, text: str) -> None:
+        self._background.start(tell(client, place, user, note(text)), "answer a click")
+
+
+def refusal(refused: Refused) -> str:
+    """Say to a person why the decision does not count, and what holds instead."""
+    if refused.ruling is not None:
+        return _ended(refused.ruling)
+    may = people(refused.whom) if refused.whom else "others"
+    return {
+        "unknown": notices.UNKNOWN,
+        "late": notices.STALE,
+        "over": "The work on this ended before anybody decided, so it was not done. Your click changed nothing.",
+        "changed": "The arguments have changed since that card was drawn, so your click changed nothing. "
+        "The latest card of this thread shows them as they are.",
+        "not_yours": f"Your click changed nothing: only {may} may decide.",
+        "own": "Your click changed nothing: you made the request, and who makes one may not approve what is done for "
+        f"it. That is for {may} to decide.",
+        "again": "You have approved this already. It takes more people, so it waits for the others.",
+        "no_tool": "That tool is no longer there, so its arguments cannot be edited. Deny it, or approve it as it is.",
+        "wrong": refused.words,
+    }[refused.why]
+
+
+def _ended(ruling: Ruling) -> str:
+    when = moment(ruling.at)
+    if ruling.outcome == "expired":
+        return f"This expired {when}: nobody had decided by then, so it was not done. Your click changed nothing."
+    who = " and ".join(mention(user) for user in dict.fromkeys(ruling.users))
+    did = {"approved": "approved it", "edited": "edited and approved it", "denied": "denied it"}[ruling.outcome]
+    return f"{who} {did} {when}, before your click. Your click changed nothing."
+
+
+def _window(kind: str, found: Found, metadata: str) -> dict[str, Any]:
+    if kind == EDIT:
+        return edit_window(found.approval, found.schema, metadata)
+    return deny_window(found.approval, metadata) if kind == DENY else arguments_window(found.approval)
+
+
+def _view(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    view = body.get("view")
+    return view if isinstance(view, Mapping) else {}
+
+
+def _user(body: Mapping[str, Any]) -> str:
+    user = body.get("user")
+    return str(user.get("id") or "") if isinstance(user, Mapping) else ""
+
+
+def _state(view: Mapping[str, Any]) -> Mapping[str, Any]:
+    state = view.get("state")
+    values = state.get("values") if isinstance(state, Mapping) else None
+    return values if isinstance(values, Mapping) else {}
+
+
+def _dedupe(view: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name what a window hands in. The same window may be sent again with other values after a fault."""
+    return (f"view:{view.get('id', '')}:{view.get('hash', '')}",)
+
+
+def _values(view: Mapping[str, Any]) -> dict[str, str]:
+    """Return what stands in the fields, by argument."""
+    found: dict[str, str] = {}
+    for block, elements in _state(view).items():
+        for element in elements.values() if block.startswith(FIELD) and isinstance(elements, Mapping) else ():
+            option = element.get("selected_option") or {}
+            found[block.removeprefix(FIELD)] = str(element.get("value") or option.get("value") or "")
+    return found
+
+
+async def _errors(ack: AsyncAck, given: Mapping[str, str], name: str, words: str) -> None:
+    """Say what is wrong beside a field, or beside the first if it is about none of them."""
+    beside = name if name in given else next(iter(given), "")
+    await ack(response_action="errors", errors={f"{FIELD}{beside}": words[:150]})

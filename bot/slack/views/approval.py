@@ -1,0 +1,186 @@
+"""The card of an approval, drawn by our own code from the real arguments: asked, and as it was decided.
+
+A model has no say in it: what a tool would be run with stands there as plain text, and what the buttons carry are ids,
+a number and a digest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.slack.text.cleaning import clean, mention
+from bot.slack.views.argument_blocks import argument_blocks, quoted
+from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, counted, moment, section
+from handoff.approval_values import ADMINS, Approval
+from handoff.state import Ask, Job
+from handoff.state_values import Answered, Question, Ruling
+from handoff.summary import title_of
+
+APPROVE, ALIKE, EDIT, DENY, SHOW = (f"approval:{name}" for name in ("approve", "alike", "edit", "deny", "show"))
+"""The action_ids of the buttons. `SHOW` opens a window with all of the arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """What a button or a window is about: one approval with exactly the arguments that people saw."""
+
+    job: str
+    request: str
+    subtask: str
+    number: int
+    digest: str
+
+    def written(self) -> str:
+        """Write it as the value of a button."""
+        return json.dumps(
+            {"job": self.job, "request": self.request, "subtask": self.subtask, "n": self.number, "d": self.digest}
+        )
+
+
+def spot_of(value: str) -> Spot | None:
+    """Read a button's value. None if it is none of ours."""
+    try:
+        found = json.loads(value)
+        spot = Spot(found["job"], found["request"], found["subtask"], found["n"], found["d"])
+    except (ValueError, KeyError, TypeError):
+        return None
+    texts = (spot.job, spot.request, spot.subtask, spot.digest)
+    return spot if all(isinstance(one, str) for one in texts) and type(spot.number) is int else None
+
+
+def people(whom: Sequence[str]) -> str:
+    """Name who may decide: people, user groups, and an admin."""
+    named = [_one(one) for one in whom]
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
+
+
+def _one(one: str) -> str:
+    if one == ADMINS:
+        return "an admin"
+    return f"<!subteam^{clean(one)}>" if one.startswith("S") and one.isalnum() else mention(one)
+
+
+def approval(job: Job, ask: Ask, subtask: str, question: Question, until: float | None = None) -> Outgoing:
+    """Ask people to approve something. `until` is when it expires (seconds since the epoch); None: never.
+
+    Raises ValueError for a question that is about no approval.
+    """
+    asked = _about(question)
+    spot = Spot(job.id, ask.id, subtask, question.number, asked.digest).written()
+    body, cut = _body(asked)
+    work = ask.work[subtask]
+    title = f"*{clean(title_of(ask, work), limit=150)}* ({clean(work.specialist, limit=80)})"
+    first = f":lock: {people(question.whom)}: {title} {_wish(asked)}"
+    blocks = [section(first), *body, actions(_buttons(asked, spot, cut=cut)), context(*_small_print(question, until))]
+    text = f"{people(question.whom)}: please approve or deny: {clean(asked.what, limit=300)}"
+    return Outgoing(text=text, blocks=tuple(blocks), priority="question")
+
+
+def _about(question: Question) -> Approval:
+    if question.approval is None:
+        raise ValueError("the question is about no approval")
+    return question.approval
+
+
+def _wish(asked: Approval) -> str:
+    if asked.kind == "cost":
+        return f"is likely to take {clean(asked.why, limit=300)}. It begins only if that is approved."
+    if asked.kind == "egress":
+        why = f" You are asked because {clean(asked.why, limit=300)}." if asked.why else ""
+        return f"wants to send something out. Nothing leaves unless that is approved.{why}"
+    why = f" {clean(asked.why, limit=300)}" if asked.why else ""
+    return f"wants to make a change outside. Nothing is done unless that is approved.{why}"
+
+
+def _body(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
+    """Draw what is asked about. Returns True beside it if not all of it is shown. `brief`: it is decided by now."""
+    lines = [] if asked.kind == "cost" else [f"*Tool:* `{clean(asked.tool, limit=100).replace('`', chr(39))}`"]
+    if asked.target:
+        lines.append(f"*To:* {clean(asked.target, limit=200)}")
+    blocks = [section("   ".join(lines))] if lines else []
+    drawn, cut = argument_blocks(asked.arguments, brief=brief)
+    blocks += drawn
+    if asked.leaves:
+        leaves, cut_too = quoted(asked.leaves, brief=brief)
+        blocks += [section("*What would leave, word for word:*"), leaves]
+        cut = cut or cut_too
+    return blocks, cut
+
+
+def _buttons(asked: Approval, spot: str, *, cut: bool) -> list[Block]:
+    found = [button("Approve", APPROVE, spot, style="primary")]
+    if asked.terms.mode == "ask":
+        found.append(button("Approve the like for this job", ALIKE, spot))
+    if asked.kind == "write" and asked.arguments:
+        found.append(button("Edit", EDIT, spot))
+    found.append(button("Deny", DENY, spot, style="danger"))
+    return [*found, button("Show all", SHOW, spot)] if cut else found
+
+
+def _small_print(question: Question, until: float | None) -> list[str]:
+    asked = _about(question)
+    waits = f"Waits for {people(question.whom)}. Please use the buttons: words in the thread decide nothing."
+    if not asked.terms.own:
+        waits += " Who made the request cannot approve it."
+    lines = [waits]
+    if asked.terms.mode == "ask":
+        to = f" to {clean(asked.target, limit=100)}" if asked.target else ""
+        lines.append(f"“The like” is any further call of {clean(asked.tool, limit=100)}{to} in this thread's job.")
+    if asked.terms.quorum > 1:
+        lines.append(_votes(question))
+    if until is not None:
+        lines.append(f"It expires {moment(until)}: then it is not done, which is not the same as denied.")
+    return lines
+
+
+def _votes(question: Question) -> str:
+    needed, votes = _about(question).terms.quorum, question.votes
+    words = f"{len(votes)} of {needed} have approved"
+    told = (f"{_voted(vote.choice)} {mention(vote.user)} {moment(vote.at)}" for vote in votes)
+    return f"{words}: {'; '.join(told)}" if votes else f"{words}: it takes {counted(needed, 'person', 'people')}."
+
+
+def _voted(choice: str) -> str:
+    return ":pencil2:" if choice == "edit" else ":white_check_mark:"
+
+
+# ---------------------------------------------------------------- decided
+
+
+def approval_decided(title: str, answered: Answered) -> Outgoing:
+    """Redraw an approval that ended: no buttons, and who decided what, when."""
+    asked, ruling = _about(answered.question), answered.ruling
+    if ruling is None:
+        raise ValueError("nobody decided it yet")
+    decided = _decision(answered.question, ruling)
+    shown = asked.model_copy(update={"arguments": dict(ruling.arguments)}) if ruling.outcome == "edited" else asked
+    return _closed(title, shown, decided)
+
+
+def approval_dropped(title: str, question: Question) -> Outgoing:
+    """Redraw an approval that nobody decided before its request was stopped, or its part ended."""
+    return _closed(title, _about(question), "The work on this ended before anybody decided, so it was not done.")
+
+
+def _closed(title: str, asked: Approval, decided: str) -> Outgoing:
+    head = f"*{clean(title, limit=150)}* asked for approval"
+    body, _ = _body(asked, brief=True)
+    return Outgoing(text=decided, blocks=(section(head), *body, context(decided)), priority="question")
+
+
+def _decision(question: Question, ruling: Ruling) -> str:
+    who = " and ".join(mention(user) for user in dict.fromkeys(ruling.users))
+    when = moment(ruling.at)
+    if ruling.outcome == "expired":
+        return f":hourglass: Expired {when}: nobody decided in time, so it was not done. That is not a denial."
+    if ruling.outcome == "denied":
+        reason = f": “{clean(ruling.reason, limit=500)}”" if ruling.reason else ", without a reason"
+        return f":no_entry: {who} denied this {when}{reason}"
+    if ruling.outcome == "edited":
+        if _about(question).terms.quorum > 1 and len(ruling.users) == 1:
+            return f":pencil2: {who} changed the arguments to these {when}, so it is asked anew below."
+        return f":pencil2: {who} changed the arguments to these and approved {when}"
+    alike = " and the like for this job" if ruling.alike else ""
+    return f":white_check_mark: {who} approved this{alike} {when}"

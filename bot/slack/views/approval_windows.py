@@ -1,0 +1,89 @@
+"""The windows of an approval: all of its arguments, to edit them, and to deny it with a reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bot.slack.text.cleaning import clean, plain
+from bot.slack.views.approval import Spot, spot_of
+from bot.slack.views.argument_blocks import fields, is_editable, quoted, whole_blocks
+from bot.slack.views.outgoing import Block, context, section
+from handoff.approval_values import Approval
+from handoff.contracts import Place
+
+EDITED, DENIED = "approval_edited", "approval_denied"
+"""The callback_ids of the windows."""
+REASON_BLOCK, REASON_ACTION = "reason", "text"
+REASON_LIMIT = 500
+
+
+def arguments_window(asked: Approval) -> Block:
+    """Show all of the arguments, and all that would leave."""
+    blocks = whole_blocks(asked.arguments)
+    if asked.leaves:
+        blocks += [section("*What would leave, word for word:*"), *whole_blocks({"text": asked.leaves})]
+    return {"type": "modal", "title": _text("All of it"), "close": _text("Close"), "blocks": blocks}
+
+
+def edit_window(asked: Approval, schema: Mapping[str, Any], metadata: str) -> Block:
+    """Offer one field for each argument. `metadata` comes back with what is put in."""
+    inputs = fields(asked.arguments, schema)
+    long = [name for name, value in asked.arguments.items() if not is_editable(value)]
+    told = "It is done once, with exactly what stands here. The specialist is told what you changed."
+    if asked.terms.quorum > 1:
+        told = "Approvals so far become void: the others are asked anew, with what stands here."
+    notes = [f"Too long for a field, so it stays as it is: {clean(', '.join(long), limit=500)}."] if long else []
+    head = [section(f"*Tool:* {clean(asked.tool, limit=100)}"), *([context(*notes)] if notes else [])]
+    return _window("Edit and approve", "Approve", EDITED, metadata, [*head, *inputs, context(told)])
+
+
+def deny_window(asked: Approval, metadata: str) -> Block:
+    """Ask for a reason, which may be left out."""
+    field: Block = {
+        "type": "input",
+        "block_id": REASON_BLOCK,
+        "optional": True,
+        "label": _text("Why not?"),
+        "hint": _text("The specialist reads it, and the thread shows it. You may leave it out."),
+        "element": {
+            "type": "plain_text_input",
+            "action_id": REASON_ACTION,
+            "multiline": True,
+            "max_length": REASON_LIMIT,
+        },
+    }
+    return _window("Deny", "Deny", DENIED, metadata, [quoted(asked.what)[0], field])
+
+
+def window_metadata(place: Place, spot: Spot) -> str:
+    """Write what a window is about, for when it comes back."""
+    return json.dumps({"place": [place.team, place.channel, place.thread_ts], "spot": spot.written()})
+
+
+def window_about(metadata: str) -> tuple[Place, Spot] | None:
+    """Read what a window is about. None if it is none of ours."""
+    try:
+        found = json.loads(metadata)
+        team, channel, thread_ts = found["place"]
+        place, spot = Place(team=team, channel=channel, thread_ts=thread_ts), spot_of(found["spot"])
+    except (ValueError, KeyError, TypeError):
+        return None
+    return (place, spot) if spot is not None and spot.job == place.job_id else None
+
+
+def _window(title: str, submit: str, callback: str, metadata: str, blocks: list[Block]) -> Block:
+    return {
+        "type": "modal",
+        "callback_id": callback,
+        "private_metadata": metadata,
+        "title": _text(title),
+        "submit": _text(submit),
+        "close": _text("Cancel"),
+        "blocks": blocks,
+    }
+
+
+def _text(words: str) -> Block:
+    return {"type": "plain_text", "text": plain(words, 150)}

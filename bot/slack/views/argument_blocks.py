@@ -1,0 +1,191 @@
+"""The arguments of a call as people read and edit them: drawn from the call itself, as plain text, never as markup."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.slack.text.cleaning import visible
+from bot.slack.views.outgoing import Block
+
+SHORT, BRIEF = (600, 12), (240, 4)
+"""Characters and lines of one argument that a card shows, and that it shows once it is decided. A window shows all."""
+MOST_SHOWN = 12
+"""Arguments on a card."""
+CHUNK = 2_900
+MOST_CHUNKS = 90
+EDITABLE = 3_000
+"""Characters that a field of a window takes."""
+FIELD = "argument:"
+"""The start of a field's block_id; the name of the argument follows."""
+_INLINE = 60
+
+
+def written(value: Any) -> str:
+    """Write a value as people read it: texts as they are, all else as JSON. What nobody would see is spelt out."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+    if visible(text) == text:
+        return text
+    return "".join(one if visible(one) == one else f"[U+{ord(one):04X}]" for one in text)
+
+
+def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False) -> tuple[list[Block], bool]:
+    """Draw arguments for a card. Returns True beside it if not all of them is shown."""
+    elements: list[Block] = []
+    cut = len(arguments) > MOST_SHOWN
+    for name, value in list(arguments.items())[:MOST_SHOWN]:
+        text = written(value)
+        shown = _shortened(text, BRIEF if brief else SHORT)
+        cut = cut or shown != text
+        elements += _argument(name, shown)
+    if not elements:
+        elements = [_line([_text("It takes no arguments.")])]
+    return [{"type": "rich_text", "elements": elements}], cut
+
+
+def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
+    """Draw all of the arguments for a window, in pieces that Slack takes."""
+    blocks: list[Block] = []
+    for name, value in arguments.items():
+        text = written(value)
+        pieces = [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)] or [""]
+        label = f"{name} ({len(text):,} characters)" if len(pieces) > 1 else name
+        for place, piece in enumerate(pieces):
+            head = [_line([_text(label, bold=True)])] if place == 0 else []
+            blocks.append({"type": "rich_text", "elements": [*head, _quoted(piece)]})
+    if len(blocks) > MOST_CHUNKS:
+        left = f"… and {len(blocks) - MOST_CHUNKS} more pieces of {CHUNK:,} characters, which no window of Slack holds."
+        return [*blocks[:MOST_CHUNKS], {"type": "rich_text", "elements": [_line([_text(left)])]}]
+    return blocks
+
+
+def quoted(text: str, *, brief: bool = False) -> tuple[Block, bool]:
+    """Draw a text as it is, apart from ours. Returns True beside it if not all of it is shown."""
+    whole = written(text)
+    shown = _shortened(whole, BRIEF if brief else SHORT)
+    return {"type": "rich_text", "elements": [_quoted(shown)]}, shown != whole
+
+
+def people_line(before: str, whom: Sequence[str], after: str = "") -> Block:
+    """Make a line that names people and groups by their Slack ids, and `admins` in words."""
+    parts: list[Block] = [_text(before)]
+    for place, one in enumerate(whom):
+        if place:
+            parts.append(_text(" or " if place == len(whom) - 1 else ", "))
+        parts.append(_person(one))
+    return {"type": "rich_text", "elements": [_line([*parts, *([_text(after)] if after else [])])]}
+
+
+def _person(one: str) -> Block:
+    if one.startswith("S"):
+        return {"type": "usergroup", "usergroup_id": one}
+    return {"type": "user", "user_id": one} if one.startswith(("U", "W")) else _text("an admin")
+
+
+def _argument(name: str, text: str) -> list[Block]:
+    if len(text) <= _INLINE and "\n" not in text and text.strip():
+        return [_line([_text(f"{name}: ", bold=True), _text(text)])]
+    return [_line([_text(f"{name}:", bold=True)]), _quoted(text)]
+
+
+def _shortened(text: str, room: tuple[int, int]) -> str:
+    most, lines = room
+    kept = "\n".join(text.split("\n")[:lines])[:most]
+    return text if kept == text else f"{kept}… ({len(text):,} characters in all)"
+
+
+def _quoted(text: str) -> Block:
+    return {"type": "rich_text_preformatted", "elements": [_text(text or "(empty)")]}
+
+
+def _line(parts: list[Block]) -> Block:
+    return {"type": "rich_text_section", "elements": parts}
+
+
+def _text(text: str, *, bold: bool = False) -> Block:
+    return {"type": "text", "text": text, **({"style": {"bold": True}} if bold else {})}
+
+
+# ---------------------------------------------------------------- to edit them
+
+
+def fields(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Block]:
+    """Make one input for each argument, by the tool's JSON schema. One that is too long for a field is left out."""
+    known = schema.get("properties") or {}
+    required = set(schema.get("required") or ())
+    names = [*arguments, *(name for name in known if name not in arguments)]
+    return [
+        _field(name, arguments.get(name), known.get(name) or {}, required=name in required)
+        for name in names
+        if is_editable(arguments.get(name))
+    ]
+
+
+def is_editable(value: Any) -> bool:
+    """Return True if a value fits into a field."""
+    return len(_initial(value)) <= EDITABLE
+
+
+def read_fields(values: Mapping[str, Any], arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what a person put into the fields: the arguments as the tool is to check them.
+
+    `values` are those of the window by argument. An argument without a field stays as it was, and an empty one that is
+    not required is left out. Raises ValueError with the argument's name and what is wrong.
+    """
+    known = schema.get("properties") or {}
+    required = set(schema.get("required") or ())
+    read: dict[str, Any] = dict(arguments)
+    for name, given in values.items():
+        kind = _kind(known.get(name) or {}, arguments.get(name))
+        left_out = given == "" and name not in required
+        if left_out and (kind != "string" or arguments.get(name) is None):
+            read.pop(name, None)
+        else:
+            read[name] = _value(name, str(given), kind)
+    return read
+
+
+def _value(name: str, text: str, kind: str) -> Any:
+    try:
+        if kind == "integer":
+            return int(text.strip().replace(",", ""))
+        if kind == "number":
+            return float(text.strip().replace(",", ""))
+        return text == "true" if kind == "boolean" else text if kind == "string" else json.loads(text)
+    except ValueError:
+        wanted = {"integer": "a whole number", "number": "a number"}.get(kind, "JSON")
+        raise ValueError(name, f"This takes {wanted}.") from None
+
+
+def _field(name: str, value: Any, about: Mapping[str, Any], *, required: bool) -> Block:
+    kind = _kind(about, value)
+    element: Block = {"action_id": name[:255]}
+    if kind == "boolean":
+        options = [{"text": {"type": "plain_text", "text": word}, "value": word} for word in ("true", "false")]
+        element |= {"type": "radio_buttons", "options": options}
+        if isinstance(value, bool):
+            element["initial_option"] = options[0 if value else 1]
+    else:
+        text = _initial(value)
+        element |= {"type": "plain_text_input", "max_length": EDITABLE}
+        element |= {"multiline": True} if kind in {"string", "json"} else {}
+        element |= {"initial_value": text} if text else {}
+    block: Block = {"type": "input", "block_id": f"{FIELD}{name}"[:255], "element": element}
+    block["label"] = {"type": "plain_text", "text": name[:200] or "…"}
+    if kind == "json":
+        block["hint"] = {"type": "plain_text", "text": "JSON"}
+    return block if required and value != "" else {**block, "optional": True}
+
+
+def _initial(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _kind(about: Mapping[str, Any], value: Any) -> str:
+    """Say how a value is put in: as a string, integer, number, boolean, or as JSON."""
+    kinds = [about.get("type"), *(one.get("type") for one in about.get("anyOf") or () if isinstance(one, dict))]
+    named = [one for one in kinds if one and one != "null"]
+    if not named:
+        named = ["boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "json"]
+    return str(named[0]) if len(named) == 1 and named[0] in {"string", "integer", "number", "boolean"} else "json"

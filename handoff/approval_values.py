@@ -1,0 +1,78 @@
+"""What people are asked to approve, and who may: values that stand in the log, and that cards are drawn from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field
+
+from handoff.contracts import Contract
+
+ApprovalKind = Literal["write", "egress", "cost"]
+"""What the approval is of.
+
+- `write`: the call of a tool that writes.
+- `egress`: a call of a tool that reads, and that would send out what nobody has released.
+- `cost`: an attempt that is likely to cost more than the crew or the settings allow without asking.
+"""
+ApprovalChoice = Literal["approve", "approve_alike", "edit", "deny"]
+"""What a person may choose. `approve_alike`: this one, and the like of it for the rest of the job."""
+RulingOutcome = Literal["approved", "edited", "denied", "expired"]
+"""How an approval ended. `edited`: approved with other arguments. `expired`: nobody decided in time; not a denial."""
+
+REQUESTER, ADMINS = "requester", "admins"
+"""The words that stand for people among `approvers`; all others are Slack ids of people and user groups."""
+
+
+class ApprovalTerms(Contract):
+    """How a tool's calls are approved.
+
+    `mode`: with `ask` people may approve the like for the rest of the job; with `always` each call is asked for.
+    `approvers` may decide: `requester`, `admins`, and Slack ids of people (`U...`, `W...`) and of user groups
+    (`S...`). So many of them as `quorum` says have to approve. `own`: who made the request may be among them.
+    """
+
+    mode: Literal["ask", "always"] = "ask"
+    approvers: tuple[str, ...] = (REQUESTER,)
+    quorum: int = Field(default=1, ge=1)
+    own: bool = True
+
+
+ASK = ApprovalTerms()
+"""The terms of a tool that writes and of which its crew says nothing: who made the request is asked."""
+
+
+class Approval(Contract):
+    """A call that people have to approve before it is made, or an attempt that they have to approve before it begins.
+
+    `call` is the id of the call in its turn; empty for an attempt. `tool` is the tool's name, or the specialist's for
+    an attempt. `what` says in a few words for people what is to be done, and `why` why they are asked. `arguments` are
+    those that the tool would be run with, as JSON, and `digest` is theirs: only a call with that digest is approved.
+    `target` says where it goes to (a host, an engine, a channel); empty if the tool does not say. `leaves` is, word for
+    word, what would leave.
+    """
+
+    kind: ApprovalKind = "write"
+    call: str = ""
+    tool: str
+    what: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    digest: str = ""
+    target: str = ""
+    leaves: str = ""
+    why: str = ""
+    terms: ApprovalTerms = ASK
+
+    @property
+    def like(self) -> tuple[str, str, str]:
+        """What approvals of the like have in common: the kind, the tool and where it goes to."""
+        return self.kind, self.tool, self.target
+
+
+def digest_of(tool: str, arguments: Mapping[str, Any]) -> str:
+    """Return the sha256 (hex) of a tool's name and of its arguments as canonical JSON."""
+    canonical = json.dumps([tool, dict(arguments)], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()

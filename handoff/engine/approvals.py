@@ -1,0 +1,221 @@
+"""Approvals: what people are asked before it is done, who may decide, and what follows.
+
+An approval is a question of a subtask that only clicks answer. Each decision is an event. The last one that is needed
+becomes a `Ruling`: a checkpoint of the attempt, which then goes on and makes the approved call once, or tells its model
+why not. A decision counts for exactly what the person saw: its number and the digest of its arguments.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+from handoff import events as ev
+from handoff.approval_values import (
+    ADMINS,
+    REQUESTER,
+    Approval,
+    ApprovalChoice,
+    ApprovalTerms,
+    RulingOutcome,
+    digest_of,
+)
+from handoff.contracts import Estimate, Terms
+from handoff.engine.nested import is_open
+from handoff.engine.subtask import ready, settle
+from handoff.state import Ask, Job, Run, Work, replace
+from handoff.state_values import Answered, Question, Ruling, Vote, may_answer
+
+
+def deciders(terms: ApprovalTerms, requester: str) -> tuple[str, ...]:
+    """Return the Slack ids of those who may decide, and `admins` for these. Admins may where nobody else is left."""
+    named = dict.fromkeys(requester if one == REQUESTER else one for one in terms.approvers)
+    return tuple(one for one in named if terms.own or one != requester) or (ADMINS,)
+
+
+def may_decide(question: Question, requester: str, user: str, groups: tuple[str, ...] = (), *, admin: bool) -> bool:
+    """Return True if a person may decide on an approval, by its terms alone: whom a question is for may have changed.
+
+    `groups` are the person's user groups.
+    """
+    approval = question.approval
+    if approval is None or (user == requester and not approval.terms.own):
+        return False
+    named = deciders(approval.terms, requester)
+    return (admin and ADMINS in named) or may_answer(named, user, groups)
+
+
+def ruled_before(job: Job, ask: Ask, approval: Approval) -> Ruling | None:
+    """Return the earlier ruling that holds for a call as well, so that nobody is asked; None if people have to decide.
+
+    What people did not approve in this request is not asked for again. The like of what they approved for the whole job
+    is made without asking, on the same terms only.
+    """
+    for before, ruling in _rulings([ask]):
+        if not ruling.approved and before.like == approval.like and ruling.digest == approval.digest:
+            return ruling
+    if approval.terms.mode != "ask":
+        return None
+    for before, ruling in _rulings(job.asks):
+        if ruling.alike and before.like == approval.like and before.terms == approval.terms:
+            return ruling
+    return None
+
+
+def _rulings(asks: Iterable[Ask]) -> Iterator[tuple[Approval, Ruling]]:
+    for answered in (one for ask in asks for work in ask.work.values() for one in work.answered):
+        if answered.question.approval is not None and answered.ruling is not None:
+            yield answered.question.approval, answered.ruling
+
+
+def ask_for(ask: Ask, work: Work, approval: Approval, at: float, votes: tuple[Vote, ...] = ()) -> Ask:
+    """Ask people to approve something. The attempt keeps its checkpoints, to go on from them."""
+    whom = deciders(approval.terms, ask.request.user)
+    question = Question(work.asked_so_far + 1, approval.what, (), at, whom=whom, approval=approval, votes=votes)
+    return ask.with_work(replace(work, state="input_required", question=question, approvals=work.approvals + 1))
+
+
+def decided(ask: Ask, event: ev.ApprovalDecided) -> Ask:
+    """Count a person's decision on an open approval. One that does not fit it, or may not, changes nothing."""
+    work = ask.work.get(event.subtask)
+    question = work.question if work else None
+    if ask.run.concluded or work is None or work.state != "input_required" or question is None:
+        return ask
+    approval = question.approval
+    if approval is None or (event.number, event.digest) != (question.number, approval.digest):
+        return ask
+    if not may_decide(question, ask.request.user, event.user, event.groups, admin=event.admin):
+        return ask
+    if event.decision == "deny":
+        ruling = _ruling(approval, "denied", event.at, (event.user,), reason=event.reason)
+        return _ruled(ask, work, question, ruling)
+    if event.decision == "edit" and event.arguments != approval.arguments:
+        return _edited(ask, work, question, approval, event)
+    if any(vote.user == event.user for vote in question.votes):
+        return ask
+    alike = event.decision == "approve_alike" and approval.terms.mode == "ask"
+    choice: ApprovalChoice = "approve_alike" if alike else "approve"  # an edit that changed nothing approves as well
+    question = dataclasses.replace(question, votes=(*question.votes, Vote(event.user, choice, event.at)))
+    return _counted(ask, work, question, approval, event.at)
+
+
+def expired(ask: Ask, work: Work, question: Question, at: float) -> Ask:
+    """End an approval on which nobody decided in time. It is not denied: whoever worked on it is told so."""
+    if question.approval is None:
+        return ask
+    return _ruled(ask, work, question, _ruling(question.approval, "expired", at, ()))
+
+
+def _edited(ask: Ask, work: Work, question: Question, approval: Approval, event: ev.ApprovalDecided) -> Ask:
+    """Put a person's arguments in place of the model's: who edited approves them, and all earlier approvals are void.
+
+    If others have to approve as well, they are asked anew.
+    """
+    if approval.kind != "write":
+        return ask
+    changed = approval.model_copy(
+        update={
+            "arguments": event.arguments,
+            "digest": digest_of(approval.tool, event.arguments),
+            "what": event.what or approval.what,
+        }
+    )
+    vote = Vote(event.user, "edit", event.at)
+    if approval.terms.quorum == 1:
+        asked = dataclasses.replace(question, votes=(vote,))
+        return _ruled(ask, work, asked, _ruling(changed, "edited", event.at, (event.user,)))
+    ruling = _ruling(changed, "edited", event.at, (event.user,))
+    closed = Answered(question, event.user, "edited", event.at, ruling)
+    return ask_for(ask, replace(work, answered=(*work.answered, closed)), changed, event.at, (vote,))
+
+
+def _counted(ask: Ask, work: Work, question: Question, approval: Approval, at: float) -> Ask:
+    """Go on if enough people have approved it by now; wait for the others if not."""
+    votes = question.votes
+    if len(votes) < approval.terms.quorum:
+        return ask.with_work(replace(work, question=question))
+    outcome: RulingOutcome = "edited" if any(vote.choice == "edit" for vote in votes) else "approved"
+    alike = all(vote.choice == "approve_alike" for vote in votes)
+    ruling = _ruling(approval, outcome, at, tuple(vote.user for vote in votes), alike=alike)
+    return _ruled(ask, work, question, ruling)
+
+
+def _ruling(
+    approval: Approval,
+    outcome: RulingOutcome,
+    at: float,
+    users: tuple[str, ...],
+    *,
+    reason: str = "",
+    alike: bool = False,
+) -> Ruling:
+    return Ruling(
+        at, approval.call, approval.tool, outcome, approval.digest, approval.arguments, users, reason.strip(), alike
+    )
+
+
+def _ruled(ask: Ask, work: Work, question: Question, ruling: Ruling) -> Ask:
+    """Close the approval, and let the attempt go on from its checkpoints with the ruling as the last of them.
+
+    The seconds that people took do not count as time of the attempt.
+    """
+    user = ruling.users[-1] if ruling.users else ""
+    answered = Answered(question, user, ruling.outcome, ruling.at, ruling)
+    work = replace(work, question=None, answered=(*work.answered, answered))
+    if question.approval is not None and question.approval.kind == "cost":
+        return _cost_ruled(ask, work, ruling)
+    started = work.attempt_started + max(0.0, ruling.at - question.asked)
+    points = (*work.checkpoints, ruling)
+    return ask.with_work(replace(work, state="in_progress", checkpoints=points, attempt_started=started))
+
+
+# ---------------------------------------------------------------- costly parts
+
+_DENIED = "not begun: a person denied it"
+_UNDECIDED = "not begun: nobody approved what it would cost in time"
+
+
+def ask_for_costs(ask: Ask, at: float) -> Ask:
+    """Ask about each subtask that could begin now, and is likely to cost more than the terms of its run allow."""
+    runs = [ask.run, *(work.run for work in ask.all_inside("") if work.run is not None and is_open(work))]
+    for run in runs:
+        for work in ready(ask, run) if run.plan is not None and run.terms.asks_above else ():
+            if work.attempt == 0 and not work.cost_approved and (what := _cost_words(run, work)):
+                ask = ask_for(ask, work, _costly(run, work, what), at)
+    return ask
+
+
+def _cost_words(run: Run, work: Work) -> str:
+    """Say what a subtask is likely to cost if that is more than the terms allow; empty if it is not."""
+    estimate, terms = work.estimate or Estimate(subtask="", calls=0, tokens=0), run.terms
+    if terms.ask_above_cost and estimate.cost is not None and estimate.cost > terms.ask_above_cost:
+        return f"about ${estimate.cost:.2f}, and more than ${terms.ask_above_cost:.2f} is asked for first"
+    if terms.ask_above_tokens and estimate.tokens > terms.ask_above_tokens:
+        return f"about {estimate.tokens:,} tokens, and more than {terms.ask_above_tokens:,} is asked for first"
+    return ""
+
+
+def _costly(run: Run, work: Work, what: str) -> Approval:
+    arguments = {"specialist": work.specialist, "task": work.brief_text}
+    return Approval(
+        kind="cost",
+        tool=work.specialist,
+        what=f"Begin {work.subtask.title!r}",
+        arguments=arguments,
+        digest=digest_of(work.specialist, arguments),
+        why=what,
+        terms=_terms_of_costs(run.terms),
+    )
+
+
+def _terms_of_costs(terms: Terms) -> ApprovalTerms:
+    return ApprovalTerms(mode="always", approvers=terms.approvers, quorum=terms.quorum, own=terms.own_approval)
+
+
+def _cost_ruled(ask: Ask, work: Work, ruling: Ruling) -> Ask:
+    """Let the attempt begin, or go on without the subtask."""
+    if ruling.approved:
+        return ask.with_work(replace(work, state="pending", cost_approved=True))
+    reason = _UNDECIDED if ruling.outcome == "expired" else _DENIED
+    reason += f" (“{ruling.reason}”)" if ruling.reason else ""
+    return settle(ask.with_work(replace(work, state="skipped", reason=reason, ended=ruling.at)), ruling.at, work.within)

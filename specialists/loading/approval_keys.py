@@ -1,0 +1,165 @@
+"""Reads what a crew or one of its specialists says on approvals: `approve`, `approvers`, `quorum` and `self`.
+
+The keys stand in a specialist's front matter or in the crew's file. A specialist's come before its crew's, and these
+before those of the crew around it; whoever says nothing of a key takes it from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from handoff.approval_values import ADMINS, ASK, REQUESTER, ApprovalTerms
+from specialists.loading.frontmatter import CrewFault, Page, did_you_mean
+from specialists.toolkits.tool import Tool
+
+KEYS = ("approve", "approvers", "quorum", "self")
+MOST = 10
+"""People that a quorum may take, and that may be named."""
+
+Mode = Literal["ask", "never", "always"]
+_MODES: tuple[Mode, ...] = get_args(Mode)
+_PERSON = re.compile(r"[UW][A-Z0-9]{2,}")
+_GROUP = re.compile(r"S[A-Z0-9]{2,}")
+
+
+@dataclass(frozen=True)
+class ApprovalRules:
+    """What one file says on approvals. None: it says nothing of that key. `file` and `line` are for faults."""
+
+    modes: Mapping[str, Mode] = field(default_factory=dict)
+    approvers: tuple[str, ...] | None = None
+    quorum: int | None = None
+    own: bool | None = None
+    file: Path = field(default_factory=Path)
+    line: int = 1
+
+    def inside(self, outer: ApprovalRules) -> ApprovalRules:
+        """Return these rules, filled up with those of the crew around them."""
+        says = self if self.says_who else outer
+        return ApprovalRules(
+            modes={**outer.modes, **self.modes},
+            approvers=outer.approvers if self.approvers is None else self.approvers,
+            quorum=outer.quorum if self.quorum is None else self.quorum,
+            own=outer.own if self.own is None else self.own,
+            file=says.file,
+            line=says.line,
+        )
+
+    @property
+    def says_who(self) -> bool:
+        """True if it says anything of who decides."""
+        return (self.approvers, self.quorum, self.own) != (None, None, None)
+
+    @property
+    def usual(self) -> ApprovalTerms:
+        """The terms of what no tool is named for."""
+        return ApprovalTerms(
+            approvers=ASK.approvers if self.approvers is None else self.approvers,
+            quorum=self.quorum or ASK.quorum,
+            own=ASK.own if self.own is None else self.own,
+        )
+
+    def terms_of(self, tool: str) -> ApprovalTerms | None:
+        """Return the terms on which a tool's calls are approved; None: they need no approval."""
+        mode = self.modes.get(tool, "ask")
+        return None if mode == "never" else self.usual.model_copy(update={"mode": mode})
+
+    @property
+    def faults(self) -> tuple[CrewFault, ...]:
+        """Say why nobody could ever approve anything by these rules; nothing if people can."""
+        terms = self.usual
+        if not terms.own and terms.approvers == (REQUESTER,):
+            text = "self is false, and the requester is the only approver; name others under approvers"
+            return (CrewFault(self.file, self.line, text),)
+        countable = all(one != ADMINS and not _GROUP.fullmatch(one) for one in terms.approvers)
+        people = len(terms.approvers) - (not terms.own and REQUESTER in terms.approvers)
+        if countable and terms.quorum > people:
+            text = f"quorum is {terms.quorum}, and approvers names {people}; name more people, or lower the quorum"
+            return (CrewFault(self.file, self.line, text),)
+        return ()
+
+
+NOTHING_SAID = ApprovalRules()
+
+
+def read(page: Page, tools: Mapping[str, Tool], *, own_tools: frozenset[str] | None = None) -> ApprovalRules:
+    """Read the keys of a page. What is wrong is added to the page's faults and left out.
+
+    `own_tools` are those of the specialist whose page it is; None: it is a crew's, which may name any tool.
+    """
+    given = {key: page.values[key] for key in KEYS if key in page.values}
+    if not given:
+        return NOTHING_SAID
+    who = [page.lines.get(key, 1) for key in KEYS[1:] if key in given]
+    return ApprovalRules(
+        modes=_modes(page, given["approve"], tools, own_tools) if "approve" in given else {},
+        approvers=_approvers(page, given["approvers"]) if "approvers" in given else None,
+        quorum=_quorum(page, given["quorum"]) if "quorum" in given else None,
+        own=_own(page, given["self"]) if "self" in given else None,
+        file=page.path,
+        line=min(who, default=page.lines.get("approve", 1)),
+    )
+
+
+def _modes(page: Page, value: Any, tools: Mapping[str, Tool], own_tools: frozenset[str] | None) -> dict[str, Mode]:
+    if not isinstance(value, dict) or not value:
+        page.fault("approve must name tools, each with ask, never or always: {post_note: never}", key="approve")
+        return {}
+    modes: dict[str, Mode] = {}
+    for name, said in value.items():
+        mode = next((one for one in _MODES if one == said), None)
+        known = tools if own_tools is None else own_tools
+        if name not in known:
+            whose = "the tools are" if own_tools is None else "its own tools are"
+            there = ", ".join(sorted(known)) or "none"
+            page.fault(
+                f"approve names the unknown tool {name}{did_you_mean(str(name), known)}; {whose} {there}", key="approve"
+            )
+        elif name in tools and tools[name].access != "write":
+            page.fault(
+                f"the tool {name} only reads, so nobody approves its calls; take it out of approve", key="approve"
+            )
+        elif mode is None:
+            page.fault(f"approve says {said!r} of {name}; it takes {', '.join(_MODES)}", key="approve")
+        else:
+            modes[name] = mode
+    return modes
+
+
+def _approvers(page: Page, value: Any) -> tuple[str, ...] | None:
+    named = [value] if isinstance(value, str) else value
+    if not isinstance(named, list) or not named or not all(isinstance(one, str) for one in named):
+        page.fault(
+            "approvers must be a list of requester, admins, and Slack ids such as U012AB or S012AB", key="approvers"
+        )
+        return None
+    if len(named) > MOST:
+        page.fault(f"approvers names {len(named)}; at most {MOST} are allowed, so name a user group", key="approvers")
+    for one in named:
+        if one not in {REQUESTER, ADMINS} and not _PERSON.fullmatch(one) and not _GROUP.fullmatch(one):
+            near = did_you_mean(one, (REQUESTER, ADMINS))
+            text = f"approvers names {one}{near}; it takes {REQUESTER}, {ADMINS}, and Slack ids of people (U...) and"
+            page.fault(f"{text} user groups (S...)", key="approvers")
+        elif named.count(one) > 1:
+            page.fault(f"approvers names {one} twice; keep one", key="approvers")
+    return tuple(dict.fromkeys(named))
+
+
+def _quorum(page: Page, value: Any) -> int | None:
+    text = str(value)
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= MOST):
+        page.fault(f"quorum must be a whole number from 1 to {MOST}", key="quorum")
+        return None
+    return int(text)
+
+
+def _own(page: Page, value: Any) -> bool | None:
+    text = str(value).lower()
+    if text not in {"true", "yes", "false", "no"}:
+        page.fault("self takes true or false: whether who made a request may approve what is done for it", key="self")
+        return None
+    return text in {"true", "yes"}

@@ -1,0 +1,145 @@
+"""What people have to approve before a call is made, and what became of what they were asked.
+
+A call that needs approval ends the attempt's turn: the attempt rests until people have decided, and goes on from its
+checkpoints. A ruling counts for one call with exactly the arguments that people saw, and is used up with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel
+
+from handoff.approval_values import ASK, Approval, ApprovalTerms, digest_of
+from handoff.contracts import ToolCall
+from handoff.state_values import Ruling
+from specialists.toolkits.tool import ToolOutcome
+from specialists.turns import briefing
+from specialists.turns.one_call import Ready
+
+MOST_REFUSED = 3
+"""Calls of one tool that people may deny or leave undecided in an attempt; further ones are refused without asking."""
+
+Terms = Callable[[str], ApprovalTerms | None]
+"""Gives the terms on which a tool's calls are approved; None: its calls need no approval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """What a call would send out that nobody has released: people have to approve it first.
+
+    `target` is the host or the engine that would get it, `leaves` what would leave, word for word, and `why` says for
+    people why they are asked.
+    """
+
+    target: str
+    leaves: str
+    why: str
+
+
+@dataclass(slots=True)
+class Approvals:
+    """The rulings of an attempt. `before` gives the ruling of an earlier call that holds for this one as well."""
+
+    terms: Terms
+    before: Callable[[Approval], Ruling | None]
+    _rulings: dict[str, Ruling] = field(default_factory=dict)
+    _refused: Counter[str] = field(default_factory=Counter)
+
+    def heard(self, ruling: Ruling) -> None:
+        """Take in how an approval ended, from the history."""
+        self._rulings[ruling.call] = ruling
+
+    def as_ruled(self, call: ToolCall) -> ToolCall:
+        """Return the call with the arguments that people approved in place of the model's, if they edited it."""
+        ruling = self._rulings.get(call.id)
+        if ruling is None or ruling.outcome != "edited":
+            return call
+        return call.model_copy(update={"arguments": dict(ruling.arguments)})
+
+    def refusal(self, call: ToolCall) -> ToolOutcome | None:
+        """Say that a call was denied, or that nobody decided on it; None if it is not so."""
+        ruling = self._rulings.get(call.id)
+        if ruling is not None and not ruling.approved:
+            return _refused(ruling)
+        if self._refused[call.name] >= MOST_REFUSED:
+            return ToolOutcome(briefing.note("denied_often", tool=call.name), failed=True)
+        return None
+
+    def needed(self, ready: Ready, leaving: Leaving | None = None) -> Approval | ToolOutcome | None:
+        """Return what people have to approve before this call is made; None if it may be made now.
+
+        A call that they did not approve before has its outcome at once.
+        """
+        terms = self.terms(ready.tool.name) if ready.tool.access == "write" else None
+        if terms is None and leaving is None:
+            return None
+        asked = _approval(ready, terms, leaving, self.terms(""))
+        ruling = self._ruling(ready, asked)
+        if ruling is None:
+            return asked
+        return None if ruling.approved else _refused(ruling)
+
+    def who_approved(self, ready: Ready) -> tuple[str, ...]:
+        """Return the people who approved the call of a tool that writes; none if its crew asks nobody."""
+        terms = self.terms(ready.tool.name)
+        ruling = self._ruling(ready, _approval(ready, terms, None, None)) if terms is not None else None
+        return ruling.users if ruling is not None else ()
+
+    def _ruling(self, ready: Ready, asked: Approval) -> Ruling | None:
+        """Return the ruling on exactly this call, or an earlier one that holds for it as well."""
+        ruling = self._rulings.get(ready.call.id)
+        if ruling is not None and ruling.digest == asked.digest:
+            return ruling
+        return self.before(asked)
+
+    def told(self, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+        """Return the outcome of a call, and say with what it was made if people edited the arguments."""
+        ruling = self._rulings.get(call.id)
+        if ruling is None or ruling.outcome != "edited":
+            return outcome
+        made = json.dumps(dict(ruling.arguments), ensure_ascii=False)
+        text = briefing.note("edited", tool=call.name, arguments=made, reply=outcome.text)
+        return ToolOutcome(
+            text, outcome.artifacts, outcome.gaps, outcome.sources, failed=outcome.failed, notes=outcome.notes
+        )
+
+    def used(self, call: str) -> None:
+        """Use up the ruling on a call that has an outcome now."""
+        ruling = self._rulings.pop(call, None)
+        if ruling is not None and not ruling.approved:
+            self._refused[ruling.tool] += 1
+
+
+def _refused(ruling: Ruling) -> ToolOutcome:
+    note = "not_decided" if ruling.outcome == "expired" else "denied"
+    said = f" Their reason: “{ruling.reason}”" if ruling.reason else ""
+    return ToolOutcome(briefing.note(note, tool=ruling.tool, reason=said), failed=True)
+
+
+def shown(arguments: BaseModel) -> dict[str, Any]:
+    """Return the arguments that a tool is run with, as JSON: what people are shown and what a digest is made of."""
+    return arguments.model_dump(mode="json")
+
+
+def _approval(
+    ready: Ready, terms: ApprovalTerms | None, leaving: Leaving | None, usual: ApprovalTerms | None
+) -> Approval:
+    tool, arguments = ready.tool, shown(ready.arguments)
+    where = tool.target(ready.arguments) if tool.target is not None else ""
+    return Approval(
+        kind="egress" if terms is None else "write",
+        call=ready.call.id,
+        tool=tool.name,
+        what=tool.words(ready.arguments),
+        arguments=arguments,
+        digest=digest_of(tool.name, arguments),
+        target=where or (leaving.target if leaving else ""),
+        leaves=leaving.leaves if leaving else "",
+        why=leaving.why if leaving else "",
+        terms=terms or usual or ASK,
+    )

@@ -1,0 +1,225 @@
+"""The card and the windows of an approval: within Slack's limits, and nothing in them that the call does not say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bot.slack.receive.approval_clicks import Refused, refusal
+from bot.slack.views.approval import Spot, approval, approval_decided, approval_dropped, people, spot_of
+from bot.slack.views.approval_windows import (
+    arguments_window,
+    deny_window,
+    edit_window,
+    window_about,
+    window_metadata,
+)
+from bot.slack.views.argument_blocks import FIELD, fields, read_fields, written
+from bot.workspace.blocks import check_message_blocks, check_view
+from handoff import events as ev
+from handoff.approval_values import Approval, ApprovalTerms, digest_of
+from handoff.contracts import Place
+from handoff.state import Job
+from handoff.state_values import Answered, Question, Ruling
+from tests.handoff.kit import ask, asked, job, planned, started, subtask
+from tests.system.scene import buttons, shown
+
+SPOT = Spot("J0000000001", "1.0", "a", 1, "d" * 64)
+HOSTILE: dict[str, Any] = {
+    "text": "<!channel> <@U2> *bold* <https://evil.example|Approve> `x` ```y``` :tada: https://evil.example",
+    "to\u200bo": "a\u202eb\u200bc",
+    "list": [1, {"<@U3>": "&amp;"}],
+    "empty": "",
+    "none": None,
+}
+
+
+def asking(arguments: dict[str, Any], **more: Any) -> tuple[Job, Question]:
+    terms = more.pop("terms", ApprovalTerms())
+    of = {"tool": "post", "what": "post it", "arguments": arguments, "digest": digest_of("post", arguments)}
+    wanted = ev.ApprovalAsked(
+        at=10.0, request="1.0", subtask="a", attempt=1, approval=Approval(call="c", terms=terms, **{**of, **more})
+    )
+    state = job(asked(), planned(subtask("a")), started("a"), wanted)
+    question = ask(state).work["a"].question
+    assert question is not None
+    return state, question
+
+
+def drawn(arguments: dict[str, Any], until: float | None = None, **more: Any) -> dict[str, Any]:
+    state, question = asking(arguments, **more)
+    message = approval(state, ask(state), "a", question, until)
+    return {"text": message.text, "blocks": check_message_blocks(list(message.blocks))}
+
+
+def closed(outcome: str, wished: dict[str, Any], **more: Any) -> dict[str, Any]:
+    _, question = asking(wished)
+    assert question.approval is not None
+    given = {"digest": "d", "arguments": wished, "users": ("U111",), **more}
+    ruling = Ruling(at=99.0, call="c", tool="post", outcome=outcome, **given)
+    message = approval_decided("Part a", Answered(question, "U1", outcome, 99.0, ruling))
+    return {"text": message.text, "blocks": check_message_blocks(list(message.blocks))}
+
+
+def test_a_hostile_argument_stands_there_as_plain_text() -> None:
+    card = drawn(HOSTILE, target="<!here> the *board*")
+    rich = [block for block in card["blocks"] if block["type"] == "rich_text"]
+    assert HOSTILE["text"] in shown({"blocks": rich})
+    others = json.dumps([block for block in card["blocks"] if block["type"] != "rich_text"])
+    assert "evil" not in others
+    assert "<!here>" not in others
+    assert "a[U+202E]b[U+200B]c" in shown(card)
+    assert "(empty)" in shown(card)
+    assert not any(kind in json.dumps(rich) for kind in ('"link"', '"user"', '"broadcast"', '"emoji"'))
+
+
+def test_a_button_carries_ids_a_number_and_the_digest_alone() -> None:
+    card = drawn({"text": "a secret"})
+    for button in buttons(card).values():
+        spot = spot_of(button["value"])
+        assert spot is not None
+        assert spot.digest == digest_of("post", {"text": "a secret"})
+        assert "secret" not in button["value"]
+
+
+@pytest.mark.parametrize(
+    "value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"1","subtask":"a","n":true,"d":""}']
+)
+def test_a_forged_value_is_none_of_ours(value: str) -> None:
+    assert spot_of(value) is None
+    assert window_about(value) is None
+
+
+def test_a_windows_place_must_fit_its_job() -> None:
+    place = Place(team="T", channel="C", thread_ts="1.0")
+    own = Spot(place.job_id, "1.0", "a", 1, "d")
+    assert window_about(window_metadata(place, own)) == (place, own)
+    assert window_about(window_metadata(place, SPOT)) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, ["Approve", "Approve the like for this job", "Edit", "Deny"]),
+        ({"terms": ApprovalTerms(mode="always")}, ["Approve", "Edit", "Deny"]),
+        ({"kind": "egress", "leaves": "words"}, ["Approve", "Approve the like for this job", "Deny"]),
+        ({"kind": "cost", "terms": ApprovalTerms(mode="always")}, ["Approve", "Deny"]),
+    ],
+)
+def test_the_buttons_are_those_that_make_sense(more: dict[str, Any], expected: list[str]) -> None:
+    assert list(buttons(drawn({"text": "tea"}, **more))) == expected
+
+
+def test_much_fits_and_a_window_shows_all_of_it() -> None:
+    much = {f"argument {n}": "word " * 5_000 for n in range(30)}
+    card = drawn(much, leaves="x" * 50_000, kind="egress")
+    assert "Show all" in buttons(card)
+    assert len(json.dumps(card)) < 30_000
+    _, question = asking({"text": "word " * 20_000, "more": "end"})
+    assert question.approval is not None
+    window = check_view(arguments_window(question.approval))
+    assert shown(window).count("word ") == 20_000
+    _, question = asking(much)
+    assert question.approval is not None
+    check_view(arguments_window(question.approval))
+
+
+def test_what_would_leave_and_to_whom_is_shown_word_for_word() -> None:
+    card = drawn({"query": "tea"}, kind="egress", target="search.example", leaves="q=tea&x=1", why="a file was read")
+    text = shown(card)
+    assert "Nothing leaves unless that is approved. You are asked because a file was read." in text
+    assert "*To:* search.example" in text
+    assert "q=tea&x=1" in text
+
+
+def test_a_card_says_when_it_expires_and_who_may_decide() -> None:
+    text = shown(
+        drawn({"text": "tea"}, until=2_000_000_000.0, terms=ApprovalTerms(approvers=("U222", "S34", "admins")))
+    )
+    assert "It expires <!date^2000000000" in text
+    assert "Waits for <@U222>, <!subteam^S34> or an admin." in text
+    assert people(("U222",)) == "<@U222>"
+
+
+def test_each_end_is_told_apart() -> None:
+    tea = {"text": "tea"}
+    assert ":white_check_mark: <@U111> approved this <!date" in shown(closed("approved", tea))
+    assert "approved this and the like for this job" in shown(closed("approved", tea, alike=True))
+    edited = shown(closed("edited", tea, arguments={"text": "cake"}))
+    assert "cake" in edited
+    assert "tea" not in edited
+    assert "denied this" in shown(closed("denied", tea, reason="*No* <@U9>"))
+    assert "<@U9>" not in shown(closed("denied", tea, reason="*No* <@U9>"))
+    expired = shown(closed("expired", tea, users=()))
+    assert "Expired" in expired
+    assert "That is not a denial." in expired
+    _, question = asking(tea)
+    dropped = approval_dropped("Part a", question)
+    assert "ended before anybody decided" in dropped.text
+    assert not any(buttons(one) for one in (closed("approved", tea), {"blocks": list(dropped.blocks)}))
+
+
+def test_each_refusal_has_its_words() -> None:
+    ruling = Ruling(9.0, "c", "post", "denied", "d", {}, ("U111",))
+    assert refusal(Refused("late", ruling=ruling)).startswith("<@U111> denied it <!date")
+    late = Ruling(9.0, "c", "post", "expired", "d", {}, ())
+    assert "This expired" in refusal(Refused("late", ruling=late))
+    assert "only <@U222> may decide" in refusal(Refused("not_yours", whom=("U222",)))
+    assert "you made the request" in refusal(Refused("own", whom=("admins",)))
+
+
+SCHEMA: dict[str, Any] = {
+    "properties": {
+        "text": {"type": "string"},
+        "count": {"type": "integer"},
+        "share": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+        "loud": {"type": "boolean"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    },
+    "required": ["text", "count"],
+}
+GIVEN: dict[str, Any] = {"text": "tea", "count": 2, "share": None, "loud": False, "tags": ["a"], "note": None}
+
+
+def test_each_argument_gets_a_field_of_its_kind() -> None:
+    found = {block["label"]["text"]: block for block in fields(GIVEN, SCHEMA)}
+    assert list(found) == list(GIVEN)
+    assert found["loud"]["element"]["type"] == "radio_buttons"
+    assert found["loud"]["element"]["initial_option"]["value"] == "false"
+    assert found["tags"]["element"]["initial_value"] == '["a"]'
+    assert [name for name, block in found.items() if not block.get("optional")] == ["text", "count"]
+    _, question = asking({**GIVEN, "long": "x" * 4_000})
+    assert question.approval is not None
+    view = check_view(edit_window(question.approval, SCHEMA, "{}"))
+    assert f"{FIELD}long" not in [block["block_id"] for block in view["blocks"]]
+    assert "Too long for a field, so it stays as it is: long." in shown(view)
+    check_view(deny_window(question.approval, "{}"))
+
+
+def test_fields_are_read_as_their_kinds() -> None:
+    values = {"text": "cake", "count": "1,200", "share": "0.5", "loud": "true", "tags": '["b"]', "note": ""}
+    assert read_fields(values, {**GIVEN, "long": "kept"}, SCHEMA) == {
+        "text": "cake",
+        "count": 1200,
+        "share": 0.5,
+        "loud": True,
+        "tags": ["b"],
+        "long": "kept",
+    }
+    assert read_fields({"text": ""}, GIVEN, SCHEMA)["text"] == ""
+
+
+@pytest.mark.parametrize(("name", "value", "wanted"), [("count", "two", "a whole number"), ("tags", "[", "JSON")])
+def test_a_field_that_cannot_be_read_is_named(name: str, value: str, wanted: str) -> None:
+    with pytest.raises(ValueError, match=wanted) as raised:
+        read_fields({name: value}, GIVEN, SCHEMA)
+    assert raised.value.args[0] == name
+
+
+def test_nothing_that_is_there_is_hidden() -> None:
+    assert written("plain\ntext\t") == "plain\ntext\t"
+    assert written("a\u200b") == "a[U+200B]"
+    assert written({"a": 1.5}) == '{\n "a": 1.5\n}'

@@ -1,0 +1,221 @@
+"""A call that people have to approve ends the turn, and is made once, with exactly what they approved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from handoff.approval_values import ASK, Approval, ApprovalTerms, digest_of
+from handoff.contracts import Result
+from handoff.events import ToolStarted
+from handoff.state_values import Ruling
+from specialists.runner import End, run
+from specialists.toolkits.tool import Tool
+from specialists.turns.approving import MOST_REFUSED, Leaving
+from specialists.turns.egress import EgressGuard
+from tests.specialists.far_side import far_side
+from tests.specialists.scripted_model import (
+    EmptyBench,
+    KeptLog,
+    Looker,
+    Move,
+    ScriptedModel,
+    calling,
+    handoff,
+    returning,
+    specialist,
+)
+
+TEA = ("post_note", {"text": "tea"})
+CAKE = ("post_note", {"text": "cake"})
+
+
+async def attempt(
+    log: KeptLog, moves: list[Move], *tools: Tool, asks: ApprovalTerms | None = ASK
+) -> tuple[End, ScriptedModel]:
+    model = ScriptedModel(moves)
+    who = specialist(*tools, max_turns=8, asks=asks)
+    return await run(who, handoff(), model=model, workbench=EmptyBench(), log=log), model
+
+
+def ruled(asked: End, outcome: str = "approved", **more: Any) -> Ruling:
+    assert isinstance(asked, Approval)
+    given = {"digest": asked.digest, "arguments": asked.arguments, "users": ("U1",), **more}
+    return Ruling(at=2.0, call=asked.call, tool=asked.tool, outcome=outcome, **given)
+
+
+def said(model: ScriptedModel, call: int = 0) -> list[str]:
+    return [reply.text for reply in model.calls[call].messages[-1].replies]
+
+
+async def test_a_call_that_writes_is_asked_for_and_not_made() -> None:
+    async with far_side() as side:
+        log = KeptLog()
+        asked, _ = await attempt(log, [calling(TEA)], side.tool(target=lambda _: "the board"))
+        assert isinstance(asked, Approval)
+        assert (asked.kind, asked.tool, asked.arguments) == ("write", "post_note", {"text": "tea"})
+        assert (asked.what, asked.target) == ("post_note(text='tea')", "the board")
+        assert asked.digest == digest_of("post_note", {"text": "tea"})
+        assert not any(isinstance(item, ToolStarted) for item in log.history)
+        again, model = await attempt(log, [], side.tool(target=lambda _: "the board"))
+        assert again == asked, "who takes over asks for the same"
+        assert model.calls == []
+    assert side.calls == 0
+
+
+async def test_an_approved_call_is_made_once_and_the_next_is_asked_for_again() -> None:
+    async with far_side() as side:
+        log = KeptLog()
+        asked, _ = await attempt(log, [calling(TEA)], side.tool())
+        log.history.append(ruled(asked))
+        again, model = await attempt(log, [calling(TEA, ids=["other"])], side.tool())
+        assert side.notes == ["tea"]
+        intent = next(item for item in log.history if isinstance(item, ToolStarted))
+        assert intent.approved_by == ("U1",)
+        assert said(model) == ["posted as number 1"]
+        assert isinstance(again, Approval), "an approval is used up"
+        outcome, _ = await attempt(KeptLog([*log.history, ruled(again, "denied")]), [returning()], side.tool())
+    assert isinstance(outcome, Result)
+    assert side.notes == ["tea"]
+
+
+async def test_an_approval_counts_for_its_call_and_its_arguments_alone() -> None:
+    async with far_side() as side:
+        log = KeptLog()
+        asked, _ = await attempt(log, [calling(TEA)], side.tool())
+        other = ruled(asked, arguments={"text": "cake"}, digest=digest_of("post_note", {"text": "cake"}))
+        assert await attempt(KeptLog([*log.history, other]), [], side.tool()) == (asked, ScriptedModel([]))
+    assert side.calls == 0
+
+
+async def test_two_calls_of_one_turn_are_asked_for_one_after_the_other() -> None:
+    async with far_side() as side:
+        log = KeptLog()
+        first, _ = await attempt(log, [calling(TEA, CAKE)], side.tool())
+        log.history.append(ruled(first, "denied", reason="Not tea, {please}."))
+        second, _ = await attempt(log, [], side.tool())
+        assert isinstance(second, Approval)
+        assert second.arguments == {"text": "cake"}
+        log.history.append(ruled(second))
+        outcome, model = await attempt(log, [returning()], side.tool())
+    assert isinstance(outcome, Result)
+    assert side.notes == ["cake"]
+    denied, posted = said(model)
+    assert "a person denied it. Their reason: “Not tea, {please}.”" in denied
+    assert posted == "posted as number 1"
+
+
+async def test_an_edited_call_is_made_as_edited_and_the_model_is_told() -> None:
+    async with far_side() as side:
+        log = KeptLog()
+        asked, _ = await attempt(log, [calling(TEA)], side.tool())
+        edited = {"text": "two {teas}"}
+        log.history.append(ruled(asked, "edited", arguments=edited, digest=digest_of("post_note", edited)))
+        outcome, model = await attempt(log, [returning()], side.tool())
+    assert isinstance(outcome, Result)
+    assert side.notes == ["two {teas}"]
+    assert 'called with these: {"text": "two {teas}"}\nIts reply:\nposted as number 1' in said(model)[0]
+
+
+async def test_edited_arguments_that_do_not_fit_are_not_run() -> None:
+    async with far_side() as side:
+        log = KeptLog()
+        asked, _ = await attempt(log, [calling(TEA)], side.tool())
+        wrong: dict[str, Any] = {"text": {"no": "text"}}
+        log.history.append(ruled(asked, "edited", arguments=wrong, digest=digest_of("post_note", wrong)))
+        _, model = await attempt(log, [returning()], side.tool())
+    assert side.calls == 0
+    assert "post_note was not run. Mend its arguments" in said(model)[0]
+
+
+async def test_a_call_on_which_nobody_decided_is_told_apart_from_a_denied_one() -> None:
+    async with far_side() as side:
+        log = KeptLog()
+        asked, _ = await attempt(log, [calling(TEA)], side.tool())
+        log.history.append(ruled(asked, "expired", users=()))
+        _, model = await attempt(log, [returning()], side.tool())
+    assert side.calls == 0
+    assert "nobody decided in time. That is no denial." in said(model)[0]
+
+
+async def test_the_like_of_an_approved_call_is_made_without_asking() -> None:
+    async with far_side() as side:
+        log = KeptLog(alike={("write", "post_note", ""): ("U7",)})
+        outcome, _ = await attempt(log, [calling(TEA), calling(CAKE), returning()], side.tool())
+    assert isinstance(outcome, Result)
+    assert side.notes == ["tea", "cake"]
+    assert [item.approved_by for item in log.history if isinstance(item, ToolStarted)] == [("U7",), ("U7",)]
+
+
+async def test_a_model_that_asks_again_and_again_is_told_to_stop() -> None:
+    async with far_side() as side:
+        log = KeptLog()
+        for number in range(MOST_REFUSED):
+            asked, _ = await attempt(log, [calling(("post_note", {"text": f"tea {number}"}))], side.tool())
+            log.history.append(ruled(asked, "denied"))
+        outcome, model = await attempt(log, [calling(CAKE), returning()], side.tool())
+    assert isinstance(outcome, Result)
+    assert side.calls == 0
+    assert "nobody is asked again" in said(model, 1)[0]
+
+
+async def test_nobody_is_asked_for_a_call_that_must_not_be_made_again() -> None:
+    async with far_side() as side:
+        log = KeptLog()
+        await attempt(log, [calling(TEA), returning()], side.tool(), asks=None)
+        intent = next(item for item in log.history if isinstance(item, ToolStarted))
+        assert intent.approved_by == ()
+        again = KeptLog(written={intent.digest: "It is done already."})
+        outcome, model = await attempt(again, [calling(TEA), returning()], side.tool())
+    assert isinstance(outcome, Result)
+    assert said(model, 1) == ["It is done already."]
+    assert side.notes == ["tea"]
+
+
+async def test_a_crash_after_the_intent_of_an_edited_call_settles_the_edited_call() -> None:
+    async with far_side() as side:
+        tool = side.tool(looks=True)
+        log = KeptLog()
+        asked, _ = await attempt(log, [calling(TEA)], tool)
+        edited = {"text": "cake"}
+        log.history.append(ruled(asked, "edited", arguments=edited, digest=digest_of("post_note", edited)))
+        await attempt(log, [returning()], tool)
+        begun = next(place for place, item in enumerate(log.history) if isinstance(item, ToolStarted))
+        outcome, model = await attempt(KeptLog(log.history[: begun + 1]), [returning()], tool)
+    assert isinstance(outcome, Result)
+    assert side.notes == ["cake"], "it is looked up as edited, and not made again"
+    assert said(model)[0].endswith("it is on the board")
+
+
+async def test_a_read_that_would_send_something_out_is_asked_for_and_the_others_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def judge(_guard: EgressGuard, _tool: Tool, arguments: BaseModel) -> str | Leaving:
+        text = str(arguments.model_dump()["at"])
+        return Leaving("sea.example", text, "a file was read") if text.startswith("secret") else "allow"
+
+    monkeypatch.setattr(EgressGuard, "judge", judge)
+    looker, log = Looker(), KeptLog()
+    turn = calling(*(("look", {"at": at}) for at in ("secret one", "sea", "secret two")))
+    asked, _ = await attempt(log, [turn], looker.tool())
+    assert isinstance(asked, Approval)
+    assert (asked.kind, asked.target, asked.leaves, asked.why) == (
+        "egress",
+        "sea.example",
+        "secret one",
+        "a file was read",
+    )
+    assert looker.seen == ["sea"]
+    log.history.append(ruled(asked))
+    second, _ = await attempt(log, [], looker.tool())
+    assert isinstance(second, Approval)
+    assert second.leaves == "secret two"
+    assert looker.seen == ["sea", "secret one"]
+    log.history.append(ruled(second, "denied"))
+    outcome, model = await attempt(log, [returning("I saw secret one and the sea.")], looker.tool())
+    assert isinstance(outcome, Result)
+    assert looker.seen == ["sea", "secret one"]
+    assert said(model)[:2] == ["saw secret one", "saw sea"]
+    assert "denied" in said(model)[2]

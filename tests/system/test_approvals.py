@@ -1,0 +1,343 @@
+"""A write tool that asks: people approve, edit or deny on a card, and it is called at most once, as they said."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import pty
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.app import App
+from bot.command_line.one_job import do_one_job
+from bot.settings import Settings
+from bot.slack.views.status import trace_timeline
+from handoff import events as ev
+from handoff.contracts import Terms
+from handoff.engine.answer import gaps
+from specialists.registry import load_crew
+from specialists.turns import tool_calls
+from tests.providers.rendering import Reply
+from tests.providers.server import ProviderServer
+from tests.providers.wire import WireRequest
+from tests.specialists.far_side import FarSide, far_side
+from tests.system.brains import connect, plan, provider, result, subtask, tool_call
+from tests.system.scene import Json, Scene, Talk, buttons, card_title, rows, shown
+
+PAGE = """\
+---
+name: clerk
+description: Puts notes on the board.
+tools: [post_note]
+model: fast
+{more}---
+You are the clerk."""
+ALL = ("Approve", "Approve the like for this job", "Edit", "Deny")
+
+
+def clerk(*texts: str) -> Callable[[WireRequest], Reply]:
+    """A clerk who posts these notes one after the other, then says what came of each."""
+
+    def words(request: WireRequest) -> Reply:
+        replies = [reply.text for message in request.messages for reply in message.replies]
+        if len(replies) < len(texts):
+            return tool_call("post_note", text=texts[len(replies)])
+        return result("Said: " + " / ".join(" ".join(reply.split()) for reply in replies))
+
+    return words
+
+
+class Office:
+    """A scene with a clerk and a far side. `bot()` may be entered again and again, also side by side."""
+
+    def __init__(self, scene: Scene, side: FarSide, server: ProviderServer, folder: Path) -> None:
+        self.scene = scene
+        self.side = side
+        self.server = server
+        self.folder = folder
+        self.more = ""
+        self.tool = side.tool(target=lambda _: "the board")
+
+    @asynccontextmanager
+    async def bot(self, terms: Terms = Settings.terms, later: float = 0.0, **options: object) -> AsyncIterator[App]:
+        (self.folder / "clerk.md").write_text(PAGE.format(more=self.more))
+        crew = load_crew(self.folder, {self.tool.name: self.tool})
+        model = connect("chat", self.server)
+        async with self.scene.bot(model, crew=crew, later=later, terms=terms, **options) as app:
+            yield app
+
+    @asynccontextmanager
+    async def two_bots(self, **options: object) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for _ in range(2):
+                await stack.enter_async_context(self.bot(**options))
+            yield
+
+    async def ask(self) -> Talk:
+        return await self.scene.ask("Tell everybody that there is tea")
+
+    def told(self, who: str) -> list[str]:
+        return [shown(message) for message in self.scene.person(who).ephemerals("#general")]
+
+    async def told_alone(self, who: str, words: str) -> None:
+        await self.scene.workspace.until(lambda: any(words in text for text in self.told(who)))
+
+
+@pytest.fixture
+async def office(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Office]:
+    monkeypatch.setattr(tool_calls, "GRACE", 0.01)
+    planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731 - as the others of this kind
+    async with far_side() as side, provider(planner=planner, clerk=clerk("tea")) as server:
+        yield Office(scene, side, server, tmp_path)
+
+
+async def card(talk: Talk, number: int = 1) -> Json:
+    """The approval card of that number, once it is there and the job knows of it."""
+    await talk.until(lambda job: sum(":question:" in key for ask in job.asks for key in ask.posted) >= number)
+    return cards(talk)[number - 1]
+
+
+def cards(talk: Talk) -> list[Json]:
+    return [one for one in talk.words() if "wants to make a change" in shown(one) or "asked for approval" in shown(one)]
+
+
+async def window(office: Office, talk: Talk, message: Json, action: str, who: str = "ana") -> str:
+    person = office.scene.person(who)
+    await person.click(talk.channel, message["ts"], f"approval:{action}")
+    (view,) = await office.scene.workspace.until(person.views)
+    return str(view["id"])
+
+
+async def closed(talk: Talk, words: str) -> Json:
+    """The card once it has no buttons and says so."""
+    return await talk.seen(lambda: next((one for one in cards(talk) if not buttons(one) and words in shown(one)), None))
+
+
+async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office: Office) -> None:
+    async with office.bot():
+        talk = await office.ask()
+        message = await card(talk)
+        ana = office.scene.person()
+        assert tuple(buttons(message)) == ALL
+        text = shown(message)
+        assert f"<@{ana.id}>" in text
+        assert "text: \ntea" in text
+        assert "*To:* the board" in text
+        await talk.seen(lambda: talk.status() == "suspended")
+        await talk.seen(lambda: "Waiting for approval by" in rows(talk.cards()[0])["note"][1])
+        assert card_title(talk.cards()[0]).startswith("Waiting for approval")
+        assert office.side.calls == 0
+        await ana.click(talk.channel, message["ts"], "approval:approve")
+        job = await talk.over()
+        await closed(talk, f":white_check_mark: <@{ana.id}> approved this")
+    assert office.side.notes == ["tea"]
+    assert job.latest.state == "completed"
+    assert gaps(job.latest, job.latest.run) == ()
+    kinds = [event.type for event in await talk.events()]
+    order = ["TurnTaken", "ApprovalAsked", "ApprovalDecided", "ToolStarted", "ToolReturned"]
+    assert [kind for kind in kinds if kind in order][:5] == order
+    trace = trace_timeline(job, await office.scene.store.jobs.log(talk.key))
+    assert "note: asks for approval: post_note(text='tea') to the board" in trace
+    assert f"note: approved by {ana.id}" in trace
+    assert f"note: begins post_note(text='tea') (approved by {ana.id})" in trace
+
+
+async def test_a_denial_reaches_the_specialist_and_is_named_as_a_gap(office: Office) -> None:
+    async with office.bot():
+        talk = await office.ask()
+        view = await window(office, talk, await card(talk), "deny")
+        assert await office.scene.person().submit(view, {"text": "Not <@U1> before noon."})
+        job = await talk.over()
+        message = await closed(talk, "denied this")
+        assert ":no_entry:" in shown(message)
+        assert "&lt;@U1&gt; before noon" in shown(message)
+    assert office.side.calls == 0
+    answer = shown(talk.words()[-1])
+    assert "a person denied it. Their reason:" in answer
+    assert "not done, as a person denied it: post_note(text='tea')" in answer
+    assert job.latest.state == "completed"
+
+
+async def test_edited_arguments_are_checked_and_run(office: Office) -> None:
+    async with office.bot():
+        talk = await office.ask()
+        view = await window(office, talk, await card(talk), "edit")
+        assert await office.scene.person().submit(view, {"text": "two teas"})
+        await talk.over()
+        message = await closed(talk, "changed the arguments to these and approved")
+        assert "two teas" in shown(message)
+    assert office.side.notes == ["two teas"]
+    assert 'It was called with these: {"text": "two teas"}' in talk.said()
+
+
+async def test_the_like_is_not_asked_for_again_in_the_job(office: Office) -> None:
+    planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731
+    async with provider(planner=planner, clerk=clerk("tea", "cake", "jam")) as server:
+        office.server = server
+        async with office.bot():
+            talk = await office.ask()
+            await office.scene.person().click(talk.channel, (await card(talk))["ts"], "approval:alike")
+            await talk.over()
+            await closed(talk, "approved this and the like for this job")
+    assert office.side.notes == ["tea", "cake", "jam"]
+    assert len(await talk.of(ev.ApprovalAsked)) == 1
+
+
+async def test_each_call_is_asked_for_where_the_crew_says_always(office: Office) -> None:
+    office.more = "approve: {post_note: always}\n"
+    planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731
+    async with provider(planner=planner, clerk=clerk("tea", "cake")) as server:
+        office.server = server
+        async with office.bot():
+            talk = await office.ask()
+            for number in (1, 2):
+                message = await card(talk, number)
+                assert tuple(buttons(message)) == ("Approve", "Edit", "Deny")
+                await office.scene.person().click(talk.channel, message["ts"], "approval:approve")
+            await talk.over()
+    assert office.side.notes == ["tea", "cake"]
+
+
+async def test_foreign_and_late_clicks_are_told_why_alone_and_change_nothing(office: Office) -> None:
+    async with office.bot():
+        talk = await office.ask()
+        message = await card(talk)
+        ben, ana = office.scene.person("ben"), office.scene.person()
+        await ben.click(talk.channel, message["ts"], "approval:approve")
+        await office.told_alone("ben", f"only <@{ana.id}> may decide")
+        await ben.click(talk.channel, message["ts"], "approval:deny")
+        assert ben.views() == []
+        await talk.say("yes, approve", who="ana")
+        await talk.seen(lambda: "That decided nothing: please use the buttons" in talk.said())
+        assert office.side.calls == 0, "words decide nothing"
+        await ana.click(talk.channel, message["ts"], "approval:approve")
+        await talk.over()
+        await ana.click(talk.channel, message["ts"], "approval:approve")
+        await office.told_alone("ana", "approved it")
+    assert office.side.notes == ["tea"]
+    assert len(await talk.of(ev.ApprovalDecided)) == 1
+
+
+async def test_a_quorum_of_two_shows_how_far_it_is_and_nobody_approves_their_own(office: Office) -> None:
+    people = [office.scene.person(name).id for name in ("ana", "ben", "cleo")]
+    office.more = f"approvers: [{', '.join(people)}]\nquorum: 2\nself: false\n"
+    async with office.two_bots():
+        talk = await office.ask()
+        message = await card(talk)
+        await office.scene.person("ana").click(talk.channel, message["ts"], "approval:approve")
+        await office.told_alone("ana", "you made the request")
+        await office.scene.person("ben").click(talk.channel, message["ts"], "approval:approve")
+        await talk.seen(lambda: "1 of 2 have approved" in shown(cards(talk)[0]))
+        await talk.seen(lambda: "(1 of 2 so far)" in rows(talk.cards()[0])["note"][1])
+        await office.scene.person("ben").click(talk.channel, message["ts"], "approval:approve")
+        await office.told_alone("ben", "You have approved this already")
+        assert office.side.calls == 0
+        await office.scene.person("cleo").click(talk.channel, message["ts"], "approval:approve")
+        await talk.over()
+        await closed(talk, f"<@{people[1]}> and <@{people[2]}> approved this")
+    assert office.side.notes == ["tea"]
+
+
+async def test_of_two_people_who_click_at_once_one_counts_and_the_other_is_told(office: Office) -> None:
+    names = ("ana", "ben")
+    office.more = f"approvers: [{', '.join(office.scene.person(name).id for name in names)}]\n"
+    async with office.two_bots():
+        talk = await office.ask()
+        message = await card(talk)
+        view = await window(office, talk, message, "deny", "ben")
+        await asyncio.gather(
+            office.scene.person("ana").click(talk.channel, message["ts"], "approval:approve"),
+            office.scene.person("ben").submit(view, {"text": "No."}),
+        )
+        await talk.over()
+        told = await office.scene.workspace.until(lambda: [one for name in names for one in office.told(name)])
+    assert len(told) == 1
+    assert "before your click. Your click changed nothing." in told[0]
+    assert office.side.calls == ("denied it" not in told[0])
+
+
+async def test_stop_while_it_waits_says_that_nothing_was_done(office: Office) -> None:
+    async with office.bot():
+        talk = await office.ask()
+        message = await card(talk)
+        await talk.say("@leadhand stop")
+        job = await talk.over()
+        await closed(talk, "ended before anybody decided, so it was not done")
+        await office.scene.person().click(talk.channel, message["ts"], "approval:approve")
+        await office.told_alone("ana", "ended before anybody decided")
+    assert job.latest.state == "cancelled"
+    assert office.side.calls == 0
+
+
+async def test_a_restart_while_it_waits_asks_nothing_twice(office: Office) -> None:
+    async with office.bot():
+        talk = await office.ask()
+        message = await card(talk)
+    async with office.two_bots():
+        await office.scene.barrier()
+        assert len(cards(talk)) == 1
+        await office.scene.person().click(talk.channel, message["ts"], "approval:approve")
+        await talk.over()
+    assert office.side.notes == ["tea"]
+    assert len(await talk.of(ev.ApprovalAsked)) == 1
+    assert [event.attempt for event in await talk.of(ev.AttemptStarted)] == [1], "the same attempt went on"
+
+
+async def test_long_arguments_are_shown_whole_in_a_window(office: Office) -> None:
+    long = "word " * 1_500 + "the end\u200b"
+    planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731
+    async with provider(planner=planner, clerk=clerk(long)) as server:
+        office.server = server
+        async with office.bot():
+            talk = await office.ask()
+            message = await card(talk)
+            assert "(7,515 characters in all)" in shown(message)
+            assert "Show all" in buttons(message)
+            person = office.scene.person("ben")
+            await person.click(talk.channel, message["ts"], "approval:show")
+            (view,) = await office.scene.workspace.until(person.views)
+            assert "the end[U+200B]" in shown(view)
+
+
+async def test_a_costly_part_waits_for_approval_before_it_begins(office: Office) -> None:
+    async with office.bot(Terms(ask_above_tokens=1)):
+        talk = await office.ask()
+        await talk.until(lambda job: any(":question:" in key for ask in job.asks for key in ask.posted))
+        (message,) = talk.words()
+        assert "is likely to take about" in shown(message)
+        assert await talk.of(ev.AttemptStarted) == []
+        view = await window(office, talk, message, "deny")
+        await office.scene.person().submit(view, {"text": "Too dear."})
+        job = await talk.over()
+    assert job.latest.state == "failed"
+    end = shown(talk.words()[-1])
+    assert "not begun: a person denied it (“Too dear.”)" in end
+    assert "approve it" in end
+
+
+@pytest.mark.parametrize(("typed", "code", "notes"), [("yes\n", 0, ["tea"]), ("Not today.\n", 3, [])])
+async def test_who_sits_at_a_terminal_is_asked_there(
+    office: Office,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    typed: str,
+    code: int,
+    notes: list[str],
+) -> None:
+    keys, ours = pty.openpty()
+    options = argparse.Namespace(ask="Tell everybody that there is tea", json=False, timeout=40.0, out=office.folder)
+    with os.fdopen(ours, "r", closefd=True) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        async with office.bot() as app:
+            os.write(keys, typed.encode())
+            assert await do_one_job(office.scene.workspace, app, options, []) == code
+    os.close(keys)
+    assert office.side.notes == notes
+    printed = capsys.readouterr()
+    assert "approve it? (yes, or why not)> " in printed.out
+    assert ("Not today." in printed.out) == (not notes)
