@@ -172,7 +172,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(JOBS))
     def forget_and_ask_again(self, key: JobKey) -> None:
-        """All of it is gone at once, for whoever owned it as well; what is asked for later makes a job like any other."""
+        """All of it is gone at once, for its owner as well; what is asked for later makes a job like any other."""
         jobs, payload = self.server.jobs, self.text()
         self.touched.add(key)
         assert self.wait(jobs.forget(key, users=["U1"]))
