@@ -146,6 +146,15 @@ async def test_redirects_are_followed_to_the_final_address() -> None:
     assert site.seen == ["/old", "/new?x=1"]
 
 
+async def test_every_host_that_was_asked_is_told_whatever_comes_of_it() -> None:
+    async with serving(answering("", status=404)) as gone, serving(answering("", status=302)) as site:
+        failed = await fetch(gone.url("/page"), allow_hosts=(gone.host,))
+        refused = await fetch(site.url("/page"))  # this machine's own, which may not be asked
+    assert failed.failed
+    assert failed.hosts == (gone.host.rpartition(":")[0] or gone.host,)
+    assert refused.hosts == ()
+
+
 async def test_redirects_in_a_circle_end() -> None:
     async def handler(_request: web.Request) -> web.Response:
         raise web.HTTPFound("/again")
