@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from handoff import events as ev
+from handoff.approval_values import Approval
 from handoff.audit_entry import AuditEntry, Deed
 from handoff.engine import answer
 from handoff.state import Ask, Job
 
 NO_REQUEST = "no request in it, or not from a person"
 CLOSED = "not asked, or closed by then"
+NOT_COUNTED = "closed by then, changed since, or not theirs to decide"
+LONGEST_TARGET = 200
 NOTHING_TO_STOP = "nothing that they may stop was under way"
 _SILENT = (ev.TurnTaken, ev.MessageHeard, ev.MessageAcknowledged, ev.TakenOver, ev.WorkResumed)
 """Events that are no deed and lead to none, and most of a log."""
@@ -57,6 +60,8 @@ def _of_event(event: ev.Event, before: Job | None, after: Job) -> Iterator[Found
         case ev.QuestionAnswered() if _count(before) == _count(after):
             of = {"request": event.request, "user": event.user, "target": event.subtask}
             yield "answered", {**of, "outcome": "refused", "why": CLOSED}
+        case ev.ApprovalDecided():
+            yield _decided(event, before, after)
         case ev.CancelRequested() if before is None or _stopped(before) == _stopped(after):
             yield "stopped", {"user": event.user, "outcome": "refused", "why": NOTHING_TO_STOP}
         case ev.Released():
@@ -65,6 +70,29 @@ def _of_event(event: ev.Event, before: Job | None, after: Job) -> Iterator[Found
             yield "wrote", {**_for(after, event), "target": event.tool}
         case _:
             pass
+
+
+def _decided(event: ev.ApprovalDecided, before: Job | None, after: Job) -> Found:
+    """Tell of a decision on an approval. One that changed nothing came too late, or was nobody's who may."""
+    approval = _approval_of(before, event)
+    where = approval.target if approval is not None and approval.kind == "egress" else ""  # elsewhere a model words it
+    target = f"{approval.tool} {where}".strip()[:LONGEST_TARGET] if approval is not None else event.subtask
+    of: dict[str, Any] = {"request": event.request, "user": event.user, "target": target}
+    if before is None or before.ask(event.request) is after.ask(event.request):
+        of |= {"outcome": "refused", "why": NOT_COUNTED}
+    elif event.decision != "deny":
+        of["why"] = {"approve_alike": "and the like for the job", "edit": "as edited"}.get(event.decision, "")
+    return ("denied" if event.decision == "deny" else "approved"), of
+
+
+def _approval_of(job: Job | None, event: ev.ApprovalDecided) -> Approval | None:
+    """Return what was to be approved, open or closed; None if that is not known."""
+    ask = job.ask(event.request) if job is not None else None
+    work = ask.work.get(event.subtask) if ask is not None else None
+    if work is None:
+        return None
+    asked = [*(one.question for one in work.answered), *([work.question] if work.question is not None else [])]
+    return next((one.approval for one in asked if one.number == event.number and one.approval is not None), None)
 
 
 def _for(job: Job, event: ev.OfRequest) -> dict[str, Any]:
@@ -77,7 +105,8 @@ def _answers(ask: Ask | None) -> Counter[tuple[str, str]]:
     if ask is None:
         return Counter()
     own = (("planner", one.user) for one in ask.answered)
-    return Counter([*own, *((name, one.user) for name, work in ask.work.items() for one in work.answered)])
+    said = ((name, one) for name, work in ask.work.items() for one in work.answered)
+    return Counter([*own, *((name, one.user) for name, one in said if one.question.approval is None)])
 
 
 def _count(job: Job | None) -> int:

@@ -13,14 +13,13 @@ from collections.abc import Iterable, Iterator
 from handoff import events as ev
 from handoff.approval_values import (
     ADMINS,
-    REQUESTER,
     Approval,
     ApprovalChoice,
     ApprovalTerms,
     RulingOutcome,
     digest_of,
 )
-from handoff.contracts import Estimate, Terms
+from handoff.contracts import REQUESTER, Estimate, Terms
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready, settle
 from handoff.state import Ask, Job, Run, Work, replace

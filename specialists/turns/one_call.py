@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ValidationError
 
@@ -113,7 +113,7 @@ def capped(outcome: ToolOutcome) -> ToolOutcome:
     if length <= OUTPUT_LIMIT:
         return outcome
     text = f"{outcome.text[:OUTPUT_LIMIT]}\n[cut: the first {OUTPUT_LIMIT:,} of {length:,} characters]"
-    return ToolOutcome(text, outcome.artifacts, outcome.gaps, outcome.sources, outcome.failed)
+    return replace(outcome, text=text)
 
 
 def _failed(text: str) -> ToolOutcome:

@@ -25,16 +25,20 @@ from specialists.turns.model import ModelCall
 from tests.crash.points import Passages
 
 WRITES = {
-    "jobs": frozenset({"ingest", "signal", "claim", "beat", "release", "commit", "quarantine", "release_quarantined"}),
-    "outbox": frozenset({"begin", "draft", "done"}),
-    "blobs": frozenset({"put"}),
+    "jobs": frozenset(
+        {"ingest", "signal", "claim", "beat", "release", "commit", "quarantine", "release_quarantined", "forget"}
+    ),
+    "outbox": frozenset({"begin", "draft", "done", "taken_back"}),
+    "blobs": frozenset({"put", "drop", "came_from"}),
     "schedules": frozenset({"put", "fire"}),
+    "audit": frozenset({"note"}),
 }
 READS = {
-    "jobs": frozenset({"log", "inbox", "head", "asked_by", "next_due"}),
-    "outbox": frozenset({"messages"}),
-    "blobs": frozenset({"get"}),
+    "jobs": frozenset({"log", "inbox", "head", "asked_by", "next_due", "forgotten"}),
+    "outbox": frozenset({"messages", "left_behind"}),
+    "blobs": frozenset({"get", "count", "jobs_that_read"}),
     "schedules": frozenset({"due"}),
+    "audit": frozenset({"read"}),
 }
 """The methods of a store's parts. Its own only read."""
 

@@ -3,6 +3,7 @@
 import pytest
 
 from handoff import events as ev
+from handoff.approval_values import Approval, digest_of
 from handoff.audit_entry import AuditEntry
 from handoff.contracts import Escalation, Request, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.deeds import CLOSED, NO_REQUEST, NOTHING_TO_STOP, deeds_of
@@ -107,6 +108,36 @@ def test_writes_are_told_with_the_tool() -> None:
     assert brief(told(*log))[1:] == [("wrote", "U1", "post_note", "done")]
 
 
+def decided(user: str, decision: str = "approve", digest: str = "") -> ev.ApprovalDecided:
+    of = {"request": R, "subtask": "a", "number": 1, "digest": digest or digest_of("post_note", {"text": CANARY})}
+    return ev.ApprovalDecided.model_validate({"at": 5.0, "user": user, "decision": decision, "reason": CANARY, **of})
+
+
+@pytest.mark.parametrize(
+    ("decision", "deed", "why"),
+    [("approve", "approved", ""), ("approve_alike", "approved", "and the like for the job"), ("deny", "denied", "")],
+)
+def test_decisions_on_approvals_that_count_and_that_do_not(decision: str, deed: str, why: str) -> None:
+    write = ToolCall(id="w", name="post_note", arguments={"text": CANARY})
+    asks = Approval(
+        call="w", tool="post_note", what=CANARY, arguments={"text": CANARY}, target=CANARY, leaves=CANARY,
+        digest=digest_of("post_note", {"text": CANARY}),
+    )  # fmt: skip
+    of = {"request": R, "subtask": "a", "attempt": 1}
+    log = (asked(), planned(subtask("a")), started("a"), turn(write), ev.ApprovalAsked(at=4.5, **of, approval=asks))
+    late = (decided("U2"), decided("U1", digest="0"), decided("U1", decision), decided("U1", decision))
+    entries = told(*log, *late)
+    target = "post_note"
+    assert brief(entries)[1:] == [
+        ("approved", "U2", target, "refused"),
+        ("approved", "U1", target, "refused"),
+        (deed, "U1", target, "done"),
+        (deed, "U1", target, "refused"),
+    ]
+    assert entries[3].why == why
+    assert CANARY not in "".join(entry.model_dump_json() for entry in entries)
+
+
 def test_a_release_is_told() -> None:
     entries = told(asked(), ev.SetAside(at=3.0, step=CANARY, reason=CANARY), ev.Released(at=4.0, user="U9"))
     assert brief(entries)[1:] == [("released", "U9", "", "done")]
@@ -131,7 +162,8 @@ def test_no_event_makes_the_audit_quote_anybody(kind: type[ev.Fact]) -> None:
         "plan": planned(subtask("b")).plan, "verdict": "accepted", "aim": "request", "kind": "model",
         "escalation": escalated().escalation, "setting": {}, "specialist": "analyst", "tier": "fast",
         "receipt": "r", "key": "k", "ts": "1", "owner": "o", "lost": 1, "away": 1.0, "round": 1, "good": True,
-        "faults": (CANARY,), "number": 1, "count": 1,
+        "faults": (CANARY,), "number": 1, "count": 1, "decision": "approve",
+        "approval": Approval(tool="post_note", what=CANARY, arguments={"text": CANARY}, leaves=CANARY, why=CANARY),
     }  # fmt: skip
     if "message" in kind.model_fields and kind.model_fields["message"].annotation is Request:
         values["message"] = Request(id="9.0", user="U1", text=CANARY, at=6.0)

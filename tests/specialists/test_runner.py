@@ -304,13 +304,13 @@ async def test_the_same_call_twice_in_one_turn_is_made_once() -> None:
 
 async def test_a_long_output_is_capped_with_a_note() -> None:
     async def long(_: LookArguments) -> ToolOutcome:
-        return ToolOutcome("x" * 50_000, gaps=("kept",))
+        return ToolOutcome("x" * 50_000, gaps=("kept",), notes=("told",))
 
     outcome, _, log = await play([calling(LOOK), returning()], Looker(long).tool())
     assert isinstance(outcome, Result)
     assert log.replies[0].text.endswith("[cut: the first 12,000 of 50,000 characters]")
     assert len(log.replies[0].text) < OUTPUT_LIMIT + 100
-    assert outcome.gaps == ("kept",)
+    assert (outcome.gaps, outcome.notes) == (("kept",), ("told",))
 
 
 async def test_a_result_beside_other_calls_waits_for_them() -> None:

@@ -170,6 +170,22 @@ class Machine(RuleBasedStateMachine):
             self.tick()
             job.arrives(payload, self.time)
 
+    @rule(key=st.sampled_from(JOBS))
+    def forget_and_ask_again(self, key: JobKey) -> None:
+        """All of it is gone at once, for its owner as well; what is asked for later makes a job like any other."""
+        jobs, payload = self.server.jobs, self.text()
+        self.touched.add(key)
+        assert self.wait(jobs.forget(key, users=["U1"]))
+        assert not self.wait(jobs.forget(key, users=["U1"]))
+        assert self.wait(jobs.head(key)) is None
+        assert self.wait(jobs.log(key)) == self.wait(jobs.inbox(key)) == []
+        assert not self.wait(jobs.signal(key, payload, dedupe=[payload]))
+        assert not self.wait(jobs.ingest(key, payload, dedupe=[payload], said=self.wait(self.server.now()) - 1))
+        assert self.wait(jobs.ingest(key, payload, dedupe=[payload], said=self.wait(self.server.now()) + 1))
+        self.tick()
+        self.jobs[key] = Model(seen=self.jobs[key].seen)
+        self.jobs[key].arrives(payload, self.time)
+
     # Time -------------------------------------------------------------------------------------------
 
     @rule(off=st.sampled_from([0.0, HOUR, -HOUR]))

@@ -122,7 +122,11 @@ def receipt(done: Erased, reader: str) -> Outgoing:
         "machine of mine has read (a day at most), backups, and what model providers keep."
     )
     if done.person:
-        lines.append("What that person said in threads of others' jobs stays with these jobs until they expire.")
+        who = "you" if done.person == reader else "that person"
+        lines.append(
+            f"What {who} said in threads of others' jobs stays with these jobs until they expire, and what {who} spent "
+            "today is counted until midnight (UTC)."
+        )
     return Outgoing(text=plain(f"Forgotten: {counted(len(done.jobs), 'job')}"), blocks=tuple(sections(lines)))
 
 
