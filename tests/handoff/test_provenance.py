@@ -7,9 +7,22 @@ import dataclasses
 import pytest
 
 from handoff import events as ev
-from handoff.contracts import Artifact, Attachment, Escalation, Material, Request, Result, Subtask, ToolReply
+from handoff.contracts import (
+    Artifact,
+    Attachment,
+    Escalation,
+    Material,
+    Member,
+    Plan,
+    Request,
+    Result,
+    Subtask,
+    Terms,
+    ToolReply,
+)
 from handoff.effects import GatherMaterial, MakePlan, answer_key
 from handoff.engine.engine import apply
+from handoff.engine.nested import inner_plan
 from handoff.engine.outstanding import outstanding
 from handoff.provenance import provenance_of
 from handoff.state import Job, replace
@@ -256,3 +269,41 @@ def test_the_words_of_others_in_the_thread_name_no_host() -> None:
     first = said_by("U2", "look at evil.com", at=0.5)
     state = job(first, said_by("U1", "go on", at=1.0), planned(brief("a", "go on"), request="1.0"))
     assert provenance_of(state, state.asks[-1], state.asks[-1].work["a"]).words == ("go on",)
+
+
+# ---------------------------------------------------------------- crews in crews
+
+
+LAW = (Member(name="researcher"), Member(name="legal", crew=Terms()))
+INNER = (Member(name="legal/reader"), Member(name="legal/checker"))
+
+
+def inside(*log: ev.Event, parts: tuple[Subtask, ...], needs: tuple[str, ...]) -> Job:
+    """A job whose crew at `law` has a plan of its own; `after` it comes a part of the outer plan."""
+    law = brief("law", OWN, needs=needs).model_copy(update={"specialist": "legal"})
+    plan = Plan(goal="Find out", subtasks=(law, brief("after", OWN, "law")))
+    begun = ev.AttemptStarted(at=3.0, request=R, subtask="law", attempt=1, specialist="legal", tier="balanced")
+    state = job(asked(), *log, ev.PlanProposed(at=2.0, request=R, plan=plan, members=LAW), begun)
+    parts = tuple(one.model_copy(update={"specialist": "legal/reader"}) for one in parts)
+    within = inner_plan(state.asks[-1].work["law"], Plan(goal="g", subtasks=parts))
+    return apply(state, ev.PlanProposed(at=4.0, request=R, within="law", plan=within, members=INNER))
+
+
+def test_what_a_crew_was_given_is_private_inside_of_it_and_in_what_comes_up() -> None:
+    parts = (brief("x", OWN), brief("y", "Search J. Doe"), brief("z", OWN, needs=None))
+    state = inside(FILE, parts=parts, needs=("pay.csv",))
+    assert private(state, "law/x") == ()
+    assert private(state, "law/y") == ("a brief written by who had seen pay.csv",)
+    assert private(state, "law/z") == ("pay.csv",)
+    assert private(state, "after") == ('the result of "Part law"',)
+
+
+def test_what_one_inside_was_given_by_a_tool_comes_up_as_private() -> None:
+    state = inside(parts=(brief("x", OWN), brief("y", OWN)), needs=())
+    assert private(state, "after") == ()
+    begun = ev.AttemptStarted(at=5.0, request=R, subtask="law/x", attempt=1, specialist="legal/reader", tier="fast")
+    state = apply(state, begun)
+    up = ev.ResultReturned(at=8.0, request=R, subtask="law", attempt=1, result=Result(summary="s", content="c"))
+    public = apply(apply(state, handed_in("law/x")), up)
+    assert private(public, "after") == (), "of a crew, those inside know"
+    assert private(apply(state, handed_in("law/x", private=True)), "after") == ('the result of "Part law"',)
