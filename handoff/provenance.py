@@ -106,9 +106,9 @@ def _answers(ask: Ask) -> tuple[Answered, ...]:
     return (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
 
 
-def _words(text: str) -> str:
-    """Return the words and numbers of a text without case and signs, each between two spaces."""
-    return f" {' '.join(found.casefold() for found in _WORD.findall(text))} "
+def _words(text: str) -> list[str]:
+    """Return the words and numbers of a text in order, without their case."""
+    return [found.casefold() for found in _WORD.findall(text)]
 
 
 # ---------------------------------------------------------------- what is private
@@ -145,12 +145,13 @@ class _Views:
         return any(one.read_private or self.of(ask, one) for one in (work, *inside))
 
     def _brief(self, ask: Ask, work: Work) -> Iterator[str]:
-        """Name what its writers had seen, unless the brief is made of passages that the requester wrote.
+        """Name what its writers had seen, unless the brief is what the requester wrote, whole and word for word.
 
-        Words alone are not enough: a long brief in a few known words could say anything.
+        Known words are not enough: a long brief in a few of them could say anything, and which passage was chosen says
+        something as well.
         """
-        own = [_words(text) for text in own_words(self.job, ask)]
-        if all(any(_words(text) in one for one in own) for text in _told(ask, work) if text.strip()):
+        own = [_words(text) for text in (ask.request.text, *own_words(self.job, ask))]
+        if all(_words(text) in own for text in _told(ask, work) if text.strip()):
             return
         outer = ask.work.get(work.within)
         around = self.of(ask, outer) if outer is not None else ()

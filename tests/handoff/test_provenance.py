@@ -137,14 +137,19 @@ def test_a_file_is_private_for_who_is_given_it_and_in_the_brief_of_who_planned()
     assert private(job(asked(), FILE, told)) == ("a brief written by who had seen pay.csv",)
 
 
-def test_a_brief_in_the_requesters_words_is_theirs_only_if_it_is_a_passage_of_them() -> None:
-    """A long brief in a few known words could say anything."""
+def test_a_brief_in_the_requesters_words_is_theirs_only_if_it_is_all_of_them() -> None:
+    """A long brief in a few known words could say anything, and which passage was chosen says something too."""
     plan = planned(
-        brief("a", "Churn rise?"), brief("b", "why rise did churn"), brief("c", "why why did churn rise rise")
+        brief("a", "Why did churn rise?"), brief("b", "churn rise"), brief("c", "why why did churn rise rise")
     )
     state = job(asked(), FILE, plan)
     assert private(state) == ()
     assert private(state, "b") == private(state, "c") == ("a brief written by who had seen pay.csv",)
+
+
+def test_a_request_that_goes_to_somebody_word_for_word_is_the_requesters_with_names_of_files_too() -> None:
+    event = said_by("U1", "search what pay.csv lacks", attachments=(Attachment(file_id="F1", name="pay.csv"),))
+    assert private(job(event, FILE, planned(brief("a", "search what pay.csv lacks")))) == ()
 
 
 def test_what_a_judge_says_who_knew_the_plan_is_as_private_as_the_plan() -> None:
