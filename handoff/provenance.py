@@ -31,12 +31,14 @@ class Provenance:
 
     `words` are the texts that the requester wrote in the job. `has_derived_content` is True if the brief may also hold
     content that models or tools produced. `private` names what is private in the view of whoever works on it, each once
-    and in words for people; empty: nothing is.
+    and in words for people; empty: nothing is. `share` is the attempt's part of what a request may say by choosing
+    among what is free to send: the parts of all attempts at all subtasks of a plan are 1 together, at most.
     """
 
     words: tuple[str, ...] = ()
     has_derived_content: bool = False
     private: tuple[str, ...] = ()
+    share: float = 1.0
 
 
 def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
@@ -52,10 +54,13 @@ def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
     """
     derived = work.subtask.after or work.brief or work.within or work.attempt > 1 or ask.revisions
     seen = any(one.text and one.origin != "requester" for one in material_of(job, ask))
+    attempt = work.attempt + (work.state == "pending")
+    working = sum(one.run is None for one in ask.work.values()) or 1
     return Provenance(
         own_words(job, ask),
         has_derived_content=(job.place_of(ask.id) or 0) > 0 or seen or bool(derived),
         private=_Views(job).of(ask, work),
+        share=1 / (working * 2**attempt),
     )
 
 

@@ -276,6 +276,24 @@ def test_the_words_of_others_in_the_thread_name_no_host() -> None:
     assert provenance_of(state, state.asks[-1], state.asks[-1].work["a"]).words == ("go on",)
 
 
+def test_what_a_request_may_say_by_choosing_is_shared_among_its_parts_and_their_attempts() -> None:
+    """All that attempts may say together is never more than the request may."""
+
+    def share(state: Job, name: str) -> float:
+        return provenance_of(state, state.asks[-1], state.asks[-1].work[name]).share
+
+    state = job(asked(), planned(brief("a", OWN), brief("b", OWN)))
+    shares = [share(state, "b")]
+    assert shares == [0.25]
+    for attempt in (1, 2, 3):
+        under_way = apply(state, started("a", attempt=attempt))
+        shares.append(share(state, "a"))
+        assert share(under_way, "a") == shares[-1], "whoever takes over has no more"
+        state = apply(under_way, failed("a", attempt=attempt, private=False, transient=True))
+    assert shares[1:] == [0.25, 0.125, 0.0625]
+    assert sum(shares) < 1
+
+
 # ---------------------------------------------------------------- crews in crews
 
 
