@@ -9,9 +9,9 @@ import pytest
 
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms, digest_of
-from handoff.contracts import Estimate, Terms
+from handoff.contracts import Estimate, Request, Terms
 from handoff.effects import Post, RunSubtask, question_key
-from handoff.engine import approvals
+from handoff.engine import approvals, hearing
 from handoff.engine.answer import gaps
 from handoff.engine.approvals import deciders, may_decide, ruled_before
 from handoff.engine.engine import apply, fold
@@ -243,6 +243,24 @@ def test_an_approval_is_no_question_that_words_could_answer() -> None:
     (open_one,) = open_questions(projection(state))
     assert open_one.approval
     assert not open_one.may_answer("U1")
+
+
+@pytest.mark.parametrize("user", ["U1", "U2"])
+def test_who_is_asked_and_says_yes_in_words_is_shown_to_the_buttons(user: str) -> None:
+    message = Request(id="9.0", user=user, text="yes, approve", at=20.0)
+    state = apply(job(*asks()), ev.MessageHeard(at=20.0, message=message))
+    (one,) = state.heard
+    aim = hearing.by_rules(state, one)
+    assert (aim == "answer") == (user == "U1")
+    state = apply(state, ev.MessageSorted(at=21.0, message="9.0", aim="answer"))
+    assert [(each.outcome, each.question) for each in state.heard] == ([("explained", "a")] if user == "U1" else [])
+    assert work(state).question is not None, "words decide nothing"
+
+
+def test_only_the_arguments_of_a_write_are_edited() -> None:
+    log = [*asks()[:-1], wanted(kind="egress"), decides("edit", arguments={"text": "cake"})]
+    assert ruling(job(*log)) is None
+    assert running(job(*log)) == []
 
 
 @pytest.mark.parametrize("more", [(), (decides(),), (decides("deny"), returned("a", at=130.0))])

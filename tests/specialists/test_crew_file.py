@@ -95,7 +95,10 @@ def test_its_terms_are_those_of_every_job() -> None:
     known = Terms.model_fields
     of_the_models = {"context", "call_seconds"}
     of_a_call = {"circumstances"}
-    assert set(_TERMS) | {"critic", "roles", "unsure"} == set(known) - of_the_models - of_a_call, "a crew says the rest"
+    of_costs = {"ask_above_tokens", "ask_above_cost", "approvers", "quorum", "own_approval"}
+    assert set(_TERMS) | {"critic", "roles", "unsure"} | of_costs == set(known) - of_the_models - of_a_call, (
+        "a crew says the rest"
+    )
 
 
 def test_the_tiers_of_roles_are_read(tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ def test_the_crew_file_of_the_page_on_crews_is_one(tmp_path: Path) -> None:
     assert rule.fits("Please translate this: good morning", [])
     assert not rule.fits("translate this and check it", [])
     assert crew.equals == (("translator", "translator_b"),)
-    assert crew.terms == {"confidence": 70, "unsure": "mark"}
+    who = {"approvers": ("requester", "admins"), "quorum": 1, "own_approval": True}
+    costs = {"ask_above_cost": 2.5, "ask_above_tokens": 0}
+    assert crew.terms == {"confidence": 70, "unsure": "mark", **who, **costs}
     assert crew.make is not None
     assert (crew.make.tools, crew.make.at_most, crew.make.fallback) == (("calculate", "web_search"), 2, "translator")
