@@ -11,6 +11,7 @@ from handoff.contracts import (
     Artifact,
     Attachment,
     Escalation,
+    Made,
     Material,
     Member,
     Plan,
@@ -26,7 +27,7 @@ from handoff.engine.nested import inner_plan
 from handoff.engine.outstanding import outstanding
 from handoff.provenance import provenance_of
 from handoff.state import Job, replace
-from tests.handoff.kit import PLACE, R, asked, escalated, failed, job, planned, returned, started, subtask
+from tests.handoff.kit import MEMBERS, PLACE, R, asked, escalated, failed, job, planned, returned, started, subtask
 
 
 def of(state: Job, name: str = "a") -> tuple[tuple[str, ...], bool]:
@@ -210,6 +211,30 @@ def test_an_earlier_answer_is_private_as_what_it_was_made_from_and_always_for_ot
     assert "a brief written by who had seen what somebody else asked before" in earlier(*web, user="U2")
     with_file = [asked(), FILE, planned(brief("a", OWN, needs=("pay.csv",))), started("a"), handed_in("a")]
     assert "an earlier answer" in earlier(*with_file)
+
+
+@pytest.mark.parametrize("tainted", [False, True])
+def test_a_file_that_was_made_before_is_private_as_what_it_was_made_from(*, tainted: bool) -> None:
+    chart = Artifact(id="c" * 64, name="churn.png", publish_as="file")
+    done = handed_in("a", private=tainted)
+    done = done.model_copy(update={"result": done.result.model_copy(update={"artifacts": (chart,)})})
+    log = [asked(), planned(brief("a", OWN)), started("a"), done]
+    log += [
+        ev.AnswerWritten(at=6.0, request=R, text="It rose."),
+        ev.Posted(at=7.0, request=R, key=answer_key(R), ts="9"),
+    ]
+    plan = planned(brief("a", OWN, needs=("churn.png",)), request="8.0")
+    assert private(job(*log, said_by("U1", at=8.0), plan)) == (("churn.png",) if tainted else ())
+
+
+def test_the_brief_of_a_specialist_that_was_made_for_the_plan_is_the_planners() -> None:
+    made = Made(name="scout", description="Looks up pay", brief="Look up what J. Doe could get elsewhere")
+    part = brief("a", OWN).model_copy(update={"specialist": "scout"})
+    plan = Plan(goal="Find out", subtasks=(part, brief("b", OWN)), made=(made,))
+    members = (*MEMBERS, Member(name="scout", made=True))
+    state = job(asked(), FILE, ev.PlanProposed(at=2.0, request=R, plan=plan, members=members))
+    assert private(state) == ("a brief written by who had seen pay.csv",)
+    assert private(state, "b") == ()
 
 
 def test_a_long_thread_is_labelled_quickly() -> None:
