@@ -134,14 +134,16 @@ class _Views:
         """Name what is private in the view of whoever works on a subtask."""
         key = (ask.id, work.subtask.id)
         if key not in self.works:
-            found = (
-                *(_named(one) for one in needed_by(self.job, ask, work).all if self._is_private(ask, one)),
-                *_said_by_others(ask),
-                *(_result(other) for other in _built_on(ask, work) if self._is_tainted(ask, other)),
-                *((f"an earlier attempt at {_title(work)}",) if work.private else ()),
-                *self._brief(ask, work),
+            seen = dict.fromkeys(
+                (
+                    *(_named(one) for one in needed_by(self.job, ask, work).all if self._is_private(ask, one)),
+                    *_said_by_others(ask),
+                    *(_result(other) for other in _built_on(ask, work) if self._is_tainted(ask, other)),
+                    *((f"an earlier attempt at {_title(work)}",) if work.private else ()),
+                )
             )
-            self.works[key] = tuple(dict.fromkeys(found))
+            brief = dict.fromkeys(f"{_WRITTEN} {name}" for name in self._brief(ask, work) if name not in seen)
+            self.works[key] = (*seen, *brief)
         return self.works[key]
 
     def _is_tainted(self, ask: Ask, work: Work) -> bool:
@@ -150,7 +152,7 @@ class _Views:
         return any(one.read_private or self.of(ask, one) for one in (work, *inside))
 
     def _brief(self, ask: Ask, work: Work) -> Iterator[str]:
-        """Name what its writers had seen, unless the brief is what the requester wrote, whole and word for word.
+        """Name what the writers of a brief had seen, unless it is what the requester wrote, whole and word for word.
 
         Known words are not enough: a long brief in a few of them could say anything, and which passage was chosen says
         something as well.
@@ -161,7 +163,7 @@ class _Views:
         outer = ask.work.get(work.within)
         around = self.of(ask, outer) if outer is not None else ()
         for name in dict.fromkeys((*self._shown_to_planner(ask), *around)):
-            yield name if name.startswith(_WRITTEN) else f"{_WRITTEN} {name}"
+            yield name.removeprefix(f"{_WRITTEN} ")
 
     def _shown_to_planner(self, ask: Ask) -> tuple[str, ...]:
         """Name what is private of all that was shown to who planned a request, and to who revised its plan."""

@@ -223,7 +223,7 @@ def _could_see(private: Sequence[str]) -> str:
     if not private:
         return ""
     more = [f"{len(private) - NAMED} more"] if len(private) > NAMED else []
-    return IN_VIEW.format(names=" and ".join([*private[:NAMED], *more]))
+    return IN_VIEW.format(names=", ".join([*private[:NAMED], *more]))
 
 
 def wire_of(url: str) -> str:

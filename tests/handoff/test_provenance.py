@@ -203,10 +203,7 @@ def earlier(*log: ev.Event, user: str = "U1") -> tuple[str, ...]:
 def test_an_earlier_answer_is_private_as_what_it_was_made_from_and_always_for_others() -> None:
     web = [asked(), planned(brief("a", OWN)), started("a"), handed_in("a")]
     assert earlier(*web) == ()
-    assert earlier(*web[:-1], handed_in("a", private=True)) == (
-        "an earlier answer",
-        "a brief written by who had seen an earlier answer",
-    )
+    assert earlier(*web[:-1], handed_in("a", private=True)) == ("an earlier answer",)
     assert "an earlier answer" in earlier(*web, user="U2")
     assert "a brief written by who had seen what somebody else asked before" in earlier(*web, user="U2")
     with_file = [asked(), FILE, planned(brief("a", OWN, needs=("pay.csv",))), started("a"), handed_in("a")]
