@@ -106,6 +106,11 @@ def cards(talk: Talk) -> list[Json]:
     return [one for one in talk.words() if "wants to make a change" in shown(one) or "asked for approval" in shown(one)]
 
 
+def row(talk: Talk) -> str:
+    """The details of the plan card's row; nothing before there is one."""
+    return rows(talk.cards()[0]).get("note", ("", ""))[1] if talk.cards() else ""
+
+
 async def window(office: Office, talk: Talk, message: Json, action: str, who: str = "ana") -> str:
     person = office.scene.person(who)
     await person.click(talk.channel, message["ts"], f"approval:{action}")
@@ -129,9 +134,11 @@ async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office
         assert "text: \ntea" in text
         assert "*To:* the board" in text
         await talk.seen(lambda: talk.status() == "suspended")
-        await talk.seen(lambda: "Waiting for approval by" in rows(talk.cards()[0])["note"][1])
-        assert card_title(talk.cards()[0]).startswith("Waiting for approval")
+        await talk.seen(lambda: "Waiting for approval by" in row(talk))
+        await talk.seen(lambda: card_title(talk.cards()[0]).startswith("Waiting for approval"))
         assert office.side.calls == 0
+        status = await office.scene.command(f"status {talk.key.job}")
+        assert f"waiting for approval by <@{ana.id}>" in shown(status)
         await ana.click(talk.channel, message["ts"], "approval:approve")
         job = await talk.over()
         await closed(talk, f":white_check_mark: <@{ana.id}> approved this")
@@ -233,7 +240,7 @@ async def test_a_quorum_of_two_shows_how_far_it_is_and_nobody_approves_their_own
         await office.told_alone("ana", "you made the request")
         await office.scene.person("ben").click(talk.channel, message["ts"], "approval:approve")
         await talk.seen(lambda: "1 of 2 have approved" in shown(cards(talk)[0]))
-        await talk.seen(lambda: "(1 of 2 so far)" in rows(talk.cards()[0])["note"][1])
+        await talk.seen(lambda: "(1 of 2 so far)" in row(talk))
         await office.scene.person("ben").click(talk.channel, message["ts"], "approval:approve")
         await office.told_alone("ben", "You have approved this already")
         assert office.side.calls == 0

@@ -22,6 +22,7 @@ from bot.slack.views.approval_windows import (
     EDITED,
     REASON_ACTION,
     REASON_BLOCK,
+    REASON_LIMIT,
     arguments_window,
     deny_window,
     edit_window,
@@ -201,7 +202,9 @@ class ApprovalClicks:
             await ack()
             return
         place, spot = about
-        reason = str(_state(view).get(REASON_BLOCK, {}).get(REASON_ACTION, {}).get("value") or "").strip()
+        reason = str(_state(view).get(REASON_BLOCK, {}).get(REASON_ACTION, {}).get("value") or "").strip()[
+            :REASON_LIMIT
+        ]
         try:
             async with soon():
                 decision = Decision("deny", reason=reason)
