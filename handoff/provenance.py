@@ -31,12 +31,14 @@ class Provenance:
 
     `words` are the texts that the requester wrote in the job. `has_derived_content` is True if the brief may also hold
     content that models or tools produced. `private` names what is private in the view of whoever works on it, each once
-    and in words for people; empty: nothing is.
+    and in words for people; empty: nothing is. `share` is the attempt's part of what a request may say by choosing
+    among what is free to send: the parts of all attempts at all subtasks of a plan are 1 together, at most.
     """
 
     words: tuple[str, ...] = ()
     has_derived_content: bool = False
     private: tuple[str, ...] = ()
+    share: float = 1.0
 
 
 def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
@@ -52,10 +54,13 @@ def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
     """
     derived = work.subtask.after or work.brief or work.within or work.attempt > 1 or ask.revisions
     seen = any(one.text and one.origin != "requester" for one in material_of(job, ask))
+    attempt = work.attempt + (work.state == "pending")
+    working = sum(one.run is None for one in ask.work.values()) or 1
     return Provenance(
         own_words(job, ask),
         has_derived_content=(job.place_of(ask.id) or 0) > 0 or seen or bool(derived),
         private=_Views(job).of(ask, work),
+        share=1 / (working * 2**attempt),
     )
 
 
@@ -106,9 +111,9 @@ def _answers(ask: Ask) -> tuple[Answered, ...]:
     return (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
 
 
-def _words(text: str) -> str:
-    """Return the words and numbers of a text without case and signs, each between two spaces."""
-    return f" {' '.join(found.casefold() for found in _WORD.findall(text))} "
+def _words(text: str) -> list[str]:
+    """Return the words and numbers of a text in order, without their case."""
+    return [found.casefold() for found in _WORD.findall(text)]
 
 
 # ---------------------------------------------------------------- what is private
@@ -129,14 +134,16 @@ class _Views:
         """Name what is private in the view of whoever works on a subtask."""
         key = (ask.id, work.subtask.id)
         if key not in self.works:
-            found = (
-                *(_named(one) for one in needed_by(self.job, ask, work).all if self._is_private(ask, one)),
-                *_said_by_others(ask),
-                *(_result(other) for other in _built_on(ask, work) if self._is_tainted(ask, other)),
-                *((f"an earlier attempt at {_title(work)}",) if work.private else ()),
-                *self._brief(ask, work),
+            seen = dict.fromkeys(
+                (
+                    *(_named(one) for one in needed_by(self.job, ask, work).all if self._is_private(ask, one)),
+                    *_said_by_others(ask),
+                    *(_result(other) for other in _built_on(ask, work) if self._is_tainted(ask, other)),
+                    *((f"an earlier attempt at {_title(work)}",) if work.private else ()),
+                )
             )
-            self.works[key] = tuple(dict.fromkeys(found))
+            brief = dict.fromkeys(f"{_WRITTEN} {name}" for name in self._brief(ask, work) if name not in seen)
+            self.works[key] = (*seen, *brief)
         return self.works[key]
 
     def _is_tainted(self, ask: Ask, work: Work) -> bool:
@@ -145,17 +152,18 @@ class _Views:
         return any(one.read_private or self.of(ask, one) for one in (work, *inside))
 
     def _brief(self, ask: Ask, work: Work) -> Iterator[str]:
-        """Name what its writers had seen, unless the brief is made of passages that the requester wrote.
+        """Name what the writers of a brief had seen, unless it is what the requester wrote, whole and word for word.
 
-        Words alone are not enough: a long brief in a few known words could say anything.
+        Known words are not enough: a long brief in a few of them could say anything, and which passage was chosen says
+        something as well.
         """
-        own = [_words(text) for text in own_words(self.job, ask)]
-        if all(any(_words(text) in one for one in own) for text in _told(ask, work) if text.strip()):
+        own = [_words(text) for text in (ask.request.text, *own_words(self.job, ask))]
+        if all(_words(text) in own for text in _told(ask, work) if text.strip()):
             return
         outer = ask.work.get(work.within)
         around = self.of(ask, outer) if outer is not None else ()
         for name in dict.fromkeys((*self._shown_to_planner(ask), *around)):
-            yield name if name.startswith(_WRITTEN) else f"{_WRITTEN} {name}"
+            yield name.removeprefix(f"{_WRITTEN} ")
 
     def _shown_to_planner(self, ask: Ask) -> tuple[str, ...]:
         """Name what is private of all that was shown to who planned a request, and to who revised its plan."""

@@ -29,7 +29,7 @@ from handoff.contracts import ToolReply
 from handoff.provenance import Provenance
 from specialists.toolkits.tool import Sent, Tool
 from specialists.turns.approving import Leaving
-from specialists.turns.free_words import Budget, free_words
+from specialists.turns.free_words import BITS, Budget, free_words
 from specialists.turns.known_urls import KnownUrls, bare, host_of, named_in, site_of, urls_in, with_ascii_host
 
 MOST_A_SITE, MOST_SITES = 10, 30
@@ -93,7 +93,7 @@ class EgressGuard:
         self._private = list(provenance.private)
         self._in_view = tuple(self._private)
         self._has_read = self._restricted = derived
-        self._budget = Budget()
+        self._budget = Budget(BITS * provenance.share)
         self._asked: Counter[str] = Counter()
         self._judged: dict[str, Verdict] = {}
 
@@ -223,7 +223,7 @@ def _could_see(private: Sequence[str]) -> str:
     if not private:
         return ""
     more = [f"{len(private) - NAMED} more"] if len(private) > NAMED else []
-    return IN_VIEW.format(names=" and ".join([*private[:NAMED], *more]))
+    return IN_VIEW.format(names=", ".join([*private[:NAMED], *more]))
 
 
 def wire_of(url: str) -> str:

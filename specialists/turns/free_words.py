@@ -2,7 +2,7 @@
 
 A query that holds nothing but the requester's words still says which of them were chosen. So each has a price in bits,
 by a code in which no two series of free requests are the same: what an attempt can say by all of them together is what
-it may spend.
+it may spend, its share of what a person's request may.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 _PART = re.compile(r"\w+")
 _WORD = re.compile(r"\w+(?:[-.,:/'\u2019&+]\w+)*[+#%]*")
 """A word with what belongs to it: 3.11, C++, don't, state-of-the-art."""
-BITS = 64.0
-"""Bits that the free requests of one attempt may carry by what was chosen, and in which order: eight letters."""
+BITS = 256.0
+"""Bits that all that a person's request leads to may say by what was chosen of what is free, and in which order."""
 KIND = 2.0
 """The bits that say what comes next: a page, a phrase, single words, or nothing more."""
 
@@ -32,7 +32,7 @@ class FreeWords:
 class Budget:
     """The bits that an attempt has left to spend."""
 
-    def __init__(self, bits: float = BITS) -> None:
+    def __init__(self, bits: float) -> None:
         self._left = bits - KIND  # to say that nothing more comes
 
     def spend(self, bits: float) -> bool:

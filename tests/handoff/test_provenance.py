@@ -7,13 +7,27 @@ import dataclasses
 import pytest
 
 from handoff import events as ev
-from handoff.contracts import Artifact, Attachment, Escalation, Material, Request, Result, Subtask, ToolReply
+from handoff.contracts import (
+    Artifact,
+    Attachment,
+    Escalation,
+    Made,
+    Material,
+    Member,
+    Plan,
+    Request,
+    Result,
+    Subtask,
+    Terms,
+    ToolReply,
+)
 from handoff.effects import GatherMaterial, MakePlan, answer_key
 from handoff.engine.engine import apply
+from handoff.engine.nested import inner_plan
 from handoff.engine.outstanding import outstanding
 from handoff.provenance import provenance_of
 from handoff.state import Job, replace
-from tests.handoff.kit import PLACE, R, asked, escalated, failed, job, planned, returned, started, subtask
+from tests.handoff.kit import MEMBERS, PLACE, R, asked, escalated, failed, job, planned, returned, started, subtask
 
 
 def of(state: Job, name: str = "a") -> tuple[tuple[str, ...], bool]:
@@ -124,14 +138,19 @@ def test_a_file_is_private_for_who_is_given_it_and_in_the_brief_of_who_planned()
     assert private(job(asked(), FILE, told)) == ("a brief written by who had seen pay.csv",)
 
 
-def test_a_brief_in_the_requesters_words_is_theirs_only_if_it_is_a_passage_of_them() -> None:
-    """A long brief in a few known words could say anything."""
+def test_a_brief_in_the_requesters_words_is_theirs_only_if_it_is_all_of_them() -> None:
+    """A long brief in a few known words could say anything, and which passage was chosen says something too."""
     plan = planned(
-        brief("a", "Churn rise?"), brief("b", "why rise did churn"), brief("c", "why why did churn rise rise")
+        brief("a", "Why did churn rise?"), brief("b", "churn rise"), brief("c", "why why did churn rise rise")
     )
     state = job(asked(), FILE, plan)
     assert private(state) == ()
     assert private(state, "b") == private(state, "c") == ("a brief written by who had seen pay.csv",)
+
+
+def test_a_request_that_goes_to_somebody_word_for_word_is_the_requesters_with_names_of_files_too() -> None:
+    event = said_by("U1", "search what pay.csv lacks", attachments=(Attachment(file_id="F1", name="pay.csv"),))
+    assert private(job(event, FILE, planned(brief("a", "search what pay.csv lacks")))) == ()
 
 
 def test_what_a_judge_says_who_knew_the_plan_is_as_private_as_the_plan() -> None:
@@ -184,14 +203,35 @@ def earlier(*log: ev.Event, user: str = "U1") -> tuple[str, ...]:
 def test_an_earlier_answer_is_private_as_what_it_was_made_from_and_always_for_others() -> None:
     web = [asked(), planned(brief("a", OWN)), started("a"), handed_in("a")]
     assert earlier(*web) == ()
-    assert earlier(*web[:-1], handed_in("a", private=True)) == (
-        "an earlier answer",
-        "a brief written by who had seen an earlier answer",
-    )
+    assert earlier(*web[:-1], handed_in("a", private=True)) == ("an earlier answer",)
     assert "an earlier answer" in earlier(*web, user="U2")
     assert "a brief written by who had seen what somebody else asked before" in earlier(*web, user="U2")
     with_file = [asked(), FILE, planned(brief("a", OWN, needs=("pay.csv",))), started("a"), handed_in("a")]
     assert "an earlier answer" in earlier(*with_file)
+
+
+@pytest.mark.parametrize("tainted", [False, True])
+def test_a_file_that_was_made_before_is_private_as_what_it_was_made_from(*, tainted: bool) -> None:
+    chart = Artifact(id="c" * 64, name="churn.png", publish_as="file")
+    done = handed_in("a", private=tainted)
+    done = done.model_copy(update={"result": done.result.model_copy(update={"artifacts": (chart,)})})
+    log = [asked(), planned(brief("a", OWN)), started("a"), done]
+    log += [
+        ev.AnswerWritten(at=6.0, request=R, text="It rose."),
+        ev.Posted(at=7.0, request=R, key=answer_key(R), ts="9"),
+    ]
+    plan = planned(brief("a", OWN, needs=("churn.png",)), request="8.0")
+    assert private(job(*log, said_by("U1", at=8.0), plan)) == (("churn.png",) if tainted else ())
+
+
+def test_the_brief_of_a_specialist_that_was_made_for_the_plan_is_the_planners() -> None:
+    made = Made(name="scout", description="Looks up pay", brief="Look up what J. Doe could get elsewhere")
+    part = brief("a", OWN).model_copy(update={"specialist": "scout"})
+    plan = Plan(goal="Find out", subtasks=(part, brief("b", OWN)), made=(made,))
+    members = (*MEMBERS, Member(name="scout", made=True))
+    state = job(asked(), FILE, ev.PlanProposed(at=2.0, request=R, plan=plan, members=members))
+    assert private(state) == ("a brief written by who had seen pay.csv",)
+    assert private(state, "b") == ()
 
 
 def test_a_long_thread_is_labelled_quickly() -> None:
@@ -256,3 +296,59 @@ def test_the_words_of_others_in_the_thread_name_no_host() -> None:
     first = said_by("U2", "look at evil.com", at=0.5)
     state = job(first, said_by("U1", "go on", at=1.0), planned(brief("a", "go on"), request="1.0"))
     assert provenance_of(state, state.asks[-1], state.asks[-1].work["a"]).words == ("go on",)
+
+
+def test_what_a_request_may_say_by_choosing_is_shared_among_its_parts_and_their_attempts() -> None:
+    """All that attempts may say together is never more than the request may."""
+
+    def share(state: Job, name: str) -> float:
+        return provenance_of(state, state.asks[-1], state.asks[-1].work[name]).share
+
+    state = job(asked(), planned(brief("a", OWN), brief("b", OWN)))
+    shares = [share(state, "b")]
+    assert shares == [0.25]
+    for attempt in (1, 2, 3):
+        under_way = apply(state, started("a", attempt=attempt))
+        shares.append(share(state, "a"))
+        assert share(under_way, "a") == shares[-1], "whoever takes over has no more"
+        state = apply(under_way, failed("a", attempt=attempt, private=False, transient=True))
+    assert shares[1:] == [0.25, 0.125, 0.0625]
+    assert sum(shares) < 1
+
+
+# ---------------------------------------------------------------- crews in crews
+
+
+LAW = (Member(name="researcher"), Member(name="legal", crew=Terms()))
+INNER = (Member(name="legal/reader"), Member(name="legal/checker"))
+
+
+def inside(*log: ev.Event, parts: tuple[Subtask, ...], needs: tuple[str, ...]) -> Job:
+    """A job whose crew at `law` has a plan of its own; `after` it comes a part of the outer plan."""
+    law = brief("law", OWN, needs=needs).model_copy(update={"specialist": "legal"})
+    plan = Plan(goal="Find out", subtasks=(law, brief("after", OWN, "law")))
+    begun = ev.AttemptStarted(at=3.0, request=R, subtask="law", attempt=1, specialist="legal", tier="balanced")
+    state = job(asked(), *log, ev.PlanProposed(at=2.0, request=R, plan=plan, members=LAW), begun)
+    parts = tuple(one.model_copy(update={"specialist": "legal/reader"}) for one in parts)
+    within = inner_plan(state.asks[-1].work["law"], Plan(goal="g", subtasks=parts))
+    return apply(state, ev.PlanProposed(at=4.0, request=R, within="law", plan=within, members=INNER))
+
+
+def test_what_a_crew_was_given_is_private_inside_of_it_and_in_what_comes_up() -> None:
+    parts = (brief("x", OWN), brief("y", "Search J. Doe"), brief("z", OWN, needs=None))
+    state = inside(FILE, parts=parts, needs=("pay.csv",))
+    assert private(state, "law/x") == ()
+    assert private(state, "law/y") == ("a brief written by who had seen pay.csv",)
+    assert private(state, "law/z") == ("pay.csv",)
+    assert private(state, "after") == ('the result of "Part law"',)
+
+
+def test_what_one_inside_was_given_by_a_tool_comes_up_as_private() -> None:
+    state = inside(parts=(brief("x", OWN), brief("y", OWN)), needs=())
+    assert private(state, "after") == ()
+    begun = ev.AttemptStarted(at=5.0, request=R, subtask="law/x", attempt=1, specialist="legal/reader", tier="fast")
+    state = apply(state, begun)
+    up = ev.ResultReturned(at=8.0, request=R, subtask="law", attempt=1, result=Result(summary="s", content="c"))
+    public = apply(apply(state, handed_in("law/x")), up)
+    assert private(public, "after") == (), "of a crew, those inside know"
+    assert private(apply(state, handed_in("law/x", private=True)), "after") == ('the result of "Part law"',)

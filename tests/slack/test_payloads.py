@@ -116,6 +116,10 @@ def test_a_broken_message_names_its_field(event: dict[str, Any], reason: str) ->
 @pytest.mark.parametrize(
     ("raw", "plain"),
     [
+        (
+            "<http://notes.md|notes.md> <http://node.js|node.js> <http://acme.com|acme.com> <http://notes.md>",
+            "notes.md node.js http://acme.com http://notes.md",
+        ),
         ("<@U0BOT> a  <@U2|ana> <@U3> <#C1|general> <!here> <!subteam^S1|@ops>", "a @ana @U3 #general @here @ops"),
         (
             "<https://a.bc/x|the report> <https://a.bc|a.bc> <mailto:a@b.cd|a@b.cd>",

@@ -66,7 +66,7 @@ OPEN, FIND = opener([]), searcher([])
 def bound(*words: str, page: str = "", private: tuple[str, ...] = (), allow_out: tuple[str, ...] = ()) -> EgressGuard:
     """A guard that was handed what others found, and has read a page."""
     tools = {tool.name: tool for tool in (OPEN, FIND, Looker().tool())}
-    guard = EgressGuard(Provenance(words, private=private), tools, derived=True, allow_out=allow_out)
+    guard = EgressGuard(Provenance(words, private=private, share=0.25), tools, derived=True, allow_out=allow_out)
     guard.reply_read("open", ToolReply(call_id="1", text=page))
     guard.turn_ended()
     return guard
@@ -343,7 +343,7 @@ async def test_an_attempt_that_changed_hands_decides_as_the_first_would_have() -
         assert [*done, *await opened(*rest, log=kept, bench=EmptyBench())] == whole, cut
 
 
-SEEN = EmptyBench(Provenance(("Is the sea warm at acme.example/sea?",), private=("salaries.csv",)))
+SEEN = EmptyBench(Provenance(("Is the sea warm at acme.example/sea?",), private=("salaries.csv",), share=0.25))
 
 
 async def test_where_nobody_can_be_asked_the_call_is_refused_and_the_work_goes_on() -> None:

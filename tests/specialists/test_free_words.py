@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specialists.turns.free_words import BITS, KIND, Budget, free_words
+from specialists.turns.free_words import KIND, Budget, free_words
 
 SAID = ("What does Copper cost per tonne in Q3? Compare C++ and node.js, please.", "don't hurry")
 
@@ -61,9 +61,9 @@ def test_as_many_bits_are_counted_as_choosing_can_say() -> None:
 
 
 def test_what_was_spent_is_gone() -> None:
-    budget = Budget()
+    budget = Budget(64.0)
     spent = 0
     while budget.spend(10.0):
         spent += 1
-    assert spent == int((BITS - KIND) // (10 + KIND)) == 5
+    assert spent == int((64 - KIND) // (10 + KIND)) == 5
     assert budget.spend(0.0)

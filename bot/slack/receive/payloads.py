@@ -15,6 +15,7 @@ from typing import Any
 
 from handoff.contracts import Attachment, Place
 from handoff.visible_text import visible
+from specialists.turns.known_urls import named_in
 
 Json = Mapping[str, Any]
 
@@ -377,6 +378,8 @@ def parse_files(files: object) -> tuple[Attachment, ...]:
 def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) -> str:
     """Turn Slack's markup into plain words: names if it gives them, addresses in full, without the bot's own name.
 
+    Slack makes a link of each word that ends like a domain. The name of a file stays one.
+
     `names` are people's names by their ids, for mentions that give none.
     """
 
@@ -390,6 +393,8 @@ def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) ->
         if target.startswith("!"):
             return label or "@" + target[1:].partition("^")[0]
         address = target.removeprefix("mailto:")
+        if address == f"http://{label}" and not named_in(label):  # Slack's own making: of notes.md, say
+            return label
         return f"{label} ({address})" if label and label not in address else address
 
     plain = html.unescape(_TOKEN.sub(word, text))
