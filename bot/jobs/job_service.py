@@ -407,7 +407,6 @@ class JobService:
         if not asked:
             await self._refused("traced", key, head, user, NOT_THEIRS)
             return "not_yours"
-        await self._note(AuditEntry(at=self._store.clock(), team=team, deed="traced", user=user, job=key.job))
         try:
             entries = await self._store.jobs.log(key)
             seen = {"at": self._store.clock(), "team": team, "job": key.job, "channel": head.fields.get("channel", "")}

@@ -27,7 +27,7 @@ async def sweep() -> None:
         swept += 1
     await asyncio.to_thread(TableCache(cache_folder()).sweep)
     if swept:
-        log.warning("working folders of processes that were killed, removed: %d", swept)
+        log.info("working folders of processes that were killed, removed: %d", swept)
 
 
 async def _end_server(data: Path) -> None:

@@ -35,7 +35,11 @@ BUSY = "That could not begin in time: too many files and pages are being read he
 _ROOT = Path(__file__).parents[2]
 _WORK = "work"
 _PIECE = 64 * 1024
-_BOOT = "import sys; sys.path.append(sys.argv[1]); from specialists.toolkits.confine import enter; enter(*sys.argv[2:])"
+_BOOT = (
+    "import sys; at = [n for n, p in enumerate(sys.path) if 'site-packages' in p or 'dist-packages' in p]; "
+    "sys.path.insert(at[0] if at else len(sys.path), sys.argv[1]); "
+    "from specialists.toolkits.confine import enter; enter(*sys.argv[2:])"
+)
 _STDERR_TAIL = 4000
 _LONGER = 10
 """Seconds beyond its deadline after which a child ends itself, should we be gone by then."""
@@ -210,7 +214,8 @@ async def _started(
     environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "TZ": "UTC", "HOME": str(folder)}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        # -I: neither the environment nor the current folder can bring in code. Our own root comes last.
+        # -I: neither the environment nor the current folder can bring in code. Our own root comes after the standard
+        # library and before all else that is installed: the code of one place is read by one process and its children.
         *("-I", "-c", _BOOT, *boot),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

@@ -31,6 +31,7 @@ WRITES = {
     "outbox": frozenset({"begin", "draft", "done", "taken_back"}),
     "blobs": frozenset({"put", "drop", "came_from"}),
     "schedules": frozenset({"put", "fire"}),
+    "settings": frozenset({"put"}),
     "audit": frozenset({"note"}),
 }
 READS = {
@@ -38,6 +39,7 @@ READS = {
     "outbox": frozenset({"messages", "left_behind"}),
     "blobs": frozenset({"get", "count", "jobs_that_read"}),
     "schedules": frozenset({"due"}),
+    "settings": frozenset({"of"}),
     "audit": frozenset({"read"}),
 }
 """The methods of a store's parts. Its own only read."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.store.interface import Audit, Blobs, Jobs, OutboxRecords, Schedules, Store
+from bot.store.interface import Audit, Blobs, Jobs, KeptSettings, OutboxRecords, Schedules, Store
 from tests.crash.__main__ import BOTS, kill_at_all, stages_on
 from tests.crash.play import Broke, Stage, Undisturbed
 from tests.crash.proxies import READS, WRITES, request_name, written
@@ -84,7 +84,8 @@ async def test_a_second_bot_that_does_not_look_is_found_out(
 
 
 def test_every_method_of_the_store_is_known() -> None:
-    parts = {"jobs": Jobs, "outbox": OutboxRecords, "blobs": Blobs, "schedules": Schedules, "audit": Audit}
+    parts = {"jobs": Jobs, "outbox": OutboxRecords, "blobs": Blobs, "schedules": Schedules}
+    parts |= {"settings": KeptSettings, "audit": Audit}
     assert {name for name, value in vars(Store).items() if isinstance(value, property)} == {*parts, "counters"}
     for name, part in parts.items():
         promised = {name for name, value in vars(part).items() if callable(value) and not name.startswith("_")}

@@ -50,6 +50,7 @@ async def test_four_at_once_cost_the_bot_neither_memory_nor_time(monkeypatch: py
     monkeypatch.setattr(web, "_LIMITS", SHORT)
     body, me = PAGES["cells"](), psutil.Process()
     await fetched(WORDS)
+    others = set(me.children())
     memory, busy, children, peak = me.memory_info().rss, time.process_time(), cpu_of_children(), 0
 
     async def watch() -> None:
@@ -65,7 +66,7 @@ async def test_four_at_once_cost_the_bot_neither_memory_nor_time(monkeypatch: py
     assert peak - memory < 100 * MEGABYTE
     assert time.process_time() - busy < 1.0, "the loop had next to nothing to do"
     assert cpu_of_children() - children < 4 * 2 * SHORT.cpu_seconds
-    assert me.children() == []
+    assert set(me.children()) <= others
 
 
 @pytest.mark.parametrize(

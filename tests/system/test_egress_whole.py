@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -11,11 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-import pytest
 from aiohttp import web
 
-from bot import app
-from bot.jobs.effect_runner import EffectRunner
 from handoff import events as ev
 from handoff.audit_entry import AuditEntry
 from handoff.contracts import ToolCall
@@ -174,14 +170,8 @@ async def test_an_approved_search_goes_out_as_it_was_shown_and_the_like_is_not_a
 
 
 async def test_with_nothing_private_nobody_is_asked_and_the_audit_has_tools_and_hosts(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: Scene,
 ) -> None:
-    kept: list[AuditEntry] = []
-
-    async def note(entry: AuditEntry) -> None:
-        kept.append(entry)
-
-    monkeypatch.setattr(app, "EffectRunner", functools.partial(EffectRunner, note=note))
     async with the_web() as there:
         turns = [
             calls(("web_search", {"query": "pay of analysts in 2026"})),
@@ -192,6 +182,8 @@ async def test_with_nothing_private_nobody_is_asked_and_the_audit_has_tools_and_
         async with job(scene, there, *turns, planned=alone):
             talk = await scene.ask("Say what others pay")
             done = await talk.over()
+    entries = [AuditEntry.model_validate_json(line) async for line in scene.store.audit.read()]
+    kept = [entry for entry in entries if entry.deed == "sent_out"]
     assert done.latest.state == "completed"
     assert not await talk.of(ev.ApprovalAsked)
     search, page = there.asked[:2]
