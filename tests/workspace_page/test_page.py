@@ -348,7 +348,7 @@ async def test_stop_shows_while_work_goes_on_and_reaches_the_app(
     event = await asyncio.wait_for(stopped.get(), 10)
     assert event["thread_ts"] == root
     await client.agents_sessions_setStatus(**where, status="suspended")
-    await expect(page.get_by_test_id("session")).to_have_text("Waiting for you")
+    await expect(page.get_by_test_id("session")).to_have_text("Waits for an answer")
     await expect(page.get_by_test_id("stop")).to_have_count(0)
     await client.agents_sessions_setStatus(**where, status="active")
     await expect(page.get_by_test_id("session")).to_have_text("")

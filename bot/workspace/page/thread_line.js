@@ -26,7 +26,7 @@ export function threadLine(channel, message) {
 
 /** Returns a badge with the state of a session in the reader's words, or null when nothing goes on. */
 export function sessionBadge(session) {
-  if (session?.status === "suspended") return badge("Waiting for you", "waiting");
+  if (session?.status === "suspended") return badge("Waits for an answer", "waiting");
   if (isBusy(session)) return badge("Working", "working");
   return null;
 }

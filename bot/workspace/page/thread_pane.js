@@ -95,7 +95,7 @@ function statusLine(session) {
   const dots = () => el("span", { class: "dots", "aria-hidden": "true" }, el("i"), el("i"), el("i"));
   return [
     words ? el("span", { class: "status-words", data: { testid: "status" } }, dots(), el("span", {}, words)) : null,
-    !words && session?.status === "suspended" ? el("span", { class: "status-words", data: { testid: "status" } }, `${state.workspace.bot.name} waits for your answer.`) : null,
+    !words && session?.status === "suspended" ? el("span", { class: "status-words", data: { testid: "status" } }, `${state.workspace.bot.name} waits for an answer.`) : null,
     isBusy(session) ? el("button", { type: "button", class: "button stop", data: { testid: "stop" }, onclick: stop }, icon("stop", 16), "Stop") : null,
   ];
 }
