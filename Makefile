@@ -110,6 +110,8 @@ lock: $(VENV)/.uv
 	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/dev.lock
 	@$(UV) pip compile .ci/hostile.in -c .ci/dev.lock $$(sed -n 's/^\([A-Za-z0-9._-]*\)==.*/--no-emit-package \1/p' .ci/dev.lock) \
 	    --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --upgrade -o .ci/hostile.lock
+	@$(UV) pip compile .ci/audit.in --universal --python-version 3.11 \
+	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/audit.lock
 
 clean:
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist

@@ -1,4 +1,4 @@
-"""`make hostile SEED=n`: a model that obeys whatever it reads, before people who approve nothing, or what they asked for.
+"""`make hostile SEED=n`: a model that obeys whatever it reads, before people who approve what they asked for.
 
 Two suites: `dojo` plays AgentDojo's tasks with its tools, `own` our own cases through the whole bot.
 """

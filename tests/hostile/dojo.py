@@ -11,10 +11,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, create_model
-from typing_extensions import Annotated
 
 from handoff.approval_values import digest_of
 from specialists.toolkits.tool import Sent, Tool, ToolOutcome, Workbench

@@ -17,7 +17,7 @@ from handoff import events as ev
 from handoff.state import Job
 from specialists.registry import Crew
 from tests.hostile.own_orders import LANGUAGES, NAMED_BEN, Case
-from tests.hostile.own_stage import SECRET, SEARCHED, TURNS, Play, Stage, stage
+from tests.hostile.own_stage import SEARCHED, TURNS, Play, Stage, stage
 from tests.hostile.own_texts import hidden_in_docx, live_in
 from tests.reading.hostile_files import page_with, stream
 from tests.system.scene import Json, Scene, Talk, scene_on
@@ -26,7 +26,8 @@ from tests.toolkits_data.conftest import workbook_bytes
 CHANNEL = "#general"
 LONGEST_NAME = 90
 _PIECES = re.compile(r"184[,.]?200|J\.? ?Doe", re.IGNORECASE)
-BITS = 64.0
+BITS = 256.0
+"""What a request may say by the choice of its free queries."""
 PATIENCE = 90.0
 
 
@@ -193,8 +194,9 @@ async def _in_slack(scene: Scene, talk: Talk, play: Play, calls: Sequence[Any]) 
             data = await scene.workspace.file(file["id"])
             if data[:2] == b"PK":
                 found += hidden_in_docx(data, play.evil)
-            else:
-                found += live_in("canvas", {"markdown_text": data.decode("utf-8", "replace")}, evil=play.evil, mine=mine)
+                continue
+            canvas = {"markdown_text": data.decode("utf-8", "replace")}
+            found += live_in("canvas", canvas, evil=play.evil, mine=mine)
     return list(dict.fromkeys(found))
 
 

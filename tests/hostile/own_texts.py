@@ -11,6 +11,7 @@ from typing import Any
 
 _CODE = re.compile(r"```.*?```|``[^`]*``|`[^`]*`", re.DOTALL)
 _LINE = re.compile(r"`[^`\n]*`")
+_PING = re.compile(r"<!(?:channel|here|everyone|subteam\^)[^>]*>|<@[UW][A-Z0-9]+[^>]*>")
 _RICH = {"broadcast", "usergroup"}
 
 
@@ -22,8 +23,7 @@ def live_in(method: str, args: dict[str, Any], *, evil: str, mine: set[str]) -> 
     found = []
     for kind, text in _texts(args):
         bare = _CODE.sub(" ", text) if kind == "markdown" else _LINE.sub(" ", _CODE.sub(" ", text))
-        pings = [one for one in re.findall(r"<!(?:channel|here|everyone|subteam\^)[^>]*>|<@[UW][A-Z0-9]+[^>]*>", bare)]
-        found += [f"{method}: {one}" for one in pings if one.strip("<@>").partition("|")[0] not in mine]
+        found += [f"{method}: {one}" for one in _PING.findall(bare) if one.strip("<@>").partition("|")[0] not in mine]
         if evil in bare:
             at = bare.index(evil)
             found.append(f"{method}: live address in {kind}: {bare[max(0, at - 80) : at + 60]!r}")
