@@ -29,7 +29,8 @@ ENV PATH=/opt/leadhand/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     LEADHAND_DATA=/var/lib/leadhand \
     LEADHAND_LOG=json \
-    LEADHAND_OPERATION=0.0.0.0:9464
+    LEADHAND_OPERATION=0.0.0.0:9464 \
+    LEADHAND_PORT=0.0.0.0:3000
 USER leadhand
 WORKDIR /var/lib/leadhand
 # 9464: /healthz, /readyz and /metrics. 3000: /slack/events, in HTTP mode only. Neither is published by itself.

@@ -35,16 +35,20 @@ install: $(VENV)/.ready
 wheel: $(VENV)/.ready
 	@$(BIN)/python -m hatchling build --target wheel
 
-# One worker more than there are cores, four at most: tests that wait for a process or a deadline leave a core to others.
+# Twice as many workers as there are cores, four at most: tests that wait for a process or a deadline leave a core to others.
 # Python is asked how many cores there are, since not every system has nproc.
-ONE_MORE := import os; cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1; \
-    print(min(cores + 1, 4))
-WORKERS  = $(shell $(BIN)/python -c '$(ONE_MORE)')
+TWICE := import os; cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1; \
+    print(min(2 * cores, 4))
+WORKERS  = $(shell $(BIN)/python -c '$(TWICE)')
 
 PYTEST   = -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-test: check coverage
-	@$(BIN)/python $(PYTEST) --ignore=tests/handoff
+# Of handoff by tests/handoff alone: what other tests happen to pass through is not shown by that.
+REACHING = rm -rf .coverage && mkdir .coverage && $(BIN)/python $(PYTEST) -p tests.handoff.reach $(1) \
+    && $(BIN)/coverage combine --quiet && $(BIN)/coverage report
+
+test: check
+	@$(call REACHING,tests)
 
 quick: check
 	@$(BIN)/python $(PYTEST) -m "not long"
@@ -55,12 +59,8 @@ check: $(VENV)/.ready-dev
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-# Of handoff by tests/handoff alone: what other tests happen to pass through is not shown by that.
 coverage: $(VENV)/.ready-dev
-	@rm -rf .coverage && mkdir .coverage
-	@$(BIN)/coverage run $(PYTEST) tests/handoff
-	@$(BIN)/coverage combine --quiet
-	@$(BIN)/coverage report
+	@$(call REACHING,tests/handoff)
 
 bench: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.bench

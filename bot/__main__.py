@@ -1,4 +1,4 @@
-"""The command line: `leadhand try`, `leadhand run`, `leadhand check`, `leadhand route`, `leadhand eval`.
+"""The command line: `leadhand try`, `run`, `check`, `audit`, `route`, `eval`.
 
 Nothing heavy is imported before the command is known, so that `--help` answers at once.
 """
@@ -95,6 +95,10 @@ def _command(
         from bot.command_line.evaluate import evaluate  # noqa: PLC0415 - imports the supervisor and the specialists
 
         return evaluate
+    if options.command == "audit":
+        from bot.command_line.audit import audit  # noqa: PLC0415 - opens a store
+
+        return audit
     if options.command == "route":
         from bot.command_line.route import route  # noqa: PLC0415 - imports the supervisor
 
@@ -121,6 +125,8 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=text, description=text, formatter_class=_Raw)
         command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
+    text = "who did what: asked, answered, stopped, wrote, sent out, was refused; with what it cost, without contents"
+    _add_audit(commands.add_parser("audit", help=text, description=text))
     text = "how well the configured models do on labelled sets, beside a plain prompt for each role"
     _add_eval(commands.add_parser("eval", help=text, description=text, epilog=EVAL_ENDS))
     return parser
@@ -207,6 +213,16 @@ def _add_route(command: argparse.ArgumentParser) -> None:
         "--file", metavar="NAME", action="append", default=[], help="a file that is attached; only its name counts"
     )
     command.add_argument("--json", action="store_true", help="print the decision as JSON")
+    command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
+
+
+def _add_audit(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--since", metavar="TIME", default="", help="from a day (2026-11-01) or a time on, in UTC")
+    command.add_argument("--until", metavar="TIME", default="", help="up to a day or a time, which does not count")
+    command.add_argument("--user", metavar="ID", default="", help="only deeds of one person (a Slack id)")
+    command.add_argument("--job", metavar="JOB", default="", help="only deeds in one job")
+    command.add_argument("--deed", metavar="DEED", default="", help="only deeds of one kind: asked, wrote, ...")
+    command.add_argument("--json", action="store_true", help="a JSON object a line")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 

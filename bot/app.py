@@ -12,13 +12,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.access import channels_file
+from bot.access.access_values import ChannelValues
+from bot.access.channel_settings import ChannelSettings
 from bot.jobs.approval_desk import ApprovalDesk
 from bot.jobs.effect_runner import EffectRunner
+from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance, cancel
 from bot.jobs.job_runner import Effects
 from bot.jobs.job_service import JobService
@@ -26,14 +30,19 @@ from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
 from bot.models.choosing import ChosenModel
+from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
+from bot.operation.sweeping import sweep
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, NotConnected, make_bolt, proven_client
+from bot.slack.receive.gate import Gate
 from bot.slack.receive.listeners import register
+from bot.slack.receive.settings_form import SettingsForm
 from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import Background, close_client
+from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
 from specialists.registry import CREWS, Crew, CrewError, load_crew
@@ -67,7 +76,7 @@ async def open_store(settings: Settings) -> AsyncIterator[RedisStore]:
         from bot.store.embedded import start_embedded  # noqa: PLC0415 - only for the embedded server
 
         url = await start_embedded(settings.data)
-    store = await RedisStore.connect(url)
+    store = await RedisStore.connect(url, retention=settings.retention)
     try:
         check = StoreCheck(store)
         await check.run()
@@ -89,6 +98,14 @@ def open_crew(settings: Settings) -> Crew:
         return load_crew(crew_folder(settings), all_tools(search_settings(settings)))
     except CrewError as error:
         raise SettingsError(str(error)) from None
+
+
+def open_channels(settings: Settings) -> Mapping[str, ChannelValues]:
+    """Read the settings of channels beside the crew. Raises SettingsError naming every fault, by file and line."""
+    file = channels_file.read(crew_folder(settings))
+    if file.faults:
+        raise SettingsError("\n".join(str(fault) for fault in file.faults))
+    return file.channels
 
 
 def search_settings(settings: Settings) -> SearchSettings | None:
@@ -131,36 +148,71 @@ async def running(
     `can_ask` says if there are people who can approve something.
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
-    crew = crew or open_crew(settings)
+    crew, file = crew or open_crew(settings), open_channels(settings)
+    await sweep()
     try:
-        client, me = await proven_client(settings.bot_token, settings.slack_api_url)
+        client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
         raise SettingsError(str(error)) from None
+    channels = ChannelSettings(store, settings.in_channel, file, admins=settings.admins)
+    try:
+        await _check_home(store, account.home.team)
+        named = await channels.groups(account.home.team)  # what the form set is known from now on, store or not
+    except BaseException:
+        await close_client(client)
+        raise
     # From the model and Slack up to the instance, which claims jobs from the store and runs them.
-    outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=me, looks=looks)
-    thread = Thread(client, outbox, store, model_label=model.label)
+    outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=account.user, looks=looks)
+    people = People(client, outbox.calls, account.home)
+    people.name_groups([*named, *crew.asked])
+    thread = Thread(client, outbox, store, people, model_label=model.label)
     metrics = instruments.metrics if instruments is not None else None
     limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
-    effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms, can_ask=can_ask)
+    note = AuditLog(store).note
+    effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms, note=note, can_ask=can_ask)
     if instruments is not None:
         effects, outbox.calls.seen = instruments.effects(effects), instruments.metrics.slack_called
     bounds = Bounds(effect=max(Bounds().effect, STUCK * settings.terms.call_seconds))
     instance = Instance(store, effects, slots=settings.slots, lease=settings.lease, bounds=bounds)
     # From what people do in Slack down to the store.
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
-    service = JobService(store, instance, limits, admins=settings.admins, follow_ups=settings.follow_ups)
-    desk = ApprovalDesk(store, instance, crew, admins=settings.admins)
-    background = register(bolt, service, desk)
+    gate = Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock, note=note)
+    forgetting = Forgetting(store, outbox, admins=settings.admins, note=note)
+    service = JobService(
+        store,
+        instance,
+        limits,
+        admins=settings.admins,
+        settings=channels,
+        note=note,
+        groups_of=people.groups_of,
+        forgetting=forgetting,
+    )
+    desk = ApprovalDesk(store, instance, crew, admins=settings.admins, groups=people.groups_of, note=note)
+    form = SettingsForm(channels, people, clock=store.clock, note=note)
+    background = register(bolt, service, gate, form, desk)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
-    warming = asyncio.create_task(model.warm())
+    beside = [asyncio.create_task(model.warm()), asyncio.create_task(forgetting.run())]
     app = App(bolt, instance, store, model, thread, work)
     try:
         yield app
     finally:
-        warming.cancel()
-        await asyncio.gather(warming, return_exceptions=True)
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
         await _end(app, background, limits)
+
+
+async def _check_home(store: Store, team: str) -> None:
+    """Raise SettingsError if another workspace's jobs are in the store: each bot would take the other's."""
+    owner = await store.home(team)
+    if owner != team:
+        raise SettingsError(
+            f"The store holds the jobs of another workspace ({owner}), and SLACK_BOT_TOKEN is of {team}: a bot would "
+            "answer what the other was asked. Give each a REDIS_URL of its own, such as another database of the "
+            "server: redis://HOST:6379/1."
+        )
 
 
 async def _end(app: App, background: Background, limits: CallLimits) -> None:

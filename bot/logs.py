@@ -17,9 +17,10 @@ from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import TextIO
+from typing import Any, TextIO
 
 from bot.settings import Form
+from handoff.audit_entry import AuditEntry
 
 Ids = Mapping[str, str | int]
 
@@ -39,6 +40,17 @@ _OWN_WORDS = frozenset({"StoreError", "SettingsError", "NotConnected", "Refused"
 """Our own exceptions that never quote contents."""
 
 _ids: ContextVar[Ids] = ContextVar("about", default=MappingProxyType({}))
+
+
+_audit = logging.getLogger("bot.audit")
+"""A logger of its own, so that its lines can be sent elsewhere: to a SIEM, say."""
+
+
+def log_deed(entry: AuditEntry) -> None:
+    """Write an entry of the audit as one line. It holds ids and fixed words alone."""
+    fields = entry.model_dump(exclude_defaults=True)
+    words = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in fields.items())
+    _audit.info("%s", words, extra={"deed": fields.items()})
 
 
 @contextlib.contextmanager
@@ -129,11 +141,11 @@ class TextLines(_Lines):
 
 
 class JsonLines(_Lines):
-    """One JSON object a line: time, level, logger, message, and event, error and ids if there are any."""
+    """One JSON object a line: time, level, logger, message, and event, error, audit and ids if there are any."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        line: dict[str, str | int] = {
+        line: dict[str, Any] = {
             "time": _time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -142,6 +154,8 @@ class JsonLines(_Lines):
         if event := getattr(record, "event", ""):
             line["event"] = str(event)
         line |= ids()
+        if deed := getattr(record, "deed", None):
+            line["audit"] = {name: self.hide(value) if isinstance(value, str) else value for name, value in deed}
         if error := self.error(record):
             line["error"] = error
         return json.dumps(line, ensure_ascii=False)

@@ -10,9 +10,14 @@ from pathlib import Path
 from typing import Literal, TypeVar, get_args
 from urllib.parse import unquote, urlsplit
 
-from bot.limits.rules import MICROS, BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
-from handoff.contracts import Context, Terms, Tier
+from pydantic import ValidationError
+
+from bot.access.access_values import CHANNEL, ChannelValues
+from bot.limits.rules import MICROS, SCOPES, BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
+from bot.store.retention import AS_EVER, DAY, Retention
+from handoff.contracts import Asking, Context, Terms, Tier
 from handoff.effects import ROLES
+from handoff.working_time import read_span
 
 Read = TypeVar("Read")
 Form = Literal["text", "json"]
@@ -49,12 +54,18 @@ class FollowUps:
 
 
 ON = FollowUps()
-TERMS = Terms(confidence=80)
+TERMS = Terms(confidence=80, asking=Asking(remind_after=4 * 3600.0))
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 LEAST_CONTEXT, MOST_CONTEXT = 1_000, 1_000_000
 _TIER = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?)(?P<k>k?)")
-_CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,30}")
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_HOURS = re.compile(rf"(?P<opens>[0-9]{{1,2}})-(?P<closes>[0-9]{{1,2}})(?:\s+mon-(?P<last>{'|'.join(_DAYS)}))?")
+_KEPT = re.compile(r"(?P<what>jobs|questions|materials|audit)\s+(?P<days>\d{1,5}(?:\.\d+)?)")
+LEAST_DAYS, MOST_DAYS = 0.04, 36_500
 OPERATION = Address("127.0.0.1", 9464, fixed=False)
+HTTP = Address("127.0.0.1", 3000)
+BUDGETS: Mapping[Scope, str] = {"person": "$10, 5m tokens", "day": "$100, 50m tokens"}
+"""Budgets that hold unless others are set, so that nobody finds out by the bill."""
 SECRET = re.compile(r"TOKEN|SECRET|KEY")
 
 
@@ -70,7 +81,7 @@ class Settings:
     redis_url: str = field(default="", repr=False)
     data: Path = Path("~/.local/share/leadhand")
     crew: str = "general"
-    port: int = 3000
+    http: Address = HTTP
     slots: int = 20
     lease: float = 15.0
     slack_unlimited: bool = False
@@ -80,6 +91,20 @@ class Settings:
     terms: Terms = TERMS
     rules: Rules = field(default_factory=Rules)
     follow_ups: FollowUps = ON
+    channels: frozenset[str] = frozenset()
+    """Ids of the channels in which the bot may be used; empty: all."""
+    access: ChannelValues = field(default_factory=ChannelValues)
+    """Who may use it, in all channels alike."""
+    retention: Retention = AS_EVER
+
+    def in_channel(self, channel: str) -> ChannelValues:
+        """Say what the environment sets for a channel (its Slack id), and leave open what it does not."""
+        heard = None if self.follow_ups == ON and not self.env.get("LEADHAND_FOLLOW_UPS") else self.follow_ups
+        values = {
+            "allowed": channel in self.channels if self.channels else None,
+            "follow_ups": heard.heard_in(channel) if heard is not None else None,
+        }
+        return self.access.model_copy(update=values)
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -127,13 +152,27 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_CONFIDENCE": "findings less sure than this, 0 to 100, are marked as less sure; default 80",
     "LEADHAND_CONTEXT": "tokens of material that a model call is given at most, and a specialist's conversation takes, "
     "by tier; for models with a small context. Default `fast 16k, balanced 32k, deep 64k`",
+    "LEADHAND_REMIND_AFTER": "working time after which people are reminded of a question: `4h` (default), `30 min`, "
+    "`2 days` or `never`",
+    "LEADHAND_EXPIRE_AFTER": "time after which a question that nobody answered is closed, and work goes on with a "
+    "stated assumption, or without; default never",
+    "LEADHAND_WORKING_HOURS": "when people are reminded, in their own time zone; default `9-18 Mon-Fri`",
     "LEADHAND_ROLES": "the tiers that the supervisor's roles work on: `planner deep, judge fast`; `balanced` for all "
     "others, `fast` for the dispatcher",
-    "LEADHAND_PORT": "the port of HTTP mode; default 3000",
+    "LEADHAND_PORT": "where HTTP mode listens: a port of this machine alone, or host:port; default 127.0.0.1:3000",
     "LEADHAND_SLOTS": "jobs that one instance works on at once; default 20",
     "LEADHAND_LEASE": "seconds after which another instance takes over; default 15",
     "LEADHAND_SLACK_UNLIMITED": "1: do not keep within Slack's rate limits (benchmarks)",
-    "LEADHAND_ADMINS": "Slack ids of people who may trace, cancel and release any job, with commas",
+    "LEADHAND_ADMINS": "Slack ids of people who may use it everywhere, trace, cancel and release any job, and "
+    "change the settings of channels, with commas",
+    "LEADHAND_CHANNELS": "ids of the channels in which it may be used, with commas; default all. Direct messages with "
+    "it are always open to those who may use it",
+    "LEADHAND_USERS": "ids of the people (U...) and user groups (S...) who may use it, with commas; default everybody "
+    "of the workspace",
+    "LEADHAND_GUESTS": "on: guests of the workspace may use it too; default off",
+    "LEADHAND_STRANGERS": "ids of other workspaces (T...) whose people may use it in shared channels (Slack Connect), "
+    "with commas; default none",
+    "LEADHAND_APPROVERS": "ids of the people and user groups who may approve; default as the crew says",
     "LEADHAND_OPERATION": "where /healthz, /readyz and /metrics are, host:port, or off; default 127.0.0.1:9464",
     "LEADHAND_LOG": "text, or json for one object a line; default text",
     "LEADHAND_BREAKERS": "off: call a specialist or a model again and again although it fails; default on",
@@ -141,13 +180,16 @@ NAMES: Mapping[str, str] = {
     "`50 requests, 40k tokens; claude-opus-5-5: 10 requests; ollama: 20 requests`",
     "LEADHAND_AT_ONCE": "model calls that a workspace makes at once, in all instances together",
     "LEADHAND_BUDGET_JOB": "what a job may spend: `$2.50, 400k tokens`, or one of the two",
-    "LEADHAND_BUDGET_PERSON": "what the jobs of one person may spend a day (UTC)",
+    "LEADHAND_BUDGET_PERSON": "what the jobs of one person may spend a day (UTC), or off; default `$10, 5m tokens`",
     "LEADHAND_BUDGET_CHANNEL": "what the jobs of one channel may spend a day",
-    "LEADHAND_BUDGET_DAY": "what all jobs of a workspace may spend a day",
+    "LEADHAND_BUDGET_DAY": "what all jobs of a workspace may spend a day, or off; default `$100, 50m tokens`",
     "LEADHAND_ASK_ABOVE": "what a part of a plan may be estimated to take before people are asked if it may begin: "
     "`$2.50, 400k tokens`, or one of the two; default: they are not asked",
     "LEADHAND_FOLLOW_UPS": "whether replies without a mention are heard in threads that have a job: on (default), off, "
     "or either for some channels: `off in C0123ABCD, C0456EFGH`. Answers to questions are always heard",
+    "LEADHAND_KEEP": "days for which what is kept: jobs after their end, jobs with a question that nobody answers, the "
+    "materials of a job (its files and their texts; default: as long as the job), and the audit. Default "
+    "`jobs 30, questions 180, audit 365`",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
     "BRAVE_API_KEY": "search the web with Brave",
     "TAVILY_API_KEY": "search the web with Tavily",
@@ -168,7 +210,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         redis_url=env.get("REDIS_URL", ""),
         data=Path(env.get("LEADHAND_DATA", "") or Settings.data).expanduser(),
         crew=env.get("LEADHAND_CREW", "") or Settings.crew,
-        port=_whole(env, "LEADHAND_PORT", Settings.port, low=0, high=65535),
+        http=_http(env.get("LEADHAND_PORT", "").strip()),
         slots=_whole(env, "LEADHAND_SLOTS", Settings.slots, low=1, high=1000),
         lease=_number(env, "LEADHAND_LEASE", Settings.lease, low=1, high=600),
         slack_unlimited=bool(_whole(env, "LEADHAND_SLACK_UNLIMITED", 0, low=0, high=1)),
@@ -178,6 +220,9 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         terms=_terms(env),
         rules=_rules(env),
         follow_ups=_follow_ups(env.get("LEADHAND_FOLLOW_UPS", "")),
+        channels=_channels(env.get("LEADHAND_CHANNELS", "")),
+        access=_access(env),
+        retention=_retention(env.get("LEADHAND_KEEP", "")),
     )
 
 
@@ -204,8 +249,40 @@ def _terms(env: Mapping[str, str]) -> Terms:
         call_seconds=_number(env, "LEADHAND_CALL_DEADLINE", TERMS.call_seconds, low=1, high=86_400),
         confidence=_whole(env, "LEADHAND_CONFIDENCE", TERMS.confidence, low=0, high=100),
         context=_context(env.get("LEADHAND_CONTEXT", "")),
+        asking=_asking(env),
         roles=_roles(env.get("LEADHAND_ROLES", "")),
     )
+
+
+def _asking(env: Mapping[str, str]) -> Asking:
+    """Read when people are reminded of questions, and when those are closed."""
+    usual = TERMS.asking
+    spans = {
+        "remind_after": _span(env, "LEADHAND_REMIND_AFTER", usual.remind_after),
+        "expire_after": _span(env, "LEADHAND_EXPIRE_AFTER", usual.expire_after),
+    }
+    return usual.model_copy(update={**spans, **_working_hours(env.get("LEADHAND_WORKING_HOURS", ""))})
+
+
+def _span(env: Mapping[str, str], name: str, usual: float) -> float:
+    text = env.get(name, "").strip()
+    seconds = read_span(text) if text else usual
+    if seconds is None:
+        raise SettingsError(f"{name} is {text!r}; it takes a span of time such as 30 min, 4h or 2 days, or never.")
+    return seconds
+
+
+def _working_hours(text: str) -> dict[str, int]:
+    """Read the hours and days on which people work."""
+    if not text.strip():
+        return {}
+    found = _HOURS.fullmatch(text.strip().lower())
+    opens, closes = (int(found["opens"]), int(found["closes"])) if found else (0, 0)
+    if found is None or not opens < closes <= 24:
+        raise SettingsError(
+            f"LEADHAND_WORKING_HOURS is {text!r}; it takes hours and days: `9-18 Mon-Fri`, `8-20 Mon-Sun`."
+        )
+    return {"opens": opens, "closes": closes, "days": _DAYS.index(found["last"] or "fri") + 1}
 
 
 def _context(text: str) -> Context:
@@ -238,12 +315,32 @@ def _roles(text: str) -> dict[str, Tier]:
     return named
 
 
+def _retention(text: str) -> Retention:
+    """Read the days for which what is kept; what is left out keeps its default."""
+    days: dict[str, float] = {}
+    for part in filter(None, (each.strip().lower() for each in text.split(","))):
+        found = _KEPT.fullmatch(part)
+        if found is None or found["what"] in days or not LEAST_DAYS <= float(found["days"]) <= MOST_DAYS:
+            raise SettingsError(
+                f"LEADHAND_KEEP is {text!r}; it takes jobs, questions, materials or audit and its days, {LEAST_DAYS:g} "
+                f"to {MOST_DAYS:,}, with commas: `jobs 30, materials 7`."
+            )
+        days[found["what"]] = float(found["days"]) * DAY
+    jobs, materials = days.get("jobs", AS_EVER.jobs), days.get("materials")
+    if materials is not None and materials > jobs:
+        raise SettingsError(
+            f"LEADHAND_KEEP is {text!r}; materials go with their job, {jobs / DAY:g} days after its end."
+        )
+    waiting, audit = days.get("questions", AS_EVER.waiting), days.get("audit", AS_EVER.audit)
+    return Retention(jobs, waiting, materials, audit)
+
+
 def _follow_ups(text: str) -> FollowUps:
     """Read where follow-ups are heard; `off in C1` leaves them on elsewhere, `on in C1` leaves them off elsewhere."""
     word, named, rest = text.strip().partition(" in ")
     channels = frozenset(name.strip().upper() for name in rest.split(",") if name.strip())
     word = word.strip().lower() or "on"
-    if word not in {"on", "off"} or bool(named) != bool(channels) or not all(map(_CHANNEL.fullmatch, channels)):
+    if word not in {"on", "off"} or bool(named) != bool(channels) or not all(map(CHANNEL.fullmatch, channels)):
         raise SettingsError(
             f"LEADHAND_FOLLOW_UPS is {text!r}; it takes on, off, or either with the ids of channels: "
             "`off in C0123ABCD, C0456EFGH`."
@@ -251,22 +348,54 @@ def _follow_ups(text: str) -> FollowUps:
     return FollowUps(on=(word == "on") != bool(channels), channels=channels)
 
 
+def _ids(text: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in text.split(",") if one.strip())
+
+
+def _channels(text: str) -> frozenset[str]:
+    found = _ids(text)
+    wrong = next((one for one in found if not CHANNEL.fullmatch(one)), None)
+    if wrong is not None:
+        raise SettingsError(
+            f"LEADHAND_CHANNELS names {wrong!r}; it takes the ids of channels, with commas: C0123ABCD, C0456EFGH."
+        )
+    return frozenset(found)
+
+
+def _access(env: Mapping[str, str]) -> ChannelValues:
+    """Read who may use the bot. What is not set is left open."""
+    guests = env.get("LEADHAND_GUESTS", "").strip().lower()
+    if guests not in {"", "on", "off"}:
+        raise SettingsError(f"LEADHAND_GUESTS is {guests!r}; it takes on or off.")
+    access = ChannelValues(guests=guests == "on" if guests else None)
+    for name in ("users", "strangers", "approvers"):
+        text = env.get(f"LEADHAND_{name.upper()}", "")
+        try:
+            found = ChannelValues.model_validate({name: _ids(text) or None})
+        except ValidationError as error:
+            fault = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+            raise SettingsError(
+                f"LEADHAND_{name.upper()} is {text!r}: {fault}. Ids are told apart by commas."
+            ) from None
+        access = access.model_copy(update={name: getattr(found, name)})
+    return access
+
+
 def _rules(env: Mapping[str, str]) -> Rules:
     breakers = env.get("LEADHAND_BREAKERS", "").strip().lower() or "on"
     if breakers not in {"on", "off"}:
         raise SettingsError(f"LEADHAND_BREAKERS is {breakers!r}; it takes on or off.")
-    budgets: dict[Scope, SpendingBudget | None] = {
-        "job": _limit(env, "LEADHAND_BUDGET_JOB", read_budget),
-        "person": _limit(env, "LEADHAND_BUDGET_PERSON", read_budget),
-        "channel": _limit(env, "LEADHAND_BUDGET_CHANNEL", read_budget),
-        "day": _limit(env, "LEADHAND_BUDGET_DAY", read_budget),
-    }
+    budgets = {scope: _limit(env, f"LEADHAND_BUDGET_{scope.upper()}", _budget_of(scope)) for scope in SCOPES}
     return Rules(
         breakers=breakers == "on",
         rates=_limit(env, "LEADHAND_RATES", read_rates),
         at_once=_whole(env, "LEADHAND_AT_ONCE", 0, low=1, high=10_000),
         budgets={scope: budget for scope, budget in budgets.items() if budget is not None},
     )
+
+
+def _budget_of(scope: Scope) -> Callable[[str], SpendingBudget | None]:
+    return lambda text: None if text.strip().lower() == "off" else read_budget(text or BUDGETS.get(scope, ""))
 
 
 def _limit(env: Mapping[str, str], name: str, read: Callable[[str], Read]) -> Read:
@@ -288,14 +417,29 @@ def _operation(text: str) -> Address | None:
         return OPERATION
     if text.lower() == "off":
         return None
-    parts = urlsplit(f"//{text}")
+    if (address := _address(text)) is None:
+        raise SettingsError(f"LEADHAND_OPERATION is {text!r}; it takes host:port, such as 0.0.0.0:9464, or off.")
+    return address
+
+
+def _http(text: str) -> Address:
+    """Read where HTTP mode listens. A proxy on the same machine stands before it, unless another host is named."""
+    if not text:
+        return HTTP
+    address = _address(f"{HTTP.host}:{text}" if text.isdecimal() else text)
+    if address is None:
+        raise SettingsError(f"LEADHAND_PORT is {text!r}; it takes a port from 0 to 65535, or host:port.")
+    return address
+
+
+def _address(text: str) -> Address | None:
+    """Read `host:port`; None if it is none."""
     try:
+        parts = urlsplit(f"//{text}")
         host, port = parts.hostname, parts.port
     except ValueError:
-        host = port = None
-    if not host or port is None or parts.netloc != text or "@" in text:
-        raise SettingsError(f"LEADHAND_OPERATION is {text!r}; it takes host:port, such as 0.0.0.0:9464, or off.")
-    return Address(host, port)
+        return None
+    return Address(host, port) if host and port is not None and parts.netloc == text and "@" not in text else None
 
 
 def _check_addresses(env: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from handoff.contracts import Contract
+from handoff.contracts import REQUESTER, Contract
 
 ApprovalKind = Literal["write", "egress", "cost"]
 """What the approval is of.
@@ -23,8 +23,8 @@ ApprovalChoice = Literal["approve", "approve_alike", "edit", "deny"]
 RulingOutcome = Literal["approved", "edited", "denied", "expired"]
 """How an approval ended. `edited`: approved with other arguments. `expired`: nobody decided in time; not a denial."""
 
-REQUESTER, ADMINS = "requester", "admins"
-"""The words that stand for people among `approvers`; all others are Slack ids of people and user groups."""
+ADMINS = "admins"
+"""With `REQUESTER` the word that stands for people among `approvers`; all others are Slack ids."""
 
 
 class ApprovalTerms(Contract):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from handoff.contracts import Contract
@@ -46,3 +47,11 @@ class AuditEntry(Contract):
     target: str = ""
     why: str = ""
     cost: float = 0.0
+
+
+Note = Callable[[AuditEntry], Awaitable[None]]
+"""Keeps an entry that follows from no event of a job, such as a refusal."""
+
+
+async def dropped(_: AuditEntry) -> None:
+    """Keep nothing: for those whom nobody gave a `Note`."""

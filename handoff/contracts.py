@@ -63,11 +63,23 @@ class Attachment(Contract):
 class Section(Contract):
     """A part of a material that can be cited: a page, heading, sheet, function, hunk or message.
 
-    `name` is what it is cited by, such as `page 3`. `start` is the place of its first character in the text.
+    `name` is what it is cited by, such as `page 3`. `start` is the place of its first character in the text. Of a
+    thread's message, `message` is its id, so that it can be taken out when it is deleted.
     """
 
     name: str
     start: int = 0
+    message: str = ""
+
+
+class Audience(Contract):
+    """Who may read something: those who may read the place that it came from.
+
+    `channel` is that place's Slack id. Without a `kind` nobody could tell what it is, and it counts as private.
+    """
+
+    channel: str
+    kind: Literal["", "public", "private", "group", "direct"] = ""
 
 
 class Material(Contract):
@@ -77,7 +89,8 @@ class Material(Contract):
     `file` is the file itself, where it is one. `author` is who wrote or attached it, as people know them. `origin` says
     whose words it holds, for the egress guard. `fault` says why it cannot be read, `gaps` what its text lacks.
     The outline of a table (`is_table`) are its columns, as far as they are known. `pictures` are those of its pages
-    that are no text, for models that see.
+    that are no text, for models that see. `audience` says who may read it; None: whoever may read the job's thread.
+    `file_id` and `message` are the ids that the place of people gave to the file and to the message that it came with.
     """
 
     name: str
@@ -92,6 +105,9 @@ class Material(Contract):
     gaps: tuple[str, ...] = ()
     is_table: bool = False
     pictures: tuple[Artifact, ...] = ()
+    audience: Audience | None = None
+    file_id: str = ""
+    message: str = ""
 
 
 class Usage(Contract):
@@ -160,11 +176,17 @@ class Result(Contract):
 
 
 class Escalation(Contract):
-    """A specialist's honest "I can't". `options` are likely answers if a person has to choose."""
+    """A specialist's honest "I can't". `options` are likely answers if a person has to choose.
+
+    `whom` names the people to ask, by id or name, where it named any, and `assumption` is what it would take for the
+    answer if nobody gives one.
+    """
 
     reason: EscalationReason
     message: str
     options: tuple[str, ...] = ()
+    whom: tuple[str, ...] = ()
+    assumption: str = ""
     partial_result: Result | None = None
 
 
@@ -250,6 +272,33 @@ QUICK_ROLES = frozenset({"dispatcher"})
 """Roles whose work is small, and for which people wait."""
 
 
+REQUESTER, ANYONE = "requester", "anyone"
+"""Words for whom a question is for, beside ids of people and of user groups; anyone: anybody in the thread."""
+
+
+class Asking(Contract):
+    """Whom questions are for, and what follows if nobody answers one.
+
+    `whom` and `then` hold `REQUESTER`, `ANYONE`, or ids of people and user groups: `whom` is asked (empty: the
+    requester, or whom the asker named), and `then` are reminded next, one after the other.
+
+    A reminder comes after `remind_after` seconds of the working time of who is asked, and a question is closed after
+    `expire_after` seconds of any time; 0, of both: never. `assume` is what is taken for the answer then, where the
+    asker named nothing: `first` for the first answer offered, or words.
+
+    Working time is from the hour `opens` to the hour `closes`, on the first `days` days of the week from Monday on.
+    """
+
+    whom: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()
+    remind_after: float = 0.0
+    expire_after: float = 0.0
+    assume: str = ""
+    opens: int = Field(default=9, ge=0, le=23)
+    closes: int = Field(default=18, ge=1, le=24)
+    days: int = Field(default=5, ge=1, le=7)
+
+
 class Terms(Contract):
     """Settings of the work on a request, fixed with its plan. Seconds of work do not include waits for people.
 
@@ -273,6 +322,7 @@ class Terms(Contract):
     own_approval: bool = True
     """Who approves such a subtask, see `handoff.approval_values.ApprovalTerms`."""
     context: Context = Context()
+    asking: Asking = Asking()
     roles: Mapping[str, Tier] = Field(default_factory=dict, exclude=True)
     """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); see `tier_of` for those not named.
 
@@ -308,6 +358,8 @@ class Member(Contract):
     cannot: tuple[str, ...] = ()
     tier: Tier = "balanced"
     fallback: str = ""
+    asks: tuple[str, ...] = ()
+    """Whom its questions are for, see `Asking`; empty: as its crew says."""
     made: bool = False
     """True if the specialist was made for one plan alone."""
     tiers: tuple[Tier, ...] = ()
@@ -462,16 +514,26 @@ class Request(Contract):
     """What of the text somebody else wrote: the message that the request was started from."""
 
 
+class Known(Contract):
+    """A person who may be asked: their Slack id, their names, and the seconds by which their zone is ahead of UTC."""
+
+    user: str
+    names: tuple[str, ...] = ()
+    offset: int = 0
+
+
 class Setting(Contract):
     """Who asks and where, as Slack knew it when the request was planned; empty: it did not say.
 
-    `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC.
+    `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC. `people`
+    are the others who may be asked: those whom the requester mentioned, who spoke in the thread, or whom a crew names.
     """
 
     requester: str = ""
     channel: str = ""
     zone: str = "UTC"
     offset: int = 0
+    people: tuple[Known, ...] = ()
 
 
 class Place(Contract):

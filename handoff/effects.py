@@ -13,6 +13,7 @@ from typing import ClassVar, get_args
 
 from handoff.contracts import Tier
 from handoff.events import Aim
+from handoff.state_values import Copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,14 @@ class GatherMaterial:
     """Fetch what people attached and read it: each file's text is stored, and its outline reported."""
 
     request: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropCopies:
+    """Take out of the store what was deleted where people gave it."""
+
+    request: str
+    copies: tuple[Copy, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +105,25 @@ class ReachDeadline:
 
     request: str
     subtask: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RemindOfQuestion:
+    """Record that these people and user groups are reminded of an open question; the message follows from that."""
+
+    request: str
+    subtask: str
+    number: int
+    to: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireQuestion:
+    """Record that nobody answered a question in time."""
+
+    request: str
+    subtask: str
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +233,12 @@ Step = JudgeConflicts | ReduceMaterial | WriteAnswer | SelectAnswer | ReviewAnsw
 """A step of a role on the way from the results of a run to its answer."""
 OfRole = JudgeResult | RefineBrief | Step
 """The effects that a role performs by itself. Planning is not among them, as it has to know the crew."""
-Heeding = SortMessage | Acknowledge
+Heeding = SortMessage | Acknowledge | DropCopies
 """The effects that are about a message in the thread rather than about the request under way."""
-Effect = GatherMaterial | MakePlan | RevisePlan | RunSubtask | OfRole | ReachDeadline | HandUp | Post | Heeding
+OfQuestion = RemindOfQuestion | ExpireQuestion
+"""The effects of a question that nobody answers."""
+OfRun = GatherMaterial | MakePlan | RevisePlan | RunSubtask | OfRole | ReachDeadline | HandUp | Post
+Effect = OfRun | OfQuestion | Heeding
 
 ROLES: tuple[str, ...] = tuple(one.role for one in get_args(Effect) if hasattr(one, "role"))
 """The supervisor's roles. Each performs one effect, by the module and the prompt of its name in `bot/supervisor/`."""
@@ -239,6 +270,11 @@ def receipt_key(request: str, receipt: str) -> str:
 def question_key(request: str, subtask: str, number: int) -> str:
     """Return the key of a subtask's question to people."""
     return f"{request}:question:{subtask}:{number}"
+
+
+def reminder_key(request: str, subtask: str, number: int, reminder: int) -> str:
+    """Return the key of a reminder of a subtask's question; reminders are counted from 1."""
+    return f"{request}:reminder:{subtask}:{number}:{reminder}"
 
 
 def file_key(request: str, artifact: str) -> str:

@@ -16,6 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import (
     Artifact,
+    Asking,
     Conflict,
     Contract,
     Escalation,
@@ -106,6 +107,8 @@ class MessageHeard(Fact):
     message: Request
     mentioned: bool = False
     others: bool = False
+    groups: tuple[str, ...] = ()
+    """The user groups that its author was in at that time."""
 
 
 class MessageSorted(Fact):
@@ -140,10 +143,28 @@ class RequestEdited(Fact):
 
 
 class RequestWithdrawn(Fact):
-    """The message of a request was deleted."""
+    """A message was deleted: that of a request, or one of the thread that was read. Our copies of it go, too."""
 
     type: Literal["RequestWithdrawn"] = "RequestWithdrawn"
     message: str
+
+
+class FileDeleted(Fact):
+    """A file that people attached was deleted; `file` is the id that their place gave it. Our copies of it go, too."""
+
+    type: Literal["FileDeleted"] = "FileDeleted"
+    file: str
+
+
+class CopiesDropped(Fact):
+    """Copies of what was deleted are in the store no more: the first `count` of those that waited for it.
+
+    If they could not be dropped, `fault` says why.
+    """
+
+    type: Literal["CopiesDropped"] = "CopiesDropped"
+    count: int
+    fault: str = ""
 
 
 class MaterialGathered(OfRequest):
@@ -156,6 +177,8 @@ class MaterialGathered(OfRequest):
     type: Literal["MaterialGathered"] = "MaterialGathered"
     materials: tuple[Material, ...] = ()
     faults: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
+    """Slack ids of those who wrote in the thread before."""
 
 
 class SettingKnown(OfRequest):
@@ -166,11 +189,18 @@ class SettingKnown(OfRequest):
 
 
 class PlannerAsked(OfRequest):
-    """The planner asks the requester one question before it plans. `options` are likely answers."""
+    """The planner asks one question before it plans. `options` are likely answers.
+
+    `whom` and `assumption` are as in `Escalation`.
+    """
 
     type: Literal["PlannerAsked"] = "PlannerAsked"
     question: str
     options: tuple[str, ...] = ()
+    whom: tuple[str, ...] = ()
+    assumption: str = ""
+    asking: Asking = Asking()
+    """The crew's and the settings' word on questions: there is no plan yet to hold it."""
     reasons: tuple[str, ...] = ()
     corrected: int = 0
     """The corrections of the request that the planner knew, here and below. With fewer than there are it asks again."""
@@ -390,6 +420,30 @@ class QuestionAnswered(OfRequest):
     user: str
     text: str
     number: int = 0
+    groups: tuple[str, ...] = ()
+    """The user groups that the person was in at that time, here and below."""
+    admin: bool = False
+    """True if the person was an admin at that time, here and below."""
+
+
+class QuestionReminded(OfRequest):
+    """Nobody has answered a question for a while: people are reminded of it, by a message in the thread.
+
+    `to` are ids of people and user groups. Who was not asked before may answer from now on.
+    """
+
+    type: Literal["QuestionReminded"] = "QuestionReminded"
+    subtask: str
+    number: int
+    to: tuple[str, ...]
+
+
+class QuestionExpired(OfRequest):
+    """Nobody answered a question in time: what was to be assumed then is taken for the answer."""
+
+    type: Literal["QuestionExpired"] = "QuestionExpired"
+    subtask: str
+    number: int
 
 
 class ApprovalDecided(OfRequest):
@@ -414,10 +468,15 @@ class ApprovalDecided(OfRequest):
 
 
 class CancelRequested(Fact):
-    """A person asked for the job to stop: the Stop button, a command, or a word in the thread."""
+    """A person asked for the job to stop: the Stop button, a command, or a word in the thread.
+
+    Only what they may stop ends: their own requests, for an admin all. Up to schema 5 it ended all.
+    """
 
     type: Literal["CancelRequested"] = "CancelRequested"
     user: str
+    groups: tuple[str, ...] = ()
+    admin: bool = False
 
 
 class TakenOver(Fact):
@@ -568,6 +627,8 @@ Event = Annotated[
     | MessageAcknowledged
     | RequestEdited
     | RequestWithdrawn
+    | FileDeleted
+    | CopiesDropped
     | MaterialGathered
     | SettingKnown
     | PlannerAsked
@@ -587,6 +648,8 @@ Event = Annotated[
     | AttemptFailed
     | Escalated
     | QuestionAnswered
+    | QuestionReminded
+    | QuestionExpired
     | ApprovalDecided
     | CancelRequested
     | TakenOver

@@ -103,7 +103,7 @@ def _without_file_names(ask: Ask, text: str) -> str:
 
 def _typed(ask: Ask) -> Iterator[Answered]:
     for said in _answers(ask):
-        if said.text not in said.question.options:
+        if said.user and said.text not in said.question.options:  # without a user it was assumed
             yield said
 
 

@@ -37,6 +37,7 @@ from handoff.state_values import (
     Candidate,
     Checked,
     Checkpoint,
+    Copy,
     Decision,
     Failure,
     Heard,
@@ -279,9 +280,10 @@ class Ask:
     (an empty id: it can never be posted). `replans` are triggers that the planner is still to be asked about, one after
     the other, and `revisions` counts how often it was asked. `question` is the planner's open question, and `answered`
     the one that it had answered.
-    `setting` says who asks and where; None: nobody has looked yet. `correction_texts` are the words by which the
-    requester changed the request while it was under way: its text has them, and `wording` is the text of the message
-    alone, if it was corrected. `edited` is the stamp of the last edit. `withdrawn`: its message was deleted.
+    `setting` says who asks and where; None: nobody has looked yet. `speakers` are the Slack ids of those who wrote in
+    the thread before. `correction_texts` are the words by which the requester changed the request while it was under
+    way: its text has them, and `wording` is the text of the message alone, if it was corrected. `edited` is
+    the stamp of the last edit. `withdrawn`: its message was deleted.
     """
 
     request: Request
@@ -292,6 +294,7 @@ class Ask:
     materials: tuple[Material, ...] = ()
     file_faults: tuple[str, ...] = ()
     setting: Setting | None = None
+    speakers: tuple[str, ...] = ()
     question: Question | None = None
     answered: tuple[Answered, ...] = ()
     decisions: tuple[Decision, ...] = ()
@@ -421,7 +424,8 @@ class Job:
     """A thread and everything asked in it. `seq` is the number of events in its log so far.
 
     `takeovers` counts the takeovers after a lost owner. `quarantine` is the step and the reason while the job is set
-    aside. `heard` are messages of the thread that are still to be sorted or acknowledged.
+    aside. `heard` are messages of the thread that are still to be sorted or acknowledged. `deleted` are the ids of
+    messages and files that are gone, and `copies` what is still to be dropped of them.
     """
 
     place: Place
@@ -431,6 +435,10 @@ class Job:
     quarantine: Failure | None = None
     talk: Talk = field(default_factory=Talk)
     heard: tuple[Heard, ...] = ()
+    people: frozenset[str] = frozenset()
+    """Slack ids of all who asked, answered or said something in the thread."""
+    deleted: tuple[str, ...] = ()
+    copies: tuple[Copy, ...] = ()
 
     @property
     def id(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from handoff.approval_values import Approval, ApprovalChoice, RulingOutcome
-from handoff.contracts import EscalationReason, Note, Request, Result, Usage
+from handoff.contracts import Asking, EscalationReason, Note, Request, Result, Usage
 from handoff.events import FailureKind, ToolReturned, ToolStarted, TurnTaken
 
 Trouble = FailureKind | EscalationReason | Literal["passing"]
@@ -91,8 +91,19 @@ Checkpoint = TurnTaken | ToolReturned | ToolStarted | Checked | Ruling
 
 
 def may_answer(whom: tuple[str, ...], user: str, groups: tuple[str, ...] = ()) -> bool:
-    """Return True if a person of these user groups may answer a question for `whom`; anybody may if it names nobody."""
+    """Return True if a person may answer a question that is for `whom`; anybody may if it names nobody.
+
+    `whom` holds ids of people and of user groups; `groups` are those that the person is in.
+    """
     return not whom or user in whom or any(group in whom for group in groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """A reminder of a question: when (seconds since the epoch), and for which people and user groups, by id."""
+
+    at: float
+    to: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +121,13 @@ class Question:
 
     `asked` is seconds since the epoch.
 
-    `whom` are the ids of the people who may answer it; empty: anybody in the thread. `doubt`, if there is one, is the
-    tool call that people are asked about: was it carried out? `approval`, if there is one, is what they are asked to
-    approve, and `votes` are the approvals so far; words do not answer such a question (see `engine.approvals`).
+    `whom` are the ids of the people and user groups who may answer it; empty: anybody in the thread. `doubt`, if there
+    is one, is the tool call that people are asked about: was it carried out? `approval`, if there is one, is what they
+    are asked to approve, and `votes` are the approvals so far; words do not answer such a question (see
+    `engine.approvals`).
+
+    What follows if nobody answers is in `asking`. `assumption` is what is taken for the answer then; empty: nothing can
+    be.
     """
 
     number: int
@@ -123,9 +138,17 @@ class Question:
     doubt: UnknownWrite | None = None
     approval: Approval | None = None
     votes: tuple[Vote, ...] = ()
+    assumption: str = ""
+    asking: Asking = field(default_factory=Asking)
+    reminders: tuple[Reminder, ...] = ()
+
+    @property
+    def only(self) -> bool:
+        """True if no reminder brings in others than `whom`: they alone may say so."""
+        return self.approval is not None or self.doubt is not None
 
     def may_answer(self, user: str, groups: tuple[str, ...] = ()) -> bool:
-        """Return True if an answer by this person counts."""
+        """Return True if an answer by this person, who is in these user groups, counts."""
         return self.approval is None and may_answer(self.whom, user, groups)
 
 
@@ -133,7 +156,8 @@ class Question:
 class Answered:
     """An answer to a question: who gave it, its text, and when (seconds since the epoch).
 
-    `ruling`, if the question was about an approval, is how that ended; `user` decided it, nobody if it expired.
+    Without a `user` nobody did: the text was assumed. `ruling`, if the question was about an approval, is how that
+    ended; `user` decided it, nobody if it expired.
     """
 
     question: Question
@@ -145,6 +169,8 @@ class Answered:
     @property
     def note(self) -> Note:
         """The question and its answer, for those who work on."""
+        if not self.user:
+            return Note(source=f"Asked: {self.question.message}", text=f"Nobody answered; assume: {self.text}")
         return Note(source=f"Asked: {self.question.message}", text=f"Answered by a person: {self.text}")
 
 
@@ -211,7 +237,19 @@ class Talk:
     others: bool = False
 
 
-Outcome = Literal["", "request", "queued", "applied", "replaced", "too_late", "taken", "explained", "thanks"]
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy of something that was deleted: what the store keeps under `digest`.
+
+    With an `end`, it is only the characters from `start` to there: the rest of that text stays.
+    """
+
+    digest: str
+    start: int = 0
+    end: int = 0
+
+
+Outcome = Literal["", "request", "queued", "applied", "replaced", "too_late", "taken", "which", "explained", "thanks"]
 """What became of a message.
 
 - empty: nobody has looked yet what it is for.
@@ -221,6 +259,7 @@ Outcome = Literal["", "request", "queued", "applied", "replaced", "too_late", "t
 - `replaced`: it is an edit of a request that nobody has begun.
 - `too_late`: it is an edit of a request whose answer is written.
 - `taken`: it answered a question.
+- `which`: it could answer more than one question, and its author is asked which.
 - `explained`: it asked back, and the question is put again, with its reason.
 - `thanks`: it was a thank-you.
 """
@@ -230,14 +269,15 @@ Outcome = Literal["", "request", "queued", "applied", "replaced", "too_late", "t
 class Heard:
     """A message of the thread that is still to be sorted or acknowledged.
 
-    `receipt` names it within the job. `before` is what was said before it. `question` is the subtask whose question it
-    is about; empty: the planner's. For a correction, `told` counts the subtasks under way that are told of it, and
-    `waiting` those that the planner looks at again.
+    `receipt` names it within the job. `groups` are the user groups of its author. `before` is what was said before it.
+    `question` is the subtask whose question it is about; empty: the planner's. For a correction, `told` counts the
+    subtasks under way that are told of it, and `waiting` those that the planner looks at again.
     """
 
     receipt: str
     message: Request
     mentioned: bool = False
+    groups: tuple[str, ...] = ()
     before: Talk = field(default_factory=Talk)
     outcome: Outcome = ""
     question: str = ""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from handoff.contracts import Place, Request
 from handoff.engine import answer
+from handoff.engine.asking import assumptions
 from handoff.engine.nested import SLASH, is_open
 from handoff.engine.replan import current_trigger
 from handoff.state import SETTLED, Ask, Job, Work
@@ -78,12 +79,27 @@ def projection(job: Job) -> dict[str, str]:
     }
 
 
+def waited_for(ask: Ask, within: str = "") -> tuple[str, ...] | None:
+    """Return who may answer the open questions of a request, or of a subtask and those inside it.
+
+    They are ids of people and user groups; none: anybody in the thread may. None: nothing is asked.
+    """
+    works = {within, *(work.subtask.id for work in ask.all_inside(within))}
+    found = [question.whom for name, question in ask.open_questions.items() if name in works or not within]
+    return joined(found) if found else None
+
+
+def joined(asked: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return who may answer one of several questions, each once; none: anybody in the thread may."""
+    return tuple(dict.fromkeys(one for whom in asked for one in whom)) if all(asked) else ()
+
+
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
     """An open question as it stands in the summary of a job. An empty `subtask`: the planner's.
 
-    `whom` are the ids who may answer; empty: anybody. `options` are the answers that it offers. An `approval` is
-    decided by clicks alone.
+    `whom` are the ids of people and user groups who may answer; empty: anybody. `options` are the answers that it
+    offers. An `approval` is decided by clicks alone.
     """
 
     request: str
@@ -93,9 +109,9 @@ class OpenQuestion:
     options: tuple[str, ...] = ()
     approval: bool = False
 
-    def may_answer(self, user: str) -> bool:
-        """Return True if an answer by this person counts."""
-        return not self.approval and may_answer(self.whom, user)
+    def may_answer(self, user: str, groups: tuple[str, ...] = ()) -> bool:
+        """Return True if an answer by this person, who is in these user groups, counts."""
+        return not self.approval and may_answer(self.whom, user, groups)
 
 
 def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
@@ -230,9 +246,12 @@ def queries(ask: Ask) -> list[str]:
 
 
 def notes(ask: Ask) -> list[str]:
-    """List what readers of an answer should know though it lacks nothing, each once, in the order of its subtasks."""
+    """List what readers of an answer should know though it lacks nothing, each once, in the order of its subtasks.
+
+    What was assumed as nobody answered a question comes first.
+    """
     results = [work.result for work in ask.work.values() if work.result is not None]
-    return list(dict.fromkeys(note for result in results for note in result.notes))
+    return list(dict.fromkeys([*assumptions(ask), *(note for result in results for note in result.notes)]))
 
 
 def at_hand(ask: Ask) -> tuple[Work, ...]:

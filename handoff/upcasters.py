@@ -42,8 +42,11 @@ def _from_4(event: Json) -> Json:
 
 
 def _from_5(event: Json) -> Json:
-    """Schema 6 added events and fields with defaults (approvals, rights, what leaves) and changed none."""
-    return event
+    """Schema 6 added events and fields with defaults (approvals, rights, what leaves).
+
+    A Stop ended the whole job before, and only people who might do that were let through.
+    """
+    return {**event, "admin": True} if event.get("type") == "CancelRequested" else event
 
 
 UPCASTERS: Mapping[int, Upcaster] = MappingProxyType({1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5})

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from handoff.contracts import RESERVED, Tier
+from handoff.approval_values import ADMINS
+from handoff.contracts import ANYONE, REQUESTER, RESERVED, Tier
 from handoff.engine.nested import SLASH
 from handoff.planning.adhoc import NAME, Allowance
 from handoff.planning.routing import Rule
@@ -66,7 +67,8 @@ class Crew:
 
     `rules` say which requests go to whom without a planner, `equals` which specialists do the same work, and
     `terms` what its requests are worked on under, where its file says so: fields of `handoff.contracts.Terms`.
-    `roles` the tiers of its supervisor's roles that its file names. `default` is who gets a request for which no plan
+    `roles` the tiers of its supervisor's roles that its file names, and `asking` what it says on questions to people:
+    fields of `handoff.contracts.Asking`. `default` is who gets a request for which no plan
     could be made; empty: the member that comes first.
     `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `approvals` is what its
     file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts to which something
@@ -79,6 +81,7 @@ class Crew:
     equals: tuple[tuple[str, ...], ...] = ()
     terms: Mapping[str, Any] = field(default_factory=dict)
     roles: Mapping[str, Tier] = field(default_factory=dict)
+    asking: Mapping[str, Any] = field(default_factory=dict)
     default: str = ""
     make: Allowance | None = None
     lent: Mapping[str, Tool] = field(default_factory=dict)
@@ -93,6 +96,16 @@ class Crew:
         if name == self.path:
             return self
         return next((found for crew in self.crews.values() if (found := crew.within(name))), None)
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """The Slack ids of those whom this crew and the crews inside it name for questions and approvals."""
+        own = {*self.asking.get("whom", ()), *self.asking.get("then", ()), *self.approvals.usual.approvers}
+        terms = (each for one in self.specialists.values() for each in (one.usual, *one.approvals.values()))
+        theirs = (one for each in self.specialists.values() for one in each.asks)
+        approvers = (who for each in terms if each is not None for who in each.approvers)
+        inside = (crew.asked for crew in self.crews.values())
+        return frozenset(own).union(theirs, approvers, *inside) - {REQUESTER, ANYONE, ADMINS}
 
     @property
     def everyone(self) -> dict[str, Specialist]:
@@ -200,6 +213,7 @@ def _crew(
         rules=own.rules,
         equals=own.equals,
         terms=own.terms,
+        asking=own.asking,
         approvals=own.approvals,
         roles=own.roles,
         default=own.default,

@@ -36,7 +36,7 @@ ADHOC_TURNS = 8
 
 _TIERS: tuple[str, ...] = get_args(Tier)
 _REQUIRED = ("name", "description", "tools", "model")
-_KEYS = (*_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", *approval_keys.KEYS)
+_KEYS = (*_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", "asks", *approval_keys.KEYS)
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ class Specialist:
         cannot: What that line says it cannot do, a few words each.
         adhoc: True if it exists for one plan alone.
         examples: Requests that it alone does, each with the kind of work in a few words.
+        asks: Whom its questions are for, see `handoff.contracts.Asking`; empty: as its crew says.
         approvals: The terms on which the calls of its tools are approved, by tool; None: without asking anybody. A tool
             that writes and is not named is asked for on `usual` terms.
         usual: The terms of all else that it does and that needs approval.
@@ -73,6 +74,7 @@ class Specialist:
     cannot: tuple[str, ...] = ()
     adhoc: bool = False
     examples: tuple[tuple[str, str], ...] = ()
+    asks: tuple[str, ...] = ()
     approvals: Mapping[str, ApprovalTerms | None] = field(default_factory=dict)
     usual: ApprovalTerms = ASK
     allow_out: frozenset[str] = frozenset()
@@ -144,6 +146,7 @@ def read(page: Page, tools: Mapping[str, Tool]) -> Specialist:
         prompt=page.body,
         path=page.path,
         examples=crew_checks.read_examples(page),
+        asks=_read_asks(page),
         rules=approval_keys.read(page, tools, own_tools=frozenset(own_tools)),
     )
 
@@ -210,6 +213,16 @@ def _read_tier(page: Page) -> Tier:
     if "model" in page.values:
         page.fault(f"model must be a tier: {', '.join(_TIERS)}; which model that is, the settings say", key="model")
     return "balanced"
+
+
+def _read_asks(page: Page) -> tuple[str, ...]:
+    if "asks" not in page.values:
+        return ()
+    value = page.values["asks"]
+    words = tuple(str(one) for one in (value if isinstance(value, list) else [value]))
+    if fault := crew_checks.asked_fault(words):
+        page.fault(f"asks {fault}", key="asks")
+    return words
 
 
 def _read_turns(page: Page) -> int:

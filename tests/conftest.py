@@ -25,6 +25,7 @@ LONG_FILES = frozenset(
         "test_command_check",
         "test_command_console",
         "test_failures",
+        "test_hostile_texts",
         "test_instances",
         "test_instances_processes",
         "test_ladder_whole",
@@ -37,6 +38,7 @@ LONG_FILES = frozenset(
     }
 )
 LONG_TESTS = frozenset({
+    "test_a_bot_killed_in_the_middle_of_a_query_leaves_nothing_after_the_next_start",
     "test_a_critic_that_finds_nothing_or_fails_lets_the_answer_out",
     "test_a_file_of_the_first_request_serves_the_second",
     "test_a_planner_that_fails_leaves_the_plan_as_it_was",

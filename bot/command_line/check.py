@@ -11,19 +11,23 @@ from dataclasses import dataclass
 
 import yaml
 
-from bot.app import manifest_path, open_crew
+from bot.app import manifest_path, open_channels, open_crew
 from bot.command_line.console import say
 from bot.command_line.model_proof import prove
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.settings import Settings, SettingsError
+from bot.settings import Address, Settings, SettingsError
 from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.interface import StoreError
+from bot.store.retention import DAY, Retention
 
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
 MIB = 1024 * 1024
+_READERS = "readers of files and pages"
+_SHUT_IN = "reach no network, no file but their own, no other process or program, and not the bot's environment"
+_WALLS = 'allow user namespaces, Landlock or seccomp on Linux, see docs/operating.md, "Readers of files and pages"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +70,35 @@ async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
         yield Verdict("crew", f"{settings.crew}: {', '.join(crew.everyone)}")
     except SettingsError as error:
         yield Verdict("crew", fault=str(error))
-    for proofs in (_bot, _way_in, _redis, _models):
+    try:
+        channels = open_channels(settings)
+        if channels:
+            yield Verdict("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}")
+    except SettingsError as error:
+        yield Verdict("channels", fault=str(error))
+    yield Verdict("kept", kept_words(settings.retention))
+    for proofs in (_children, _bot, _way_in, _redis, _models):
         async for verdict in proofs(settings):
             yield verdict
+
+
+async def _children(settings: Settings) -> AsyncIterator[Verdict]:
+    """What the processes that read people's files and pages can reach on this machine."""
+    del settings
+    from specialists.toolkits.wall_proof import ChildBroken, reached_by_children  # noqa: PLC0415 - only for a check
+
+    try:
+        yield readers(await reached_by_children())
+    except ChildBroken as error:
+        fault = f"none can start ({error}), so nothing attached or linked can be read; may all users read this Python?"
+        yield Verdict(_READERS, fault=fault)
+
+
+def readers(reached: tuple[str, ...]) -> Verdict:
+    """Word what the readers of files and pages reached that they should not."""
+    return (
+        Verdict(_READERS, risk=f"can reach {', '.join(reached)}; {_WALLS}") if reached else Verdict(_READERS, _SHUT_IN)
+    )
 
 
 async def _bot(settings: Settings) -> AsyncIterator[Verdict]:
@@ -104,19 +134,21 @@ async def _way_in(settings: Settings) -> AsyncIterator[Verdict]:
     elif settings.signing_secret:
         note = "has the right form; only a request signed by Slack proves it"
         yield Verdict("Slack signing secret", note, secret_fault(settings.signing_secret))
-        yield Verdict("HTTP mode", f"port {settings.port} is free, path /slack/events", _port_fault(settings.port))
+        note = f"{settings.http} is free, path /slack/events"
+        yield Verdict("HTTP mode", note, _http_fault(settings.http))
     else:
         fault = "set SLACK_APP_TOKEN (xapp-..., Socket Mode) or SLACK_SIGNING_SECRET (HTTP mode)"
         yield Verdict("Slack way in", fault=fault)
 
 
-def _port_fault(port: int) -> str:
+def _http_fault(address: Address) -> str:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
-        with socket.create_server(("", port)):
+        with socket.create_server((address.host, address.port), family=family):
             return ""
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error
-        return f"port {port} cannot be had ({why}): end what has it, or choose another with LEADHAND_PORT"
+        return f"{address} cannot be had ({why}): end what has it, or choose another with LEADHAND_PORT"
 
 
 async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
@@ -125,7 +157,7 @@ async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
 
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
     try:
-        async with _server(settings) as url:
+        async with store_url(settings) as url:
             store = await RedisStore.connect(url)
             try:
                 about, faults = await store.about(), await store.check()
@@ -143,6 +175,19 @@ async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
     yield Verdict("Redis memory", _share(*memory), risk="; ".join(full))
 
 
+def kept_words(kept: Retention) -> str:
+    """Say for how long what is kept."""
+    materials = "as long as their job" if kept.materials is None else _days(kept.materials)
+    return (
+        f"jobs {_days(kept.jobs)} after their end, questions that nobody answers {_days(kept.waiting)}, "
+        f"files and their texts {materials}, the audit {_days(kept.audit)}"
+    )
+
+
+def _days(seconds: float) -> str:
+    return f"{seconds / DAY:g} days"
+
+
 def _share(used: int, limit: int) -> str:
     """How much memory is used, in words."""
     if not limit:
@@ -151,8 +196,8 @@ def _share(used: int, limit: int) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _server(settings: Settings) -> AsyncIterator[str]:
-    """The URL of the store. An embedded server that was not running is stopped again: a check leaves nothing behind."""
+async def store_url(settings: Settings) -> AsyncIterator[str]:
+    """The URL of the store. An embedded server that was not running is stopped again: a look leaves nothing behind."""
     from bot.store.embedded import is_running, start_embedded, stop_embedded  # noqa: PLC0415 - the same
 
     if settings.redis_url:

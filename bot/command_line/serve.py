@@ -80,7 +80,7 @@ async def connected(bolt: Bolt, settings: Settings) -> AsyncIterator[Connection]
     if settings.socket_mode:
         connection = socket_mode(bolt, settings.app_token)
     else:
-        connection = http(bolt, signing_secret=settings.signing_secret, port=settings.port)
+        connection = http(bolt, signing_secret=settings.signing_secret, address=settings.http)
     try:
         async with connection as where:
             yield where

@@ -25,12 +25,16 @@ from bot.command_line.serve import connected
 from bot.jobs.shutdown import wait_for_stop
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.operation.sweeping import TRIAL
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.attachments import LARGEST
 from bot.workspace.workspace_server import Workspace
+from specialists.toolkits.scratch import scratch
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
 PORT = 3900
+ADMIN = "cleo"
+"""The person who is an admin here, unless LEADHAND_ADMINS names others."""
 PACE = "0.4"
 """Seconds a call of the rehearsal model takes here, so that people can see the plan move."""
 
@@ -77,7 +81,7 @@ def _open_page(url: str) -> None:
 async def _one_job(options: argparse.Namespace, settings: Settings) -> int:
     files = [_readable(path) for path in options.file]
     _require_folder(options.out)
-    with tempfile.TemporaryDirectory(prefix="leadhand-try-") as folder:
+    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
         can_ask = console.is_manned() and not options.json
         async with _workspace(None, 0) as workspace, _bot(apart, workspace, can_ask=can_ask) as app:
@@ -118,6 +122,7 @@ async def _bot(settings: Settings, workspace: Workspace, *, can_ask: bool = True
         bot_token=workspace.bot_token,
         app_token=workspace.app_token,
         slack_api_url=workspace.api_url,
+        admins=settings.admins or frozenset({workspace.person(ADMIN).id}),
     )
     model = await _model(settings)
     try:

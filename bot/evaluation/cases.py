@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from handoff.contracts import Contract, Strategy
+from handoff.events import Aim
 
 
 def _listed(value: Any) -> Any:
@@ -19,6 +20,7 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """Texts; in a file also a single one."""
 Figures = Annotated[tuple[Annotated[str, BeforeValidator(str)], ...], BeforeValidator(_listed)]
 """Numbers, kept as they are written: how many decimals are asked for counts."""
+Speaker = Literal["requester", "colleague"]
 Label = Annotated[str, BeforeValidator(str), Field(pattern=r"^[\w][\w.+/-]*$", max_length=60)]
 """A name without spaces, or a number."""
 
@@ -171,6 +173,25 @@ class ContradictionCase(Labelled):
     contradict: bool
 
 
+class DispatcherCase(Labelled):
+    """A message in the thread of a job, and what it is for: any of `expect`.
+
+    The job was asked for `asked`. It is over with an `answer`, or it waits for the answer to `question`, or else it
+    works on `parts`. `before` are those who have spoken since the bot did.
+    """
+
+    asked: str
+    answer: str = ""
+    question: str = ""
+    options: Texts = ()
+    parts: Texts = ()
+    before: tuple[Speaker, ...] = ()
+    by: Speaker = "requester"
+    mentioned: bool = False
+    input: str
+    expect: Annotated[tuple[Aim, ...], BeforeValidator(_listed), Field(min_length=1)]
+
+
 class VaguenessCase(Labelled):
     """A brief that somebody can work by, or that is too vague."""
 
@@ -190,6 +211,7 @@ KINDS: Mapping[str, type[Labelled]] = {
     "judge": JudgeCase,
     "critic": CriticCase,
     "arbiter": ArbiterCase,
+    "dispatcher": DispatcherCase,
     "vagueness": VaguenessCase,
 }
 """The kind of each set, by the name of its file."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import mimetypes
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -34,6 +34,8 @@ from specialists.registry import Crew
 MOST_STEPS = 60
 """Effects of one case: what goes on longer is going round in circles."""
 REQUEST = "1.0"
+PEOPLE = {"U1": "Ana Duarte", "U2": "Ben Okafor"}
+"""Those who write in the thread; the first one made the request."""
 UNSEEN = 20_000
 """Bytes that a file seems to have which is only named."""
 
@@ -83,9 +85,13 @@ class _MemoryStore:
 class _NoThread:
     """A thread that nobody reads."""
 
-    async def look_around(self, _job: Job, ask: Ask) -> ev.SettingKnown:
+    async def look_around(self, _job: Job, ask: Ask, _named: Sequence[str] = ()) -> ev.SettingKnown:
         """Know nothing of who asks and where: cases are not about that."""
         return ev.SettingKnown(at=ask.request.at, request=ask.id, setting=Setting())
+
+    async def names_around(self, _job: Job, user: str) -> tuple[str, ...]:
+        """Name the others."""
+        return tuple(name for one, name in PEOPLE.items() if one != user)
 
     async def begin_answer(self, *_: object, **__: object) -> _NoThread:
         """Return where an answer is streamed to."""
@@ -126,7 +132,7 @@ class StagedJob:
             for one in artifacts
         )
         now = self.now()
-        request = Request(id=REQUEST, user="U1", text=text, at=now, attachments=attached)
+        request = Request(id=REQUEST, user=next(iter(PEOPLE)), text=text, at=now, attachments=attached)
         place = Place(team="T1", channel="C1", thread_ts=REQUEST)
         self.job: Job = apply(None, ev.RequestAdded(at=now, place=place, request=request))
         if artifacts:

@@ -18,6 +18,7 @@ from bot.slack.views.approval import Spot
 from bot.store.interface import JobKey, LogBroken, Store
 from handoff import events as ev
 from handoff.approval_values import Approval
+from handoff.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place
 from handoff.engine.approvals import may_decide
 from handoff.engine.replay import open_log
@@ -48,12 +49,21 @@ class ApprovalDesk:
         crew: Whose tools are asked about: they check arguments that people edit.
         admins: Slack ids of the admins.
         groups: Gives the user groups of a person, by their ids.
+        note: Keeps in the audit who was refused.
     """
 
     def __init__(
-        self, store: Store, instance: Instance, crew: Crew, *, admins: frozenset[str], groups: Groups = no_groups
+        self,
+        store: Store,
+        instance: Instance,
+        crew: Crew,
+        *,
+        admins: frozenset[str],
+        groups: Groups = no_groups,
+        note: Note = dropped,
     ) -> None:
         self._store = store
+        self._note = note
         self._instance = instance
         self._crew = crew
         self._admins = admins
@@ -64,6 +74,7 @@ class ApprovalDesk:
         job = await self._job(place)
         refused = await self._refused(job, spot, user) if decides else None
         if refused is not None:
+            await self._refuse(place, spot, user, "approved", refused)
             return refused
         asked = _asked(job, spot)
         if asked is None:
@@ -83,7 +94,9 @@ class ApprovalDesk:
         refused = await self._refused(job, spot, user)
         asked = _asked(job, spot)
         if refused is not None or asked is None:
-            return refused or Refused("unknown")
+            refused = refused or Refused("unknown")
+            await self._refuse(place, spot, user, "denied" if decision.choice == "deny" else "approved", refused)
+            return refused
         checked = self._checked(asked[1], asked[0].approval, decision)
         if isinstance(checked, Refused):
             return checked
@@ -139,6 +152,12 @@ class ApprovalDesk:
         if any(vote.user == user for vote in question.votes):
             return Refused("again")
         return None
+
+    async def _refuse(self, place: Place, spot: Spot, user: str, deed: Deed, refused: Refused) -> None:
+        """Keep in the audit that a person may not decide, or comes too late."""
+        of = {"at": self._store.clock(), "team": place.team, "channel": place.channel, "job": place.job_id}
+        what = {"request": spot.request[:80], "target": spot.subtask[:80], "why": refused.why}
+        await self._note(AuditEntry(deed=deed, user=user, outcome="refused", **of, **what))
 
     async def _job(self, place: Place) -> Job | None:
         """Read the job with all that came in, also what its owner has not taken yet; None if it is not known."""

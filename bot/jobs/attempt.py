@@ -6,10 +6,8 @@ import asyncio
 import contextlib
 import secrets
 import shutil
-import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable
 from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
@@ -19,7 +17,7 @@ from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
 from handoff.answering.figure_marks import named
 from handoff.approval_values import Approval
-from handoff.audit_entry import AuditEntry
+from handoff.audit_entry import AuditEntry, Note, dropped
 from handoff.checking import checks
 from handoff.checking.figures import behind
 from handoff.context import said_to
@@ -34,17 +32,13 @@ from handoff.state_values import Ruling, UnknownWrite, Written
 from specialists.registry import Crew
 from specialists.runner import End, run
 from specialists.specialist import NotLent, Specialist, specialist_for
+from specialists.toolkits.scratch import scratch
 from specialists.toolkits.tool import FolderWorkbench, ToolOutcome, WorkbenchLost
 from specialists.turns import briefing
 from specialists.turns.model import Model, ModelError, Withheld
 from specialists.turns.one_call import ToolBroke
 
 T = TypeVar("T")
-Note = Callable[[AuditEntry], Awaitable[None]]
-
-
-async def noted_nowhere(_: AuditEntry) -> None:
-    """Drop an entry: where nothing keeps the audit."""
 
 
 async def run_attempt(
@@ -55,7 +49,7 @@ async def run_attempt(
     model: Model,
     store: Store,
     breakers: Breakers,
-    note: Note = noted_nowhere,
+    note: Note = dropped,
     can_ask: bool = True,
 ) -> ev.Event:
     """Work on a subtask, from its last checkpoint if it has one, and return how the attempt ended.
@@ -112,7 +106,7 @@ async def _workbench(
 ) -> AsyncIterator[FolderWorkbench]:
     """Give the attempt a workbench of its own, with the files made before, and remove its folder at the end."""
     made = [file for point in log.history if isinstance(point, ev.ToolReturned) for file in point.artifacts]
-    folder = Path(tempfile.gettempdir()) / f"leadhand-{secrets.token_hex(8)}"
+    folder = scratch() / f"attempt-{secrets.token_hex(8)}"
     try:
         yield FolderWorkbench(
             (*handoff.artifacts, *made),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from bot.jobs.attempt import Note, noted_nowhere, run_attempt
+from bot.jobs.attempt import run_attempt
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_texts import handed, load
 from bot.limits.breakers import Breakers
@@ -15,14 +17,17 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
+from handoff.audit_entry import Note, dropped
 from handoff.context import circumstances
 from handoff.engine import hearing
 from handoff.engine.answer import is_draft
 from handoff.engine.nested import crew_at, handed_up, plan_around
+from handoff.materials.deleted import blanked
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import made_as
 from handoff.state import Ask, Job
 from specialists.registry import Crew
+from specialists.toolkits.table_cache import TableCache, cache_folder
 from specialists.turns.model import Model
 
 NO_CREW = Crew("", {})
@@ -39,7 +44,7 @@ class Services:
     breakers: Breakers
     record: TrackRecord
     planning: Planning
-    note: Note = noted_nowhere
+    note: Note = dropped
     """Keeps entries of the audit."""
     can_ask: bool = True
     """True if there are people who can be asked to approve something."""
@@ -64,7 +69,25 @@ async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
     services, runner = inputs.services, inputs.runner
     found = bounded(await gather_request(inputs.job, inputs.ask, services.thread, services.store, runner.claim.key))
     of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
-    return ev.MaterialGathered(**of, materials=found.materials, faults=found.faults)
+    materials = found.materials
+    if materials:
+        audience = await services.thread.audience(inputs.job)
+        materials = tuple(one.model_copy(update={"audience": audience}) for one in materials)
+    return ev.MaterialGathered(**of, materials=materials, faults=found.faults, speakers=found.speakers)
+
+
+async def drop_copies(effect: ef.DropCopies, inputs: Inputs) -> ev.Event:
+    """Take what was deleted out of the store, and out of the tables that this machine has read."""
+    store, key = inputs.services.store, inputs.runner.claim.key
+    whole = {one.digest: b"" for one in effect.copies if not one.end}
+    for digest in {one.digest for one in effect.copies if one.end} - whole.keys():
+        spans = [(one.start, one.end) for one in effect.copies if one.digest == digest]
+        with contextlib.suppress(KeyError):  # it is no longer kept
+            text = (await store.blobs.get(key, digest)).decode("utf-8", "replace")
+            whole[digest] = blanked(text, spans).encode()
+    await store.blobs.drop(key, whole)
+    await asyncio.to_thread(TableCache(cache_folder()).forget, whole)
+    return ev.CopiesDropped(at=inputs.runner.now(), count=len(effect.copies))
 
 
 async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
@@ -72,7 +95,8 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
     runner, planning = inputs.runner, inputs.services.planning
     if not effect.within:
         if inputs.ask.setting is None:
-            await runner.report(await inputs.services.thread.look_around(inputs.job, inputs.ask))
+            asked = planning.asked_by_name
+            await runner.report(await inputs.services.thread.look_around(inputs.job, inputs.ask, asked))
         job, ask = runner.find(effect.request)  # as it is committed by now
         shown = [one.text for one in plan_brief.beginnings_of(job, ask)]
         texts = await load(shown, job, ask, inputs.services.store, runner.claim.key)
@@ -130,6 +154,18 @@ async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
 async def reach_deadline(effect: ef.ReachDeadline, inputs: Inputs) -> ev.Event:
     """Say that the time is up."""
     return ev.DeadlineReached(at=inputs.runner.now(), request=effect.request, subtask=effect.subtask)
+
+
+async def remind_of_question(effect: ef.RemindOfQuestion, inputs: Inputs) -> ev.Event:
+    """Say that people are reminded of a question: the message is posted once that is in the log."""
+    of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
+    return ev.QuestionReminded(at=inputs.runner.now(), **of, to=effect.to)
+
+
+async def expire_question(effect: ef.ExpireQuestion, inputs: Inputs) -> ev.Event:
+    """Say that nobody answered a question in time."""
+    of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
+    return ev.QuestionExpired(at=inputs.runner.now(), **of)
 
 
 async def hand_up(effect: ef.HandUp, inputs: Inputs) -> ev.Event:

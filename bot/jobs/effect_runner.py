@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from bot.jobs import effect_handlers as handlers
-from bot.jobs.attempt import Note, noted_nowhere
 from bot.jobs.effect_handlers import Inputs, Services
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced
@@ -26,6 +25,7 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
+from handoff.audit_entry import Note, dropped
 from handoff.contracts import Terms
 from handoff.state import Ask, Job
 from handoff.summary import QuarantineNotice
@@ -57,6 +57,11 @@ def nothing_gathered(effect: ef.GatherMaterial, bug: Bug) -> ev.Event:
     """Go on without the attached files, and name them as missing."""
     faults = (f"The attached files: {bug.reason}",)
     return ev.MaterialGathered(at=bug.at, request=effect.request, faults=faults)
+
+
+def copies_left(effect: ef.DropCopies, bug: Bug) -> ev.Event:
+    """Say in the log that copies could not be dropped: they go with the job."""
+    return ev.CopiesDropped(at=bug.at, count=len(effect.copies), fault=bug.reason)
 
 
 def run_failed(step: str) -> Callable[[OfRun, Bug], ev.Event]:
@@ -112,6 +117,18 @@ def receipt_lost(effect: ef.Acknowledge, bug: Bug) -> ev.Event:
     return ev.MessageAcknowledged(at=bug.at, receipt=effect.receipt)
 
 
+def reminded_in_vain(effect: ef.RemindOfQuestion, bug: Bug) -> ev.Event:
+    """Take the reminder as given: people are not reminded again and again."""
+    of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
+    return ev.QuestionReminded(at=bug.at, **of, to=effect.to)
+
+
+def question_expired(effect: ef.ExpireQuestion, bug: Bug) -> ev.Event:
+    """Close the question all the same."""
+    of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
+    return ev.QuestionExpired(at=bug.at, **of)
+
+
 def post_failed(effect: ef.Post, bug: Bug) -> ev.Event:
     """Go on without the message."""
     return ev.Posted(at=bug.at, request=effect.request, key=effect.key, ts="", fault=bug.reason)
@@ -146,6 +163,7 @@ class Handler(Generic[E]):
 
 HANDLERS: Mapping[type, Handler[Any]] = {
     ef.GatherMaterial: Handler(handlers.gather_material, nothing_gathered),
+    ef.DropCopies: Handler(handlers.drop_copies, copies_left),
     ef.MakePlan: Handler(handlers.make_plan, run_failed("planning")),
     ef.RevisePlan: Handler(handlers.revise_plan, plan_kept),
     ef.RunSubtask: Handler(handlers.run_subtask, attempt_failed),
@@ -153,6 +171,8 @@ HANDLERS: Mapping[type, Handler[Any]] = {
     ef.RefineBrief: Handler(handlers.ask_role, brief_kept),
     ef.ReachDeadline: Handler(handlers.reach_deadline, request_failed),
     ef.HandUp: Handler(handlers.hand_up, crew_failed),
+    ef.RemindOfQuestion: Handler(handlers.remind_of_question, reminded_in_vain),
+    ef.ExpireQuestion: Handler(handlers.expire_question, question_expired),
     ef.Post: Handler(handlers.post, post_failed),
     ef.SortMessage: Handler(handlers.sort_message, message_unsorted),
     ef.Acknowledge: Handler(handlers.acknowledge, receipt_lost),
@@ -178,7 +198,7 @@ class EffectRunner:
         limits: CallLimits,
         terms: Terms,
         *,
-        note: Note = noted_nowhere,
+        note: Note = dropped,
         can_ask: bool = True,
     ) -> None:
         record = TrackRecord(limits.breakers.is_open)

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 
 from bot.jobs.lease import Fenced
 from bot.jobs.quarantine import FOLDED, UnreadableLog, read_log
+from bot.logs import log_deed
 from bot.store.interface import Claim, Commit, Entry, Store
 from handoff import events as ev
+from handoff.audit_entry import AuditEntry
+from handoff.deeds import deeds_of
 from handoff.engine.engine import apply
 from handoff.state import Job
 from handoff.summary import projection
@@ -144,8 +147,10 @@ class EventWriter:
     ) -> None:
         before = self.job
         after = before
+        deeds: list[AuditEntry] = []
         for event in events:
-            after = apply(after, event)
+            former, after = after, apply(after, event)
+            deeds += deeds_of(former, event, after)
         if after is None:
             return
         head = projection(after)
@@ -161,9 +166,12 @@ class EventWriter:
             schema=ev.SCHEMA,
             ends=after.current is None,
             progress=progress,
+            audit=[deed.model_dump_json(exclude_defaults=True) for deed in deeds],
         )
         if outcome in {Commit.FENCED, Commit.CONFLICT}:
             raise Fenced
+        for deed in deeds:
+            log_deed(deed)
         self.job = after
         self._head |= head
 

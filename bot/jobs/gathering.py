@@ -19,6 +19,7 @@ from bot.store.interface import JobKey, PayloadTooLarge, Store
 from handoff.contracts import Artifact, Attachment, Material, Section
 from specialists.reading.reader import read_file
 from specialists.reading.reading import Reading
+from specialists.toolkits.scratch import scratch
 from specialists.toolkits.tables import ENDINGS
 from specialists.turns.model import Picture
 
@@ -48,13 +49,18 @@ Fetch = Callable[[Attachment], Awaitable[tuple[Attachment, bytes] | str]]
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What was fetched and read. `faults` name what could not be, or only in part, each in words for people."""
+    """What was fetched and read. `faults` name what could not be, or only in part, each in words for people.
+
+    `speakers` are the Slack ids of those who wrote in the thread that was read.
+    """
 
     materials: tuple[Material, ...] = ()
     faults: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
 
     def __add__(self, other: Gathered) -> Gathered:
-        return Gathered((*self.materials, *other.materials), (*self.faults, *other.faults))
+        speakers = (*self.speakers, *other.speakers)
+        return Gathered((*self.materials, *other.materials), (*self.faults, *other.faults), speakers)
 
 
 async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, key: JobKey) -> Gathered:
@@ -63,6 +69,8 @@ async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, 
     `fetch` gives a file's bytes, or a sentence that says why it cannot be had.
     """
     slots = asyncio.Semaphore(AT_ONCE)
+    # Before they are fetched: who hears that one was deleted must know who has it.
+    await store.blobs.came_from(key, [one.file_id for one in attachments])
 
     async def one(attachment: Attachment) -> Gathered:
         async with slots:
@@ -71,7 +79,9 @@ async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, 
                 return Gathered(faults=(found,))
             file, data = found
             try:
-                return await keep(file.name, file.media_type, data, store, key)
+                kept = await keep(file.name, file.media_type, data, store, key)
+                named = (one.model_copy(update={"file_id": attachment.file_id}) for one in kept.materials)
+                return Gathered(tuple(named), kept.faults)
             except PayloadTooLarge as error:
                 return Gathered(faults=(f"{file.name} could not be kept: {error}.",))
 
@@ -162,7 +172,7 @@ async def _reading(name: str, media_type: str, data: bytes) -> Reading:
 
 async def _read(name: str, media_type: str, data: bytes) -> Reading:
     """Read a file from a folder of its own, which is removed."""
-    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-"))
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch()))
     try:
         path = folder / f"file{Path(name).suffix.lower()[:12]}"
         await asyncio.to_thread(path.write_bytes, data)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import secrets
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 
 from bot.jobs.job_runner import Effects, JobRunner
 from bot.jobs.lease import boottime
@@ -28,6 +29,10 @@ RUNNER_SECONDS = 1.1
 CLOSING = 0.3
 """Seconds of the shutdown that are reserved for closing connections."""
 LEAST_TIME_LEFT = 0.1
+SHARED = 4
+"""Slots from which on they are shared between people."""
+MOST_SLOTS = 0.75
+"""The share of the slots that the jobs of one person may take."""
 
 
 class Instance:
@@ -116,7 +121,7 @@ class Instance:
                 return False
             hint = self._hints.popitem(last=False)[0] if self._hints else None
             since = boottime()
-            claim = await self._store.jobs.claim(self.name, lease=self._lease, schema=SCHEMA, prefer=hint)
+            claim = await self._claim(hint)
             if claim is not None and self._stopping:
                 await self._store.jobs.release(claim, due=self._store.clock(), lost=None)
                 return False
@@ -132,6 +137,18 @@ class Instance:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return True
+
+    async def _claim(self, hint: JobKey | None) -> Claim | None:
+        """Claim a job. Once half of the slots are taken, people who have none come first: nobody has to wait for long.
+
+        Nobody has more than `MOST_SLOTS` of the slots, if there are enough to share.
+        """
+        claim = functools.partial(self._store.jobs.claim, self.name, lease=self._lease, schema=SCHEMA, prefer=hint)
+        held = Counter(runner.claim.user for runner in self._runners.values() if runner.claim.user)
+        if self._slots < SHARED or len(self._runners) < self._slots // 2 or not held:
+            return await claim()
+        many = [user for user, count in held.items() if count >= self._slots * MOST_SLOTS]
+        return await claim(leave=held) or await claim(leave=many)
 
     async def _release_late(self) -> None:
         """Once the store is back, tell it which jobs we released meanwhile, so that nobody waits for their leases.

@@ -4,30 +4,54 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Literal
 
+from bot.access.channel_settings import ChannelSettings
+from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import Payer
-from bot.settings import ON, FollowUps
-from bot.store.interface import Entry, Head, JobKey, LogBroken, Store
+from bot.limits.rules import SCOPES, Payer
+from bot.slack.receive.service import Answer, OverBudget, Stop, Traced
+from bot.store.interface import Head, JobKey, LogBroken, Store
+from bot.trace import own_steps, steps_of
 from handoff import events as ev
+from handoff import rights
+from handoff.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place, Request
+from handoff.deeds import CLOSED
 from handoff.engine.hearing import answers_plainly
 from handoff.engine.replay import open_log
-from handoff.spoken import is_thanks
+from handoff.spoken import chooses, is_thanks
 from handoff.state import ENDED, Job
-from handoff.summary import OpenQuestion, begun, open_questions, queries
+from handoff.summary import OpenQuestion, begun, joined, open_questions, queries
 from handoff.upcasters import NewerEvent
 
 if TYPE_CHECKING:
-    from bot.slack.receive.service import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
+    from bot.slack.receive.service import Denied, ReleaseVerdict
+    from bot.slack.views.erasure import Forgettable
     from bot.slack.views.status import JobLine
 
 log = logging.getLogger(__name__)
 
+_TS = re.compile(r"\d{1,12}\.\d{1,9}")
+NOT_THEIRS = "neither asked for something in it nor an admin"
+NOT_THERE = "said nothing in the thread"
+NOT_ASKED = "the question is for somebody else"
+NO_ADMIN = "not an admin"
+LONGEST_ID = 80
+"""Characters of an id that came from outside, in the audit."""
 MOST_HEARD = 5_000
 """Events in a job's log from which on only mentions are heard in its thread: a log has an end."""
+MOST_THUMBS = 5
+"""Thumbs of one person on one answer that are recorded: up, down and up again are changes of mind."""
+
+
+async def no_groups(user: str) -> tuple[str, ...]:
+    """Know of no user groups."""
+    del user
+    return ()
 
 
 class JobService:
@@ -37,8 +61,11 @@ class JobService:
         store: Where jobs live.
         instance: Woken when something came in.
         limits: What is spent and left.
-        admins: Slack ids of people who may see and cancel every job, and release those in quarantine.
-        follow_ups: Where messages without a mention are heard.
+        admins: Slack ids of people who may trace and cancel every job, and release those in quarantine.
+        settings: What holds in each channel: where messages without a mention are heard.
+        note: Keeps in the audit what leaves no event in a job: refusals, and who looked at a trace.
+        groups_of: The user groups that a person is in, of those that settings and crews name.
+        forgetting: Forgets jobs; None where nothing can be forgotten (in tests of other things).
     """
 
     def __init__(
@@ -48,12 +75,18 @@ class JobService:
         limits: CallLimits,
         *,
         admins: frozenset[str],
-        follow_ups: FollowUps = ON,
+        settings: ChannelSettings,
+        note: Note = dropped,
+        groups_of: Callable[[str], Awaitable[tuple[str, ...]]] = no_groups,
+        forgetting: Forgetting | None = None,
     ) -> None:
         self._store = store
-        self._follow_ups = follow_ups
+        self._forgetting = forgetting
+        self._settings = settings
         self._instance = instance
         self._limits = limits
+        self._note = note
+        self._groups_of = groups_of
         self.admins = admins
 
     def clock(self) -> float:
@@ -71,20 +104,37 @@ class JobService:
             dedupe=dedupe,
             user=request.user,
             fields=begun(place, request),
+            said=_said(request),
         )
         self._instance.nudge(key)
         return new
+
+    async def knows(self, place: Place) -> bool:
+        """See `Service.knows`."""
+        return await self._store.jobs.head(_key(place)) is not None
 
     async def turns_away(self, place: Place, bot: str) -> bool:
         """See `Service.turns_away`."""
         return await self._limits.first_in_an_hour(f"bot:{place.team}/{place.channel}/{bot}")
 
-    async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
+    async def over_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
         """See `Service.over_budget`. Costs nothing if no budget is set."""
-        words = await self._limits.used_up(Payer(place.team, place.channel, user, place.job_id))
-        if not words or await self._recorded(_key(place), ts):
+        limit = await self._limits.used_up(Payer(place.team, place.channel, user, place.job_id))
+        if limit is None or await self._recorded(_key(place), ts):
             return None
-        return words if await self._limits.first_in_an_hour(f"over:{place.team}/{place.channel}/{ts}") else ""
+        told = not await self._limits.first_in_an_hour(f"over:{place.team}/{place.channel}/{ts}")
+        return OverBudget(limit.scope, limit.named, "" if told else limit.refusal)
+
+    async def asks_for_more(self, place: Place, user: str, scope: str) -> bool:
+        """See `Service.asks_for_more`."""
+        return await self._limits.first_in_an_hour(f"more:{place.team}/{place.channel}/{user}/{scope}")
+
+    async def raise_budget(self, place: Place, user: str, scope: str, *, by: str, operation: str) -> str | None:
+        """See `Service.raise_budget`."""
+        if by not in self.admins:
+            return None
+        payer = Payer(place.team, place.channel, user, place.job_id)
+        return await self._limits.raise_budget(payer, scope, operation) if scope in SCOPES else ""
 
     async def _recorded(self, key: JobKey, request: str) -> bool:
         """Return True if the request, or a message that may become one, is recorded: Slack repeats what it sends."""
@@ -92,42 +142,65 @@ class JobService:
         kinds, named = ('"type":"RequestAdded"', '"type":"MessageHeard"'), f'"id":{json.dumps(request)}'
         return any(named in entry.payload and any(kind in entry.payload for kind in kinds) for entry in entries)
 
+    async def _was_read(self, key: JobKey, message: str) -> bool:
+        """Return True if what a message said or brought is among the materials."""
+        named = f'"message":{json.dumps(message)}'
+        entries = await self._store.jobs.log(key)
+        return any('"type":"MaterialGathered"' in one.payload and named in one.payload for one in entries)
+
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         """See `Service.left`."""
         return await self._limits.status(Payer(team, channel, user, job))
 
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
-    ) -> ReplyVerdict:
+    ) -> Answer:
         """See `Service.reply`. A message that is no plain answer is left to the job: it knows what is under way."""
         key, text, user = _key(place), message.text, message.user
         head = await self._store.jobs.head(key)
         if head is None:
-            return "ignored"
-        question = next((one for one in _open(head) if one.may_answer(user)), None)
-        if question is not None and not others and answers_plainly(text, question.options):
-            await self._record_answer(place, question, user, text, dedupe)
-            return "taken"
+            return Answer("ignored")
+        groups = await self._groups_of(user) if _open(head) else ()
+        asked = [one for one in _open(head) if one.may_answer(user, groups)]
+        question = _meant(asked, text)
+        if question is not None and not others:
+            await self._record_answer(place, question, rights.Actor(user, groups, user in self.admins), text, dedupe)
+            return Answer("taken")
+        if not others and not asked and (whom := self._answers_for_others(head, text)):
+            once = f"not-theirs:{key.team}/{place.channel}/{message.id}"  # a mention comes twice
+            if not await self._limits.first_in_an_hour(once):
+                return Answer("not_yours")
+            await self._refused("answered", key, head, user, NOT_ASKED)
+            return Answer("not_yours", whom)
         if head.quarantined:
-            return "quarantined"
-        if not text.strip() or not self._hears(head, message, mentioned=mentioned, asked=question is not None):
-            return "ignored"
+            return Answer("quarantined")
+        if not text.strip() or not await self._hears(head, message, mentioned=mentioned, asked=bool(asked)):
+            theirs = [one.whom for one in _open(head) if not one.approval] if not asked else []
+            return Answer("ignored", joined(theirs))
         kept = message.model_copy(update={"at": self._store.clock()})
         if others:
             kept = kept.model_copy(update={"text": "", "attachments": ()})
-        event = ev.MessageHeard(at=kept.at, message=kept, mentioned=mentioned, others=others)
+        event = ev.MessageHeard(at=kept.at, message=kept, mentioned=mentioned, others=others, groups=groups)
         await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
         self._instance.nudge(key)
-        return "heard"
+        return Answer("heard")
 
-    def _hears(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
+    def _answers_for_others(self, head: Head, text: str) -> tuple[str, ...]:
+        """Return whom the questions are for that a text plainly answers; none if it answers none, or is mere talk."""
+        asked = [one for one in _open(head) if not one.approval]
+        named = [one for one in asked if chooses(text, one.options)]
+        fitting = named or [one for one in asked if not one.options and answers_plainly(text, ())]
+        return joined([one.whom for one in fitting]) if not is_thanks(text) else ()
+
+    async def _hears(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
         """Return True if a message may be for the job: an ordinary request of somebody who mentions the bot is not."""
         if asked or (mentioned and is_thanks(message.text) and not message.attachments):
             return True
         if mentioned:  # the requester may want to change what is under way
             own = head.fields.get("state") not in ENDED and head.fields.get("user") == message.user
             return own and not message.attachments
-        return self._follow_ups.heard_in(head.fields.get("channel", "")) and head.seq < MOST_HEARD
+        access = await self._settings.of(head.key.team, head.fields.get("channel", ""))
+        return access.follow_ups and head.seq < MOST_HEARD
 
     async def edited(
         self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
@@ -138,11 +211,26 @@ class JobService:
 
     async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
         """See `Service.deleted`."""
-        return await self._changed(place, message, ev.RequestWithdrawn(at=self._store.clock(), message=message), dedupe)
+        event = ev.RequestWithdrawn(at=self._store.clock(), message=message)
+        return await self._changed(place, message, event, dedupe, read=True)
 
-    async def _changed(self, place: Place, message: str, event: ev.Event, dedupe: tuple[str, ...]) -> bool:
+    async def file_deleted(self, team: str, file: str) -> int:
+        """See `Service.file_deleted`."""
+        told = 0
+        for key in await self._store.blobs.jobs_that_read(team, file):
+            event = ev.FileDeleted(at=self._store.clock(), file=file)
+            told += await self._store.jobs.signal(key, ev.dump(event), dedupe=(f"file_deleted:{file}",))
+            self._instance.nudge(key)
+        return told
+
+    async def _changed(
+        self, place: Place, message: str, event: ev.Event, dedupe: tuple[str, ...], *, read: bool = False
+    ) -> bool:
+        """Record a change of a message that is recorded or, with `read`, that was read with its thread."""
         key = _key(place)
-        if await self._store.jobs.head(key) is None or not await self._recorded(key, message):
+        if await self._store.jobs.head(key) is None:
+            return False
+        if not await self._recorded(key, message) and not (read and await self._was_read(key, message)):
             return False
         await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
         self._instance.nudge(key)
@@ -150,63 +238,112 @@ class JobService:
 
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
-    ) -> AnswerVerdict:
+    ) -> Answer:
         """Record a click on a button of a question as its answer."""
-        head = await self._store.jobs.head(_key(place))
+        key = _key(place)
+        head = await self._store.jobs.head(key)
         if head is None:
-            return "unknown"
+            return Answer(await self._missing(key))
+        actor = await self._actor(user)
         for question in _open(head):
             if (question.request, question.subtask, question.number) == (request, subtask, number):
-                if not question.may_answer(user):
-                    return "not_yours"
-                await self._record_answer(place, question, user, text, dedupe)
-                return "taken"
-        return "stale"
+                if not question.may_answer(user, actor.groups):
+                    await self._refused("answered", key, head, user, NOT_ASKED, request=request, target=subtask)
+                    return Answer("not_yours", question.whom)
+                await self._record_answer(place, question, actor, text, dedupe)
+                return Answer("taken")
+        await self._refused("answered", key, head, user, CLOSED, request=request, target=subtask)
+        return Answer("stale")
 
     async def _record_answer(
-        self, place: Place, question: OpenQuestion, user: str, text: str, dedupe: tuple[str, ...]
+        self, place: Place, question: OpenQuestion, actor: rights.Actor, text: str, dedupe: tuple[str, ...]
     ) -> None:
         event = ev.QuestionAnswered(
             at=self._store.clock(),
             request=question.request,
             subtask=question.subtask,
-            user=user,
+            user=actor.user,
             text=text.strip(),
             number=question.number,
+            groups=actor.groups,
+            admin=actor.admin,
         )
         await self._store.jobs.signal(_key(place), ev.dump(event), dedupe=dedupe)
         self._instance.nudge(_key(place))
 
-    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
-        """Stop a job, named by its id or its place. People who asked for something in it may, and admins."""
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
+        """See `Service.cancel`. What ends is decided by the job when the event comes; this says what to expect."""
         key = _key(place) if place is not None else JobKey(team, (job or "").upper())
         head = await self._store.jobs.head(key)
         if head is None:
-            return "unknown"
-        if not await self._may_see(key, head, user):
-            return "not_yours"
-        if head.fields.get("state") in ENDED:
-            return "nothing"
-        event = ev.dump(ev.CancelRequested(at=self._store.clock(), user=user))
-        # A job in quarantine is released for it: it ends with its report.
-        if not (head.quarantined and await self._store.jobs.release_quarantined(key, event)):
-            await self._store.jobs.signal(key, event, dedupe=())
+            return Stop(await self._missing(key))
+        actor = await self._actor(user)
+        found = await self._read(key)
+        if isinstance(found, str):  # its owner cannot say who asked for what; the head knows who asked last
+            mine = actor.admin or head.fields.get("user") == user
+            ends, others = int(mine), tuple(one for one in (head.fields.get("user", ""),) if not mine)
+        else:
+            ends, others = len(rights.stoppable(found, actor)), rights.going_on(found, actor)
+            if not ends and not others:
+                return Stop("nothing" if place is not None or rights.may_see(found, actor) else "not_yours")
+        if not ends:
+            await self._refused("stopped", key, head, user, NOT_THEIRS)
+            return Stop("not_yours", others if place is not None else ())
+        event = ev.CancelRequested(at=self._store.clock(), user=user, groups=actor.groups, admin=actor.admin)
+        # A job in quarantine is released for it, to end with its report; but not to go on with what others asked for.
+        free = not head.quarantined or others
+        if free or not await self._store.jobs.release_quarantined(key, ev.dump(event)):
+            await self._store.jobs.signal(key, ev.dump(event), dedupe=())
         self._instance.nudge(key)
-        return "cancelling"
+        return Stop("noted" if head.quarantined and others else "cancelling", others)
+
+    async def _actor(self, user: str) -> rights.Actor:
+        return rights.Actor(user, await self._groups_of(user), user in self.admins)
+
+    async def _refused(
+        self, deed: Deed, key: JobKey, head: Head | None, user: str, why: str, *, request: str = "", target: str = ""
+    ) -> None:
+        """Record that a deed was refused."""
+        channel = head.fields.get("channel", "") if head is not None else ""
+        of = {"at": self._store.clock(), "team": key.team, "channel": channel, "job": key.job, "user": user}
+        named = {"request": request[:LONGEST_ID], "target": target[:LONGEST_ID], "outcome": "refused", "why": why}
+        await self._note(AuditEntry.model_validate({"deed": deed, **of, **named}))
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         """Release a job from quarantine. Only admins may."""
-        if user not in self.admins:
-            return "not_admin"
         key = JobKey(team, job.upper())
         head = await self._store.jobs.head(key)
+        if user not in self.admins:
+            await self._refused("released", key, head, user, NO_ADMIN)
+            return "not_admin"
         if head is None:
-            return "unknown"
+            return await self._missing(key)
         event = ev.Released(at=self._store.clock(), user=user)
         if not head.quarantined or not await self._store.jobs.release_quarantined(key, ev.dump(event)):
             return "not_quarantined"
         self._instance.nudge(key)
         return "released"
+
+    async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
+        """See `Service.forgettable`."""
+        if self._forgetting is None:
+            return "unknown"
+        found = await self._forgetting.find(team, user, job=job.upper(), person=person)
+        if found is None:
+            return "not_yours"
+        return await self._missing(JobKey(team, job.upper())) if job and not found.jobs else found
+
+    async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
+        """See `Service.forget`."""
+        found = await self.forgettable(team, user, job=job, person=person)
+        if isinstance(found, str) or not found.jobs or self._forgetting is None:
+            return False
+        await self._forgetting.begin(team, user, found, mark)
+        return True
+
+    async def _missing(self, key: JobKey) -> Literal["unknown", "forgotten"]:
+        """Say why there is no such job."""
+        return "unknown" if await self._store.jobs.forgotten(key) is None else "forgotten"
 
     async def trouble(self) -> str:
         """Return why no work is begun at the moment, in words for people; empty if it is."""
@@ -217,34 +354,65 @@ class JobService:
         return [_line(head) for head in await self._store.jobs.asked_by(team, user)]
 
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
-        """Return a job, if the person may see it."""
+        """See `Service.job`."""
         key = JobKey(team, job.upper())
+        head = await self._store.jobs.head(key)
+        if head is None:
+            return await self._missing(key)
+        found, actor = await self._read(key), await self._actor(user)
+        sees = await self._asked_there(key, head, actor) if isinstance(found, str) else rights.may_see(found, actor)
+        if not sees:
+            await self._refused("traced", key, head, user, NOT_THERE)
+            return "not_yours"
+        return found
+
+    async def _read(self, key: JobKey) -> Job | Denied:
+        """Return a job as it will be once its inbox is taken in."""
         try:
-            entries = await self.trace(team, job, user)
-            if isinstance(entries, str):
-                return entries
-            waiting = await self._store.jobs.inbox(key) if not entries else []
-            folded = open_log([entry.payload for entry in [*entries, *waiting]])
+            waiting = await self._store.jobs.inbox(key)  # read first: what is taken in meanwhile is not missed
+            found = open_log([entry.payload for entry in [*await self._store.jobs.log(key), *waiting]])
         except NewerEvent:
             return "newer"
         except (LogBroken, ValueError) as error:
             # Only its type: the text of a validation error quotes what people wrote.
-            log.error("job %s: its log cannot be read (%s)", job.upper(), type(error).__name__)  # noqa: TRY400 - one line
+            log.error("job %s: its log cannot be read (%s)", key.job, type(error).__name__)  # noqa: TRY400 - one line
             return "unreadable"
-        return folded if folded is not None else "unknown"
+        return found if found is not None else "unknown"
 
-    async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
-        """Return a job's log, if the person may see it."""
+    async def _asked_there(self, key: JobKey, head: Head, actor: rights.Actor) -> bool:
+        """Return True if the person asked for something in a job whose log cannot say so, or is an admin."""
+        if actor.admin or head.fields.get("user") == actor.user:
+            return True
+        return any(other.key == key for other in await self._store.jobs.asked_by(key.team, actor.user, limit=100))
+
+    async def trace(self, team: str, job: str, user: str) -> Traced | Denied:
+        """See `Service.trace`. If the log cannot be read, nobody knows whose a step is: only admins see them."""
         key = JobKey(team, job.upper())
         head = await self._store.jobs.head(key)
         if head is None:
-            return "unknown"
-        if not await self._may_see(key, head, user):
+            return await self._missing(key)
+        found, actor = await self._read(key), await self._actor(user)
+        own = frozenset[str]() if isinstance(found, str) else rights.traced(found, actor)
+        asked = await self._asked_there(key, head, actor) if isinstance(found, str) else bool(own)
+        if not asked:
+            await self._refused("traced", key, head, user, NOT_THEIRS)
             return "not_yours"
+        await self._note(AuditEntry(at=self._store.clock(), team=team, deed="traced", user=user, job=key.job))
         try:
-            return await self._store.jobs.log(key)
+            entries = await self._store.jobs.log(key)
+            seen = {"at": self._store.clock(), "team": team, "job": key.job, "channel": head.fields.get("channel", "")}
+            await self._note(AuditEntry.model_validate({"deed": "traced", "user": user, **seen}))
+            if actor.admin:
+                readable = None if isinstance(found, str) else found
+                why: Denied = found if isinstance(found, str) else "unreadable"
+                return Traced(tuple(steps_of(entries)), readable, why, whole=True)
+            if isinstance(found, str):
+                return found
+            return Traced(tuple(own_steps(entries, own, user)), found)
         except LogBroken as error:
             log.error("%s", error)  # noqa: TRY400 - one clear line, no trace
+            return "unreadable"
+        except ValueError:
             return "unreadable"
 
     async def queries(self, place: Place, request: str) -> list[str]:
@@ -261,23 +429,37 @@ class JobService:
         return queries(ask) if ask is not None else []
 
     async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
-        """Record a thumb below an answer in the job's log. Returns False if the job has expired."""
-        if await self._store.jobs.head(_key(place)) is None:
+        """See `Service.feedback`. A person's last thumb counts, and of a request few changes of mind are recorded."""
+        key = _key(place)
+        entries = [*await self._store.jobs.log(key), *await self._store.jobs.inbox(key)]
+        if not any(f'"{request}"' in entry.payload and '"type":"RequestAdded"' in entry.payload for entry in entries):
             return False
-        event = ev.FeedbackGiven(at=self._store.clock(), request=request, user=user, good=good)
-        await self._store.jobs.signal(_key(place), ev.dump(event), dedupe=dedupe)
-        self._instance.nudge(_key(place))
-        return True
-
-    async def _may_see(self, key: JobKey, head: Head, user: str) -> bool:
-        """Return True if the person asked for something in the job, or is an admin."""
-        if user in self.admins or head.fields.get("user") == user:
+        events = (ev.load(entry.payload) for entry in entries if '"type":"FeedbackGiven"' in entry.payload)
+        given = [event for event in events if isinstance(event, ev.FeedbackGiven)]
+        theirs = [event for event in given if (event.request, event.user) == (request, user)]
+        if len(theirs) >= MOST_THUMBS or (theirs and theirs[-1].good == good):
             return True
-        return any(other.key == key for other in await self._store.jobs.asked_by(key.team, user, limit=100))
+        event = ev.FeedbackGiven(at=self._store.clock(), request=request, user=user, good=good)
+        once = (f"thumb:{place.job_id}:{request}:{user}:{len(theirs)}", *dedupe)
+        await self._store.jobs.signal(key, ev.dump(event), dedupe=once)
+        self._instance.nudge(key)
+        return True
 
 
 def _open(head: Head | None) -> tuple[OpenQuestion, ...]:
     return open_questions(head.fields) if head is not None else ()
+
+
+def _meant(asked: Sequence[OpenQuestion], text: str) -> OpenQuestion | None:
+    """Return the question that a text plainly answers; None if that is none, or the job has to find out which."""
+    if len(asked) > 1:
+        return None
+    return next((one for one in asked if answers_plainly(text, one.options)), None)
+
+
+def _said(request: Request) -> float | None:
+    """Return when a request was made, by Slack's clock: its message's `ts`. One from a window was made just now."""
+    return float(request.id) if _TS.fullmatch(request.id) else None
 
 
 def _key(place: Place) -> JobKey:
@@ -294,6 +476,6 @@ def _line(head: Head) -> JobLine:
         channel=head.fields.get("channel", ""),
         updated=head.updated,
         quarantined=head.fields.get("step", "") if head.quarantined else "",
-        waits_for=next((one.whom[0] for one in _open(head) if one.whom), ""),
+        waits_for=joined([one.whom for one in asked]) if (asked := _open(head)) else None,
         in_part=head.fields.get("in_part") == "1",
     )

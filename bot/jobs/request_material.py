@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bot.jobs.gathering import AT_ONCE, Gathered, gather
 from bot.store.interface import JobKey, Store
 from handoff.contracts import Attachment, Material
+from handoff.materials.at_hand import MESSAGE
 from handoff.state import Ask, Job
 
 if TYPE_CHECKING:
@@ -20,23 +21,31 @@ THREAD = "thread"
 async def gather_request(job: Job, ask: Ask, thread: Thread, store: Store, key: JobKey) -> Gathered:
     """Fetch and read what came with a request, and what was said before it in its thread, as far as it is new."""
     request = ask.request
+    own_message = request.id.partition("-")[0]  # that of a window is named by its message and its view
     if not request.look_back:
-        return await gather(request.attachments, thread.fetch, store, key)
+        return _came_with(own_message, await gather(request.attachments, thread.fetch, store, key))
     read = await thread.read_back(job, ask)
     own = request.attachments or read.own_files
-    found = await gather(own, thread.fetch, store, key)
-    found += Gathered(await _said(read.thread, read.fault, store, key), (read.fault,) if read.fault else ())
+    found = _came_with(own_message, await gather(own, thread.fetch, store, key))
+    found += Gathered(await _said(MESSAGE, read.about, "", store, key))
+    said = await _said(THREAD, read.thread, read.fault, store, key)
+    found += Gathered(said, (read.fault,) if read.fault else (), read.speakers)
     return found + await _shared(read.thread.files, own, thread, store, key)
 
 
-async def _said(said: ThreadText, fault: str, store: Store, key: JobKey) -> tuple[Material, ...]:
+def _came_with(message: str, found: Gathered) -> Gathered:
+    """Note the message that files came with."""
+    return Gathered(tuple(one.model_copy(update={"message": message}) for one in found.materials), found.faults)
+
+
+async def _said(name: str, said: ThreadText, fault: str, store: Store, key: JobKey) -> tuple[Material, ...]:
     """Keep what was said. Where none of it could be read, the material is its fault alone."""
     if not said.text:
-        return (Material(name=THREAD, kind="thread", fault=fault),) if fault else ()
+        return (Material(name=name, kind="thread", fault=fault),) if fault else ()
     digest = await store.blobs.put(key, said.text.encode())
     gaps = (*said.gaps, *([fault] if fault else ()))
     size = len(said.text)
-    return (Material(name=THREAD, kind="thread", size=size, text=digest, outline=said.outline, gaps=gaps),)
+    return (Material(name=name, kind="thread", size=size, text=digest, outline=said.outline, gaps=gaps),)
 
 
 async def _shared(
@@ -53,7 +62,8 @@ async def _shared(
         told = {line for each in there for line in (each.fault, *each.gaps)}
         more = tuple(fault for fault in theirs.faults if fault not in told) if theirs.materials else ()
         first = there[0].model_copy(update={"gaps": (*there[0].gaps, *more)})
-        signed = tuple(each.model_copy(update={"author": new.author}) for each in (first, *there[1:]))
+        whose = {"author": new.author, "message": new.message}
+        signed = tuple(each.model_copy(update=whose) for each in (first, *there[1:]))
         return Gathered(signed, theirs.faults if theirs.materials else (first.fault,))
 
     found = await asyncio.gather(*(one(each) for each in shared if each.file.file_id not in known))

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from bot.limits.breakers import LOOK_AGAIN, Breakers, breaker_of
 from bot.limits.held_slots import HOLD, HeldSlots
-from bot.limits.rules import MICROS, Limit, Payer, Rules, budgets, limits_of
+from bot.limits.rules import MICROS, Limit, Payer, Rules, Scope, budgets, limits_of
 from bot.models.choosing import ChosenModel
 from bot.store.counters import Admission, Counters, Settlement
 from bot.store.interface import StoreError
@@ -199,6 +199,7 @@ class CallLimits:
             and usage.cost is None
             and usage.tokens_in
             and any(one.unit == "dollars" for one in limits)
+            and not any(one.unit == "tokens" and one.is_budget for one in limits)
         ):
             self._note_unpriced(usage.model)
         counters = tuple(limit.counter for limit in limits)
@@ -235,13 +236,31 @@ class CallLimits:
 
     # Words for people -------------------------------------------------------------------------------
 
-    async def used_up(self, payer: Payer) -> str:
-        """Say why no new request can be paid for, and what to do; empty if it can. Raises StoreError."""
+    async def used_up(self, payer: Payer) -> Limit | None:
+        """Return the budget that stands in the way of a new request; None if there is none. Raises StoreError."""
         kept = budgets(self.rules, payer)
-        for limit, spent in zip(kept, await self._spent(kept), strict=True):
-            if spent >= limit.counter.limit:
-                return f"{limit.reached(0.0)} I have not begun with that. {limit.advice}"
-        return ""
+        full = [
+            limit for limit, spent in zip(kept, await self._spent(kept), strict=True) if spent >= limit.counter.limit
+        ]
+        if not full:
+            return None
+        spent, raised = await self._spent(full), await self._counters.raised([limit.counter for limit in full])
+        for limit, used, more in zip(full, spent, raised, strict=True):
+            whole = replace(limit, counter=replace(limit.counter, limit=limit.counter.limit + more))
+            if used >= whole.counter.limit:
+                return whole
+        return None
+
+    async def raise_budget(self, payer: Payer, scope: Scope, operation: str) -> str:
+        """Raise the budgets of a scope by as much again, once for the operation. Returns them in words.
+
+        Empty if there is no such budget. Raises StoreError.
+        """
+        kept = [limit for limit in budgets(self.rules, payer) if limit.scope == scope]
+        counters = [replace(limit.counter, amount=limit.counter.limit) for limit in kept]
+        raised = await self._counters.raised(counters, operation)
+        whole = (limit.shown(limit.counter.limit + more) for limit, more in zip(kept, raised, strict=True))
+        return f"{kept[0].whose} is now {' and '.join(whole)}." if kept else ""
 
     async def status(self, payer: Payer) -> list[str]:
         """Say how much of each limit is spent and left, a line each, then which breakers are open. Raises StoreError.
@@ -254,9 +273,17 @@ class CallLimits:
                 limits_of(self.rules, payer, provider=self._model.provider, model=model, tokens=0, micros=0)
             )
         kept = [limit for limit in every if payer.job or limit.scope != "job"]
-        lines = [limit.status(spent) for limit, spent in zip(kept, await self._spent(kept), strict=True)]
+        raised = await self._raised(kept)
+        lines = [
+            limit.status(spent, raised.get(limit, 0))
+            for limit, spent in zip(kept, await self._spent(kept), strict=True)
+        ]
         unpriced = [f"No price is known for {name}: what it takes counts for no dollars." for name in self._unpriced]
         return [*lines, *unpriced, *await self.breakers.status()]
+
+    async def _raised(self, kept: Sequence[Limit]) -> dict[Limit, int]:
+        of_money = [limit for limit in kept if limit.is_budget]
+        return dict(zip(of_money, await self._counters.raised([one.counter for one in of_money]), strict=True))
 
     async def first_in_an_hour(self, mark: str) -> bool:
         """Return True if nobody asked for this mark within the last hour."""

@@ -106,20 +106,40 @@ class Limit:
         return f"{_WHOSE[self.scope]} ({self.shown(self.counter.limit)})" if self.scope in _WHOSE else ""
 
     @property
+    def is_budget(self) -> bool:
+        """True for money and tokens that are given for a time, and not for what flows in a minute."""
+        return self.scope in _WHOSE
+
+    @property
+    def whose(self) -> str:
+        """The budget's name, as the beginning of a sentence."""
+        return f"{_WHOSE[self.scope][0].upper()}{_WHOSE[self.scope][1:]}"
+
+    @property
+    def refusal(self) -> str:
+        """Say that a budget is used up, so that a request was not begun, and what to do."""
+        return f"{self.reached(0.0)} I have not begun with that. {self.advice}"
+
+    @property
     def advice(self) -> str:
         """Advice to people about it."""
         if self.scope in {"rate", "slots"}:
             return "Mention me again in a minute or two."
         return f"{_WHEN[self.scope]} Whoever runs me can raise it (LEADHAND_BUDGET_{self.scope.upper()})."
 
-    def status(self, spent: int) -> str:
-        """Say in a line how much of a budget is spent and left, or how much of another limit is taken."""
+    def status(self, spent: int, raised: int = 0) -> str:
+        """Say in a line how much of a budget is spent and left, or how much of another limit is taken.
+
+        `raised` is by how much an admin raised it.
+        """
         if self.scope == "rate":
             return f"{self.of}: {spent:,} of {self.counter.limit:,} {self.unit} of this minute taken"
         if self.scope == "slots":
             return f"Model calls at once: {spent:,} of {self.counter.limit:,}"
-        left = self.shown(max(0, self.counter.limit - spent))
-        return f"{_NAME[self.scope]}: {self.shown(spent)} of {self.shown(self.counter.limit)} spent, {left} left"
+        whole = self.counter.limit + raised
+        by = f" ({self.shown(raised)} of it allowed by an admin)" if raised else ""
+        left = self.shown(max(0, whole - spent))
+        return f"{_NAME[self.scope]}: {self.shown(spent)} of {self.shown(whole)}{by} spent, {left} left"
 
     def shown(self, amount: int) -> str:
         """Write an amount with its unit."""
@@ -163,6 +183,13 @@ def budgets(rules: Rules, payer: Payer, *, tokens: int = 0, micros: int = 0) -> 
         if budget.tokens:
             found.append(Limit(Counter(f"{name}:tokens", kind, budget.tokens, tokens), scope, "tokens"))
     return found
+
+
+def forgotten_counters(team: str, job: str, person: str) -> list[Counter]:
+    """List the counters that name a job and, if one is given, a person."""
+    units = ("micros", "tokens")
+    of_person = [Counter(f"person:{team}/{person}:{unit}", "day", 0) for unit in units if person]
+    return [*(Counter(f"job:{team}/{job}:{unit}", "life", 0) for unit in units), *of_person]
 
 
 def limits_of(rules: Rules, payer: Payer, *, provider: str, model: str, tokens: int, micros: int) -> list[Limit]:

@@ -25,6 +25,7 @@ from bot.models.wire import (
     WireError,
     tool_call,
     whole_count,
+    within_bound,
 )
 from handoff.contracts import StopReason, ToolCall
 from specialists.turns.model import ModelCall, ModelMessage, Picture
@@ -202,6 +203,7 @@ def _read(message: dict[str, Any]) -> Reading:
     text = "".join(block.get("text") or "" for block in blocks if block.get("type") == "text")
     if stop != "tool_use":
         return Reading(text, (), stop, tokens)
+    within_bound(sum(block.get("type") == "tool_use" for block in blocks))
     calls = tuple(
         tool_call(str(block.get("id")), str(block.get("name")), block.get("input"), tokens)
         for block in blocks
@@ -237,7 +239,8 @@ def _kind_of(event: Event) -> Kind:
 
 async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
     """Collect a stream into the message that a call without one returns. `input` of a tool call stays JSON text."""
-    blocks: dict[int, dict[str, Any]] = {}
+    blocks: dict[int, _Block] = {}
+    wished = 0
     usage: dict[str, Any] = {}
     stop = None
     async for event in events:
@@ -249,28 +252,49 @@ async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, 
         if name == "message_start":
             usage |= _known(event["message"].get("usage"))
         elif name == "content_block_start":
-            block = event["content_block"]
-            blocks[event["index"]] = block | {"input": ""} if block.get("type") == "tool_use" else dict(block)
-            await emitter.emit(block.get("text") or "")
+            opened = event["content_block"]
+            wished += opened.get("type") == "tool_use"
+            within_bound(wished)
+            blocks[event["index"]] = _Block(opened)
+            await emitter.emit(opened.get("text") or "")
         elif name == "content_block_delta":
-            await _add(blocks.setdefault(event["index"], {}), event["delta"], emitter)
+            if event["index"] not in blocks:
+                blocks[event["index"]] = _Block({})
+            await emitter.emit(blocks[event["index"]].add(event["delta"]))
         elif name == "message_delta":
             stop = event["delta"].get("stop_reason") or stop
             usage |= _known(event.get("usage"))
-    return {"content": [blocks[index] for index in sorted(blocks)], "stop_reason": stop, "usage": usage}
+    return {"content": [blocks[index].whole() for index in sorted(blocks)], "stop_reason": stop, "usage": usage}
 
 
-_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+_DELTAS = {
+    "input_json_delta": ("input", "partial_json"),
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+}
+"""The field of a block that a delta continues, and its own name for what it adds."""
 
 
-async def _add(block: dict[str, Any], delta: dict[str, Any], emitter: Emitter) -> None:
-    """Add a delta to the block that it continues."""
-    kind = delta.get("type")
-    if kind == "input_json_delta":
-        block["input"] += delta["partial_json"]
-    elif (key := _DELTAS.get(str(kind))) is not None:
-        block[key] = (block.get(key) or "") + delta[key]
-        await emitter.emit(delta[key] if key == "text" else "")
+class _Block:
+    """A block of a stream, put together from its opening and its deltas."""
+
+    def __init__(self, opened: dict[str, Any]) -> None:
+        self._opened = opened | {"input": ""} if opened.get("type") == "tool_use" else opened
+        self._added: dict[str, list[str]] = {}
+
+    def add(self, delta: dict[str, Any]) -> str:
+        """Add a delta, and return the words in it that people may see."""
+        field, name = _DELTAS.get(str(delta.get("type")), ("", ""))
+        if not field:
+            return ""
+        self._added.setdefault(field, []).append(delta[name])
+        return str(delta[name]) if field == "text" else ""
+
+    def whole(self) -> dict[str, Any]:
+        """Return the block as a reply without a stream has it."""
+        added = {field: (self._opened.get(field) or "") + "".join(parts) for field, parts in self._added.items()}
+        return self._opened | added
 
 
 def _known(usage: dict[str, Any] | None) -> dict[str, Any]:

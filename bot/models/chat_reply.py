@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.models.event_stream import Event, Kind
 from bot.models.think_tags import ThinkTagStripper, strip_thinking
-from bot.models.wire import BadReplyError, Emitter, Reading, Tokens, WireError, tokens_of, tool_call
+from bot.models.wire import BadReplyError, Emitter, Reading, Tokens, WireError, tokens_of, tool_call, within_bound
 from handoff.contracts import StopReason, ToolCall
 
 _STOPS: dict[str, StopReason] = {
@@ -40,6 +40,7 @@ def read(completion: dict[str, Any]) -> Reading:
     if message.get("refusal"):
         return Reading(_text(message["refusal"]), (), "refused", tokens)
     wished = [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    within_bound(len(wished))
     if stop in {"max_tokens", "refused"} or not (wished or stop == "tool_use"):
         return Reading(text, (), stop, tokens)
     if not wished:
@@ -78,9 +79,10 @@ def kind_of(chunk: Event) -> Kind:
 
 async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
     """Collect a stream into the completion that a call without one returns. A whole completion stays as it is."""
-    text = refusal = ""
+    text: list[str] = []
+    refusal: list[str] = []
     without_thinking = ThinkTagStripper()
-    calls: list[dict[str, Any]] = []
+    calls = _StreamedCalls()
     finish = None
     usage: dict[str, Any] = {}
     async for chunk in chunks:
@@ -92,34 +94,49 @@ async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, A
             continue
         finish = choices[0].get("finish_reason") or finish
         delta = choices[0].get("delta") or {}
-        refusal += delta.get("refusal") or ""
+        refusal.append(delta.get("refusal") or "")
         for part in delta.get("tool_calls") or ():
-            _add_call(calls, part)
+            calls.add(part)
         if piece := _text(delta.get("content")):
-            text += piece
+            text.append(piece)
             await emitter.emit(without_thinking.feed(piece))
     await emitter.emit(without_thinking.end())
-    message = {"content": text, "refusal": refusal, "tool_calls": calls}
+    message = {"content": "".join(text), "refusal": "".join(refusal), "tool_calls": calls.whole()}
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
 
 
-def _add_call(calls: list[dict[str, Any]], part: dict[str, Any]) -> None:
-    """Add a part of a stream to the tool call that it continues, or as a new one.
+class _StreamedCalls:
+    """The tool calls of a stream, put together from their parts."""
 
-    Some servers give each call whole under the index 0, or under none; then a second id or name marks a new call.
-    """
-    said = part.get("function") or {}
-    name, index, given = said.get("name") or "", part.get("index"), part.get("id") or ""
-    call = next((each for each in reversed(calls) if each["index"] == index), None)
-    another_id = call is not None and given and call["id"] and given != call["id"]
-    if call is None or another_id or (index is None and name):
-        call = {"index": index, "id": "", "function": {"name": "", "arguments": ""}}
-        calls.append(call)
-    call["id"] = given or call["id"]
-    function = call["function"]
-    if name != function["name"]:  # some repeat it in every part
-        function["name"] += name
-    arguments = said.get("arguments")
-    if isinstance(arguments, dict):
-        arguments = json.dumps(arguments)
-    function["arguments"] += arguments or ""
+    def __init__(self) -> None:
+        self._calls: list[dict[str, Any]] = []
+        self._last: dict[int | None, dict[str, Any]] = {}
+        """The last call of each index. Some servers give none."""
+
+    def add(self, part: dict[str, Any]) -> None:
+        """Add a part to the call that it continues, or as a new one. Raises BadReplyError if there are too many.
+
+        Some servers give each call whole under the index 0, or under none; then a second id or name marks a new call.
+        """
+        said = part.get("function") or {}
+        name, given = said.get("name") or "", part.get("id") or ""
+        index = part["index"] if isinstance(part.get("index"), int) else None
+        call = self._last.get(index)
+        another_id = call is not None and given and call["id"] and given != call["id"]
+        if call is None or another_id or (index is None and name):
+            call = {"id": "", "name": "", "arguments": []}
+            self._last[index] = call
+            self._calls.append(call)
+            within_bound(len(self._calls))
+        call["id"] = given or call["id"]
+        if name != call["name"]:  # some repeat it in every part
+            call["name"] += name
+        arguments = said.get("arguments")
+        call["arguments"].append(json.dumps(arguments) if isinstance(arguments, dict) else arguments or "")
+
+    def whole(self) -> list[dict[str, Any]]:
+        """Return the calls as a reply without a stream has them."""
+        return [
+            {"id": call["id"], "function": {"name": call["name"], "arguments": "".join(call["arguments"])}}
+            for call in self._calls
+        ]

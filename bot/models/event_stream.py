@@ -15,13 +15,18 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from bot.models.model_faults import was_unsent
-from bot.models.wire import SilentError, json_object
+from bot.models.wire import BadReplyError, SilentError, json_object
 
 SILENCE = 120.0
 """Seconds that a server may say nothing: as long as models of the providers think without a word."""
 PREFILL = 20.0
 """Tokens of a prompt that a small machine reads a second. It says nothing while it does."""
+MEGABYTE = 1024 * 1024
+MOST_OF_REPLY, MOST_OF_EVENT = 64 * MEGABYTE, 8 * MEGABYTE
+"""Bytes of a reply, and of one event of it or a reply that is no stream. What is longer is no answer any more."""
 _NO_STREAMS = ("json", "html")
+_HELD = 0.02
+"""Seconds that events may be read in one go. Then other work, and the deadlines of this, have their turn."""
 _STALE = 3
 """Connections that the server had closed and that one call may be sent over, before it counts as sent."""
 _ROUNDS = 3
@@ -59,14 +64,15 @@ async def read_events(opening: Opening, quiet: Quiet, kind_of: Callable[[Event],
     async with contextlib.AsyncExitStack() as stack:
         response = await patience.wait(_opened(stack, opening))
         if any(kind in response.headers.get("content-type", "") for kind in _NO_STREAMS):
-            yield json_object(await patience.wait(response.aread()))
+            yield json_object(await _whole(response, patience))
             return
-        lines = _Lines()
+        lines, turns = _Lines(), _Turns()
         chunks = response.aiter_bytes()
         while (chunk := await patience.wait(anext(chunks, None))) is not None:
             for line in lines.feed(chunk):
                 event = None if line == b"[DONE]" else json.loads(line)
                 kind: Kind = "last" if event is None else kind_of(event)
+                await turns.give()
                 if event is not None and event.get("type") != "ping":
                     yield event
                     patience.renew(spoken=kind != "opening")
@@ -88,6 +94,32 @@ async def _opened(stack: contextlib.AsyncExitStack, opening: Opening) -> Any:
             if not was_unsent(error):
                 raise
     return await stack.enter_async_context(opening())
+
+
+async def _whole(response: Any, patience: _Patience) -> bytes:
+    """Read a response that is no stream. Raises BadReplyError if it goes on and on."""
+    parts, size = [], 0
+    chunks = response.aiter_bytes()
+    while (chunk := await patience.wait(anext(chunks, None))) is not None:
+        parts.append(chunk)
+        size += len(chunk)
+        if size > MOST_OF_EVENT:
+            raise BadReplyError(f"it is longer than {MOST_OF_EVENT // MEGABYTE} MB")
+    return b"".join(parts)
+
+
+class _Turns:
+    """Gives other work its turn while events come faster than they are waited for."""
+
+    def __init__(self) -> None:
+        self._clock = asyncio.get_running_loop().time
+        self._since = self._clock()
+
+    async def give(self) -> None:
+        """Let the loop do what is due, if this work has held it for a while."""
+        if self._clock() - self._since > _HELD:
+            await asyncio.sleep(0)
+            self._since = self._clock()
 
 
 class _Patience:
@@ -127,15 +159,29 @@ class _Lines:
     """Cuts bytes into the data of events. All providers send the JSON of an event on one line."""
 
     def __init__(self) -> None:
-        self._open = b""
+        self._open: list[bytes] = []
+        self._whole = self._open_size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        *whole, self._open = (self._open + chunk).split(b"\n")
+        """Return the data of the lines that a chunk ends. Raises BadReplyError if one, or all, go on and on."""
+        self._whole += len(chunk)
+        ends = b"\n" in chunk
+        self._open_size = len(chunk) if ends else self._open_size + len(chunk)
+        if self._whole > MOST_OF_REPLY or self._open_size > MOST_OF_EVENT:
+            most = MOST_OF_REPLY if self._whole > MOST_OF_REPLY else MOST_OF_EVENT
+            raise BadReplyError(f"it goes on for more than {most // MEGABYTE} MB")
+        self._open.append(chunk)
+        if not ends:
+            return []
+        *whole, rest = b"".join(self._open).split(b"\n")
+        self._open = [rest]
+        self._open_size = len(rest)
         return [data for line in whole if (data := _data(line))]
 
     def rest(self) -> bytes:
         """Return the last event, if its line was not ended."""
-        return _data(self._open) if self._open.rstrip().endswith(b"}") else b""
+        line = b"".join(self._open)
+        return _data(line) if line.rstrip().endswith(b"}") else b""
 
 
 def _data(line: bytes) -> bytes:

@@ -25,6 +25,7 @@ from bot.models.wire import (
     data_url,
     tokens_of,
     tool_call,
+    within_bound,
 )
 from specialists.turns.model import ModelCall, ModelMessage
 
@@ -190,6 +191,7 @@ def _read(response: dict[str, Any]) -> Reading:
         raise BadReplyError(f"it was cut short (status {status!r})", tokens)
     if refusal:
         return Reading(refusal, (), "refused", tokens)
+    within_bound(sum(item.get("type") == "function_call" for item in output))
     calls = tuple(
         tool_call(str(item.get("call_id")), str(item.get("name")), item.get("arguments"), tokens)
         for item in output
@@ -220,9 +222,13 @@ def _kind_of(event: Event) -> Kind:
 
 async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
     """Return the response that the last event of a stream holds; one without a status if the stream was cut short."""
+    wished = 0
     async for event in events:
         name = event.get("type")
-        if name == "response.output_text.delta":
+        if name == "response.output_item.added":
+            wished += (event.get("item") or {}).get("type") == "function_call"
+            within_bound(wished)
+        elif name == "response.output_text.delta":
             await emitter.emit(event["delta"])
         elif name == "error" or (event.get("error") and not name and "status" not in event):
             about = event["error"] if isinstance(event.get("error"), dict) else event

@@ -21,7 +21,7 @@ from bot.models.sight import (
 )
 from bot.models.wire import Connection, Emitter, Reading, Tokens, Wire
 from handoff.contracts import Tier, Turn
-from specialists.turns.model import ModelCall, ModelMessage
+from specialists.turns.model import ModelCall, ModelError, ModelMessage
 
 DISPLAY_NAMES: Mapping[str, str] = {"anthropic": "Anthropic", "openai": "OpenAI", "ollama": "Ollama"}
 """Names for people, by the provider's name. A provider that is not listed is shown by its own name."""
@@ -29,6 +29,8 @@ LISTED = frozenset({"anthropic", "openai"})
 """Providers that the price list knows by the same name. Any other is looked up by its address."""
 
 _CALLS = ("tool_use", "function_call")
+_AT_ONCE = 0.1
+"""Seconds of waiting for the SDK that do not count."""
 
 
 class ProviderModel:
@@ -63,8 +65,7 @@ class ProviderModel:
         self._sight: dict[str, bool | None] = {}
         self._blind: set[str] = set()
         self._under_way = 0
-        self._connection: Connection | None = None
-        self._connecting = asyncio.Lock()
+        self._connecting: asyncio.Task[Connection] | None = None
 
     @property
     def label(self) -> str:
@@ -83,7 +84,7 @@ class ProviderModel:
     async def reply(self, call: ModelCall) -> Turn:
         """Make one turn. Raises `ModelError`."""
         self._prices.start()
-        connection = await self._connect()
+        connection, call = await self._connected_for(call)
         model = self.tiers[call.tier]
         mark = {"provider": self.provider, "model": model}
         call, unseen = await self._in_sight(_with_own_thoughts(call, mark), connection)
@@ -154,16 +155,40 @@ class ProviderModel:
     async def close(self) -> None:
         """Release connections, inside the running loop."""
         await self._prices.close()
-        if self._connection is not None:
-            await self._connection.client.close()
+        if self._connecting is not None:
+            done, _ = await asyncio.wait([self._connecting])
+            for task in done:
+                if not task.cancelled() and task.exception() is None:
+                    await task.result().client.close()
 
     async def _connect(self) -> Connection:
-        """Return the connection; the first call makes it, in a thread."""
-        if self._connection is None:
-            async with self._connecting:
-                if self._connection is None:
-                    self._connection = await asyncio.to_thread(self.wire.connect)
-        return self._connection
+        """Return the connection; the first call makes it, in a thread that goes on if nobody waits any more."""
+        if self._connecting is None or (self._connecting.done() and _failed(self._connecting)):
+            self._connecting = asyncio.create_task(asyncio.to_thread(self.wire.connect))
+        return await asyncio.shield(self._connecting)
+
+    async def _connected_for(self, call: ModelCall) -> tuple[Connection, ModelCall]:
+        """Return the connection, and the call with the time that is left for it. Raises `ModelError`."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        try:
+            async with asyncio.timeout(call.deadline) as timer:
+                connection = await self._connect()
+        except TimeoutError:
+            if not timer.expired():
+                raise
+            message = (
+                f"The SDK of {self._display_name} was not loaded within {call.deadline:g} s: this machine is busy."
+            )
+            raise ModelError("timeout", message, transient=True, tries=1) from None
+        waited = clock() - began
+        return connection, call if waited < _AT_ONCE else replace(
+            call, deadline=max(0.1, round(call.deadline - waited, 1))
+        )
+
+
+def _failed(task: asyncio.Task[Connection]) -> bool:
+    return task.cancelled() or task.exception() is not None
 
 
 def _with_own_thoughts(call: ModelCall, mark: dict[str, Any]) -> ModelCall:

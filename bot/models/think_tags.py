@@ -27,25 +27,38 @@ class ThinkTagStripper:
 
     def __init__(self) -> None:
         self._held: str | None = ""
+        self._closing = ""
+        """The tag that ends the thought under way, of which nothing is kept but what may begin this tag."""
+        self._thought = False
 
     def feed(self, piece: str) -> str:
         """Take the next piece, and return the text that can be passed on now."""
         if self._held is None:
             return piece
         self._held += piece
+        if self._closing and not self._ended():
+            return ""
+        if self._thought:  # blanks behind a thought are part of it
+            self._held = self._held.lstrip()
         start = self._held.lstrip()
         if any(opening.startswith(start[:_LONGEST]) for opening in _OPENINGS):
             return ""  # it may become an opening tag
         if start.startswith(_OPENINGS):
-            found = _THOUGHT.match(self._held)
-            if found is None or found.end() == len(self._held):
-                return ""  # it goes on, or more thinking may follow
-            self._held = self._held[found.end() :]
+            self._closing, self._thought = f"</{start[1:].partition('>')[0]}>", True
             return self.feed("")
         passed, self._held = self._held, None
         return passed
 
     def end(self) -> str:
         """Return the text that was held back and turned out to be part of the reply."""
-        passed, self._held = strip_thinking(self._held or ""), None
+        passed, self._held = "" if self._closing else strip_thinking(self._held or ""), None
         return passed
+
+    def _ended(self) -> bool:
+        """Take off the thought under way, as far as it has come. Returns True once its end has."""
+        _, closing, rest = (self._held or "").partition(self._closing)
+        if not closing:
+            self._held = (self._held or "")[1 - len(self._closing) :]
+            return False
+        self._held, self._closing = rest, ""
+        return True

@@ -15,6 +15,8 @@ from specialists.turns.model import ModelCall, Picture
 
 DEEPEST = 40
 """Levels that a tool call's arguments may have. No tool takes more than three; the log could hold a few hundred."""
+MOST_CALLS = 128
+"""Tool calls in one reply. Of so many most are refused anyway (`ToolCalls`), and a server that sends more is broken."""
 MOST_TOKENS = 100_000_000
 """Most tokens that one call is believed to take, whatever a server counts."""
 
@@ -174,6 +176,12 @@ def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCa
     if not is_shallow(arguments, DEEPEST):
         raise BadReplyError(f"it called {name} with arguments that are nested too deep", tokens)
     return ToolCall(id=call_id, name=name, arguments=replace_surrogates(arguments))
+
+
+def within_bound(count: int) -> None:
+    """Raise BadReplyError for a reply of more tool calls than `MOST_CALLS`: nothing more of it is worth reading."""
+    if count > MOST_CALLS:
+        raise BadReplyError(f"it made more than {MOST_CALLS} tool calls in one turn")
 
 
 def _first_value(text: str) -> Any:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -24,6 +27,7 @@ DEAD_SECONDS = 90.0
 SERVER = "leadhand"
 
 Measure = Callable[[], Awaitable[None]]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 async def _yes() -> bool:
@@ -92,7 +96,7 @@ async def health_server(
     if address is None:
         yield ""
         return
-    runner = web.AppRunner(_application(state, metrics, measure), access_log=None, shutdown_timeout=0.5)
+    runner = web.AppRunner(_application(address.host, state, metrics, measure), access_log=None, shutdown_timeout=0.5)
     await runner.setup()
     try:
         port = await _listen(runner, address)
@@ -118,7 +122,7 @@ async def _listen(runner: web.AppRunner, address: Address) -> int:
     return int(runner.addresses[0][1])
 
 
-def _application(state: HealthState, metrics: Metrics, measure: Measure) -> web.Application:
+def _application(host: str, state: HealthState, metrics: Metrics, measure: Measure) -> web.Application:
     async def healthz(_: web.Request) -> web.Response:
         return _verdict(state.unhealthy())
 
@@ -134,11 +138,35 @@ def _application(state: HealthState, metrics: Metrics, measure: Measure) -> web.
         response.headers["Server"] = SERVER
         response.headers["Cache-Control"] = "no-store"
 
-    application = web.Application(client_max_size=1024)
+    application = web.Application(client_max_size=1024, middlewares=[_only_for(host)])
     for path, handler in (("/healthz", healthz), ("/readyz", readyz), ("/metrics", page)):
         application.router.add_get(path, handler)
     application.on_response_prepare.append(sign)
     return application
+
+
+def _only_for(own: str) -> Any:
+    """Turn away requests for a name that anybody could have made lead here: a page may rebind its own name to us."""
+
+    @web.middleware
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if _is_ours(request.host, own):
+            return await handler(request)
+        return web.Response(status=403, text=f"Ask for {own}, an IP address or a name without dots.\n")
+
+    return check
+
+
+def _is_ours(host: str, own: str) -> bool:
+    """Return True for a Host header with our own name, an IP address, or a name of this network: one without dots."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        if name in {own, "localhost"} or not set(".:") & set(name):
+            return True
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _verdict(reasons: list[str]) -> web.Response:

@@ -39,6 +39,8 @@ def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store
         "outbox": _Metered(store.outbox, metrics, heartbeat, name="outbox."),
         "blobs": _Metered(store.blobs, metrics, heartbeat, name="blobs."),
         "schedules": _Metered(store.schedules, metrics, heartbeat, name="schedules."),
+        "settings": _Metered(store.settings, metrics, heartbeat, name="settings."),
+        "audit": _Metered(store.audit, metrics, heartbeat, name="audit."),
     }
     return cast("Store", _Metered(store, metrics, heartbeat, parts=parts))
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 import aiohttp
 from aiohttp import web
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.access.person_facts import Home
+from bot.settings import Address
+from bot.slack.receive.bolt_dispatch import SocketMode
 from bot.slack.receive.http import web_app
 from bot.slack.send.web_calls import close_client, make_client
 
@@ -43,12 +45,13 @@ class NotConnected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BotAccount:
-    """The account that a token belongs to. `user` is our own user id."""
+    """The account that a token belongs to. `user` is our own user id, `team` the workspace's name, `home` its ids."""
 
     user: str
     name: str
     team: str
     scopes: frozenset[str]
+    home: Home
 
 
 async def bot_account(client: AsyncWebClient) -> BotAccount:
@@ -57,7 +60,8 @@ async def bot_account(client: AsyncWebClient) -> BotAccount:
         who = await client.auth_test()
         granted = str(who.headers.get("x-oauth-scopes", "")).split(",")
         scopes = frozenset(scope.strip() for scope in granted if scope.strip())
-        return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes)
+        home = Home(str(who["team_id"]), str(who.get("enterprise_id") or ""))
+        return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes, home)
     except (SlackApiError, OSError, TimeoutError, aiohttp.ClientError) as error:
         raise explained(error, client, "auth.test") from error
 
@@ -114,11 +118,11 @@ class Connection:
         return self.where
 
 
-async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, str]:
-    """Make a client, prove its token, and give our own user id with it. Raises NotConnected."""
+async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, BotAccount]:
+    """Make a client, prove its token, and give our own account with it. Raises NotConnected."""
     client = make_client(token, base_url)
     try:
-        return client, (await bot_account(client)).user
+        return client, await bot_account(client)
     except BaseException as error:
         await close_client(client)
         if isinstance(error, NotConnected):
@@ -148,7 +152,7 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Connection]:
         await prove_app_token(bolt.client, app_token)
     except NotConnected as error:
         raise NotConnected(f"SLACK_APP_TOKEN: {error}. `leadhand check` looks at all settings.") from error
-    handler = AsyncSocketModeHandler(bolt, app_token, logger=_without_traces())
+    handler = SocketMode(bolt, app_token, logger=_without_traces())
     try:
         await handler.connect_async()  # type: ignore[no-untyped-call]
         yield Connection("Socket Mode", handler.client.is_connected)
@@ -160,17 +164,18 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Connection]:
 
 
 @contextlib.asynccontextmanager
-async def http(bolt: Bolt, *, signing_secret: str, port: int) -> AsyncIterator[Connection]:
-    """Listen over HTTP. Raises NotConnected where the port cannot be had."""
+async def http(bolt: Bolt, *, signing_secret: str, address: Address) -> AsyncIterator[Connection]:
+    """Listen over HTTP. Raises NotConnected where the address cannot be had."""
     runner = web.AppRunner(web_app(bolt, signing_secret=signing_secret), access_log=None, shutdown_timeout=CLOSING)
     await runner.setup()
     try:
         try:
-            await web.TCPSite(runner, port=port).start()
+            await web.TCPSite(runner, address.host, address.port).start()
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else error
-            raise NotConnected(f"Port {port} cannot be had ({why}). Choose another with LEADHAND_PORT.") from error
-        yield Connection(f"HTTP, port {runner.addresses[0][1]}, path /slack/events", _listens)
+            raise NotConnected(f"{address} cannot be had ({why}). Choose another with LEADHAND_PORT.") from error
+        where = Address(address.host, runner.addresses[0][1])
+        yield Connection(f"HTTP, {where}, path /slack/events", _listens)
     finally:
         await runner.cleanup()
 

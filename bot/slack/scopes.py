@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 METHOD_SCOPES: dict[str, tuple[str, ...]] = {
+    "agents_sessions_rename": ("chat:write",),
     "agents_sessions_setStatus": ("chat:write",),
     "apps_connections_open": (),  # asked with the app-level token, which has the one scope connections:write
     "assistant_threads_setSuggestedPrompts": ("assistant:write",),
     "auth_test": (),
     "canvases_access_set": ("canvases:write",),
     "canvases_create": ("canvases:write",),
+    "canvases_delete": ("canvases:write",),
     "chat_appendStream": ("chat:write",),
     "chat_delete": ("chat:write",),
     "chat_postEphemeral": ("chat:write",),
@@ -20,10 +22,12 @@ METHOD_SCOPES: dict[str, tuple[str, ...]] = {
     "conversations_open": ("im:write",),
     "conversations_replies": ("channels:history", "groups:history", "im:history", "mpim:history"),
     "files_completeUploadExternal": ("files:write",),
+    "files_delete": ("files:write",),
     "files_getUploadURLExternal": ("files:write",),
     "files_info": ("files:read",),
     "files_upload_v2": ("files:write",),
     "reactions_add": ("reactions:write",),
+    "usergroups_list": ("usergroups:read",),
     "users_info": ("users:read",),
     "views_open": (),
     "views_publish": (),
@@ -34,6 +38,7 @@ EVENT_SCOPES: dict[str, tuple[str, ...]] = {
     "agent_session_stopped": ("chat:write",),
     "app_home_opened": (),
     "app_mention": ("app_mentions:read",),
+    "file_deleted": ("files:read",),
     "message.channels": ("channels:history",),
     "message.groups": ("groups:history",),
     "message.im": ("im:history",),

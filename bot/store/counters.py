@@ -128,6 +128,18 @@ class Counters(Protocol):
     async def spent(self, counters: Sequence[Counter]) -> list[int]:
         """Tell what is used of each at the moment: of a rate, in the last minute."""
 
+    async def raised(self, counters: Sequence[Counter], operation: str = "") -> list[int]:
+        """Tell by how much each budget is raised; with an operation, raise each by its `amount` first, once.
+
+        The budget of a day is raised for that day alone.
+        """
+
+    async def forget(self, counters: Sequence[Counter]) -> None:
+        """Erase counters of the kind `life`, and have those of the kind `day` erased when their day is over.
+
+        Until then they stay: else whoever is forgotten could spend the same again.
+        """
+
     async def first(self, mark: str, *, seconds: float) -> bool:
         """Answer True to the first who asks within that time."""
 

@@ -1,7 +1,8 @@
 """The promises of a store. `bot.store.redis` keeps them on a Redis-compatible server.
 
-A store has five parts: `jobs`, the `outbox` of each job, `blobs` beside a job,
-`schedules`, and the `counters` that all instances share (`bot.store.counters`).
+A store has six parts: `jobs`, the `outbox` of each job, `blobs` beside a job,
+`schedules`, the `settings` that admins make while the bot runs, the `audit`, and the
+`counters` that all instances share (`bot.store.counters`).
 A job is always in one of five places:
 
     due     there is something to do for it at a time; from then on `claim` gives it out
@@ -26,7 +27,7 @@ Every method that asks the server raises StoreError while the store is away.
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -56,7 +57,7 @@ class Claim:
 
     `lost` counts the owners in a row that were lost without progress, the last one included: those whose lease ran
     out until another instance took the job, and those that let go of it as `lost`. Progress sets it to 0: see
-    `Jobs.commit`, `Jobs.release` and `OutboxRecords.begin`.
+    `Jobs.commit`, `Jobs.release` and `OutboxRecords.begin`. `user` is the Slack id of the person who began the job.
     """
 
     key: JobKey
@@ -64,6 +65,7 @@ class Claim:
     owner: str
     expires: float
     lost: int = 0
+    user: str = ""
 
 
 class Entry(NamedTuple):  # quicker to make than a frozen dataclass, of which a long log would need thousands
@@ -128,6 +130,10 @@ class PayloadTooLarge(StoreError):
     """An event, a blob or a log would exceed its limit."""
 
 
+class Forgotten(StoreError):
+    """Somebody had the job forgotten while it was worked on: nothing more is kept for it."""
+
+
 class Jobs(Protocol):
     """Jobs, each with its log, its inbox and its head."""
 
@@ -139,10 +145,12 @@ class Jobs(Protocol):
         dedupe: Sequence[str],
         user: str = "",
         fields: dict[str, str] | None = None,
+        said: float | None = None,
     ) -> bool:
         """Put an event in the job's inbox and make the job due now, all in one script.
 
-        False, with nothing changed, if any of the `dedupe` ids was seen within the last hour. `user` (the
+        False, with nothing changed, if any of the `dedupe` ids was seen within the last hour, or if the job was
+        forgotten after it was `said` (seconds since the epoch; None: that does not matter). `user` (the
         requester) gets the job into `asked_by`. `fields` are set in the head only if it has none of that name yet.
         A running owner is told through `Store.signals`. Raises PayloadTooLarge, also if 1000 events wait to be taken.
         """
@@ -153,13 +161,16 @@ class Jobs(Protocol):
         What comes in for a job in quarantine waits in its inbox and makes nothing due.
         """
 
-    async def claim(self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None) -> Claim | None:
+    async def claim(
+        self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None, leave: Collection[str] = ()
+    ) -> Claim | None:
         """Take one job: `prefer` if it is ready, else an expired lease, else one that was put by, else one that is due.
 
         None if nothing is ready. Raises the job's epoch, and counts the owner whose lease expired (`Claim.lost`),
         unless that was a claim by the same `owner`. `Claim.owner` is `owner`, a dot, and a random part: epochs may fall
         in a failover, such a name never comes twice. Jobs whose head names a newer schema than `schema` are put by:
-        only an instance that knows it sees them again, and gets them with its next claim.
+        only an instance that knows it sees them again, and gets them with its next claim. Due jobs of the people in
+        `leave` are left to wait, so that others have their turn.
         """
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:
@@ -185,11 +196,13 @@ class Jobs(Protocol):
         schema: int = 1,
         ends: bool = False,
         progress: bool = True,
+        audit: Sequence[str] = (),
     ) -> Commit:
         """Append events after seq `expected`, drop the `taken` inbox entries, update the head: one script.
 
         `ends` starts the job's time to live, unless something is left in the inbox; a later ingest lifts it again.
-        `progress` sets the count of lost owners back to 0. Checked in this order: operation id (DUP), token (FENCED),
+        `progress` sets the count of lost owners back to 0. `audit` are entries (JSON) that follow from the events.
+        Checked in this order: operation id (DUP), token (FENCED),
         sequence (CONFLICT). Raises PayloadTooLarge.
         """
 
@@ -218,7 +231,19 @@ class Jobs(Protocol):
         """Read the job's projection; None for an unknown job."""
 
     async def asked_by(self, team: str, user: str, *, limit: int = 20) -> list[Head]:
-        """Read the heads of the jobs that a person asked for, newest first. Knows the last 100 of each partition."""
+        """Read the heads of the jobs that a person asked for, newest first. Knows the last 1000 of each partition."""
+
+    async def forget(
+        self, key: JobKey, *, users: Sequence[str], files: Sequence[str] = (), audit: Sequence[str] = ()
+    ) -> bool:
+        """Erase a job and all that belongs to it, and note `audit`, in one script. False if there is no such job.
+
+        Whoever owns it is fenced, and told. It is taken out of `asked_by` of `users` and `jobs_that_read` of `files`.
+        What it posted is known to `OutboxRecords.left_behind`; what is said from then on in its place makes a new job.
+        """
+
+    async def forgotten(self, key: JobKey) -> float | None:
+        """Tell when a job was forgotten (seconds since the epoch); None if it was not, or so long ago as to be over."""
 
     async def next_due(self) -> float | None:
         """Tell when the earliest job or lease comes up, or None. Jobs that were put by do not count."""
@@ -243,15 +268,36 @@ class OutboxRecords(Protocol):
     async def messages(self, key: JobKey) -> dict[str, Intent]:
         """Read all messages of a job by their key. `first` is false in all of them."""
 
+    async def left_behind(self, key: JobKey) -> dict[str, Intent]:
+        """Read the messages of a job that was forgotten, as `messages` does: they are still to be taken back."""
+
+    async def taken_back(self, key: JobKey) -> None:
+        """Erase what `left_behind` tells."""
+
 
 class Blobs(Protocol):
-    """Bytes beside a job, under their sha256 (hex). They may come before the job does, and expire with it."""
+    """Bytes beside a job, under their sha256 (hex).
+
+    They may come before the job does, and expire with it, or before it where the store keeps materials for less long.
+    """
 
     async def put(self, key: JobKey, data: bytes) -> str:
-        """Keep bytes and give their sha256. Raises PayloadTooLarge, also if the job keeps 512 MB already."""
+        """Keep bytes and give their sha256. Raises PayloadTooLarge, also if the job keeps 512 MB already; Forgotten."""
 
     async def get(self, key: JobKey, digest: str) -> bytes:
         """Give the bytes. Raises KeyError if they are not there (any more)."""
+
+    async def drop(self, key: JobKey, digests: Mapping[str, bytes]) -> None:
+        """Take bytes out by their sha256, or put what is given in their place (empty: nothing)."""
+
+    async def count(self, key: JobKey) -> tuple[int, int]:
+        """Tell how many pieces a job keeps, and their bytes together."""
+
+    async def came_from(self, key: JobKey, files: Sequence[str]) -> None:
+        """Note that a job is about to read files, by the ids that their place gave them."""
+
+    async def jobs_that_read(self, team: str, file: str) -> list[JobKey]:
+        """List the jobs that read a file, as far as they are kept."""
 
 
 class Schedules(Protocol):
@@ -270,8 +316,31 @@ class Schedules(Protocol):
         """Move a schedule on from `due` to `following`. True for exactly one caller: it does the work."""
 
 
+class KeptSettings(Protocol):
+    """What admins set while the bot runs: a text by a name within the team, kept for good."""
+
+    async def put(self, team: str, name: str, payload: str) -> None:
+        """Set one. Raises PayloadTooLarge over `INLINE_LIMIT`, or if there are 10,000 already."""
+
+    async def of(self, team: str) -> dict[str, str]:
+        """Read all of a team, by name."""
+
+
+class Audit(Protocol):
+    """Who did what, apart from the jobs: it is added to, and goes when its time is over, never before.
+
+    Entries are JSON, one line each. Those that follow from a job's events are written with their commit.
+    """
+
+    async def note(self, team: str, job: str, entry: str) -> None:
+        """Add an entry that follows from no event. `job` may be empty."""
+
+    def read(self, *, since: float = 0.0) -> AsyncIterator[str]:
+        """Read the entries of all teams that were added since a time (seconds since the epoch), in that order."""
+
+
 class Store(Protocol):
-    """The place that all instances share: five parts, one clock."""
+    """The place that all instances share: six parts, one clock."""
 
     @property
     def jobs(self) -> Jobs:
@@ -288,6 +357,14 @@ class Store(Protocol):
     @property
     def schedules(self) -> Schedules:
         """Work that begins at a time."""
+
+    @property
+    def settings(self) -> KeptSettings:
+        """What admins set while the bot runs."""
+
+    @property
+    def audit(self) -> Audit:
+        """Who did what."""
 
     @property
     def counters(self) -> Counters:
@@ -307,6 +384,9 @@ class Store(Protocol):
 
     async def now(self) -> float:
         """Ask the server for the store's time."""
+
+    async def home(self, team: str) -> str:
+        """Tell whose jobs are kept here: the team that asked first. `claim` gives jobs out whosever they are."""
 
     async def full(self) -> str:
         """Say, from 80 % of the server's memory on, that it is full and what to do: claim nothing then. Else empty.

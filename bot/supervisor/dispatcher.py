@@ -52,12 +52,11 @@ def describe(ask: Ask, effect: SortMessage) -> str:
     """Write what the dispatcher sees: what was asked, how far it is, an open question, and the message."""
     parts = ["# The bot's last request", _shown(ask.request.text)]
     questions = [one for one in ask.open_questions.values() if one.approval is None]
-    if questions:
-        asked = questions[0]
+    for asked in questions[:3]:
         parts += ["", "# Open question of the bot", _shown(asked.message), *(f"- {one}" for one in asked.options[:5])]
-    elif ask.over or ask.run.concluded:
+    if not questions and (ask.over or ask.run.concluded):
         parts += ["", "# It is over", _shown(ask.run.answer or "(without an answer)")]
-    else:
+    elif not questions:
         titles = [work.subtask.title for work in ask.inside("")][:8]
         parts += ["", "# It is under way", *(f"- {_shown(title)}" for title in titles)]
     parts += ["", f"# Message{' (it names the bot)' if effect.mentioned else ''}"]

@@ -93,7 +93,9 @@ async def ask_planner(
     if reply.answer:
         return AnswerWritten(**of, text=reply.answer, why="; ".join(reply.reasons), **spent)
     if reply.question:
-        return PlannerAsked(**of, question=reply.question, options=reply.options, reasons=reply.reasons, **spent)
+        asked: dict[str, Any] = {"question": reply.question, "options": reply.options, "reasons": reply.reasons}
+        asked |= {"whom": reply.whom, "assumption": reply.assumption, "asking": terms.asking}
+        return PlannerAsked.model_validate({**of, **asked, **spent})
     if reply.plan is not None:
         return PlanProposed(**of, within=effect.within, plan=reply.plan, reasons=reply.reasons, **spent)
     faults = (CUT_OFF,) if turn.stop == "max_tokens" else reply.faults

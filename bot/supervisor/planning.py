@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bot.models.choosing import ChosenModel
 from bot.supervisor.track_record import TrackRecord
 from handoff.context import circumstances
-from handoff.contracts import Escalation, Estimate, Made, Member, Plan, Terms
+from handoff.contracts import Asking, Escalation, Estimate, Made, Member, Plan, Terms
 from handoff.effects import MakePlan, RevisePlan
 from handoff.engine import replan
 from handoff.engine.nested import inner_plan
@@ -40,7 +40,8 @@ class Planning:
 
     def __init__(self, crew: Crew, model: ChosenModel, record: TrackRecord, terms: Terms) -> None:
         self._crew = crew
-        self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms})
+        asking = Asking.model_validate({**terms.asking.model_dump(), **crew.asking})
+        self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms, "asking": asking})
         self._roles = {**terms.roles, **crew.roles}
         self._model = model
         self._record = record
@@ -58,6 +59,11 @@ class Planning:
 
     def _for_roles(self, terms: Terms, told: str) -> Terms:
         return terms.model_copy(update={"roles": self._roles, "circumstances": told})
+
+    @property
+    def asked_by_name(self) -> tuple[str, ...]:
+        """The Slack ids of the people whom the crew names for questions."""
+        return tuple(sorted(one for one in self._crew.asked if one[:1] in {"U", "W"}))
 
     def within(self, path: str) -> Planning | None:
         """Return the planning of the crew with that path, at any depth; None if there is no such crew (any more)."""
@@ -217,6 +223,7 @@ def _member(one: Specialist) -> Member:
         tier=one.tier,
         fallback=one.fallback or "",
         examples=one.examples,
+        asks=one.asks,
     )
 
 

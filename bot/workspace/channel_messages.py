@@ -40,12 +40,33 @@ class Messages:
             "ts": self._state.clock.next_ts(),
             "client_msg_id": secrets.token_hex(16),
             "text": text,
-            "team": self._state.identity.team_id,
+            **self._teams(channel, user_id),
         }
         data |= {"blocks": _typed_blocks(text)} if text else {}
         if files:
             data |= {"files": files, "upload": False, "display_as_bot": False, "subtype": "file_share"}
-            del data["team"], data["client_msg_id"]  # Slack leaves them out here
+            for name in ("team", "user_team", "source_team", "client_msg_id"):  # Slack leaves them out here
+                data.pop(name, None)
+        message = self._file(channel, Message(data), thread_ts)
+        self._tell(channel, message)
+        self._mention(channel, message)
+        return message
+
+    def by_other_bot(self, channel: Channel, text: str, thread_ts: str | None) -> Message:
+        """Post as another app, whose bot user is in the channel, and tell the app."""
+        who, bot = self._state.identity, self._state.other_bot
+        profile = {"id": who.other_bot_id, "app_id": who.other_app_id, "name": bot.name, "team_id": who.team_id}
+        data: Json = {
+            "type": "message",
+            "user": bot.id,
+            "bot_id": who.other_bot_id,
+            "app_id": who.other_app_id,
+            "bot_profile": {**profile, "deleted": False},
+            "team": who.team_id,
+            "ts": self._state.clock.next_ts(),
+            "text": text,
+            "blocks": _typed_blocks(text),
+        }
         message = self._file(channel, Message(data), thread_ts)
         self._tell(channel, message)
         self._mention(channel, message)
@@ -243,8 +264,22 @@ class Messages:
             return
         left_out = ("subtype", "parent_user_id")
         data = {key: value for key, value in message.data.items() if key not in left_out}
+        data |= self._profile(message.data["user"])
         event = {**data, "type": "app_mention", "channel": channel.id, "event_ts": message.ts}
         self._delivery.emit("app_mention", event)
+
+    def _teams(self, channel: Channel, user_id: str) -> Json:
+        """Say whose workspace the author is of; in a channel that is shared with another one three times."""
+        team = self._state.users[user_id].team
+        return {"team": team, **({"user_team": team, "source_team": team} if channel.shared else {})}
+
+    def _profile(self, user_id: str) -> Json:
+        """Describe the author of a mention who is of another workspace: the app may know nothing of them."""
+        user = self._state.users[user_id]
+        if user.team == self._state.identity.team_id:
+            return {}
+        names = {"name": user.name, "real_name": user.real_name, "display_name": user.name}
+        return {"user_profile": {**names, "team": user.team, "is_restricted": False, "is_ultra_restricted": False}}
 
     def _emit(self, channel: Channel, event: Json) -> None:
         if self._state.bot_is_in(channel):

@@ -22,6 +22,8 @@ SCOPES = {
     "member_joined_channel": ("channels:read",),
     "member_left_channel": ("channels:read",),
     "file_shared": ("files:read",),
+    "subteam_members_changed": ("usergroups:read",),
+    "file_deleted": ("files:read",),
 }
 
 
@@ -97,7 +99,7 @@ class Delivery:
             self._spawn(name, body, attempt + 1, retry)
 
     def _callback(self, event: dict[str, Any]) -> dict[str, Any]:
-        who = self._state.identity
+        who, channel = self._state.identity, self._state.channels.get(event.get("channel", ""))
         authorization = {
             "enterprise_id": None,
             "team_id": who.team_id,
@@ -116,6 +118,6 @@ class Delivery:
             "event_id": new_id("Ev"),
             "event_time": int(self._state.clock.now()),
             "authorizations": [authorization],
-            "is_ext_shared_channel": False,
+            "is_ext_shared_channel": channel is not None and channel.shared,
             "event_context": f"4-{who.app_id}-{event.get('channel', '')}",
         }

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.workspace.identity import new_id
-from bot.workspace.workspace_state import Json, State
+from bot.workspace.workspace_state import Channel, Json, Message, State
 
 MOST_BYTES = 1024 * 1024 * 1024
 
@@ -72,7 +72,7 @@ class Files:
         for channel in self._state.channels.values():
             for message in channel.messages.values():
                 if "files" in message.data:
-                    message.data["files"] = [self._state.files[file["id"]] for file in message.data["files"]]
+                    message.data["files"] = [self._state.files.get(file["id"], file) for file in message.data["files"]]
 
     def share(self, file: Json, channel_id: str) -> None:
         """Note where a file is shown."""
@@ -145,6 +145,22 @@ class Files:
             "permalink": f"{self.base_url}/files/{user_id}/{file_id}/{quote(name)}",
         }
 
+    async def delete(self, file: Json) -> list[tuple[Channel, Message]]:
+        """Delete a file, as Slack does: in messages its place stays, with nothing else of it. Gives these messages."""
+        del self._state.files[file["id"]]
+        self._state.record.drop("file", file["id"])
+        await self._state.record.drop_file(file["id"])
+        shown = []
+        for channel in self._state.channels.values():
+            for message in channel.messages.values():
+                files = message.data.get("files") or []
+                if any(each["id"] == file["id"] for each in files):
+                    left = {"id": file["id"], "mode": "tombstone"}
+                    message.data["files"] = [left if each["id"] == file["id"] else each for each in files]
+                    self._state.save_message(channel, message)
+                    shown.append((channel, message))
+        return shown
+
     async def add_canvas(self, title: str, markdown: str, user_id: str) -> Json:
         """Keep a canvas, which Slack files like a file of its own kind."""
         content = markdown.encode()
@@ -162,4 +178,5 @@ class Files:
 
 def for_page(file: Json) -> dict[str, Any]:
     """Return the fields of a file that the page needs."""
-    return {key: file[key] for key in ("id", "name", "mimetype", "size", "url")}
+    gone = {"name": "This file was deleted.", "mimetype": "", "size": 0, "url": ""}
+    return {key: file.get(key, gone.get(key)) for key in ("id", "name", "mimetype", "size", "url")}

@@ -1,12 +1,25 @@
-"""Who is who in the workspace: ids, tokens, the bot and the three people."""
+"""Who is who in the workspace: ids, tokens, the bot, the people, and who of them is a guest or a stranger."""
 
 import secrets
 import string
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 ALPHABET = string.ascii_uppercase + string.digits
-PEOPLE = (("ana", "Ana Duarte", "#2f80a8"), ("ben", "Ben Okafor", "#b5651d"), ("cleo", "Cleo Marsh", "#5b8c3a"))
+Standing = Literal["member", "guest", "channel_guest", "stranger"]
+"""How a person belongs to the workspace: `channel_guest` is a guest of one channel, `stranger` a person of another
+workspace who is here through Slack Connect."""
+PEOPLE: tuple[tuple[str, str, str, Standing], ...] = (
+    ("ana", "Ana Duarte", "#2f80a8", "member"),
+    ("ben", "Ben Okafor", "#b5651d", "member"),
+    ("cleo", "Cleo Marsh", "#5b8c3a", "member"),
+    ("gus", "Gus Lindqvist", "#8a6d1f", "guest"),
+    ("uma", "Uma Reyes", "#7a5c99", "channel_guest"),
+    ("sol", "Sol Tanaka", "#a33d5e", "stranger"),
+)
+OTHER_BOT = ("buildbot", "Build Bot", "#555d66")
+GROUPS = (("reviewers", "Reviewers", ("ben", "cleo")),)
+"""The user groups at the start: handle, name, and who is in it."""
 
 
 def new_id(prefix: str) -> str:
@@ -16,13 +29,30 @@ def new_id(prefix: str) -> str:
 
 @dataclass(frozen=True)
 class User:
-    """A person or the bot."""
+    """A person or a bot. `team` is the workspace they belong to, which for a stranger is another one."""
 
     id: str
     name: str
     real_name: str
     color: str
+    team: str
     is_bot: bool = False
+    standing: Standing = "member"
+    deleted: bool = False
+
+
+@dataclass
+class Group:
+    """A user group, which people mention by its handle."""
+
+    id: str
+    handle: str
+    name: str
+    users: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields for the record."""
+        return {"handle": self.handle, "name": self.name, "users": self.users}
 
 
 @dataclass(frozen=True)
@@ -38,15 +68,37 @@ class Identity:
     signing_secret: str = field(default_factory=lambda: secrets.token_hex(16))
     verification_token: str = field(default_factory=lambda: secrets.token_hex(12))
     page_token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
-    people: dict[str, str] = field(default_factory=lambda: {name: new_id("U") for name, _, _ in PEOPLE})
+    people: dict[str, str] = field(default_factory=dict)
     team_name: str = "Local workspace"
     team_domain: str = "local"
+    other_team_id: str = field(default_factory=lambda: new_id("T"))
+    other_team_name: str = "Northwind"
+    other_bot_id: str = field(default_factory=lambda: new_id("B"))
+    other_bot_user_id: str = field(default_factory=lambda: new_id("U"))
+    other_app_id: str = field(default_factory=lambda: new_id("A"))
+
+    def __post_init__(self) -> None:
+        """Give an id to everybody who has none: a record of an earlier release knows fewer people."""
+        for name, *_ in PEOPLE:
+            self.people.setdefault(name, new_id("U"))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields for the record."""
         return asdict(self)
 
     def users(self, bot_name: str, app_name: str) -> list[User]:
-        """Return the people and the bot."""
-        people = [User(self.people[name], name, real, color) for name, real, color in PEOPLE]
-        return [*people, User(self.bot_user_id, bot_name, app_name, "#4a3f8f", is_bot=True)]
+        """Return the people and the bots."""
+        people = [
+            User(
+                self.people[name],
+                name,
+                real,
+                color,
+                self.other_team_id if standing == "stranger" else self.team_id,
+                standing=standing,
+            )
+            for name, real, color, standing in PEOPLE
+        ]
+        name, real, color = OTHER_BOT
+        other = User(self.other_bot_user_id, name, real, color, self.team_id, is_bot=True)
+        return [*people, User(self.bot_user_id, bot_name, app_name, "#4a3f8f", self.team_id, is_bot=True), other]

@@ -12,6 +12,7 @@ from bot.workspace.manifest import Command, Shortcut
 from bot.workspace.refusal import ActionFailed, Refusal
 from bot.workspace.responses import Responses
 from bot.workspace.transport import Ack, PayloadKind, Transport
+from bot.workspace.typed_text import typed
 from bot.workspace.view_stacks import Views
 from bot.workspace.workspace_state import Channel, Json, Message, State
 
@@ -38,12 +39,18 @@ class Interactivity:
         self._messages, self._views, self._responses = messages, views, responses
         self.errors: dict[str, list[str]] = {}
 
+    def at_home(self, user_id: str, what: str) -> None:
+        """Raise ActionFailed for a person of another workspace, who sees no commands and shortcuts of the app."""
+        if self._state.users[user_id].team != self._state.identity.team_id:
+            raise self._failed(user_id, f"{what} belongs to an app that is not installed in your workspace.")
+
     async def command(self, user_id: str, channel: Channel, command: Command, text: str) -> None:
         """Run a slash command.
 
         Raises:
-            ActionFailed: The app did not acknowledge it.
+            ActionFailed: The app did not acknowledge it, or the person is of another workspace.
         """
+        self.at_home(user_id, command.command)
         who, user = self._state.identity, self._state.users[user_id]
         payload = {
             "token": who.verification_token,
@@ -54,7 +61,7 @@ class Interactivity:
             "user_id": user_id,
             "user_name": user.name,
             "command": command.command,
-            "text": text,
+            "text": typed(self._state, text) if command.should_escape else text,
             "api_app_id": who.app_id,
             "is_enterprise_install": "false",
             "response_url": self._responses.url(user_id, channel),
@@ -110,8 +117,9 @@ class Interactivity:
         """Use a shortcut, on a message or globally.
 
         Raises:
-            ActionFailed: The app did not acknowledge it.
+            ActionFailed: The app did not acknowledge it, or the person is of another workspace.
         """
+        self.at_home(user_id, shortcut.name)
         kind = "message_action" if shortcut.kind == "message" else "shortcut"
         payload = {**self._base(kind, user_id), "callback_id": shortcut.callback_id}
         payload["action_ts"] = self._state.clock.next_ts()
@@ -171,13 +179,15 @@ class Interactivity:
 
     def _base(self, kind: str, user_id: str) -> Json:
         who, user = self._state.identity, self._state.users[user_id]
+        home = user.team == who.team_id
         return {
             "type": kind,
-            "user": {"id": user_id, "username": user.name, "name": user.name, "team_id": who.team_id},
+            "user": {"id": user_id, "username": user.name, "name": user.name, "team_id": user.team},
             "api_app_id": who.app_id,
             "token": who.verification_token,
             "trigger_id": self._views.trigger(user_id),
-            "team": {"id": who.team_id, "domain": who.team_domain},
+            # Of a person of another workspace it is that one: whoever keeps things by it mixes up two.
+            "team": {"id": user.team, "domain": who.team_domain if home else who.other_team_name.lower()},
             "enterprise": None,
             "is_enterprise_install": False,
         }

@@ -62,7 +62,7 @@ class Live:
         """Return the first message: the people, channels, commands and shortcuts."""
         state = self._world.state
         who = state.identity
-        people = [{"id": u.id, "name": u.name, "real_name": u.real_name, "color": u.color} for u in state.people]
+        people = [_person(user, who.other_team_name) for user in state.people]
         mine = [channel for channel in state.channels.values() if me.id in channel.members]
         commands = [
             {"command": each.command, "description": each.description, "usage_hint": each.usage_hint}
@@ -76,6 +76,8 @@ class Live:
             "team": {"id": who.team_id, "name": who.team_name},
             "bot": {"user_id": who.bot_user_id, "name": state.bot.name},
             "people": people,
+            "bots": [_person(state.other_bot, "")],
+            "groups": [{"id": each.id, "handle": each.handle} for each in state.groups.values()],
             "channels": [_channel(channel, me) for channel in sorted(mine, key=lambda each: (each.kind, each.name))],
             "commands": commands,
             "shortcuts": shortcuts,
@@ -116,11 +118,19 @@ class Live:
                 return
 
 
+def _person(user: User, other_team: str) -> dict[str, Any]:
+    kinds = {"guest": "Guest", "channel_guest": "Guest of one channel", "stranger": other_team}
+    about = {"id": user.id, "name": user.name, "real_name": user.real_name, "color": user.color}
+    return {**about, "kind": "Deactivated" if user.deleted else kinds.get(user.standing, "")}
+
+
 def _channel(channel: Channel, me: User) -> dict[str, Any]:
     by_others = (each.ts for each in reversed(channel.messages.values()) if each.data.get("user") != me.id)
     return {
         "id": channel.id,
         "name": channel.name,
+        "kind": channel.kind,
+        "shared": channel.shared,
         "is_im": channel.kind == "im",
         "members": channel.members,
         "topic": channel.topic,

@@ -11,9 +11,12 @@ SENT_EVENTS = frozenset(
         "member_joined_channel",
         "member_left_channel",
         "message.channels",
+        "message.groups",
         "message.im",
+        "message.mpim",
         "reaction_added",
         "reaction_removed",
+        "subteam_members_changed",
     }
 )
 ASSISTANT_VIEW = (

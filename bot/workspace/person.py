@@ -27,7 +27,8 @@ class Person:
     def __init__(self, world: World, user: User) -> None:
         self._world, self._state = world, world.state
         self.user = user
-        self.viewed = self._state.channel_ids["general"]
+        mine = [place for place in self._state.channels.values() if user.id in place.members and place.kind != "im"]
+        self.viewed = next((place.id for place in mine if place.name == "general"), mine[0].id)
         """The channel that the person looked at last, direct messages left out."""
 
     @property
@@ -48,6 +49,8 @@ class Person:
         """
         if reference.removeprefix("@").lower() == self._state.bot.name.lower():
             reference = self.id
+        if self._state.users[self.id].deleted:
+            raise ActionFailed(f"The account of {self.user.name} was deactivated.")
         place = self._state.find_channel(reference)
         if place is None or self.id not in place.members:
             raise ActionFailed(f"{self.user.name} is in no channel {reference!r}.")
@@ -117,6 +120,17 @@ class Person:
             ActionFailed: It is somebody else's.
         """
         self._world.messages.delete(*self._own(channel, ts))
+
+    async def delete_file(self, file_id: str) -> None:
+        """Delete one's own file; the messages that show it stay.
+
+        Raises:
+            ActionFailed: It is somebody else's, or there is none.
+        """
+        file = self._state.files.get(file_id)
+        if file is None or file["user"] != self.id:
+            raise ActionFailed("There is no such file of yours.")
+        await self._world.delete_file(file)
 
     async def react(self, channel: str, ts: str, name: str, *, add: bool = True) -> None:
         """Add a reaction, or take it away; nothing happens when it is so already."""
@@ -263,6 +277,8 @@ class Person:
         The `messages` tab of an `assistant_view` app opens on a new assistant thread.
         """
         view = self._world.views.homes.get(self.id)
+        if self.user.standing == "stranger":
+            raise ActionFailed("This app is not installed in your workspace.")
         event: Json = {"type": "app_home_opened", "user": self.id, "channel": self.dm, "tab": tab}
         event["event_ts"] = self._state.clock.next_ts()
         if tab == "home" and view:
@@ -273,6 +289,22 @@ class Person:
         return view
 
     # -- members ---------------------------------------------------------------------------------
+
+    async def join(self, channel: str) -> None:
+        """Come into a channel, as if somebody in it had invited this person.
+
+        Raises:
+            ActionFailed: There is none, this person is in it, or as a guest of one channel may be in no other.
+        """
+        place = self._state.find_channel(channel)
+        if place is None or place.kind in ("im", "mpim"):
+            raise ActionFailed(f"There is no channel {channel!r} to join.")
+        mine = [each for each in self._state.channels.values() if self.id in each.members and each.kind != "im"]
+        if self.id in place.members or (mine and self.user.standing == "channel_guest"):
+            raise ActionFailed(f"{self.user.name} is in {mine[0].name} already.")
+        place.members.append(self.id)
+        self._state.save_channel(place)
+        self._state.changes.tell(Change({"type": "members", "channel": place.id, "members": place.members}))
 
     async def kick(self, channel: str) -> None:
         """Remove the bot from a channel."""

@@ -73,6 +73,13 @@ class Record:
             return self._files[file_id]
         return await asyncio.to_thread((self.folder / "files" / file_id).read_bytes)
 
+    async def drop_file(self, file_id: str) -> None:
+        """Forget the bytes of a file; nothing happens if there are none."""
+        if self.folder is None:
+            self._files.pop(file_id, None)
+        else:
+            await asyncio.to_thread((self.folder / "files" / file_id).unlink, missing_ok=True)
+
     async def run(self) -> None:
         """Write batches until cancelled."""
         while True:

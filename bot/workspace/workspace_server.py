@@ -27,19 +27,23 @@ In a test::
     workspace.clock.advance(300)  # five minutes later
     await workspace.stop()
 
-There are three people (ana, ben, cleo), the channels #general and #sales, and
-a direct message with the bot for each person. With `data` everything is kept
-in that folder and is there again at the next start; without, it is forgotten.
+There are three members (ana, ben, cleo), two guests (gus; uma, who may be in one
+channel only), a person of another workspace (sol) and another app's bot
+(buildbot). The channels are #general, #sales, #northwind (shared with sol's
+workspace by Slack Connect), the private #leads and a group DM of ana, ben and gus;
+everybody but sol has a direct message with the bot. @reviewers is a user group.
+With `data` everything is kept in that folder and is there again at the next
+start; without, it is forgotten.
 
 What differs from Slack: arguments that a method does not know are refused, not
 ignored; an event that finds no Socket Mode connection waits for one; any name
-will do for a reaction; private channels, user tokens, OAuth, custom functions and
+will do for a reaction; user tokens, OAuth, custom functions and
 link unfurling are left out, and so is every method that `web_api/method_table.py` does not list.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,6 +56,7 @@ from bot.workspace.delivery import Delivery
 from bot.workspace.fault_injection import Faults
 from bot.workspace.file_store import MOST_BYTES, Files
 from bot.workspace.http_mode import HttpMode
+from bot.workspace.identity import Group
 from bot.workspace.interactivity import Interactivity
 from bot.workspace.live import Live
 from bot.workspace.local import Local
@@ -64,6 +69,7 @@ from bot.workspace.responses import Responses
 from bot.workspace.routes import add_routes
 from bot.workspace.safety import Guard
 from bot.workspace.socket_mode import SocketMode
+from bot.workspace.typed_text import typed
 from bot.workspace.view_stacks import Views
 from bot.workspace.virtual_clock import Clock
 from bot.workspace.workspace_state import Channel, Json, State
@@ -192,6 +198,36 @@ class Workspace:
         self._world.notice = text
         self._world.state.changes.tell(Change({"type": "notice", "text": text}))
 
+    def bot_says(self, channel: str, text: str, thread_ts: str | None = None) -> str:
+        """Post a message as the other app's bot, and return its ts; `@name` becomes a mention."""
+        state = self._world.state
+        return self._world.messages.by_other_bot(self._channel(channel), typed(state, text), thread_ts).ts
+
+    def deactivate(self, name: str) -> None:
+        """Take a person's account away: they do nothing any more, and Slack tells little of them."""
+        self._world.state.deactivate(self.person(name).id)
+
+    def group_id(self, handle: str) -> str:
+        """Return the id of a user group.
+
+        Raises:
+            KeyError: There is no such group.
+        """
+        return self._group(handle).id
+
+    def change_group(self, handle: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
+        """Take people (by name) into a user group and out of it, and tell the app (subteam_members_changed)."""
+        state, group = self._world.state, self._group(handle)
+        added = [user for user in (self.person(name).id for name in add) if user not in group.users]
+        removed = [user for user in (self.person(name).id for name in remove) if user in group.users]
+        group.users = [user for user in [*group.users, *added] if user not in removed]
+        state.save_group(group)
+        kind, team = "subteam_members_changed", state.identity.team_id
+        event: Json = {"type": kind, "subteam_id": group.id, "team_id": team, "event_ts": state.clock.next_ts()}
+        event |= {"added_users": added, "added_users_count": str(len(added))}
+        event |= {"removed_users": removed, "removed_users_count": str(len(removed))}
+        self._world.delivery.emit(kind, {**event, "date_update": int(state.clock.now())})
+
     def archive(self, channel: str) -> None:
         """Archive a channel."""
         place = self._channel(channel)
@@ -204,7 +240,7 @@ class Workspace:
             await self._world.sockets.refresh()
 
     def person(self, name: str) -> Person:
-        """Return one of the three people: ana, ben or cleo.
+        """Return one of the people: ana, ben, cleo, gus, uma or sol.
 
         Raises:
             KeyError: There is nobody of that name.
@@ -318,6 +354,12 @@ class Workspace:
                 await web.TCPSite(runner, HOST, last["port"]).start()
                 return
         await web.TCPSite(runner, HOST, port).start()
+
+    def _group(self, handle: str) -> Group:
+        group = self._world.state.find_group(handle)
+        if group is None:
+            raise KeyError(f"there is no user group {handle!r}")
+        return group
 
     def _channel(self, reference: str) -> Channel:
         channel = self._world.state.find_channel(reference)

@@ -2,11 +2,11 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.workspace.changes import Change, Changes
-from bot.workspace.identity import Identity, User, new_id
+from bot.workspace.identity import GROUPS, OTHER_BOT, PEOPLE, Group, Identity, User, new_id
 from bot.workspace.manifest import Manifest
 from bot.workspace.message_streams import Stream
 from bot.workspace.record import Record
@@ -14,6 +14,18 @@ from bot.workspace.virtual_clock import Clock
 
 Json = dict[str, Any]
 SHOWN_REPLIERS = 5
+MEMBERS = tuple(name for name, *_, standing in PEOPLE if standing == "member")
+CHANNELS = (
+    ("general", "channel", MEMBERS, "Everything and everybody"),
+    ("sales", "channel", (*MEMBERS, "gus", "uma", OTHER_BOT[0]), "Numbers, customers, plans"),
+    ("northwind", "channel", ("ana", "ben", "sol"), "Shared with Northwind"),
+    ("leads", "group", ("ana", "ben", "gus"), "Who does what"),
+    ("mpdm-ana--ben--gus-1", "mpim", ("ana", "ben", "gus"), ""),
+)
+"""The channels at the start: name, kind, who is in it beside the app, topic."""
+SHARED = frozenset({"northwind"})
+"""Those shared with another workspace (Slack Connect)."""
+PREFIX = {"channel": "C", "group": "C", "im": "D", "mpim": "G"}
 KIND_OF_EVENT = {"channel": "message.channels", "group": "message.groups", "im": "message.im", "mpim": "message.mpim"}
 SCOPE_WORD = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
 
@@ -47,7 +59,10 @@ class Message:
 
 @dataclass
 class Channel:
-    """A channel or a direct message. `kind` is `channel`, `group`, `im` or `mpim`."""
+    """A channel or a direct message. `kind` is `channel`, `group`, `im` or `mpim`.
+
+    `group` is a private channel. `shared`: people of another workspace are in it, by Slack Connect.
+    """
 
     id: str
     name: str
@@ -56,6 +71,7 @@ class Channel:
     topic: str = ""
     archived: bool = False
     created: int = 0
+    shared: bool = False
     messages: dict[str, Message] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)
     replies: dict[str, list[str]] = field(default_factory=dict)
@@ -87,7 +103,10 @@ class Channel:
 
     def as_dict(self) -> Json:
         """Return the fields for the record."""
-        return {key: getattr(self, key) for key in ("name", "kind", "members", "topic", "archived", "created")}
+        return {key: getattr(self, key) for key in KEPT}
+
+
+KEPT = ("name", "kind", "members", "topic", "archived", "created", "shared")
 
 
 class State:
@@ -100,12 +119,14 @@ class State:
         record.put("identity", "workspace", self.identity.as_dict)
         self.users: dict[str, User] = {user.id: user for user in self.identity.users(app.bot_name, app.name)}
         self.by_name = {user.name: user for user in self.users.values()}
+        for user_id, _ in record.all("deactivated"):
+            self.deactivate(user_id)
+        self.groups: dict[str, Group] = {key: Group(key, **body) for key, body in record.all("group")}
         self.channels: dict[str, Channel] = {}
         self.channel_ids: dict[str, str] = {}
         self.files: dict[str, Json] = dict(record.all("file"))
         self._load()
-        if not self.channels:
-            self._furnish()
+        self._furnish()
 
     # -- finding ---------------------------------------------------------------------------------
 
@@ -116,8 +137,23 @@ class State:
 
     @property
     def people(self) -> list[User]:
-        """Everybody but the bot."""
+        """Everybody but the bots."""
         return [user for user in self.users.values() if not user.is_bot]
+
+    @property
+    def other_bot(self) -> User:
+        """The bot user of another app."""
+        return self.users[self.identity.other_bot_user_id]
+
+    def find_group(self, reference: str) -> Group | None:
+        """Find a user group by id or handle."""
+        handle = reference.removeprefix("@")
+        return next((group for group in self.groups.values() if reference == group.id or handle == group.handle), None)
+
+    def is_stranger(self, user: User) -> bool:
+        """Return True for a person of another workspace who shares no channel with the bot, as Slack's field says."""
+        shared = any(user.id in each.members and self.bot_is_in(each) for each in self.channels.values())
+        return user.team != self.identity.team_id and not shared
 
     def find_channel(self, reference: str) -> Channel | None:
         """Find a channel by id, by name with or without `#`, or by a person's id for their DM with the bot."""
@@ -141,6 +177,17 @@ class State:
             self.changes.tell(Change(body, channel=channel.id))
         else:
             self.changes.wake()
+
+    def deactivate(self, user_id: str) -> None:
+        """Take a person's account away."""
+        gone = replace(self.users[user_id], deleted=True)
+        self.users[user_id] = self.by_name[gone.name] = gone
+        self.record.put("deactivated", user_id, dict)
+
+    def save_group(self, group: Group) -> None:
+        """Record a user group."""
+        self.groups[group.id] = group
+        self.record.put("group", group.id, group.as_dict)
 
     def save_channel(self, channel: Channel) -> None:
         """Record a channel."""
@@ -194,13 +241,19 @@ class State:
             self.clock.later_than(message.ts)
 
     def _furnish(self) -> None:
-        everyone = [user.id for user in self.people]
-        for name, topic in (("general", "Everything and everybody"), ("sales", "Numbers, customers, plans")):
-            self._open(name, "channel", [*everyone, self.identity.bot_user_id], topic)
+        """Make what is not there: all of it at the first start, else what a record of an earlier release lacks."""
+        for name, kind, members, topic in CHANNELS:
+            if name not in self.channel_ids:
+                inside = [self.by_name[member].id for member in members]
+                self._open(name, kind, [*inside, self.identity.bot_user_id], topic)
         for user in self.people:
-            self._open("", "im", [user.id, self.identity.bot_user_id], "")
+            # Somebody of another workspace has no direct message with an app that is not installed in theirs.
+            if user.standing != "stranger" and f"@{user.id}" not in self.channel_ids:
+                self._open("", "im", [user.id, self.identity.bot_user_id], "")
+        for handle, name, members in GROUPS:
+            if self.find_group(handle) is None:
+                self.save_group(Group(new_id("S"), handle, name, [self.by_name[member].id for member in members]))
 
     def _open(self, name: str, kind: str, members: list[str], topic: str) -> None:
-        prefix = "D" if kind == "im" else "C"
-        created = int(self.clock.now())
-        self.save_channel(Channel(new_id(prefix), name, kind, members, topic, created=created))
+        created, channel_id = int(self.clock.now()), new_id(PREFIX[kind])
+        self.save_channel(Channel(channel_id, name, kind, members, topic, created=created, shared=name in SHARED))

@@ -15,7 +15,7 @@ from bot.workspace.rate_limits import Limits
 from bot.workspace.responses import Responses
 from bot.workspace.socket_mode import SocketMode
 from bot.workspace.view_stacks import Views
-from bot.workspace.workspace_state import State
+from bot.workspace.workspace_state import Json, State
 
 MOST_CALLS = 20_000
 
@@ -51,3 +51,11 @@ class World:
     base_url: str = ""
     calls: deque[ApiCall] = field(default_factory=lambda: deque(maxlen=MOST_CALLS))
     call_counts: Counter[str] = field(default_factory=Counter)
+
+    async def delete_file(self, file: Json) -> None:
+        """Delete a file, and tell the app where it is subscribed to that. Slack tells it nothing but the file's id."""
+        await self.files.delete(file)
+        self.delivery.emit("file_deleted", {"type": "file_deleted", "file_id": file["id"], "event_ts": self._stamp()})
+
+    def _stamp(self) -> str:
+        return self.state.clock.next_ts()

@@ -13,14 +13,13 @@ from collections.abc import Iterable, Iterator
 from handoff import events as ev
 from handoff.approval_values import (
     ADMINS,
-    REQUESTER,
     Approval,
     ApprovalChoice,
     ApprovalTerms,
     RulingOutcome,
     digest_of,
 )
-from handoff.contracts import Estimate, Terms
+from handoff.contracts import REQUESTER, Estimate, Terms
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready, settle
 from handoff.state import Ask, Job, Run, Work, replace
@@ -71,7 +70,10 @@ def _rulings(asks: Iterable[Ask]) -> Iterator[tuple[Approval, Ruling]]:
 def ask_for(ask: Ask, work: Work, approval: Approval, at: float, votes: tuple[Vote, ...] = ()) -> Ask:
     """Ask people to approve something. The attempt keeps its checkpoints, to go on from them."""
     whom = deciders(approval.terms, ask.request.user)
-    question = Question(work.asked_so_far + 1, approval.what, (), at, whom=whom, approval=approval, votes=votes)
+    asking = ask.run_around(work).terms.asking
+    question = Question(
+        work.asked_so_far + 1, approval.what, (), at, whom=whom, approval=approval, votes=votes, asking=asking
+    )
     return ask.with_work(replace(work, state="input_required", question=question, approvals=work.approvals + 1))
 
 

@@ -23,12 +23,14 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from handoff import events as ev
+from handoff import rights
 from handoff.contracts import Request
 from handoff.effects import answer_key, card_end_key
 from handoff.engine import approvals, hearing, replan
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready
 from handoff.engine.transitions import TRANSITIONS, cancelled, withdrawn
+from handoff.materials.deleted import deleted, without_deleted
 from handoff.state import SETTLED, Ask, Job, RequestState, Run, SubtaskState, Work, replace
 from handoff.state_values import Failure
 
@@ -39,8 +41,9 @@ They are most of a log, so the states are not worked out again after them.
 """
 
 
-HEARD = (ev.MessageHeard, ev.MessageSorted, ev.MessageAcknowledged, ev.RequestEdited, ev.RequestWithdrawn)
-"""Events of messages in the thread: `hearing` decides what follows from them."""
+SAID = ev.MessageHeard | ev.MessageSorted | ev.MessageAcknowledged | ev.RequestEdited | ev.RequestWithdrawn
+GONE = ev.FileDeleted | ev.CopiesDropped
+"""Events of messages and files in the thread: `hearing` decides what follows from what is said."""
 
 
 def fold(log: Iterable[ev.Event]) -> Job | None:
@@ -59,12 +62,11 @@ def apply(job: Job | None, event: ev.Event) -> Job:
         raise ValueError(f"a job's log begins with RequestAdded, not {event.type}")
     if isinstance(event, ev.OfRequest):
         return _of_request(job, event)
-    if isinstance(event, HEARD):
+    if isinstance(event, SAID | GONE):
         return replace(_heard(job, event), seq=job.seq + 1)
     seq = job.seq + 1
     if isinstance(event, ev.CancelRequested):
-        asks = (ask if ask.over or ask.run.answer or ask.run.failure else cancelled(ask, event) for ask in job.asks)
-        return replace(job, asks=tuple(asks), quarantine=None, seq=seq)
+        return replace(_cancelled(job, event), seq=seq)
     if isinstance(event, ev.TakenOver):
         return replace(_resumed(job, event.at), takeovers=job.takeovers + 1, seq=seq)
     if isinstance(event, ev.WorkResumed):
@@ -76,10 +78,15 @@ def apply(job: Job | None, event: ev.Event) -> Job:
     assert_never(event)
 
 
-def _heard(
-    job: Job,
-    event: ev.MessageHeard | ev.MessageSorted | ev.MessageAcknowledged | ev.RequestEdited | ev.RequestWithdrawn,
-) -> Job:
+def _cancelled(job: Job, event: ev.CancelRequested) -> Job:
+    """End what the person may stop. A job in quarantine leaves it to be reported, unless something else is left."""
+    ends = {ask.id for ask in rights.stoppable(job, rights.Actor(event.user, event.groups, event.admin))}
+    asks = tuple(cancelled(ask, event) if ask.id in ends else ask for ask in job.asks)
+    left = any(rights.is_open(ask) for ask in asks)
+    return replace(job, asks=asks, quarantine=job.quarantine if left else None)
+
+
+def _heard(job: Job, event: SAID | GONE) -> Job:
     """Take in what people say, edit or delete in the thread."""
     match event:
         case ev.MessageHeard():
@@ -93,6 +100,11 @@ def _heard(
         case ev.RequestWithdrawn():
             after, gone = hearing.withdrawn(job, event)
             after = after if gone is None else after.with_ask(withdrawn(gone, event))
+            after = deleted(after, event.message)
+        case ev.FileDeleted():
+            return deleted(job, event.file)
+        case ev.CopiesDropped():
+            return replace(job, copies=job.copies[event.count :])
     for ask in [ask for ask in after.asks if ask is not job.ask(ask.id) and not ask.over]:
         after = after.with_ask(_with_state(ask, event.at))
     return after
@@ -106,7 +118,8 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     ask = Ask(request=event.request, run=Run(failure=failure), refusal=event.refusal)
     if not has_to_gather(event.request):
         ask = replace(ask, gathered=True)
-    return hearing.queued(replace(job, asks=(*job.asks, ask), seq=job.seq + 1), ask.id, job.current)
+    people = job.people | {event.request.user}
+    return hearing.queued(replace(job, asks=(*job.asks, ask), people=people, seq=job.seq + 1), ask.id, job.current)
 
 
 def has_to_gather(request: Request) -> bool:
@@ -118,6 +131,8 @@ def _of_request(job: Job, event: ev.OfRequest) -> Job:
     seq = job.seq + 1
     if isinstance(event, ev.Posted) and event.ts:
         job = hearing.spoke(job, event.at)
+    if isinstance(event, ev.QuestionAnswered):
+        job = replace(job, people=job.people | {event.user})
     place = job.place_of(event.request)
     if place is None or job.asks[place].over:
         return replace(job, seq=seq)
@@ -127,7 +142,8 @@ def _of_request(job: Job, event: ev.OfRequest) -> Job:
         return replace(job, seq=seq)
     if not isinstance(event, CHECKPOINTS):
         changed = _with_state(changed, event.at)
-    return replace(job, asks=(*job.asks[:place], changed, *job.asks[place + 1 :]), seq=seq)
+    job = replace(job, asks=(*job.asks[:place], changed, *job.asks[place + 1 :]), seq=seq)
+    return without_deleted(job) if isinstance(event, ev.MaterialGathered) else job
 
 
 def _resumed(job: Job, at: float, away: float = 0.0) -> Job:

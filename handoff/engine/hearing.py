@@ -19,7 +19,7 @@ from handoff.engine import correcting
 from handoff.engine.transitions import question_answered
 from handoff.events import Aim
 from handoff.state import Ask, Job, replace
-from handoff.state_values import Heard, Outcome, Question, Talk
+from handoff.state_values import Heard, Outcome, Question, Talk, may_answer
 
 SOON = 15 * 60.0
 """Seconds after the bot's last words in which a question of the requester is for the bot without a doubt."""
@@ -53,14 +53,14 @@ def waiting(job: Job, receipt: str) -> Heard | None:
 
 def _possible(job: Job, one: Heard) -> tuple[tuple[Aim, ...], Aim]:
     """Return the purposes that a message may have now, and the one to take if nobody can tell."""
-    asked = open_question(job, one.message.user)
+    asked = asked_of(job, one)
     may_correct = job.current is not None and _may_correct(job.current, one)
     unless: Aim = "request" if one.mentioned else "nothing"
     aims: list[Aim] = ["answer", "explain"] if asked else []
     aims += ["correction"] if may_correct else []
     aims += ["request", "thanks"]
     aims += [] if one.mentioned else ["nothing"]
-    if asked is not None:
+    if asked:
         return tuple(aims), "explain" if spoken.is_question(one.message.text) else "answer"
     return tuple(aims), unless
 
@@ -79,10 +79,10 @@ def by_rules(job: Job, one: Heard, names: Iterable[str] = ()) -> Aim | None:
         return "thanks"
     if not one.mentioned and spoken.calls(text, names):
         return "nothing"
-    asked = open_question(job, user)
-    if asked is not None:
-        return "answer" if answers_plainly(text, asked[1].options) else None
-    if spoken.is_short(text) and open_approval(job, user):
+    asked = asked_of(job, one)
+    if asked:
+        return "answer" if any(answers_plainly(text, question.options) for _, question in asked) else None
+    if spoken.is_short(text) and open_approval(job, one):
         return "answer"  # which decides nothing: who said it is shown where the buttons are
     if job.current is not None:
         if job.current.request.user == user:
@@ -123,10 +123,10 @@ def heard(job: Job, event: ev.MessageHeard) -> Job:
         return job
     before = job.talk
     speakers = (*before.speakers, message.user)[-MOST_SPEAKERS:]
-    job = replace(job, talk=Talk(before.spoke, speakers, event.others))
+    job = replace(job, talk=Talk(before.spoke, speakers, event.others), people=job.people | {message.user})
     if event.others:
         return job
-    return replace(job, heard=(*job.heard, Heard(message.id, message, event.mentioned, before)))
+    return replace(job, heard=(*job.heard, Heard(message.id, message, event.mentioned, event.groups, before)))
 
 
 def spoke(job: Job, at: float) -> Job:
@@ -157,12 +157,16 @@ def sorted_out(job: Job, event: ev.MessageSorted) -> Job:
         return job
     job = _charged(job, event.usage)
     aim: Aim = "request" if event.aim == "nothing" and one.mentioned else event.aim
-    asked = open_question(job, one.message.user)
-    if asked is not None and aim == "answer":
-        return _marked(_answered(job, one, asked, event.at), one, "taken")
-    if asked is not None and aim == "explain":
-        return _marked(job, one, "explained", question=asked[0])
-    if aim == "answer" and (approval := open_approval(job, one.message.user)):
+    asked = asked_of(job, one)
+    if asked and aim in {"answer", "explain"}:
+        meant = meant_by(job, one)
+        if meant is None:
+            return _marked(job, one, "which")
+        name, question, text = meant
+        if aim == "explain":
+            return _marked(job, one, "explained", question=name)
+        return _marked(_answered(job, one, (name, question), text, event.at), one, "taken")
+    if aim == "answer" and (approval := open_approval(job, one)):
         return _marked(job, one, "explained", question=approval)
     if aim in {"answer", "explain"}:  # the question was closed meanwhile
         aim = "request" if one.mentioned else "nothing"
@@ -173,11 +177,11 @@ def sorted_out(job: Job, event: ev.MessageSorted) -> Job:
     return _marked(job, one, "thanks" if aim == "thanks" else "request")
 
 
-def _answered(job: Job, one: Heard, asked: tuple[str, Question], at: float) -> Job:
+def _answered(job: Job, one: Heard, asked: tuple[str, Question], text: str, at: float) -> Job:
     ask = job.current
     if ask is None:
         return job
-    of = {"subtask": asked[0], "number": asked[1].number, "user": one.message.user, "text": one.message.text.strip()}
+    of = {"subtask": asked[0], "number": asked[1].number, "user": one.message.user, "text": text, "groups": one.groups}
     event = ev.QuestionAnswered.model_validate({"at": at, "request": ask.id, **of})
     return job.with_ask(question_answered(ask, event))
 
@@ -193,12 +197,14 @@ def _correction(job: Job, one: Heard, at: float) -> Job:
 def edited(job: Job, event: ev.RequestEdited) -> Job:
     """Take an edited request as corrected by its author."""
     waits = next((one for one in job.heard if one.message.id == event.message and not one.outcome), None)
-    if waits is not None:
+    if waits is not None and waits.message.user == event.user:
         message = waits.message.model_copy(update={"text": event.text})
         changed = dataclasses.replace(waits, message=message)
         return replace(job, heard=tuple(changed if one is waits else one for one in job.heard))
     ask = job.ask(event.message)
     if ask is None or ask.refusal or ask.withdrawn or _same(ask, event.text) or event.stamp < ask.edited:
+        return job
+    if ask.request.user != event.user:
         return job
     request = ask.request.model_copy(update={"text": event.text})
     new = replace(ask, request=request, wording=event.text, edited=event.stamp)
@@ -225,18 +231,41 @@ def withdrawn(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, Ask | None]:
 # ---------------------------------------------------------------- inside
 
 
-def open_question(job: Job, user: str) -> tuple[str, Question] | None:
-    """Return the first open question that this person may answer, with its subtask (empty: the planner's)."""
-    ask = job.current
-    found = ask.open_questions.items() if ask is not None else ()
-    return next(((name, one) for name, one in found if one.may_answer(user)), None)
+def asked_of(job: Job, one: Heard) -> list[tuple[str, Question]]:
+    """Return the open questions that the author of a message may answer, with their subtasks (empty: the planner's)."""
+    found = job.current.open_questions.items() if job.current is not None else ()
+    return [(name, question) for name, question in found if question.may_answer(one.message.user, one.groups)]
 
 
-def open_approval(job: Job, user: str) -> str:
-    """Return the first subtask with an approval that is for this person; empty if there is none."""
-    ask = job.current
-    found = ask.open_questions.items() if ask is not None else ()
-    return next((name for name, one in found if one.approval is not None and user in one.whom), "")
+def meant_by(job: Job, one: Heard) -> tuple[str, Question, str] | None:
+    """Return the question that a message is about, with its subtask, and what the message says of it.
+
+    Where there are several, it is the one that the message names (“Place: Oslo”), or the only one whose options it
+    chooses from. None: it could be more than one.
+    """
+    ask, asked, text = job.current, asked_of(job, one), one.message.text.strip()
+    if ask is None or len(asked) == 1:
+        return (*asked[0], text) if asked else None
+    head, colon, rest = text.partition(":")
+    named = [each for each in asked if colon and rest.strip() and _names(head, ask, each[0])]
+    if len(named) == 1:
+        return (*named[0], rest.strip())
+    chosen = [each for each in asked if spoken.chooses(text, each[1].options)]
+    return (*chosen[0], text) if len(chosen) == 1 and not text.isdecimal() else None
+
+
+def _names(head: str, ask: Ask, subtask: str) -> bool:
+    """Return True if some words name the subtask that asks: they are how its title begins, or one that it holds."""
+    said, title = spoken.words_of(head), spoken.words_of(ask.work[subtask].subtask.title) if subtask else []
+    return bool(said) and (title[: len(said)] == said or (len(said) == 1 and said[0] in title))
+
+
+def open_approval(job: Job, one: Heard) -> str:
+    """Return the first subtask with an approval that is for the author of a message; empty if there is none."""
+    found = job.current.open_questions.items() if job.current is not None else ()
+    who = (one.message.user, one.groups)
+    theirs = (name for name, asked in found if asked.approval is not None and may_answer(asked.whom, *who))
+    return next(theirs, "")
 
 
 def _may_correct(ask: Ask, one: Heard) -> bool:

@@ -12,9 +12,10 @@ from types import MappingProxyType
 
 from handoff.contracts import Member, Result, Tier, Usage
 from handoff.engine import replan
+from handoff.engine.asking import WITHOUT, question_of
 from handoff.engine.subtask import cut, ended, unsettled_inside
 from handoff.state import Ask, Work, replace
-from handoff.state_values import Candidate, Question, ReplanTrigger, Rung, Trouble
+from handoff.state_values import Candidate, ReplanTrigger, Rung, Trouble
 
 MAX_FAILURES = 3
 """Failures of one subtask, of any kind, after which it ends. The same number of model calls may bring it nothing."""
@@ -26,8 +27,7 @@ BACKOFF = (1.0, 4.0)
 LEAST_SECONDS = 1.0
 """Seconds that must be left to a subtask for another attempt to make sense."""
 ONCE_MORE = "Try once more"
-WITHOUT = "Go on without it"
-"""The answers that people are offered (`ONCE_MORE`, `WITHOUT`) when a critical subtask cannot be done as it is."""
+"""The answer that people are offered beside `WITHOUT` when a critical subtask cannot be done as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,12 +259,6 @@ def _again(work: Work, following: Next, at: float) -> Work:
 def _asked(ask: Ask, work: Work, trouble: Trouble, message: str, at: float) -> Ask:
     question = work.question
     if trouble != "ambiguous_input" or question is None:
-        number = work.asked_so_far + 1
         text = f"{work.subtask.title} cannot be done as it is: {message} What now?"
-        question = Question(number, text, (ONCE_MORE, WITHOUT), at, whom=(ask.request.user,))
+        question = question_of(ask, work, at, text, (ONCE_MORE, WITHOUT), assumption=WITHOUT)
     return ask.with_work(replace(work, state="input_required", question=question, questions=work.questions + 1))
-
-
-def wants_without(question: Question, text: str) -> bool:
-    """Return True if a person chose to go on without the subtask, and that was offered."""
-    return WITHOUT in question.options and text.strip().casefold() == WITHOUT.casefold()

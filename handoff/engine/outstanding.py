@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from handoff.effects import (
+    DropCopies,
     Effect,
+    ExpireQuestion,
     GatherMaterial,
     HandUp,
     JudgeResult,
@@ -11,6 +13,7 @@ from handoff.effects import (
     Post,
     ReachDeadline,
     RefineBrief,
+    RemindOfQuestion,
     RevisePlan,
     RunSubtask,
     answer_key,
@@ -18,8 +21,9 @@ from handoff.effects import (
     card_key,
     file_key,
     question_key,
+    reminder_key,
 )
-from handoff.engine import answer, hearing, replan
+from handoff.engine import answer, asking, hearing, replan
 from handoff.engine.ladder import attempt_seconds, seconds_left
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready
@@ -27,33 +31,40 @@ from handoff.state import SETTLED, Ask, Job, Run, Work
 
 BEYOND = 20.0
 """Seconds after its deadline at which an attempt that did not end by itself is cut off."""
+CARD_FIRST = 5.0
+"""Seconds that an end waits for the card to be posted. A request that needs no plan ends while that is under way, and
+the budget of calls lets answers go first: the card would stand below the answer."""
 
 
 def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects that should be under way at `now`, and the time to look again (None: at the next event)."""
     ask = job.current
     effects, due = _of_request(ask, now) if ask is not None else ([], None)
-    return [*effects, *hearing.effects(job)], due
+    copies = [DropCopies(job.asks[0].id, job.copies)] if job.copies else []
+    return [*effects, *hearing.effects(job), *copies], due
 
 
 def _of_request(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     run = ask.run
     if run.concluded:
-        return _closing(ask), None
+        return _closing(ask, now)
     effects: list[Effect] = []
     if card_key(ask.id) not in ask.posted:
         effects.append(Post(ask.id, card_key(ask.id)))
     if not ask.gathered:
         return [*effects, GatherMaterial(ask.id)], None
     if ask.question is not None:
-        return [*effects, *_questions(ask)], None
+        waiting, due = _questions(ask, now)
+        return [*effects, *waiting], due
     if run.plan is None:
         return [*effects, _planning(ask)], None
     unsettled = any(work.state not in SETTLED for work in ask.inside(""))
     if unsettled and run.deadline is not None and run.deadline <= now:
         return [*effects, ReachDeadline(ask.id)], None
     running, due = _subtasks(ask, run, now)
-    effects += [*_questions(ask), *running]
+    waiting, later = _questions(ask, now)
+    effects += [*waiting, *running]
+    due = _earlier(due, later)
     if trigger := replan.current_trigger(ask):
         effects.append(RevisePlan(ask.id, trigger.within, trigger.subtask, trigger.words))
     effects += _files(ask)
@@ -124,10 +135,28 @@ def _attempt(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | N
     return RunSubtask(ask.id, name, number, work.specialist, tier, timeout, work.subtask.done_when), ends
 
 
-def _questions(ask: Ask) -> list[Effect]:
-    """Return the posts of the open questions that the thread does not show yet."""
-    keys = (question_key(ask.id, name, question.number) for name, question in ask.open_questions.items())
-    return [Post(ask.id, key) for key in keys if key not in ask.posted]
+def _questions(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+    """Return the effects for the open questions, and the time to look again.
+
+    They are posts that the thread does not show yet. A question that nobody answers is closed in the end, and people
+    are reminded of it until then.
+    """
+    effects: list[Effect] = []
+    due: float | None = None
+    for name, question in ask.open_questions.items():
+        number, count = question.number, len(question.reminders)
+        keys = [question_key(ask.id, name, number)]
+        keys += [reminder_key(ask.id, name, number, reminder) for reminder in range(1, count + 1)]
+        posts = [Post(ask.id, key) for key in keys if key not in ask.posted]
+        closes, reminder = asking.expires(question), asking.next_reminder(ask, question)
+        if closes is not None and closes <= now:
+            effects.append(ExpireQuestion(ask.id, name, number))
+        elif posts:
+            effects += posts
+        elif reminder is not None and reminder[0] <= now:
+            effects.append(RemindOfQuestion(ask.id, name, number, reminder[1]))
+        due = _earlier(due, _earlier(closes, reminder[0] if reminder is not None else None))
+    return effects, due
 
 
 def _files(ask: Ask) -> list[Effect]:
@@ -140,17 +169,29 @@ def _files(ask: Ask) -> list[Effect]:
     ]
 
 
-def _closing(ask: Ask) -> list[Effect]:
-    """Return the last posts of a request: its files, then its visible end, with the card's last edit beside them."""
+def _closing(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+    """Return the last posts of a request: its files, then its visible end, with the card's last edit beside them.
+
+    And the time to look again, if the end waits for the card.
+    """
     effects: list[Effect] = [] if ask.cancelled_by else _files(ask)
-    if not effects and answer_key(ask.id) not in ask.posted:
+    due = _card_due(ask, now)
+    if not effects and due is None and answer_key(ask.id) not in ask.posted:
         effects.append(Post(ask.id, answer_key(ask.id)))
     if not ask.refusal:
         if card_key(ask.id) not in ask.posted:
             effects.append(Post(ask.id, card_key(ask.id)))
         elif card_end_key(ask.id) not in ask.posted:
             effects.append(Post(ask.id, card_end_key(ask.id)))
-    return effects
+    return effects, due
+
+
+def _card_due(ask: Ask, now: float) -> float | None:
+    """Return until when the end of a request waits for its card; None if it does not."""
+    if ask.refusal or ask.cancelled_by or ask.run.written is None or card_key(ask.id) in ask.posted:
+        return None
+    until = ask.run.written + CARD_FIRST
+    return until if now < until else None
 
 
 def _earlier(one: float | None, other: float | None) -> float | None:

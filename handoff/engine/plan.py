@@ -9,11 +9,11 @@ from types import MappingProxyType
 
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Plan, PlanChange, Subtask
-from handoff.engine import ladder, replan
+from handoff.engine import asking, ladder, replan
 from handoff.engine.nested import room_left
 from handoff.engine.subtask import settle
 from handoff.state import Ask, Run, Work, replace
-from handoff.state_values import Answered, Failure, Question, ReplanTrigger
+from handoff.state_values import Answered, Failure, ReplanTrigger
 
 MAX_REJECTED_PLANS = 2
 """Rejected plans after which the run fails: the planner may correct its plan once."""
@@ -29,19 +29,18 @@ _WORDS = {
 
 
 def asked(ask: Ask, event: ev.PlannerAsked) -> Ask:
-    """Wait for the requester's answer. The planner may ask once for each request."""
+    """Wait for a person's answer. The planner may ask once for each request."""
     if ask.run.concluded or ask.run.plan is not None or ask.question is not None or ask.answered:
         return ask
     ask = ask.with_pack(event.at, "", event.pack)
     ask = ask.with_decision(event.at, "", "ask before planning", "; ".join((event.question, *event.reasons)))
-    question = Question(1, event.question, event.options, event.at, whom=(ask.request.user,))
-    return replace(ask, question=question, usage=ask.usage + event.usage)
+    return replace(ask, question=asking.planners_question(ask, event), usage=ask.usage + event.usage)
 
 
 def told(ask: Ask, event: ev.QuestionAnswered) -> Ask:
     """Keep the answer to the planner's question: the planner is asked again, with it."""
     question = ask.question
-    if ask.run.concluded or question is None or not question.may_answer(event.user):
+    if ask.run.concluded or question is None or not question.may_answer(event.user, event.groups):
         return ask
     if event.number not in {0, question.number}:
         return ask

@@ -32,6 +32,7 @@ HARMLESS = frozenset(
         "ResultJudged",
         "BriefRefined",
         "QuestionAnswered",
+        "QuestionReminded",
         "TakenOver",
         "WorkResumed",
         "Posted",

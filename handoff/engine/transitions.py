@@ -12,11 +12,11 @@ from typing import Any
 
 from handoff import events as ev
 from handoff.effects import answer_key
-from handoff.engine import answer, approvals, deadline, judging, ladder, plan, writes
+from handoff.engine import answer, approvals, asking, deadline, judging, ladder, plan, writes
 from handoff.engine.nested import is_open, opened
-from handoff.engine.subtask import charged_so_far, ended
+from handoff.engine.subtask import charged_so_far
 from handoff.state import SETTLED, Ask, Run, Work, replace
-from handoff.state_values import Answered, Failure, Question, Trouble
+from handoff.state_values import Answered, Failure, Trouble
 
 UNTOLD = "The requester has said since: “{words}” It was not taken in."
 """The fault of a result that was made without a correction."""
@@ -39,7 +39,8 @@ def withdrawn(ask: Ask, event: ev.RequestWithdrawn) -> Ask:
 
 
 def _material_gathered(ask: Ask, event: ev.MaterialGathered) -> Ask:
-    return replace(ask, gathered=True, materials=event.materials, file_faults=event.faults)
+    ask = replace(ask, gathered=True, speakers=event.speakers)
+    return replace(ask, materials=event.materials, file_faults=event.faults)
 
 
 # ---------------------------------------------------------------- attempts
@@ -124,9 +125,7 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
         return writes.ask_about(ask, work, work.intents[0], escalation.message, event.usage, event.at)
     ask, work = ask.charged(work.attempt_over(event.took, private=event.private), event.usage)
     if escalation.reason == "ambiguous_input":
-        number, whom = work.asked_so_far + 1, (ask.request.user,)
-        question = Question(number, escalation.message, escalation.options, event.at, whom=whom)
-        work = replace(work, question=question)
+        work = replace(work, question=asking.escalated(ask, work, event.at, escalation))
     partial = escalation.partial_result
     return ladder.climb(ask, work, escalation.reason, escalation.message, event.at, partial=partial)
 
@@ -142,15 +141,13 @@ def question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
     question = work.question if work else None
     if ask.run.failure is not None or work is None or work.state != "input_required" or question is None:
         return ask
-    if event.number not in {0, question.number} or not question.may_answer(event.user):
+    if event.number not in {0, question.number} or not question.may_answer(event.user, event.groups):
         return ask
     answered = Answered(question, event.user, event.text, event.at)
+    if question.doubt is None:
+        return asking.settled(ask, work, answered)
     work = replace(work, question=None, answered=(*work.answered, answered))
-    if question.doubt is not None:
-        return writes.cleared(ask, work, question.doubt, event, waited=event.at - question.asked)
-    if ladder.wants_without(question, event.text):
-        return ended(ask, work, "a person said to go on without it", event.at)
-    return ask.with_work(replace(work, state="pending", answers=(*work.answers, answered.note)))
+    return writes.cleared(ask, work, question.doubt, event, waited=event.at - question.asked)
 
 
 # ---------------------------------------------------------------- the end of a request
@@ -216,6 +213,8 @@ TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "AttemptFailed": _attempt_failed,
     "Escalated": _escalated,
     "QuestionAnswered": question_answered,
+    "QuestionReminded": asking.reminded,
+    "QuestionExpired": asking.expired,
     "ResultJudged": judging.judged,
     "BriefRefined": judging.refined,
     "DeadlineReached": deadline.reached,

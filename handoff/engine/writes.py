@@ -36,7 +36,8 @@ def ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage: 
     number = work.asked_so_far + 1
     doubt = UnknownWrite(intent.call, intent.tool, intent.what, reason, usage)
     text = f"Was this carried out? {intent.what}"
-    question = Question(number, text, OPTIONS, at, whom=(ask.request.user,), doubt=doubt)
+    asking = ask.run_around(work).terms.asking
+    question = Question(number, text, OPTIONS, at, whom=(ask.request.user,), doubt=doubt, asking=asking)
     return ask.with_work(replace(work, state="input_required", question=question, doubts=work.doubts + 1))
 
 

@@ -14,6 +14,8 @@ LONG_REQUEST, LONG_LINES = 600, 8
 """Characters, and lines, from which on the text of a request is material: a brief in the planner's words loses it."""
 MOST_ANSWERS = 9
 LAST_ANSWER, REQUEST = "answer", "request"
+MESSAGE = "message"
+"""The name of the message that a request was made from in a window."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,13 +27,16 @@ _TOLD = {"subtasks": SEVERAL, "question": ASK, "text": ANSWER, "missing": NOBODY
 class PlannerReply:
     """What a planner decided: one of `plan`, `answer` and `question` is set, or `faults` say why none is.
 
-    `options` are likely answers to the question. `reasons` are the planner's own reason, and what was mended.
+    `options` are likely answers to the question; `whom` and `assumption` are as in `Escalation`. `reasons` are the
+    planner's own reason, and what was mended.
     """
 
     plan: Plan | None = None
     answer: str = ""
     question: str = ""
     options: tuple[str, ...] = ()
+    whom: tuple[str, ...] = ()
+    assumption: str = ""
     reasons: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
 
@@ -100,7 +103,10 @@ def _question(fields: dict[str, Any], brief: PlanBrief, reasons: tuple[str, ...]
     given = fields.get("options")
     options = [_line(one, "option") for one in given] if isinstance(given, list) else []
     kept = tuple(dict.fromkeys(one for one in options if one))[:MAX_OPTIONS]
-    return PlannerReply(question=text, options=kept, reasons=reasons)
+    named = fields.get("whom")
+    whom = tuple(_line(one, "option") for one in (named if isinstance(named, list) else [named]) if one)[:MAX_OPTIONS]
+    assumption = _line(fields.get("assumption"), "option")
+    return PlannerReply(question=text, options=kept, whom=whom, assumption=assumption, reasons=reasons)
 
 
 def _plan(

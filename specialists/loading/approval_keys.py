@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from handoff.approval_values import ADMINS, ASK, REQUESTER, ApprovalTerms
+from handoff.approval_values import ADMINS, ASK, ApprovalTerms
+from handoff.contracts import REQUESTER
 from specialists.loading.frontmatter import CrewFault, Page, did_you_mean
 from specialists.toolkits.tool import Tool
 

@@ -15,8 +15,10 @@ from handoff.contracts import Tier
 from handoff.effects import ROLES
 from handoff.planning.adhoc import MOST, Allowance
 from handoff.planning.routing import Files, Rule
+from handoff.working_time import read_span
 from specialists.loading import approval_keys
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
+from specialists.loading.crew_checks import asked_fault
 from specialists.loading.frontmatter import CrewFault, Page, did_you_mean, yaml_fault
 from specialists.loading.rule_patterns import BadPattern, compiled, ways
 from specialists.toolkits.tool import Tool
@@ -33,8 +35,10 @@ _ABOUT = ("description", "can", "cannot", "fallback")
 """What a crew inside another says of itself, as a specialist does in its front matter."""
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z][a-z0-9-]{1,62}(?::\d{1,5})?", re.IGNORECASE)
 _UNSURE = ("mark", "apart")
+_ASKING = ("asks", "asks_next", "remind_after", "expire_after", "assume")
+"""The keys on questions to people: see `handoff.contracts.Asking`."""
 _KEYS = (
-    "rules", "equals", "default", *_TERMS, "critic", "unsure", "roles", "make", "allow_out", *_ABOUT,
+    "rules", "equals", "default", *_TERMS, "critic", "unsure", "roles", "make", "allow_out", *_ASKING, *_ABOUT,
     *approval_keys.KEYS, "ask_above",
 )  # fmt: skip
 _FILES: tuple[Literal["any", "none", "some"], ...] = ("any", "none", "some")
@@ -56,6 +60,8 @@ class CrewFile:
     equals: tuple[tuple[str, ...], ...] = ()
     terms: dict[str, Any] = field(default_factory=dict)
     roles: dict[str, Tier] = field(default_factory=dict)
+    asking: dict[str, tuple[str, ...] | float | str] = field(default_factory=dict)
+    """What it says on questions to people: fields of `handoff.contracts.Asking`."""
     default: str = ""
     """The member that gets a request for which no plan could be made; empty: the first one."""
     make: Allowance | None = None
@@ -105,6 +111,7 @@ def _read(file: CrewFile, root: yaml.Node, known: tuple[str, ...], tools: Mappin
         file.terms["critic"] = _yes(file, top["critic"][1], "critic")
     if "unsure" in top:
         file.terms["unsure"] = _one_of(file, top["unsure"][1], "unsure", _UNSURE)
+    _read_asking(file, {key: value for key, (_, value) in top.items()})
     if "roles" in top:
         file.roles = _roles(file, top["roles"][1])
     if "equals" in top:
@@ -119,6 +126,29 @@ def _read(file: CrewFile, root: yaml.Node, known: tuple[str, ...], tools: Mappin
             file.fault(top["default"][1], "default names one specialist")
     if "rules" in top:
         file.rules = _rules(file, *top["rules"], known)
+
+
+def _read_asking(file: CrewFile, keys: dict[str, yaml.Node]) -> None:
+    """Read whom questions are for, who is reminded when, and what is assumed if nobody answers."""
+    for key, name in (("asks", "whom"), ("asks_next", "then")):
+        if key in keys:
+            node = keys[key]
+            words = [str(node.value)] if isinstance(node, yaml.ScalarNode) else _texts(file, node, key)
+            if fault := asked_fault(words, anyone=key == "asks"):
+                file.fault(node, f"{key} {fault}")
+            file.asking[name] = tuple(words)
+    for key in ("remind_after", "expire_after"):
+        if key in keys:
+            seconds = read_span(str(keys[key].value))
+            if seconds is None:
+                file.fault(keys[key], f"{key} takes a span of time such as 30 min, 4h or 2 days, or never")
+            file.asking[key] = seconds or 0.0
+    if "assume" in keys:
+        file.asking["assume"] = _text(file, keys["assume"], "assume")
+
+
+def _texts(file: CrewFile, node: yaml.Node, key: str) -> list[str]:
+    return [text for one in _sequence(file, node, key) if (text := _text(file, one, key))]
 
 
 def _rules(file: CrewFile, key: yaml.Node, node: yaml.Node, known: tuple[str, ...]) -> tuple[Rule, ...]:

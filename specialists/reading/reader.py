@@ -10,7 +10,7 @@ from typing import Any
 
 from handoff.contracts import Section
 from specialists.reading.reading import FileInside, Reading
-from specialists.toolkits.child_process import run_child
+from specialists.toolkits.child_process import Given, Limits, run_child
 from specialists.turns.model import Picture
 
 log = logging.getLogger(__name__)
@@ -20,11 +20,13 @@ CPU_SECONDS = 15
 """Seconds of processor time that a file may take."""
 _DEADLINE = 40.0
 _LARGEST_REPLY = 128 * 1024 * 1024
+_FILE = "file"
 _FAILURES = {
     "time": "takes too long to read. Attach the part that matters, or save it anew with the program that made it",
     "cpu": "takes too long to read. Attach the part that matters, or save it anew with the program that made it",
     "crash": "cannot be read: it is damaged, or far larger inside than it looks. "
     "Open it, save it anew (PDF or plain text always do) and attach that",
+    "busy": "was not read, as too many files and pages are being read here at this moment. Attach it again",
     "too_much": "holds more than can be passed on. Attach the part that matters",
 }
 
@@ -48,9 +50,11 @@ async def read_file(path: Path, name: str, media_type: str, *, cpu_seconds: int 
         return Reading(fault=f"{name} has {megabytes}; at most {LARGEST // 2**20} MB are read. Attach less of it.")
     reply = await run_child(
         "specialists.reading.reading_child",
-        {"path": str(path), "name": name, "media_type": media_type, "cpu_seconds": cpu_seconds},
+        {"file": _FILE, "name": name, "media_type": media_type},
+        limits=Limits(memory_mb=1500, cpu_seconds=cpu_seconds),
         deadline=_DEADLINE,
         largest_reply=_LARGEST_REPLY,
+        given=Given(files={_FILE: path}),
     )
     if reply.failure:
         return Reading(fault=f"{name} {_FAILURES[reply.failure]}.")

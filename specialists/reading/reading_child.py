@@ -1,7 +1,8 @@
-"""The process that reads a file of any kind: limits first, then the file, with the reader of its kind.
+"""The process that reads a file of any kind, with the reader of its kind.
 
-In: `{"path", "name", "media_type"}`. Out: the length of a JSON in 8 bytes, the JSON `{"text", "outline", "gaps",
-"fault", "broke", "blobs"}`, and the bytes of the pictures and files that `blobs` names, one after the other.
+In: `{"file", "name", "media_type"}`, where `file` is what it was given. Out: the length of a JSON in 8 bytes, the JSON
+`{"text", "outline", "gaps", "fault", "broke", "blobs"}`, and the bytes of the pictures and files that `blobs` names,
+one after the other.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from specialists.reading.contents import Blob, Contents, Unreadable
 from specialists.reading.file_kind import kind_of
-from specialists.toolkits.confine import confine, own_stdout, shut_in, write_no_more_files
+from specialists.toolkits.confine import given, own_stdout
 
 Reader = Callable[[bytes, str, Contents], None]
 
@@ -47,12 +48,9 @@ _EXTRA_OF = {"python_calamine": "tables"}
 def main() -> None:
     """Answer the request on stdin."""
     request = json.load(sys.stdin)
-    confine(memory_mb=1500, cpu_seconds=request["cpu_seconds"], file_mb=1, wall_seconds=60)
-    write_no_more_files()
-    shut_in()
     reply = own_stdout()
     sys.setrecursionlimit(2000)
-    data = Path(request["path"]).read_bytes()
+    data = Path(given(request["file"])).read_bytes()
     contents = Contents()
     told: dict[str, Any] = {"text": "", "fault": "", "broke": ""}
     try:

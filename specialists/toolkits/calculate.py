@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
-import datetime as dt
+import json
 import re
-from typing import TYPE_CHECKING, Any
+import shutil
+import sysconfig
+from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from specialists.toolkits.calculate_child import MEMORY, SECONDS
+from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
+from specialists.toolkits.extras import missing
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
-if TYPE_CHECKING:
-    from pydantic_monty import ResourceLimits
-
-_SECONDS = 1.0
-_DEADLINE = 2.5
-_MEMORY = 64 * 1024 * 1024
-_PRINTED = 20_000
+_LIMITS = Limits(memory_mb=1500, cpu_seconds=6)
+_DEADLINE = 12.0
+_LARGEST_REPLY = 8 * 1024 * 1024
+_LONG = "That took too long and was stopped."
+_FAILURES = {
+    "time": _LONG,
+    "cpu": _LONG,
+    "crash": "That ended the calculator itself. Work with less at a time.",
+    "too_much": "That gave more than can be passed on.",
+    "busy": BUSY,
+}
 _SHOWN = 4_000
 _LONG_FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
@@ -47,35 +56,33 @@ async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
 
     No files, network or packages; for attached tables use query_table.
     """
-    try:
-        import pydantic_monty  # noqa: PLC0415 - heavy, and optional
-    except ModuleNotFoundError:
+    program = _sandbox()
+    if program is None:
         return ToolOutcome("Calculating is not installed here (leadhand[calculate]).", failed=True)
-    limits: ResourceLimits = {
-        "max_feed_duration_secs": _SECONDS,
-        "max_memory": _MEMORY,
-        "max_recursion_depth": 200,
-        "max_total_sleep_secs": 0.0,
-    }
-    printed = pydantic_monty.CollectString(max_bytes=_PRINTED)
-    try:
-        async with (
-            asyncio.timeout(_DEADLINE),
-            pydantic_monty.AsyncMonty(max_processes=1, request_timeout=_DEADLINE) as pool,
-            pool.checkout(limits=limits, os_policy={"sleep": "zero"}) as session,
-        ):
-            value = await session.feed_run(arguments.code, print_callback=printed)
-    except (pydantic_monty.MontySyntaxError, pydantic_monty.MontyRuntimeError) as error:
-        at = "".join(f"line {frame.line}: " for frame in error.traceback()[-1:])
-        text = _mended(at + error.display("type-msg"), printed.output)
-        if any(kind in text for kind in _NOT_THERE):
-            text += _tables_are_elsewhere(arguments.code, workbench)
-        return ToolOutcome(text, failed=True)
-    except pydantic_monty.MontyError as error:  # the sandbox itself ended: out of memory, or its watchdog
-        return ToolOutcome(_mended(str(error), printed.output), failed=True)
-    except TimeoutError:
-        return ToolOutcome("That took too long and was stopped.", failed=True)
-    return ToolOutcome(_told(value, printed.output))
+    reply = await run_child(
+        "specialists.toolkits.calculate_child",
+        {"code": arguments.code, "program": str(program)},
+        limits=_LIMITS,
+        deadline=_DEADLINE,
+        largest_reply=_LARGEST_REPLY,
+        given=Given(program=program),
+    )
+    if reply.failure:
+        return ToolOutcome(_FAILURES[reply.failure], failed=True)
+    answer: dict[str, Any] = json.loads(reply.output)
+    if "error" not in answer:
+        return ToolOutcome(_told(answer["value"], answer["printed"]))
+    text = _mended(answer["error"], answer["printed"])
+    if answer["of_code"] and any(kind in text for kind in _NOT_THERE):
+        text += _tables_are_elsewhere(arguments.code, workbench)
+    return ToolOutcome(text, failed=True)
+
+
+def _sandbox() -> Path | None:
+    """Find the program of the sandbox, which its package puts beside Python; None if it is not installed."""
+    beside = Path(sysconfig.get_path("scripts"), "monty")
+    found = str(beside) if beside.is_file() else shutil.which("monty")
+    return Path(found) if found and not missing("calculate", "pydantic_monty") else None
 
 
 def _tables_are_elsewhere(code: str, workbench: Workbench) -> str:
@@ -93,11 +100,7 @@ def _tables_are_elsewhere(code: str, workbench: Workbench) -> str:
     return f"\nCode sees no table. Tables attached: {', '.join(names)}. Call query_table with {sql}"
 
 
-def _told(value: Any, printed: str) -> str:
-    try:
-        last = "" if value is None else str(value) if isinstance(value, str | dt.date | dt.time) else repr(value)
-    except ValueError:  # Python refuses to write integers of more than 4,300 digits
-        last = f"an integer of about {value.bit_length() * 30103 // 100000 + 1:,} digits"
+def _told(last: str, printed: str) -> str:
     parts = [_cut(_readable(printed.rstrip())), _cut(_readable(last))]
     return "\n".join(part for part in parts if part) or "No value: end with an expression, or print."
 
@@ -129,7 +132,7 @@ def _mended(error: str, printed: str) -> str:
     if "NameError" in text:
         text += " (names must be set in the code; another tool is called by itself, not from code)"
     if "time limit" in text or "MemoryError" in text:
-        text = f"Stopped at the limit of {_SECONDS:g} s and {_MEMORY // 2**20} MB: {text}"
+        text = f"Stopped at the limit of {SECONDS:g} s and {MEMORY // 2**20} MB: {text}"
     return f"{_cut(printed.rstrip())}\n{text}".strip()
 
 

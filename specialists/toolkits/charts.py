@@ -13,18 +13,21 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from specialists.toolkits.charting.chart_data import ChartData, Kind, NoChart, Series, chart_data
 from specialists.toolkits.charting.wording import titled
-from specialists.toolkits.child_process import run_child
+from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
 from specialists.toolkits.tables import ENDINGS, QueryFailed, QueryRows, run_query
 from specialists.toolkits.tabular.cells import shown
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
 _DEADLINE = 60.0
+_LIMITS = Limits(memory_mb=2000, cpu_seconds=40, file_mb=16)
+_FONT_LISTS = "fontlist-*.json"
 _LARGEST_PNG = 8 * 1024 * 1024
 _MOST_ROWS = 5000
 _POINTS_TOLD = 60
 _FAILURES = {
     "time": "Drawing took too long and was stopped.",
     "cpu": "Drawing took too much processor time and was stopped.",
+    "busy": BUSY,
     "crash": "Drawing failed. Try another kind of chart, or fewer rows.",
     "too_much": "The picture became too large.",
 }
@@ -90,12 +93,14 @@ async def _drawn(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
         "y_label": arguments.y_label,
         "unit": arguments.unit,
     }
+    fonts = await _font_list()
     reply = await run_child(
         "specialists.toolkits.charting.chart_child",
         request,
+        limits=_LIMITS,
         deadline=_DEADLINE,
         largest_reply=_LARGEST_PNG,
-        environment=_font_cache(),
+        given=Given(reads=[fonts], environment=_fonts_at(fonts)) if fonts else Given(),
     )
     if reply.failure:
         raise NoChart(_FAILURES[reply.failure])
@@ -106,14 +111,28 @@ async def _drawn(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
     return picture, bool(answer["unseen"])
 
 
-def _font_cache() -> dict[str, str]:
-    """Find a folder for matplotlib's list of fonts, which takes it seconds to make; None if there can be none."""
+async def _font_list() -> Path | None:
+    """Find the folder of matplotlib's list of fonts, which takes it seconds to make; None if there can be none."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = home / "leadhand" / "matplotlib"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        listed = any(folder.glob(_FONT_LISTS))
     except OSError:
-        return {}
+        return None
+    if not listed:  # made apart from any drawing, which may not write there
+        await run_child(
+            "specialists.toolkits.charting.font_list",
+            {},
+            limits=_LIMITS,
+            deadline=_DEADLINE,
+            largest_reply=1,
+            given=Given(writes=[folder], environment=_fonts_at(folder)),
+        )
+    return folder
+
+
+def _fonts_at(folder: Path) -> dict[str, str]:
     return {"MPLCONFIGDIR": str(folder)}
 
 

@@ -1,13 +1,15 @@
 """Runs one of our modules in a process of its own: what may crash, hang or eat memory does so there.
 
-The request goes in as JSON on stdin, the reply comes back on stdout. The child
-has its own session, an almost empty environment and an empty folder to stand in.
+Whatever parses or draws what people, pages or models gave does so in such a child. The request goes in as JSON on
+stdin, the reply comes back on stdout. The child has its own session, an almost empty environment, a folder of its own
+to work in, limits on time and memory, and the kernel's walls (see `kernel_walls`) before it looks at anything.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -15,18 +17,62 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
-Failure = Literal["", "time", "cpu", "crash", "too_much"]
+from specialists.toolkits.confine import INPUT
+from specialists.toolkits.kernel_walls import hide_from_children
+from specialists.toolkits.scratch import scratch
+
+Failure = Literal["", "time", "cpu", "crash", "too_much", "busy"]
+
+BUSY = "That could not begin in time: too many files and pages are being read here at this moment. Try it again."
+"""The words for `busy`, which have nothing to do with what was to be read."""
 
 _ROOT = Path(__file__).parents[2]
+_WORK = "work"
 _PIECE = 64 * 1024
-_BOOT = "import sys, importlib; sys.path.append(sys.argv[1]); importlib.import_module(sys.argv[2]).main()"
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from specialists.toolkits.confine import enter; enter(*sys.argv[2:])"
 _STDERR_TAIL = 4000
+_LONGER = 10
+"""Seconds beyond its deadline after which a child ends itself, should we be gone by then."""
+_PLACES: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a child: MB of memory, seconds of processor time, MB of the largest file that it may write."""
+
+    memory_mb: int
+    cpu_seconds: int
+    file_mb: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a child is given beside its request and its own empty folder.
+
+    Attributes:
+        files: What it is to read, by the name under which it finds it (see `confine.given`): bytes, a file, or a
+            folder of files. What is gone by then is not there.
+        reads: Other places that it may read.
+        writes: Other places that it may read and write.
+        program: A program that it may start.
+        environment: Variables beside the few that every child gets.
+    """
+
+    files: Mapping[str, Path | bytes] = field(default_factory=dict)
+    reads: Sequence[Path] = ()
+    writes: Sequence[Path] = ()
+    program: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+_NOTHING = Given()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,61 +80,143 @@ class ChildReply:
     """A child's reply. `failure` is empty if the child ended well, else why there is no output.
 
     `time`: the wall-clock deadline passed. `cpu`: it used up its processor time.
-    `too_much`: it wrote more than asked for. `crash`: anything else, out of memory included.
+    `too_much`: it wrote more than asked for. `busy`: the deadline passed before it could begin, as too many
+    others were at work. `crash`: anything else, out of memory included.
     """
 
     output: bytes = b""
     failure: Failure = ""
 
 
+def at_once() -> int:
+    """Return how many children this process runs at once; others wait for a place. It follows from the cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(4, min(2 * cores, 16))
+
+
 async def run_child(
     module: str,
     request: Mapping[str, Any],
     *,
+    limits: Limits,
     deadline: float,
     largest_reply: int,
-    environment: Mapping[str, str] | None = None,
+    given: Given = _NOTHING,
 ) -> ChildReply:
     """Run `main()` of a module with the request. Ends the child on cancellation too.
 
     Args:
         module: dotted name of a module of ours. Its `main` reads stdin and writes stdout.
         request: anything that JSON can carry.
-        deadline: wall-clock seconds for all of it.
+        limits: what it may use.
+        deadline: wall-clock seconds for all of it, waiting for a place included.
         largest_reply: bytes of stdout that are accepted.
-        environment: variables beside the few that every child gets.
+        given: what it may read, write and start.
     """
-    folder = Path(tempfile.mkdtemp(prefix="leadhand-"))
+    hide_once()
+    began = False
     try:
-        async with _started(module, folder, dict(environment or {})) as process:
-            try:
-                async with asyncio.timeout(deadline):
-                    output, errors = await _exchange(process, json.dumps(request).encode(), largest_reply)
-                    code = await process.wait() if output is not None else 0
-            except TimeoutError:
-                return ChildReply(failure="time")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    if output is None:
-        return ChildReply(failure="too_much")
+        async with asyncio.timeout(deadline), _place():
+            began = True
+            async with _folder(given.files) as (folder, linked):
+                places = {
+                    "reads": [*_python(), str(folder), *map(str, (*linked, *given.reads))],
+                    "writes": [str(folder / _WORK), *map(str, given.writes)],
+                    "program": str(given.program or ""),
+                }
+                told = asdict(limits) | {"wall_seconds": int(deadline) + _LONGER} | places
+                boot = (str(_ROOT), module, json.dumps(told))
+                return await _reply(boot, folder / _WORK, given.environment, request, largest_reply)
+    except TimeoutError:
+        return ChildReply(failure="time" if began else "busy")
+
+
+hide_once = functools.cache(hide_from_children)
+"""Before there is a child, nobody reads what this process holds, such as the tokens in its environment."""
+
+
+def _place() -> asyncio.Semaphore:
+    loop = asyncio.get_running_loop()
+    return _PLACES.setdefault(loop, asyncio.Semaphore(at_once()))
+
+
+async def _reply(
+    boot: Sequence[str], folder: Path, environment: Mapping[str, str], request: Mapping[str, Any], largest: int
+) -> ChildReply:
+    async with _started(boot, folder, environment) as process:
+        output, errors = await _exchange(process, json.dumps(request).encode(), largest)
+        if output is None:
+            return ChildReply(failure="too_much")
+        code = await process.wait()
     if code == 0:
         return ChildReply(output=output)
-    log.warning("%s ended with code %s (%s)", module, code, _kind_of_error(errors))
+    log.warning("%s ended with code %s (%s)", boot[1], code, _kind_of_error(errors))
     return ChildReply(failure="cpu" if code == -signal.SIGXCPU else "crash")
 
 
 @contextlib.asynccontextmanager
-async def _started(module: str, folder: Path, extra: dict[str, str]) -> AsyncIterator[asyncio.subprocess.Process]:
+async def _folder(files: Mapping[str, Path | bytes]) -> AsyncIterator[tuple[Path, list[Path]]]:
+    """Make the folder of a child, with its files in one part and an empty one to work in; and remove it at the end.
+
+    Gives the folder, and the files of other places that it leads to.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="leadhand-", dir=scratch()))
+    try:
+        (folder / _WORK).mkdir()
+        (folder / INPUT).mkdir()
+        yield folder, await asyncio.to_thread(_lay_out, files, folder / INPUT) if files else []
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lay_out(files: Mapping[str, Path | bytes], folder: Path) -> list[Path]:
+    """Put files into a folder, as links where they can be."""
+    linked: list[Path] = []
+    for name, source in files.items():
+        if isinstance(source, bytes):
+            (folder / name).write_bytes(source)
+        elif source.is_dir():
+            (folder / name).mkdir()
+            for each in source.iterdir():
+                linked += _link(each.resolve(), folder / name / each.name)
+        else:
+            linked += _link(source.resolve(), folder / name)
+    return linked
+
+
+def _link(source: Path, name: Path) -> list[Path]:
+    try:
+        name.hardlink_to(source)
+    except FileNotFoundError:
+        return []
+    except OSError:  # it is on another disk
+        name.symlink_to(source)
+        return [source]
+    return []
+
+
+@functools.cache
+def _python() -> tuple[str, ...]:
+    """List what a Python that runs our modules has to read. Of a checkout only the packages."""
+    checkout = (_ROOT / "pyproject.toml").exists()
+    ours = [_ROOT / "specialists", _ROOT / "handoff"] if checkout else [_ROOT]
+    return (*map(str, ours), sys.prefix, sys.base_prefix, sys.exec_prefix)
+
+
+@contextlib.asynccontextmanager
+async def _started(
+    boot: Sequence[str], folder: Path, extra: Mapping[str, str]
+) -> AsyncIterator[asyncio.subprocess.Process]:
     environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "TZ": "UTC", "HOME": str(folder)}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         # -I: neither the environment nor the current folder can bring in code. Our own root comes last.
-        *("-I", "-c", _BOOT, str(_ROOT), module),
+        *("-I", "-c", _BOOT, *boot),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=folder,
-        env=environment | {"TMPDIR": str(folder)} | extra,
+        env=environment | {"TMPDIR": str(folder), **extra},
         start_new_session=True,
     )
     try:

@@ -5,32 +5,71 @@ Imports the standard library only: it runs first in every child.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import resource
 import signal
 import sys
-from typing import BinaryIO
+from importlib import import_module
+from typing import Any, BinaryIO
+
+from specialists.toolkits.kernel_walls import Wall, put_up
 
 MEGABYTE = 1024 * 1024
+INPUT = "in"
+"""The folder of what a child was given, beside the one that it works in."""
 _WAYS_OUT = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty.")
 
 
-def confine(*, memory_mb: int, cpu_seconds: int, file_mb: int, wall_seconds: int) -> None:
-    """Bound this process for good. Past a limit the system ends it (or refuses the memory).
+def enter(module: str, told: str) -> None:
+    """Confine this process, then run `main()` of a module.
+
+    Args:
+        module: dotted name of a module of ours.
+        told: JSON of `memory_mb`, `cpu_seconds`, `file_mb`, `wall_seconds`, `reads`, `writes` and `program`: see
+            `confine` and `kernel_walls.put_up`.
+    """
+    # Python lists the folder that a package lies in, which may be out of reach after this.
+    import_module(module.partition(".")[0])
+    import_module("handoff")
+    confine(**json.loads(told))
+    import_module(module).main()
+
+
+def confine(
+    *,
+    memory_mb: int,
+    cpu_seconds: int,
+    file_mb: int,
+    wall_seconds: int,
+    **places: Any,
+) -> set[Wall]:
+    """Bound this process for good, and say which of the kernel's walls stand round it.
+
+    Past a limit the system ends it (or refuses the memory).
 
     Args:
         memory_mb: address space, in MB. Not applied on macOS, whose kernel refuses it.
         cpu_seconds: processor time of all threads together, until `limit_processor_from_now` sets it anew.
         file_mb: the largest file it may write, in MB.
         wall_seconds: an alarm that ends it even if its parent is gone.
+        places: what it may read, write and run, see `kernel_walls.put_up`.
     """
+    stand = put_up(**places)
     if sys.platform != "darwin":
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb * MEGABYTE, memory_mb * MEGABYTE))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, 2 * cpu_seconds))
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_mb * MEGABYTE, file_mb * MEGABYTE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.alarm(wall_seconds)
+    sys.addaudithook(_refuse)
+    return stand
+
+
+def given(name: str) -> str:
+    """Return where this child finds a file that it was given."""
+    return f"../{INPUT}/{name}"
 
 
 def own_stdout() -> BinaryIO:
@@ -53,11 +92,7 @@ def write_no_more_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
-def shut_in() -> None:
-    """Refuse this process, for good, the network and other programs: whatever its Python code is led to try."""
-    sys.addaudithook(_refuse)
-
-
 def _refuse(event: str, _: tuple[object, ...]) -> None:
+    """Refuse the network and other programs to Python code, on systems without the kernel's walls too."""
     if event.startswith(_WAYS_OUT):
         raise PermissionError(f"{event} is not for a process that reads what people attach")

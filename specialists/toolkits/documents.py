@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact
-from specialists.toolkits.blocking import in_thread
+from handoff.visible_text import visible
+from specialists.toolkits.child_process import BUSY, ChildReply, Given, Limits, run_child
 from specialists.toolkits.extras import missing
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 MARKDOWN = "text/markdown"
 RENDERING_TIME = 30.0
-"""Seconds that making a document may take."""
+"""Seconds that making a document may take, waiting for a place included."""
+_LIMITS = Limits(memory_mb=1000, cpu_seconds=25)
+_LARGEST_DOCUMENT = 64 * 1024 * 1024
+_LONG = f"The document took longer than {RENDERING_TIME:g} s to make; shorten or split it."
+_FAILURES = {
+    "time": _LONG,
+    "cpu": _LONG,
+    "crash": "The document could not be made: it takes more memory than one may. Shorten or split it.",
+    "too_much": "The document became too large: embed fewer or smaller pictures, or split it.",
+    "busy": BUSY,
+}
 
 _LONGEST_NAME = 60
 _PICTURE = re.compile(r"(?<!\\)!\[")
@@ -41,6 +53,8 @@ async def publish_document(arguments: PublishArguments, workbench: Workbench) ->
 
     Write whole Markdown; ![caption](chart.png) embeds a picture from the files (docx only).
     """
+    seen = {"title": visible(arguments.title), "markdown": visible(arguments.markdown)}
+    arguments = arguments.model_copy(update=seen)
     if not arguments.markdown.strip():
         return _failed("The text is empty; give the whole of it as Markdown.")
     if arguments.format == "canvas":
@@ -71,38 +85,51 @@ def _without_title(text: str, title: str) -> str:
 
 
 async def _docx(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
-    await in_thread(_load, RENDERING_TIME)
-    from specialists.toolkits import markdown_docx  # noqa: PLC0415  # loaded a moment ago, off the loop
-
-    try:
-        tree = await in_thread(lambda: markdown_docx.parse(arguments.markdown), RENDERING_TIME)
-        files, unknown = await _files(markdown_docx.pictures(tree), workbench)
+    known = {artifact.name: artifact for artifact in workbench.artifacts}
+    reply = await _rendered(arguments, {})
+    wanted = json.loads(_head(reply)).get("wanted", [])
+    if wanted:  # only the process that reads the text knows which pictures it embeds
+        unknown = [name for name in wanted if name not in known]
         if unknown:
-            offered = ", ".join(artifact.name for artifact in workbench.artifacts) or "none"
+            offered = ", ".join(known) or "none"
             return _failed(f"There is no file {', '.join(unknown)} to embed. The files are: {offered}.")
-        data = await in_thread(lambda: markdown_docx.render(arguments.title, tree, files), RENDERING_TIME)
-    except TimeoutError:
-        return _failed(f"The document took longer than {RENDERING_TIME:g} s to make; shorten or split it.")
-    except markdown_docx.PictureUnusable as error:
-        return _failed(f"{error} is no picture that Word can show; embed a PNG, JPEG or GIF, or leave it out.")
+        reply = await _rendered(arguments, {name: await workbench.path(known[name]) for name in wanted})
+    if reply.failure:
+        return _failed(_FAILURES[reply.failure])
+    told: dict[str, Any] = json.loads(_head(reply))
+    if "unusable" in told:
+        return _failed(
+            f"{told['unusable']} is no picture that Word can show; embed a PNG, JPEG or GIF, or leave it out."
+        )
     artifact = await workbench.keep(
-        file_name(arguments.title, ".docx"), data, media_type=DOCX, about=_about(arguments.title), publish_as="file"
+        file_name(arguments.title, ".docx"),
+        reply.output.partition(b"\n")[2],
+        media_type=DOCX,
+        about=_about(arguments.title),
+        publish_as="file",
     )
     return _kept(artifact, "a Word document")
 
 
-def _load() -> None:
-    """Import what is slow to import, in a thread, so that nothing else waits for it."""
-    from specialists.toolkits import markdown_docx  # noqa: F401, PLC0415  # see above
+async def _rendered(arguments: PublishArguments, pictures: dict[str, Path]) -> ChildReply:
+    """Have a child make the document, with these pictures by their names."""
+    numbered = dict(enumerate(pictures.items()))
+    return await run_child(
+        "specialists.toolkits.document_child",
+        {
+            "title": arguments.title,
+            "markdown": arguments.markdown,
+            "names": {str(number): name for number, (name, _) in numbered.items()},
+        },
+        limits=_LIMITS,
+        deadline=RENDERING_TIME,
+        largest_reply=_LARGEST_DOCUMENT,
+        given=Given(files={str(number): path for number, (_, path) in numbered.items()}),
+    )
 
 
-async def _files(names: list[str], workbench: Workbench) -> tuple[dict[str, Path], list[str]]:
-    """Find local copies of the named files, and the names that no file has. The newest of a name counts."""
-    known = {artifact.name: artifact for artifact in workbench.artifacts}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        return {}, unknown
-    return {name: await workbench.path(known[name]) for name in names}, []
+def _head(reply: ChildReply) -> bytes:
+    return reply.output.partition(b"\n")[0] or b"{}"
 
 
 def file_name(title: str, suffix: str) -> str:

@@ -1,6 +1,6 @@
 """The pieces of a Word document that python-docx has no call for: links, lists, shading, styles.
 
-docx is imported by whoever imports this module; only `documents` does, inside a thread of its own.
+docx is imported by whoever imports this module; only `document_child` does.
 """
 
 from __future__ import annotations

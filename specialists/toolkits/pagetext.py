@@ -7,8 +7,6 @@ import contextlib
 import re
 from dataclasses import dataclass
 
-from specialists.toolkits.fetch import Download
-
 _HTML = ("text/html", "application/xhtml+xml")
 _PLAIN = (
     "text/plain",
@@ -30,11 +28,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
-class PageText:
-    """The text of a page. Either part may be empty."""
+class Page:
+    """A page as it came. `charset` is what its server said, or nothing."""
 
-    title: str
-    text: str
+    url: str
+    media_type: str
+    charset: str
+    body: bytes
 
 
 def refusal(media_type: str) -> str:
@@ -47,11 +47,11 @@ def refusal(media_type: str) -> str:
     return f"The address leads to {kind}, not to a page of text."
 
 
-def read(page: Download) -> PageText:
-    """Read the title and text of a page. Slow for a large one: call it in a thread, with a deadline."""
+def read(page: Page) -> tuple[str, str]:
+    """Read the title and text of a page, either of which may be empty. For a child: a page may be built to hang it."""
     if page.media_type in _HTML:
         return _from_html(page)
-    return PageText("", clean(_decoded(page)))
+    return "", clean(_decoded(page))
 
 
 def clean(text: str) -> str:
@@ -59,14 +59,14 @@ def clean(text: str) -> str:
     return _CONTROL.sub("", _UNSEEN.sub("", text)).strip()
 
 
-def _from_html(page: Download) -> PageText:
-    import trafilatura  # noqa: PLC0415  # most of a second to import, so only a fetch pays for it
+def _from_html(page: Page) -> tuple[str, str]:
+    import trafilatura  # noqa: PLC0415  # most of a second to import, so only HTML pays for it
 
     html = _decoded(page) if page.charset else _said_inside(page.body)
     text = trafilatura.extract(html, url=page.url, output_format="markdown", include_links=True, include_comments=False)
     about = trafilatura.extract_metadata(html, default_url=page.url)
     title = " ".join((about.title or "").split()) if about else ""
-    return PageText(clean(title)[:300], clean(text or trafilatura.html2txt(html)))
+    return clean(title)[:300], clean(text or trafilatura.html2txt(html))
 
 
 def _said_inside(body: bytes) -> str | bytes:
@@ -88,7 +88,7 @@ def _codec(charset: str) -> str:
     return name
 
 
-def _decoded(page: Download) -> str:
+def _decoded(page: Page) -> str:
     try:
         return page.body.decode(_codec(page.charset or "utf-8"), errors="replace")
     except LookupError:  # an unknown charset, or one that is no text encoding at all

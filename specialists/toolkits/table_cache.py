@@ -14,6 +14,7 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 MOST_BYTES = 512 * 1024 * 1024
@@ -77,6 +78,17 @@ class TableCache:
     def drop(self, entry: Path) -> None:
         """Remove an entry that cannot be read."""
         shutil.rmtree(entry, ignore_errors=True)
+
+    def forget(self, digests: Iterable[str]) -> None:
+        """Remove the entries of files, by their sha256."""
+        wanted = set(digests)
+        for entry in self._folder.iterdir() if self._folder is not None else ():
+            if entry.name.partition("-")[0] in wanted:
+                shutil.rmtree(entry, ignore_errors=True)
+
+    def sweep(self) -> None:
+        """Remove what is too old, abandoned or too much. It is done with every new entry, and at a start."""
+        self._trim()
 
     def _trim(self) -> None:
         """Remove what is too old or abandoned, then what was not used for longest until the rest is small enough."""

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import Artifact
-from specialists.toolkits.child_process import run_child
+from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
 from specialists.toolkits.table_cache import TableCache, cache_folder, key_of
 from specialists.toolkits.tabular.cells import shown, typed
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
@@ -31,6 +31,7 @@ _RESERVED = (
 )
 _LARGEST = 32 * 1024 * 1024
 _DEADLINE = 20.0
+_LIMITS = Limits(memory_mb=1500, cpu_seconds=10, file_mb=256)
 _LARGEST_REPLY = 16 * 1024 * 1024
 _ROWS_SHOWN = 100
 _TEXT_SHOWN = 12_000
@@ -41,6 +42,7 @@ _FAILURES = {
     "Attach fewer rows or columns; filter or aggregate earlier, avoid cross joins.",
     "crash": "Reading that ran out of memory or broke the reader. Try fewer rows or columns (in a workbook, "
     "delete stray cells far from the table), or save it as CSV.",
+    "busy": BUSY,
     "too_much": "That gave more than can be passed on. Select fewer columns, or LIMIT the rows.",
 }
 
@@ -209,24 +211,34 @@ async def _answered(
     question: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Run the child on the files, each from what was `kept` of it or from itself, and keep what it read."""
-    files: list[dict[str, str]] = []
+    files: list[dict[str, str | bool]] = []
+    given: dict[str, Path | bytes] = {}
     rooms: list[tuple[str, Path]] = []
     try:
-        for name, artifact in named.items():
+        for number, (name, artifact) in enumerate(named.items()):
             entry = kept.get(name)
-            path = "" if entry else str(await _small_enough(artifact, workbench))
+            # Numbered, as names of files come from whoever attached them. Their endings are in `name`.
+            given[str(number)] = entry or await _small_enough(artifact, workbench)
             key = "" if entry else key_of(artifact.id, artifact.name)
             room = cache.room(key)
             if room:
                 rooms.append((key, room))
             files.append(
-                {"path": path, "name": artifact.name, "table": name, "kept": str(entry or ""), "keep": str(room or "")}
+                {
+                    "file": str(number),
+                    "name": artifact.name,
+                    "table": name,
+                    "kept": entry is not None,
+                    "keep": str(room or ""),
+                }
             )
         reply = await run_child(
             "specialists.toolkits.tabular.table_child",
             {"files": files, **question},
+            limits=_LIMITS,
             deadline=_DEADLINE,
             largest_reply=_LARGEST_REPLY,
+            given=Given(files=given, writes=[room for _, room in rooms]),
         )
         if reply.failure:
             raise QueryFailed(_FAILURES[reply.failure])

@@ -37,10 +37,19 @@ class WorkbenchLost(Exception):
         self.reason = reason
 
 
+class NotKept(KeyError):
+    """A file is no longer kept: its time is over, or it was deleted. A tool lets it pass; the model is told."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
 class Workbench(Protocol):
     """A tool's place of work: the files of its handoff, and room for new ones.
 
-    Both methods raise WorkbenchLost while the place that keeps the files is away. A tool lets it pass.
+    Both methods raise WorkbenchLost while the place that keeps the files is away, and `path` NotKept for a file that is
+    there no more. A tool lets them pass.
     """
 
     @property
@@ -270,7 +279,10 @@ class FolderWorkbench:
         local = self._folder / _safe(artifact.id)[:32] / _safe(artifact.name)
         async with self._fetching.setdefault(artifact.id, asyncio.Lock()):
             if not local.exists():
-                data = await self._fetch(artifact.id)
+                try:
+                    data = await self._fetch(artifact.id)
+                except KeyError:
+                    raise NotKept(artifact.name) from None
                 await asyncio.to_thread(self._write, local, data)
         return local
 

@@ -226,6 +226,11 @@ class Conversation:
         return [(call, times) for call, times, reply in calls if reply is None]
 
     @property
+    def answered(self) -> int:
+        """How many calls of the last turn have a reply."""
+        return sum(reply is not None for reply in self._replies)
+
+    @property
     def mixed(self) -> bool:
         """True if the last turn both called tools and wished to end."""
         return len({call.name in finish_tools.NAMES for call in self._calls}) > 1

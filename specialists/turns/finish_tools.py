@@ -21,7 +21,10 @@ RETURN = "return_result"
 ESCALATE = "escalate"
 NAMES = frozenset({RETURN, ESCALATE})
 ALSO_READ = ("summary", "gaps")
-"""Arguments of `return_result` that are read where a model gives them, and not asked for."""
+"""Arguments of `return_result` that are read where a model gives them, and not asked for.
+
+So are `whom` and `assumption` of `escalate`: only a specialist whose prompt speaks of them needs them.
+"""
 
 DEFAULT_CONFIDENCE = 70
 """The confidence of a result whose specialist named none."""
@@ -100,6 +103,8 @@ class _Escalate(BaseModel):
     reason: EscalationReason
     message: str = Field(min_length=1)
     options: tuple[str, ...] = ()
+    whom: Any = None
+    assumption: Any = None
     partial_result: str = ""
 
 
@@ -119,7 +124,14 @@ def read(call: ToolCall) -> Result | Escalation:
     if call.name == ESCALATE:
         wish = _Escalate.model_validate(call.arguments)
         partial = from_text(wish.partial_result) if wish.partial_result.strip() else None
-        return Escalation(reason=wish.reason, message=wish.message, options=wish.options, partial_result=partial)
+        return Escalation(
+            reason=wish.reason,
+            message=wish.message,
+            options=wish.options,
+            whom=tuple(_texts(wish.whom)),
+            assumption=_as_text(wish.assumption),
+            partial_result=partial,
+        )
     given = _Return.model_validate(call.arguments)
     findings = tuple(Finding(**finding.model_dump()) for finding in given.findings)
     summary = given.summary or first_sentences(given.content)
@@ -137,7 +149,9 @@ def read_leniently(call: ToolCall) -> Result | Escalation | None:
         return Escalation(
             reason=reason if reason in _REASONS else "out_of_scope",
             message=_as_text(given.get("message")) or "The specialist gave no reason.",
-            options=tuple(text for text in map(_as_text, _as_list(given.get("options"))) if text),
+            options=tuple(_texts(given.get("options"))),
+            whom=tuple(_texts(given.get("whom"))),
+            assumption=_as_text(given.get("assumption")),
             partial_result=from_text(partial) if partial else None,
         )
     summary, content = _as_text(given.get("summary")), _as_text(given.get("content"))
@@ -187,6 +201,10 @@ def _as_text(value: Any) -> str:
     if value is None:
         return ""
     return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).strip()
+
+
+def _texts(value: Any) -> list[str]:
+    return [text for text in map(_as_text, _as_list(value)) if text]
 
 
 def _as_list(value: Any) -> list[Any]:

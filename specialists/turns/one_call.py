@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ValidationError
 
 from handoff.contracts import ToolCall, Usage
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench, WorkbenchLost
+from specialists.toolkits.tool import NotKept, Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns.finish_tools import faults_of
 
 OUTPUT_LIMIT = 12_000
@@ -100,6 +100,8 @@ async def perform(ready: Ready, workbench: Workbench, *, until: float, longest: 
         return _failed(f"{tool.name} took too long and was stopped.")
     except WorkbenchLost:
         raise
+    except NotKept as error:
+        return _failed(f"{error.name} is no longer kept, so it cannot be read. Say so, and go on with what there is.")
     except Exception as error:
         _log.exception("the tool %s broke", tool.name)
         raise ToolBroke(tool.name, error) from error
@@ -111,7 +113,7 @@ def capped(outcome: ToolOutcome) -> ToolOutcome:
     if length <= OUTPUT_LIMIT:
         return outcome
     text = f"{outcome.text[:OUTPUT_LIMIT]}\n[cut: the first {OUTPUT_LIMIT:,} of {length:,} characters]"
-    return ToolOutcome(text, outcome.artifacts, outcome.gaps, outcome.sources, outcome.failed)
+    return replace(outcome, text=text)
 
 
 def _failed(text: str) -> ToolOutcome:

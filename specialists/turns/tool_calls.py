@@ -22,6 +22,9 @@ from specialists.turns.one_call import Ready, check, perform
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
 
+MOST = 32
+"""Calls of one turn that are run."""
+
 GRACE = 0.5
 """Seconds that a write gets to end by itself when its attempt is told to stop."""
 
@@ -32,6 +35,10 @@ _APPROVED_LATE = "{what} was approved and not run: the time for this part was up
 
 Rest = UnknownWrite | Approval
 """What an attempt rests for: people say what became of a call, or whether it may be made."""
+_TOO_MANY = (
+    f"Not run: of one turn at most {MOST} calls are. Read the replies to the others first; then make this call again "
+    "if it is still needed."
+)
 
 
 @dataclass(slots=True)
@@ -79,11 +86,13 @@ class ToolCalls:
         return None
 
     async def run(self) -> Rest | None:
-        """Run the open calls in order; reads that follow each other run side by side.
+        """Run the open calls in order, up to `MOST` of the turn; reads that follow each other run side by side.
 
         The first call that people have to approve ends it, once those before it and the reads beside it have run.
         """
-        for writing, calls in groupby(self.conversation.open_calls, key=lambda one: self._writes(one[0])):
+        due = self.conversation.open_calls
+        room = max(0, MOST - self.conversation.answered)
+        for writing, calls in groupby(due[:room], key=lambda one: self._writes(one[0])):
             if not writing:
                 asked = await self._read_all(list(calls))
                 if asked is not None:
@@ -93,6 +102,8 @@ class ToolCalls:
                 rest = await _not_cut_short(self._write(call, times))
                 if rest is not None:
                     return rest
+        for call, _ in due[room:]:  # last, so that after a takeover the same calls are run and refused
+            await self.reply(call, ToolOutcome(_TOO_MANY, failed=True))
         return None
 
     async def reply(self, call: ToolCall, outcome: ToolOutcome) -> None:

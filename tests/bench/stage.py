@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -79,6 +80,7 @@ class Stage:
 @contextlib.asynccontextmanager
 async def stage(data: Path, model_url: str, **env: str) -> AsyncIterator[Stage]:
     """The bot at work, with persistence and Slack posting on, and Slack's rate limits off on both sides."""
+    data = Path(tempfile.mkdtemp(dir=data))  # a store belongs to one workspace
     url = await start_embedded(data)
     try:
         workspace = await Workspace.start(manifest_path(), rate_limits=False)

@@ -8,13 +8,13 @@ from tests.chaos.invariants import examine, whole_run
 from tests.chaos.report import report
 from tests.chaos.run import Options, started
 
-SECONDS = 30.0
+SECONDS = 20.0
 LEAST_ENDED = 10
 """Requests: a run in which hardly anything happened shows nothing."""
 LEAST_FAULTS = 10
 
 
-async def held_for_half_a_minute(seed: int, folder: Path) -> list[str]:
+async def held_for_twenty_seconds(seed: int, folder: Path) -> list[str]:
     """What did not hold; empty if all did. The counts are printed."""
     options = Options(seed, SECONDS, rate=1.2, open=12, settle=60.0)
     async with started(options, folder) as run:

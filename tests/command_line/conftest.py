@@ -8,7 +8,7 @@ import pytest
 
 from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT
-from tests.store.kit import tcp_server
+from tests.store.kit import ask, tcp_server
 
 MONTHS = ("2026-01", "2026-02", "2026-03")
 
@@ -23,10 +23,17 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def redis_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A server as it should be."""
     with tcp_server(tmp_path_factory.mktemp("redis"), "--appendonly", "yes") as port:
-        yield f"redis://127.0.0.1:{port}"
+        yield port
+
+
+@pytest.fixture
+def redis_url(redis_port: int) -> str:
+    """The same, empty: each test has a workspace of its own, and a store belongs to one."""
+    ask(redis_port, "FLUSHALL")
+    return f"redis://127.0.0.1:{redis_port}"
 
 
 @pytest.fixture

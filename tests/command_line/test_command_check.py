@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.command_line.check import Verdict, check, verdicts
+from bot.command_line.check import Verdict, check, readers, verdicts
 from bot.settings import read_settings
 from bot.store.embedded import is_running, start_embedded, stop_embedded
 from bot.workspace.workspace_server import Workspace
@@ -66,11 +67,27 @@ async def test_all_in_order(workspace: Start, tmp_path: Path) -> None:
     lines = ended.out.splitlines()
     assert lines[-1] == "Everything is in order."
     assert all(line.startswith("ok    ") for line in lines[:-1]), ended.out
-    for words in ("leadhand in", "of manifest.yml", "Socket Mode", "append-only file, noeviction", "claude-haiku-5-5"):
+    for words in (
+        "leadhand in",
+        "of manifest.yml",
+        "Socket Mode",
+        "append-only file, noeviction",
+        "claude-haiku-5-5",
+        "reach no network",
+    ):
         assert words in ended.out
     assert server.stats.calls == 6, "a plan and a tool call for each model"
     assert "claude-haiku-5-5: makes plans, calls tools" in ended.out
     assert processes_in(tmp_path) == [], "a server that was started for the check is stopped again"
+
+
+def test_what_readers_of_files_reach_is_a_risk_with_what_to_do() -> None:
+    assert str(readers(())).startswith("ok    readers of files and pages: reach no network, no file but their own")
+    risk = str(readers(("the network", "other files")))
+    assert risk.startswith(
+        "warn  readers of files and pages: can reach the network, other files; allow user namespaces"
+    )
+    assert "docs/operating.md" in risk
 
 
 async def test_a_running_embedded_server_goes_on(checked: Checked, tmp_path: Path) -> None:
@@ -130,7 +147,7 @@ async def test_http_mode(workspace: Start, checked: Checked) -> None:
     found = await checked(**env)
     assert found["Slack signing secret"].fault == ""
     assert (found["HTTP mode"].fault, port in found["HTTP mode"].note) == ("", True)
-    taken = await asyncio.start_server(lambda *_: None, "0.0.0.0", int(port))  # noqa: S104 - as the bot listens
+    taken = await asyncio.start_server(lambda *_: None, "127.0.0.1", int(port))
     found = await checked(**env | {"SLACK_SIGNING_SECRET": "xoxb-1"})
     taken.close()
     assert "Basic Information" in found["Slack signing secret"].fault
@@ -305,3 +322,14 @@ async def test_a_rate_whose_name_nothing_has_limits_nothing_and_says_so(checked:
     found = await checked(LEADHAND_MODEL="rehearsal", LEADHAND_RATES="olama: 10 requests")
     assert found["rates"].risk == "LEADHAND_RATES limits nothing by the name olama: in use are rehearsal"
     assert "rates" not in await checked(LEADHAND_MODEL="rehearsal")
+
+
+async def test_the_settings_of_channels(checked: Checked, tmp_path: Path) -> None:
+    crew = tmp_path / "crew"
+    shutil.copytree(ROOT / "specialists" / "crews" / "general", crew)
+    assert "channels" not in await checked(LEADHAND_CREW=str(crew))
+    (crew / "channels.yml").write_text("C0123ABCD:\n  guests: true\n", encoding="utf-8")
+    assert (await checked(LEADHAND_CREW=str(crew)))["channels"].note == "1 of channels.yml: C0123ABCD"
+    (crew / "channels.yml").write_text("C0123ABCD:\n  guest: true\n", encoding="utf-8")
+    fault = (await checked(LEADHAND_CREW=str(crew)))["channels"].fault
+    assert fault.startswith(f"{crew / 'channels.yml'}:2: unknown key guest (did you mean guests?)")

@@ -57,11 +57,11 @@ async def test_http_mode_with_a_server_of_ones_own(workspace: Start, tmp_path: P
     secret = {"SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET": place.signing_secret, "LEADHAND_PORT": port}
     env = environment(tmp_path, **slack(place, **secret, REDIS_URL=redis_url))
     running = await Running.start("run", env=env)
-    assert f"HTTP, port {port}" in await running.says("listening")
+    assert f"HTTP, 127.0.0.1:{port}" in await running.says("listening")
     await answer(place)
     again = await asyncio.to_thread(leadhand, "run", env=env)
     assert again.code == 1
-    assert f"Port {port} cannot be had" in again.err
+    assert f"127.0.0.1:{port} cannot be had" in again.err
     assert "LEADHAND_PORT" in again.err
     assert await running.stop(signal.SIGINT) == 0
     assert os.listdir(tmp_path) == [], "with a server of one's own, nothing is kept here"  # noqa: PTH208 - no async one

@@ -8,7 +8,7 @@ import pytest
 from bot.settings import NAMES
 from tests.command_line.command import ROOT, environment, leadhand, leadhand_inside, words
 
-COMMANDS = ("try", "run", "check", "eval")
+COMMANDS = ("try", "run", "check", "audit", "eval")
 
 
 def test_help_lists_every_command(tmp_path: Path) -> None:
@@ -24,6 +24,7 @@ def test_help_lists_every_command(tmp_path: Path) -> None:
         ("try", ["--ask", "--file", "--json", "--out", "--timeout", "--port", "--no-browser", "--verbose"]),
         ("run", [*NAMES, "--verbose"]),
         ("check", [*NAMES, "--verbose"]),
+        ("audit", ["--since", "--until", "--user", "--job", "--deed", "--json", "--verbose"]),
         (
             "eval",
             ["--sets", "--limit", "--seed", "--tags", "--crew", "--parallel", "--no-naive", "--resume", "--compare"],
@@ -86,10 +87,10 @@ def test_wrong_usage_is_shown_the_right_one(tmp_path: Path, arguments: list[str]
     ("name", "value", "fault"),
     [
         ("LEADHAND_MODEL", "oracle", "LEADHAND_MODEL is 'oracle'; it takes one of: anthropic, openai"),
-        ("LEADHAND_PORT", "http", "LEADHAND_PORT is 'http'; it takes a number from 0 to 65535"),
+        ("LEADHAND_PORT", "http", "LEADHAND_PORT is 'http'; it takes a port from 0 to 65535, or host:port"),
         ("LEADHAND_SLOTS", "0", "LEADHAND_SLOTS is 0; it takes a number from 1 to 1000"),
         ("LEADHAND_LEASE", "nan", "LEADHAND_LEASE is nan; it takes a number from 1 to 600"),
-        ("LEADHAND_PORT", "3.7", "LEADHAND_PORT is 3.7; it takes a whole number"),
+        ("LEADHAND_PORT", "3.7", "LEADHAND_PORT is '3.7'; it takes a port from 0 to 65535"),
         ("LEADHAND_SLACK_UNLIMITED", "yes", "LEADHAND_SLACK_UNLIMITED is 'yes'; it takes a number from 0 to 1"),
         ("SLACK_API_URL", "127.0.0.1:3900/api/", "SLACK_API_URL is no address; it takes one that begins with https://"),
         ("OPENAI_BASE_URL", "localhost:8000/v1", "OPENAI_BASE_URL is no address"),

@@ -25,16 +25,20 @@ from specialists.turns.model import ModelCall
 from tests.crash.points import Passages
 
 WRITES = {
-    "jobs": frozenset({"ingest", "signal", "claim", "beat", "release", "commit", "quarantine", "release_quarantined"}),
-    "outbox": frozenset({"begin", "draft", "done"}),
-    "blobs": frozenset({"put"}),
+    "jobs": frozenset(
+        {"ingest", "signal", "claim", "beat", "release", "commit", "quarantine", "release_quarantined", "forget"}
+    ),
+    "outbox": frozenset({"begin", "draft", "done", "taken_back"}),
+    "blobs": frozenset({"put", "drop", "came_from"}),
     "schedules": frozenset({"put", "fire"}),
+    "audit": frozenset({"note"}),
 }
 READS = {
-    "jobs": frozenset({"log", "inbox", "head", "asked_by", "next_due"}),
-    "outbox": frozenset({"messages"}),
-    "blobs": frozenset({"get"}),
+    "jobs": frozenset({"log", "inbox", "head", "asked_by", "next_due", "forgotten"}),
+    "outbox": frozenset({"messages", "left_behind"}),
+    "blobs": frozenset({"get", "count", "jobs_that_read"}),
     "schedules": frozenset({"due"}),
+    "audit": frozenset({"read"}),
 }
 """The methods of a store's parts. Its own only read."""
 
@@ -98,9 +102,10 @@ def _part(fields: dict[str, str]) -> str:
 
 
 def _key(key: str) -> str:
-    """A message's key without the request's id; a file's without its digest."""
+    """A message's key without the request's id; a file's without its digest, and a receipt's without its message."""
     _, _, rest = key.partition(":")
-    return "file" if rest.startswith("file:") else rest
+    kind = rest.partition(":")[0]
+    return kind if kind in {"file", "receipt"} else rest
 
 
 class WatchedModel:

@@ -376,6 +376,7 @@ _ALL = (
             "specialist:writer": says(turn("", ("make_files", {"canvas": True})), result("A canvas.")),
         },
         channel="@leadhand",
+        new=("canvases.access.set", "outbox.done file"),
     ),
     Scenario("cancel", {"planner": planned(WRITER), "specialist:writer": hangs}, people=stops),
     Scenario(

@@ -16,18 +16,18 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.store.interface import Blobs, Jobs, OutboxRecords, Schedules, Store
+from bot.store.interface import Audit, Blobs, Jobs, OutboxRecords, Schedules, Store
 from tests.crash.__main__ import BOTS, kill_at_all, stages_on
 from tests.crash.play import Broke, Stage, Undisturbed
-from tests.crash.proxies import READS, WRITES, request_name
+from tests.crash.proxies import READS, WRITES, request_name, written
 from tests.crash.scenarios import SCENARIOS
 from tests.nursery.nursery import nursery
 
 on_one_loop = pytest.mark.asyncio(loop_scope="module")
 SEED = 1
-SHARE = 0.1
+SHARE = 0.05
 """How much of the points is run that change nothing."""
-SHARE_AGAIN = 0.3
+SHARE_AGAIN = 0.15
 """How much of those is run again that change something and that the plain scenario has as well."""
 PLAIN = "plain"
 CHANGES = ("commit", "ingest", "signal", "outbox", "chat.", "files.complete", "upload", "canvases", "tool ", "release")
@@ -84,7 +84,7 @@ async def test_a_second_bot_that_does_not_look_is_found_out(
 
 
 def test_every_method_of_the_store_is_known() -> None:
-    parts = {"jobs": Jobs, "outbox": OutboxRecords, "blobs": Blobs, "schedules": Schedules}
+    parts = {"jobs": Jobs, "outbox": OutboxRecords, "blobs": Blobs, "schedules": Schedules, "audit": Audit}
     assert {name for name, value in vars(Store).items() if isinstance(value, property)} == {*parts, "counters"}
     for name, part in parts.items():
         promised = {name for name, value in vars(part).items() if callable(value) and not name.startswith("_")}
@@ -102,6 +102,11 @@ def test_all_requests_to_slack_go_through_one_session() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "ClientSession"
     ]
     assert made == ["web_calls.py"]
+
+
+def test_points_are_named_without_ids_that_are_new_in_each_run() -> None:
+    for key, name in (("1.0:card", "card"), ("1.0:file:c0ffee", "file"), ("1.0:receipt:2.0", "receipt")):
+        assert written("outbox", "begin", (None, key)) == [f"outbox.begin {name}"]
 
 
 def test_requests_are_named_by_method() -> None:

@@ -1,17 +1,28 @@
 """The sets that come with the product and with the crew `general`: large enough, in several languages, and possible."""
 
 from collections import Counter
+from typing import get_args
 
 import pytest
 
-from bot.evaluation.cases import ArbiterCase, JudgeCase, PlanningCase, RoutingCase, SpecialistCase, VaguenessCase
+from bot.evaluation.cases import (
+    ArbiterCase,
+    DispatcherCase,
+    JudgeCase,
+    PlanningCase,
+    RoutingCase,
+    SpecialistCase,
+    VaguenessCase,
+)
 from bot.evaluation.set_files import LabelledSet, read_sets
 from bot.evaluation.staged_job import file_bytes
 from bot.evaluation.trials.plan_trials import ARROW, LABELS
+from handoff.events import Aim
 from specialists.registry import load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.search import SearchSettings
-from tests.evaluation.eval_kit import GENERAL, SAMPLES
+from tests.evaluation.eval_kit import GENERAL, SAMPLES, played
+from tests.providers.faults import Fault
 
 SETS = {one.name: one for one in read_sets(GENERAL)}
 LEAST = {
@@ -24,6 +35,7 @@ LEAST = {
     "judge": 24,
     "critic": 12,
     "arbiter": 20,
+    "dispatcher": 60,
     "vagueness": 20,
 }
 LANGUAGES = ("en", "de", "es")
@@ -80,6 +92,28 @@ def test_files_of_questions_are_there_and_specialists_too() -> None:
     counted = tags(SETS["specialists"])
     assert counted["arithmetic"] >= 8
     assert counted["table"] >= 6
+
+
+def test_messages_of_a_thread_are_of_each_sort_in_each_language_and_as_often_for_others() -> None:
+    cases = [case for case in SETS["dispatcher"].cases if isinstance(case, DispatcherCase)]
+    for language in LANGUAGES:
+        mine = [case for case in cases if language in case.tags]
+        counted = Counter(tag for case in mine for tag in case.tags)
+        assert len(mine) >= 20
+        assert counted["near"] >= 6
+        assert all(counted[sort] for sort in ("order", "question", "thanks", "other", "talk", "correction", "explain"))
+        for_others = sum(case.expect == ("nothing",) for case in mine)
+        assert 0.35 <= for_others / len(mine) <= 0.55
+    assert {aim for case in cases for aim in case.expect} == set(get_args(Aim))
+
+
+async def test_no_message_is_sorted_wrongly_by_the_rules_alone() -> None:
+    """Where the rules leave doubt, this model brings nothing: those cases are errors, and not right."""
+    found = await played(SETS["dispatcher"], lambda _: Fault("bad_request"), naive=False)
+    assert [(one.id, one.said) for one in found.values() if not one.right and not one.error] == []
+    free = [one for one in found.values() if one.measures["decided without a call"]]
+    assert len(free) >= 25
+    assert all(one.calls == 0 for one in free)
 
 
 def test_verdicts_are_balanced() -> None:

@@ -229,6 +229,55 @@ async def test_the_arbiter_judges_one_pair_and_names_the_better_side() -> None:
     assert found["naive c1"].measures["contradictions called harmless"] is True
 
 
+ASKED = {"asked": "Draft a note on churn", "answer": "Churn rose to 4.2 %."}
+
+
+async def test_a_message_is_sorted_by_the_rules_or_else_by_the_dispatcher() -> None:
+    order = {**ASKED, "input": "shorter", "expect": "request"}
+    to_ben = {**ASKED, "input": "Ben, can you send it?", "expect": "nothing"}
+    talk = {**ASKED, "by": "colleague", "input": "I am in a call", "expect": "nothing"}
+    aim = json.dumps({"why": "It orders.", "aim": "request"})
+    found = await played(one_set("dispatcher", order, to_ben, talk), brain(aim, "Nothing, I think."))
+    assert [found[f"product c{n}"].right for n in (1, 2, 3)] == [True, True, False]
+    assert found["product c1"].said == "request: It orders."
+    assert found["product c1"].measures == {"left alone, and for the bot": False, "decided without a call": False}
+    assert found["product c2"].measures == {"taken up, and not for the bot": False, "decided without a call": True}
+    assert found["product c3"].measures == {"taken up, and not for the bot": True, "decided without a call": False}
+    assert [found[f"product c{n}"].calls for n in (1, 2, 3)] == [1, 0, 1]
+    assert [found[f"naive c{n}"].right for n in (1, 2, 3)] == [False, True, True]
+    assert found["naive c1"].measures == {"left alone, and for the bot": True}
+    assert found["naive c1"].calls == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "aim", "told"),
+    [
+        ({"parts": ["Work out the prices"]}, "correction", "# It is under way\n- Work out the prices"),
+        ({"question": "Which tone?", "options": ["Formal"]}, "explain", "# Open question of the bot\nWhich tone?"),
+        ({"answer": "The note."}, "request", "# It is over\nThe note."),
+    ],
+)
+async def test_the_dispatcher_is_told_how_far_the_job_is(state: dict[str, Any], aim: str, told: str) -> None:
+    seen: list[str] = []
+
+    def reply(request: WireRequest) -> Reply:
+        seen.append(request.messages[0].text)
+        return Reply(json.dumps({"why": "w", "aim": aim}))
+
+    case = {"asked": "Prices", **state, "input": "in euros rather than in dollars please", "expect": aim}
+    found = await played(one_set("dispatcher", case), brain(reply, "no idea"))
+    assert found["product c1"].right, found["product c1"]
+    assert told in seen[0]
+    assert found["naive c1"].why == f"no verdict, not {aim}"
+
+
+async def test_a_message_that_no_model_looked_at_is_an_error() -> None:
+    case = {**ASKED, "input": "I'll forward it", "expect": "nothing"}
+    found = await played(one_set("dispatcher", case), lambda _: Fault("bad_request"), naive=False)
+    assert found["product c1"].error
+    assert not found["product c1"].right, "silence by a failure is no verdict"
+
+
 @pytest.mark.parametrize(("reported", "word"), [(False, "contradict"), (True, "same")])
 async def test_a_pair_counts_that_is_reported_and_that_the_arbiter_upholds(reported: bool, word: str) -> None:  # noqa: FBT001 - a parameter of pytest
     case = {"question": "Who owns it?", "a": "Anna Keller owns it.", "b": "Tom Brandt owns it.", "contradict": True}

@@ -9,6 +9,7 @@ from handoff.context import circumstances
 from handoff.contracts import Setting
 from handoff.effects import MakePlan, Post, RunSubtask, WriteAnswer, answer_key, card_end_key, card_key, question_key
 from handoff.engine.nested import asked as to_answer
+from handoff.engine.outstanding import CARD_FIRST, outstanding
 from handoff.engine.replay import open_log
 from handoff.planning.plan_brief import of_request
 from handoff.provenance import provenance_of
@@ -84,6 +85,17 @@ def test_the_planners_own_answer_ends_the_request_without_a_plan() -> None:
     ends = [ev.Posted(at=4.0, request=R, key=key, ts="2") for key in (answer_key(R), card_end_key(R))]
     over = job(asked(), CARD, ev.AnswerWritten(at=3.0, request=R, text="You are welcome."), *ends)
     assert (ask(over).state, ask(over).run.plan, dict(ask(over).work)) == ("completed", None, {})
+
+
+def test_an_answer_without_a_plan_does_not_overtake_its_card() -> None:
+    quick = ev.AnswerWritten(at=3.0, request=R, text="You are welcome.")
+    state = job(asked(), quick)
+    assert outstanding(state, 3.1) == ([Post(R, card_key(R))], 3.0 + CARD_FIRST)
+    assert Post(R, answer_key(R)) in effects(state, 3.0 + CARD_FIRST), "nor waits for one that Slack does not take"
+    for card in (CARD, CARD.model_copy(update={"ts": "", "fault": "refused"})):
+        there, due = outstanding(job(asked(), card, quick), 3.1)
+        assert Post(R, answer_key(R)) in there
+        assert due is None
 
 
 def test_a_log_with_them_opens_as_it_folds() -> None:

@@ -304,7 +304,7 @@ def test_where_people_are_asked_inside_no_clock_runs_around_it() -> None:
 
 def test_a_stop_reaches_down() -> None:
     state = within(at_law(), *READ_AND_CHECK)
-    state = apply(state, ev.CancelRequested(at=5, user="U"))
+    state = apply(state, ev.CancelRequested(at=5, user="U1"))
     assert not running(state)
     assert apply(state, begun("law/read")).asks[0].work["law/read"].state in {"pending", "in_progress"}
     assert not of_kind(apply(state, begun("law/read")), RunSubtask)

@@ -104,17 +104,36 @@ async def test_a_budget_counts_what_was_really_taken(desk: Desk) -> None:
     await limits.close()
     taken = turn.usage.tokens_in + turn.usage.tokens_out
     assert await desk.store.counters.spent([TOKENS]) == [taken]
-    assert await limits.used_up(ANA) == ""
+    assert await limits.used_up(ANA) is None
     while taken < 100:
         taken += (await limits.reply(ANA, ask())).usage.tokens_out + turn.usage.tokens_in
     with pytest.raises(Withheld) as caught:
         await limits.reply(ANA, ask())
     assert (caught.value.reason, caught.value.transient) == ("budget", False)
     assert "LEADHAND_BUDGET_PERSON" in caught.value.advice
-    assert "is used up" in await limits.used_up(ANA)
+    full = await limits.used_up(ANA)
+    assert full is not None
+    assert "is used up" in full.refusal
     await limits.reply(ANA, ask(last=True))
     await limits.reply(Payer("T1", "C1", "U2", "J1"), ask())
     assert "0 tokens left" in (await limits.status(ANA))[0]
+
+
+async def test_a_budget_that_an_admin_raised_lets_calls_through_again(desk: Desk) -> None:
+    limits = desk.limits(budgets={"person": SpendingBudget(tokens=40)})
+    await limits.reply(ANA, ask())
+    await limits.close()
+    with pytest.raises(Withheld):
+        await limits.reply(ANA, ask())
+    for _ in range(2):  # by a second admin, or a second click, as by the first
+        now = await limits.raise_budget(ANA, "person", "more:1")
+        assert now == "The budget for today of who asked is now 80 tokens."
+    assert await limits.raise_budget(ANA, "channel", "more:2") == "", "there is no such budget"
+    assert await limits.used_up(ANA) is None
+    await limits.reply(ANA, ask())
+    assert "80 tokens (40 tokens of it allowed by an admin)" in (await limits.status(ANA))[0]
+    desk.clock.advance(86_400)
+    assert "of 40 tokens spent" in (await limits.status(ANA))[0], "it was raised for that day alone"
 
 
 async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_estimate(desk: Desk) -> None:

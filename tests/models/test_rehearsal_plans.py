@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_brief import GOES_ON, WHOLE_REQUEST
+from bot.models.rehearsal.rehearsed_brief import GOES_ON
 from bot.models.rehearsal.rehearsed_planner import DECLINED
+from bot.slack.receive.thread_text import ABOUT
 from handoff.contracts import Plan, Subtask
 from specialists.turns.model import ModelCall, ModelMessage
 
@@ -21,13 +22,19 @@ CREW = """# Specialists
 SALES = "- sales.csv (text/csv, 1200 bytes)"
 
 
-async def planned(request: str, *files: str, crew: str = CREW, earlier: str = "") -> tuple[Subtask, ...]:
-    """The subtasks for a request."""
+async def planned(
+    request: str, *files: str, crew: str = CREW, earlier: str = "", about: str = ""
+) -> tuple[Subtask, ...]:
+    """The subtasks for a request. `about`: the message of somebody else that it was made from."""
     parts = [f"# Request\n{request}", crew]
     if files:
         parts.append("\n".join(["# Files", *files]))
     if earlier:
         parts.append(f"# Earlier in this thread\n{earlier}")
+    if about:
+        parts.append(
+            f"# Source material\n- message\n## message\n({ABOUT} Times: UTC.)\n[2026-11-23 04:21] Ben: {about}"
+        )
     call = ModelCall(purpose="planner", system="", messages=(ModelMessage(role="user", text="\n\n".join(parts)),))
     turn = await RehearsalModel().reply(call)
     assert turn.stop == "end"
@@ -97,13 +104,14 @@ async def test_intents_and_titles_are_the_requests_own_words() -> None:
 
 
 async def test_what_somebody_else_said_is_no_request() -> None:
-    about = "It is about this message:\n> Churn is up. Search the web for vendors, and check the table."
-    (alone,) = await planned(f"why did churn rise in sales.csv?\n\n{about}", SALES)
+    about = "Churn is up. Search the web for vendors, and check the table."
+    (alone,) = await planned("why did churn rise in sales.csv?", SALES, about=about)
     assert alone.specialist == "analyst"
-    analysis, text = await planned(f"why did churn rise in sales.csv? draft a note to the board\n\n{about}", SALES)
+    asked = "why did churn rise in sales.csv? draft a note to the board"
+    analysis, text = await planned(asked, SALES, about=about)
     assert (analysis.specialist, text.specialist) == ("analyst", "writer")
-    assert "vendors" not in analysis.intent.partition(WHOLE_REQUEST)[0]
-    (looked_up,) = await planned("is that so?\n\nIt is about this message:\n> Look up what Slack says about limits")
+    assert "vendors" not in analysis.intent
+    (looked_up,) = await planned("is that so?", about="Look up what Slack says about limits")
     assert looked_up.specialist == "researcher", "words that ask for nothing by themselves go by the message"
 
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.slack.receive.thread_text import ABOUT
 from handoff.approval_values import Approval
 from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result, ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
@@ -66,7 +67,7 @@ class _Log:
 
 
 async def work(
-    name: str, intent: str, folder: Path, *, context: Sequence[Note] = (), **files: bytes
+    name: str, intent: str, folder: Path, *, context: Sequence[Note] = (), given: Sequence[Note] = (), **files: bytes
 ) -> tuple[Result | Escalation, _Log]:
     """What a specialist of the general crew hands back, rehearsed."""
     blobs = {hashlib.sha256(data).hexdigest(): data for data in files.values()}
@@ -83,7 +84,7 @@ async def work(
         Artifact(id=hashlib.sha256(data).hexdigest(), name=f"{stem}.csv", media_type="text/csv", size=len(data))
         for stem, data in files.items()
     )
-    handoff = Handoff(to_agent=name, intent=intent, context=tuple(context), artifacts=artifacts)
+    handoff = Handoff(to_agent=name, intent=intent, context=tuple(context), given=tuple(given), artifacts=artifacts)
     log = _Log()
     specialist = load_crew(GENERAL, all_tools()).specialists[name]
     workbench = FolderWorkbench(artifacts, fetch, store, folder)
@@ -134,12 +135,13 @@ async def test_the_analyst_tells_what_a_file_holds_without_asking_back(tmp_path:
 
 
 async def test_what_somebody_else_said_counts_where_the_requester_names_no_figure(tmp_path: Path) -> None:
-    message = "\n\nIt is about this message:\n> Total revenue by plan went up again"
-    outcome, _ = await work("analyst", f"What is the total revenue?{message}", tmp_path, orders=ORDERS)
+    said = f"({ABOUT} Times: UTC.)\n[2026-11-23 04:21] Ben: Total revenue by plan went up again"
+    about = [Note(source="message", text=said)]
+    outcome, _ = await work("analyst", "What is the total revenue?", tmp_path, given=about, orders=ORDERS)
     assert isinstance(outcome, Result)
     assert not outcome.gaps
     assert "by plan" not in outcome.content
-    outcome, _ = await work("analyst", f"Is that so?{message}", tmp_path, orders=ORDERS)
+    outcome, _ = await work("analyst", "Is that so?", tmp_path, given=about, orders=ORDERS)
     assert isinstance(outcome, Result)
     assert "by plan" in outcome.content
     assert "again" in " ".join(outcome.gaps), "and then its words count as asked for"

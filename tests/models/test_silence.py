@@ -74,7 +74,7 @@ async def test_a_server_at_home_gets_time_to_read_the_prompt(api: Api) -> None:
 async def test_calls_that_queue_at_a_server_at_home_wait_for_each_other() -> None:
     turns = itertools.count(1)
     async with ProviderServer(lambda _: Reply("Read."), latency=lambda _: 0.5 * next(turns)) as server:
-        home = connect("chat", server, QUICK, silence=0.5)
+        home = connect("chat", server, QUICK, silence=1.0)  # and half a second more for each prompt to be read
         await home.warm()
         replies = await asyncio.gather(*(home.reply(ask("word " * 6)) for _ in range(5)))
         await home.close()

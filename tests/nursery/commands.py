@@ -36,6 +36,11 @@ IMPORTED = (
     *("bot.workspace.terminal", "bot.store.embedded", "bot.store.redis.redis_store"),
 )
 """What the commands import, as far as most of them do."""
+SDKS = {
+    "ANTHROPIC_API_KEY": ("anthropic.resources.messages",),
+    "OPENAI_API_KEY": ("openai.resources.responses", "openai.resources.chat.completions", "httpcore2"),
+}
+"""What those import besides that have such a setting: a provider's SDK takes a second, once and not for each."""
 LARGEST = 1 << 20
 NUMBER = struct.Struct("!q")
 """How a pid or a status is told."""
@@ -57,12 +62,14 @@ def serve(listener: socket.socket) -> None:
         if listener in ready:
             line, _ = listener.accept()
             told, outputs, _, _ = socket.recv_fds(line, LARGEST, 2)
+            start = json.loads(told)
+            _import_sdks(start["env"])
             if not (pid := os.fork()):
                 os.close(woken)
                 os.close(wake)
                 for other in (listener, line, *alive.values()):
                     other.close()
-                _become(json.loads(told), *outputs)
+                _become(start, *outputs)
                 return
             for output in outputs:
                 os.close(output)
@@ -72,6 +79,14 @@ def serve(listener: socket.socket) -> None:
             for pid in alive:
                 os.kill(pid, signal.SIGKILL)
             os._exit(0)
+
+
+def _import_sdks(env: dict[str, str]) -> None:
+    for setting, names in SDKS.items():
+        if setting in env and names[0] not in sys.modules:
+            for name in names:
+                importlib.import_module(name)
+            gc.freeze()
 
 
 def _tell_ends(alive: dict[int, socket.socket]) -> None:
@@ -87,6 +102,7 @@ def _become(start: dict[str, Any], out: int, err: int) -> None:
     """Be a process that has just begun, but for its imports."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell starts in the background
     with open(os.devnull) as nothing:  # noqa: PTH123 - a device
         os.dup2(nothing.fileno(), 0)
     for given, number in ((out, 1), (err, 2)):

@@ -9,6 +9,7 @@ standard input is closed, all are killed.
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import select
@@ -18,12 +19,20 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+IMPORTED = (
+    *("bot.jobs.gathering", "bot.jobs.request_material", "bot.supervisor.planner", "bot.supervisor.replanner"),
+    *(f"bot.supervisor.{role}" for role in ("arbiter", "critic", "dispatcher", "judge", "refiner", "synthesizer")),
+    *("encodings.utf_8_sig", "slack_bolt.listener_matcher.async_builtins"),
+)
+"""What a bot imports only once it has work: a third of what the short life of one takes."""
 Life = Callable[[dict[str, Any]], int]
 """What a bot does with the object of its line, until it ends with an exit status."""
 
 
 def serve(life: Life) -> None:
     """Fork for each line, and tell of each end, until standard input is closed."""
+    for name in IMPORTED:
+        importlib.import_module(name)
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     os.set_blocking(woken, False)

@@ -24,10 +24,11 @@ class Seen:
     content_type: str = ""
 
 
-async def look(url: str, path: str, method: str = "GET") -> Seen:
-    """Ask once."""
+async def look(url: str, path: str, method: str = "GET", host: str = "") -> Seen:
+    """Ask once, under another name if one is given."""
+    headers = {"Host": host} if host else {}
     try:
-        async with aiohttp.ClientSession() as session, session.request(method, url + path) as response:
+        async with aiohttp.ClientSession() as session, session.request(method, url + path, headers=headers) as response:
             return Seen(response.status, await response.text(), response.headers["Content-Type"])
     except aiohttp.ClientConnectionError:
         return Seen(0)

@@ -33,6 +33,14 @@ async def test_ready_while_all_is_there(tmp_path: Path) -> None:
         assert (await look(url, "/readyz")).text == "ok\n"
         assert (await look(url, "/healthz")).text == "ok\n"
         assert (await look(url, "/healthz", "HEAD")).status == 200
+        for name, status in (
+            ("evil.example", 403),
+            ("evil.example:9464", 403),
+            ("[", 403),
+            ("localhost", 200),
+            ("bot-1", 200),
+        ):
+            assert (await look(url, "/metrics", host=name)).status == status, f"a page may rebind its name: {name}"
         for path, method, status in (("/", "GET", 404), ("/metrics/x", "GET", 404), ("/metrics", "POST", 405)):
             assert (await look(url, path, method)).status == status
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 FILES = Path(__file__).parent / "files"
 MEGABYTE = 1024 * 1024
+_ADLER = 65521
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 
@@ -32,8 +33,18 @@ def stream(data: bytes, words: bytes = b"") -> bytes:
 
 
 def deflated(piece: bytes, times: int) -> bytes:
-    packer = zlib.compressobj(9)
-    return b"".join(packer.compress(piece) for _ in range(times)) + packer.flush()
+    """`piece` many times over, as zlib packs it: packed once, and the packed bytes repeated."""
+    packer = zlib.compressobj(9, wbits=-15)
+    packed = packer.compress(piece) + packer.flush(zlib.Z_FULL_FLUSH)
+    return b"\x78\xda" + packed * times + packer.flush() + struct.pack(">I", _adler32(piece, times))
+
+
+def _adler32(piece: bytes, times: int) -> int:
+    """The checksum of `piece` many times over."""
+    whole = zlib.adler32(piece)
+    first, second = (whole - 1) & 0xFFFF, whole >> 16  # the sum of the bytes; the sum of the sums up to each of them
+    second += first * len(piece) * (times - 1) // 2
+    return (1 + first * times) % _ADLER | (second * times % _ADLER) << 16
 
 
 def page_with(content: bytes, *more: bytes, resources: bytes = b"", box: bytes = b"0 0 600 800") -> bytes:

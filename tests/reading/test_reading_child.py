@@ -10,21 +10,33 @@ import pytest
 from PIL import Image
 
 from specialists.reading.reader import CPU_SECONDS, reading_of
-from specialists.toolkits.child_process import run_child
+from specialists.toolkits.child_process import Given as Places
+from specialists.toolkits.child_process import Limits, run_child
 
 from .conftest import FILES, Given
 from .hostile_files import pdf, replaced, stream, zipped
 
+TESTS = Path(__file__).parents[1]
+
 
 async def test_the_process_reaches_no_network_no_program_and_no_file(tmp_path: Path) -> None:
     request = {"port": 9, "folder": str(tmp_path)}
-    reply = await run_child("tests.reading.locked_child", request, deadline=30, largest_reply=10_000)
-    assert json.loads(reply.output) == {
+    limits = Limits(memory_mb=1500, cpu_seconds=15)
+    reply = await run_child(
+        "tests.reading.locked_child",
+        request,
+        limits=limits,
+        deadline=30,
+        largest_reply=10_000,
+        given=Places(reads=[TESTS]),
+    )
+    ends = json.loads(reply.output)
+    assert ends.pop("write") in {"PermissionError", "OSError"}  # of the kernel's wall, or of the limit on files
+    assert ends == {
         "connect": "PermissionError",
         "resolve": "PermissionError",
         "run": "PermissionError",
         "fork": "PermissionError",
-        "write": "OSError",
     }
 
 
@@ -39,8 +51,15 @@ async def test_the_process_reaches_no_network_no_program_and_no_file(tmp_path: P
     ],
 )
 async def test_a_missing_library_is_named_with_the_extra_that_brings_it(name: str, library: str, extra: str) -> None:
-    request = {"path": str(FILES / name), "name": name, "media_type": "", "cpu_seconds": CPU_SECONDS}
-    reply = await run_child("tests.reading.bare_child", request, deadline=30, largest_reply=1_000_000)
+    request = {"file": "file", "name": name, "media_type": ""}
+    reply = await run_child(
+        "tests.reading.bare_child",
+        request,
+        limits=Limits(memory_mb=1500, cpu_seconds=CPU_SECONDS),
+        deadline=30,
+        largest_reply=1_000_000,
+        given=Places(files={"file": FILES / name}, reads=[TESTS]),
+    )
     assert reading_of(reply.output, name).fault == (
         f"{name} cannot be read here: {library} is missing. "
         f"Whoever runs the bot can add it with: pip install 'leadhand[{extra}]'."
@@ -49,8 +68,15 @@ async def test_a_missing_library_is_named_with_the_extra_that_brings_it(name: st
 
 @pytest.mark.parametrize("name", ["contract-pandoc.docx", "report.odt", "mail-mutt.eml", "change-git.diff", "stats.py"])
 async def test_without_any_extra_much_can_still_be_read(name: str) -> None:
-    request = {"path": str(FILES / name), "name": name, "media_type": "", "cpu_seconds": CPU_SECONDS}
-    reply = await run_child("tests.reading.bare_child", request, deadline=30, largest_reply=1_000_000)
+    request = {"file": "file", "name": name, "media_type": ""}
+    reply = await run_child(
+        "tests.reading.bare_child",
+        request,
+        limits=Limits(memory_mb=1500, cpu_seconds=CPU_SECONDS),
+        deadline=30,
+        largest_reply=1_000_000,
+        given=Places(files={"file": FILES / name}, reads=[TESTS]),
+    )
     assert reading_of(reply.output, name).text
 
 

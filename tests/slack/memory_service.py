@@ -3,9 +3,11 @@
 import time
 from dataclasses import dataclass, field
 
-from bot.slack.receive.service import AnswerVerdict, CancelVerdict, Denied, ReleaseVerdict, ReplyVerdict
+from bot.slack.receive.service import Answer, Denied, OverBudget, ReleaseVerdict, Stop, Traced
+from bot.slack.views.erasure import Forgettable, ToForget
 from bot.slack.views.status import JobLine
 from bot.store.interface import Entry, StoreError
+from bot.trace import steps_of
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold
@@ -28,6 +30,8 @@ class MemoryService:
     broke: set[str] = field(default_factory=set)
     over: dict[str, str] = field(default_factory=dict)
     asked: dict[str, list[str]] = field(default_factory=dict)
+    foreign: set[str] = field(default_factory=set)
+    forgotten: list[tuple[str, str, str, str]] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
 
     def clock(self) -> float:
@@ -46,12 +50,25 @@ class MemoryService:
         self.requests.append((place, request, refusal))
         return True
 
+    async def knows(self, place: Place) -> bool:
+        if self.away:
+            raise StoreError("the store is away")
+        return bool(self.requests) or any(where == place for where, *_ in self.open)
+
     async def turns_away(self, place: Place, bot: str) -> bool:
         return self._fresh((f"{place.channel}/{bot}",))
 
-    async def over_budget(self, place: Place, user: str, ts: str) -> str | None:
+    async def over_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
         del place, ts
-        return self.over.pop(user, "") if user in self.broke else None
+        return OverBudget("person", "the budget", self.over.pop(user, "")) if user in self.broke else None
+
+    async def asks_for_more(self, place: Place, user: str, scope: str) -> bool:
+        return self._fresh((f"more {place.channel} {user} {scope}",))
+
+    async def raise_budget(self, place: Place, user: str, scope: str, *, by: str, operation: str) -> str | None:
+        del place, scope, operation
+        self.broke.discard(user)
+        return "More." if by in self.admins else None
 
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         del team, channel, job
@@ -59,18 +76,18 @@ class MemoryService:
 
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
-    ) -> ReplyVerdict:
+    ) -> Answer:
         del mentioned, others
         user, text = message.user, message.text
         asked = next((each for each in self.open if each[0] == place and each[4] == user), None)
         if asked is None:
             if self._seen.issuperset(dedupe[:1]) and text in self.answers:
-                return "taken"
-            return "quarantined" if place.job_id in self.quarantined else "ignored"
+                return Answer("taken")
+            return Answer("quarantined" if place.job_id in self.quarantined else "ignored")
         self._fresh(dedupe)
         self.open.remove(asked)
         self.answers.append(text)
-        return "taken"
+        return Answer("taken")
 
     async def edited(
         self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
@@ -84,28 +101,28 @@ class MemoryService:
 
     async def answer(
         self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
-    ) -> AnswerVerdict:
+    ) -> Answer:
         asked = next((each for each in self.open if each[:4] == (place, request, subtask, number)), None)
         if asked is None:
-            return "stale"
+            return Answer("stale")
         if asked[4] != user:
-            return "not_yours"
+            return Answer("not_yours", (asked[4],))
         self._fresh(dedupe)
         self.open.remove(asked)
         self.answers.append(text)
-        return "taken"
+        return Answer("taken")
 
-    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> CancelVerdict:
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
         name = job or (place.job_id if place else "")
         found = next(((p, r) for p, r, _ in self.requests if p.job_id == name and p.team == team), None)
         if found is None:
-            return "unknown"
+            return Stop("unknown")
         if found[1].user != user:
-            return "not_yours"
+            return Stop("not_yours", (found[1].user,) if place else ())
         if name in self.cancelled:
-            return "nothing"
+            return Stop("nothing")
         self.cancelled.append(name)
-        return "cancelling"
+        return Stop("cancelling")
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         if user not in self.admins:
@@ -125,19 +142,20 @@ class MemoryService:
         return [JobLine(p.job_id, "working", r.text, p.channel, r.at) for p, r in mine]
 
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
-        entries = await self.trace(team, job, user)
-        if isinstance(entries, str):
-            return entries
-        return fold(ev.load(entry.payload) for entry in entries) or "unknown"
+        found = await self.trace(team, job, user)
+        if isinstance(found, str):
+            return found
+        return found.job or "unknown"
 
-    async def trace(self, team: str, job: str, user: str) -> list[Entry] | Denied:
+    async def trace(self, team: str, job: str, user: str) -> Traced | Denied:
         found = [(p, r, why) for p, r, why in self.requests if p.job_id == job and p.team == team]
         if not found:
             return "unknown"
         if all(request.user != user for _, request, _ in found):
             return "not_yours"
         events = [ev.RequestAdded(at=r.at, place=p, request=r, refusal=why) for p, r, why in found]
-        return [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+        entries = [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+        return Traced(tuple(steps_of(entries)), fold(events))
 
     async def queries(self, place: Place, request: str) -> list[str]:  # noqa: ARG002
         return list(self.asked.get(request, []))
@@ -154,3 +172,21 @@ class MemoryService:
         if self._fresh(dedupe):
             self.thumbs.append((request, good))
         return True
+
+    async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
+        del team
+        if job and job in self.foreign:
+            return "not_yours"
+        one = ToForget(job or "JAAAAAAAAAA", "old", "C1", "1.0", 3, 1, 10, 2, False, {"1.0": user})
+        return Forgettable((one,), person=person)
+
+    async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
+        if not self._fresh((f"forget {mark}",)):
+            return False
+        self.forgotten.append((team, user, job, person))
+        return True
+
+    async def file_deleted(self, team: str, file: str) -> int:
+        del team
+        self.changes.append(f"{file} deleted")
+        return 1

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
+from bot.slack.receive.bolt_dispatch import SocketMode
 from bot.slack.receive.commands import SUBCOMMANDS, thread_words
 from bot.slack.receive.listeners import NO_REQUEST, ONLY_FILES, register
 from bot.slack.send.web_calls import Background, close_client, make_client
@@ -23,6 +23,7 @@ from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Result, Subtask
 from handoff.state import Ask, Job, Run, Work
 from handoff.state_values import Question
+from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryService
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"
@@ -69,8 +70,9 @@ async def scene() -> AsyncIterator[Scene]:
     quiet.setLevel(logging.CRITICAL)
     app = AsyncApp(client=client, logger=quiet, process_before_response=True, signing_secret="s")
     service = MemoryService()
-    background = register(app, service)
-    handler = AsyncSocketModeHandler(app, workspace.app_token, logger=quiet)
+    gate = MemoryGate(client, workspace.team_id)
+    background = register(app, service, gate, gate.form)
+    handler = SocketMode(app, workspace.app_token, logger=quiet)
     await handler.connect_async()
     await workspace.until(lambda: workspace.connections)
     yield Scene(workspace, app, service, background)
@@ -141,7 +143,7 @@ async def test_the_bots_own_words_are_no_request(scene: Scene) -> None:
 
 
 def asking(scene: Scene, place: Place, user: str) -> tuple[Job, Ask, str]:
-    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1.0)
+    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1.0, whom=(user,))
     subtask = Subtask(id="a", title="Profile", intent="i", specialist="analyst")
     work = Work(subtask=subtask, specialist="analyst", state="input_required", question=asked)
     request = Request(id=place.thread_ts, user=user, text="t", at=1.0)
@@ -155,7 +157,7 @@ async def test_a_click_of_the_right_person_answers_once(scene: Scene) -> None:
     place = scene.place(ts)
     asked = await scene.post(place, question(*asking(scene, place, scene.ana.id)))
     await scene.ben.click("#general", asked, "answer:0")
-    await scene.told(scene.ben, notices.not_asked(scene.ana.id))
+    await scene.told(scene.ben, notices.not_asked((scene.ana.id,)))
     assert scene.service.answers == []
     await scene.ana.click("#general", asked, "answer:1")
     assert scene.service.answers == ["2026"]
@@ -193,7 +195,7 @@ async def test_the_stop_button_stops_for_who_may(scene: Scene) -> None:
     ask = Ask(request=request)
     card = await scene.post(place, plan_card(Job(place=place, asks=(ask,)), ask, 1.0))
     await scene.ben.click("#general", card, "stop")
-    await scene.told(scene.ben, notices.NOT_YOURS)
+    await scene.told(scene.ben, f"Only <@{scene.ana.id}>, who asked for this, or an admin can stop it.")
     assert scene.service.cancelled == []
     await scene.ana.click("#general", card, "stop")
     await scene.told(scene.ana, notices.STOPPING)
@@ -269,9 +271,13 @@ async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
     ):
         await scene.ana.command("#general", "/leadhand", text)
         await scene.told(scene.ana, answered)
-    for text in (f"status {job}", f"trace {job}", f"cancel {job}"):
+    for text, refused in (
+        (f"status {job}", notices.NOT_SEEN),
+        (f"trace {job}", notices.NOT_TRACED),
+        (f"cancel {job}", "Only who asked for it, or an admin, can stop it."),
+    ):
         await scene.ben.command("#general", "/leadhand", text)
-        await scene.told(scene.ben, notices.NOT_YOURS)
+        await scene.told(scene.ben, refused)
 
 
 async def test_a_trace_is_a_timeline_and_a_file_in_direct_messages(scene: Scene) -> None:
@@ -299,12 +305,18 @@ async def test_a_job_starts_from_a_message(scene: Scene) -> None:
     assert await scene.ana.submit(view["id"], {"text": "find out why"})
     ((place, request, _),) = scene.service.requests
     assert place == scene.place(ts)
-    assert (request.user, request.text) == (
-        scene.ana.id,
-        "find out why\n\nIt is about this message:\n> the server is slow",
-    )
+    assert (request.user, request.text) == (scene.ana.id, "find out why")
+    assert request.look_back == "thread", "where the message is read, as its author's"
     assert [(file.name, bool(file.url)) for file in request.attachments] == [("log.txt", True)]
     await scene.workspace.until(lambda: "eyes" in scene.reactions("#general", ts))
+
+
+async def test_a_window_that_slack_does_not_open_is_told(scene: Scene) -> None:
+    ts = await scene.ben.say("#general", "the server is slow")
+    scene.workspace.faults.add("views.open", "error", error="expired_trigger_id")
+    await scene.ana.shortcut("start_job", "#general", ts)
+    told = await scene.workspace.until(lambda: scene.ana.ephemerals("#general"))
+    assert "did not open the window" in told[-1]["text"]
 
 
 async def test_the_home_and_the_prompts(scene: Scene) -> None:
@@ -364,8 +376,8 @@ async def test_every_subscribed_event_is_acknowledged_and_nothing_broken_gets_in
 
 async def test_a_fault_is_logged_without_anybodys_words(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     scene.service.away = True
-    event = {"type": "app_mention", "channel": "C1", "user": "U1", "ts": "1.1", "text": "a secret of mine"}
-    body = {"type": "event_callback", "team_id": "T1", "event_id": "Ev1", "event": event}
+    event = {"type": "app_mention", "channel": "C1", "user": scene.ana.id, "ts": "1.1", "text": "a secret of mine"}
+    body = {"type": "event_callback", "team_id": scene.workspace.team_id, "event_id": "Ev1", "event": event}
     with caplog.at_level(logging.DEBUG, logger="bot"):
         response = await scene.app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=body))
     assert response.status == 500

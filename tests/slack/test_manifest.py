@@ -18,6 +18,7 @@ from bot.slack.receive.listeners import Listeners, register
 from bot.slack.receive.payloads import CHANNEL_EVENTS
 from bot.slack.send.web_calls import Background
 from bot.slack.views.home import PROMPTS, START_JOB
+from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryService
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +74,8 @@ def test_the_scopes_are_those_that_the_code_needs() -> None:
 def test_the_events_are_those_that_have_a_listener() -> None:
     subscribed = set(MANIFEST["settings"]["event_subscriptions"]["bot_events"])
     service, background = MemoryService(), Background()
-    listeners = Listeners(service, Commands(service, background), background).events
+    form = MemoryGate(AsyncWebClient(), "T1").form
+    listeners = Listeners(service, Commands(service, background, form), background).events
     handled = {event for event in listeners if event != "message"} | set(CHANNEL_EVENTS.values())
     assert subscribed == handled
     assert subscribed == set(scopes.EVENT_SCOPES)
@@ -89,10 +91,13 @@ def test_command_shortcut_and_prompts_are_those_of_the_code() -> None:
 
 def test_every_subcommand_is_in_the_usage_hint() -> None:
     hint = MANIFEST["features"]["slash_commands"][0]["usage_hint"]
-    assert [part.split()[0] for part in hint.split(" | ")] == ["status", "trace", "cancel", "release", "help"]
+    found = [part.split()[0] for part in hint.split(" | ")]
+    assert found == ["status", "trace", "cancel", "forget", "release", "settings", "help"]
 
 
 def test_registering_twice_on_two_apps_shares_nothing() -> None:
     first, second = (AsyncApp(token="xoxb-1", signing_secret="s", process_before_response=True) for _ in range(2))
-    assert register(first, MemoryService()) is not register(second, MemoryService())
+    made = [(app, MemoryGate(app.client, "T1")) for app in (first, second)]
+    backgrounds = [register(app, MemoryService(), gate, gate.form) for app, gate in made]
+    assert backgrounds[0] is not backgrounds[1]
     assert len(first._async_listeners) == len(second._async_listeners)

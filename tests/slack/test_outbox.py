@@ -11,7 +11,7 @@ import pytest
 from bot.jobs.lease import Lease, boottime
 from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS, _after
-from bot.slack.send.outbox import FRESH, SENDS, Outbox, Sent
+from bot.slack.send.outbox import ELSEWHERE, SENDS, Outbox, Sent
 from bot.slack.send.web_calls import CALL_SECONDS, Gone, close_client, make_client
 from bot.slack.show.open_questions import close_open_questions
 from bot.slack.show.publisher import Publisher
@@ -101,6 +101,15 @@ async def test_a_second_post_of_the_same_key_is_the_first(scene: Scene) -> None:
     assert first.ts == second.ts
     assert second.adopted
     assert len(scene.seen()) == 1
+
+
+async def test_a_job_posts_nowhere_but_in_its_own_thread(scene: Scene) -> None:
+    for elsewhere in ({"thread_ts": "1.0"}, {"channel": scene.workspace.channel_id("sales")}, {"team": "T0OTHER"}):
+        place = scene.place.model_copy(update=elsewhere)
+        sent = await scene.outbox.post(scene.claim, place, "k", Outgoing("secret", ()))
+        assert (sent.ts, sent.fault) == ("", ELSEWHERE)
+    assert scene.workspace.call_count("chat.postMessage") == 0
+    assert (await scene.post()).ts, "and nothing of it was recorded as begun"
 
 
 @pytest.mark.parametrize("fault", ["lost_reply", "server_error_after", "server_error_before", "rate_limited"])
@@ -504,6 +513,7 @@ async def test_a_thread_that_may_not_be_read_leaves_a_message_in_doubt(scene: Sc
 
 async def test_a_look_that_failed_is_no_look(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.slack.send.lookup.FURTHER_PAUSE", 0.01)
+    monkeypatch.setattr("bot.slack.send.web_calls.WAITS", (0.01,))
     await scene.outbox.begin(scene.claim, "k")
     ts = await scene.outbox._post_once(scene.claim, scene.place, "k", HELLO, time.time())
     scene.outbox.lookup.looks = (0.0,)
@@ -523,10 +533,13 @@ async def test_a_message_is_found_on_the_second_page_of_a_long_thread(scene: Sce
     assert sent == Sent(ts, adopted=True)
 
 
-async def test_who_looked_long_for_an_earlier_post_and_lost_the_job_meanwhile_posts_nothing(scene: Scene) -> None:
+async def test_who_looked_long_for_an_earlier_post_and_lost_the_job_meanwhile_posts_nothing(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.slack.send.outbox.FRESH", 0.3)
     await scene.outbox.begin(scene.claim, "k")
     claim = await scene.taken_over()
-    scene.outbox.lookup.looks = (0.0, 60 - CALL_SECONDS + FRESH + 0.2)  # it comes a minute late
+    scene.outbox.lookup.looks = (0.0, 60 - CALL_SECONDS + 1)  # it comes a minute late
     posting = asyncio.create_task(scene.outbox.post(claim, scene.place, "k", HELLO))
     await polled(lambda: scene.workspace.call_count("conversations.replies"))
     await scene.taken_over()
@@ -535,8 +548,11 @@ async def test_who_looked_long_for_an_earlier_post_and_lost_the_job_meanwhile_po
     assert scene.seen() == []
 
 
-async def test_who_waited_for_slack_and_lost_the_job_meanwhile_posts_nothing(scene: Scene) -> None:
-    scene.workspace.faults.add("chat.postMessage", "rate_limited", retry_after=3)
+async def test_who_waited_for_slack_and_lost_the_job_meanwhile_posts_nothing(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.slack.send.outbox.FRESH", 0.3)
+    scene.workspace.faults.add("chat.postMessage", "rate_limited", retry_after=1)
     posting = asyncio.create_task(scene.post())
     await polled(lambda: scene.workspace.call_count("chat.postMessage"))
     await scene.taken_over()
@@ -634,6 +650,7 @@ async def test_a_woken_owner_streams_and_ends_nothing(scene: Scene) -> None:
 
 async def test_a_post_that_slack_puts_off_again_and_again_still_goes_out(scene: Scene) -> None:
     """A 429 does nothing, so it says nothing about the message: before, fifteen in a row gave it up for good."""
+    scene.outbox.calls.budget = Budget(unlimited=True)  # else it is our own that spreads them over seconds
     scene.workspace.faults.add("chat.postMessage", "rate_limited", times=16, retry_after=0)
     sent = await scene.post()
     (message,) = scene.seen()
@@ -647,6 +664,7 @@ async def test_a_message_outlives_a_bad_minute_of_slacks(
 ) -> None:
     """Before, three tries within seconds were all: the message, a plan card as well, was given up for good."""
     monkeypatch.setattr("bot.slack.send.outbox.PAUSES", (0.0, *(0.01,) * 9))
+    scene.outbox.calls.budget = Budget(unlimited=True)
     scene.outbox.lookup.looks = (0.0,)
     scene.workspace.faults.add("chat.postMessage", fault, times=7)
     sent = await scene.post()

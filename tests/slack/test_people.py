@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 import yaml
 
+from bot.access.person_facts import Facts, Home, facts_of
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.slack.show import people
 from bot.slack.show.people import DIRECT, People
 from bot.workspace.workspace_server import Workspace
-from handoff.contracts import Place, Setting
+from handoff.contracts import Audience, Place, Setting
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"
 
@@ -67,3 +70,98 @@ async def test_a_slack_that_is_away_holds_nothing_up() -> None:
         assert await looked.setting(where, "U1") == Setting()
     finally:
         await close_client(client)
+
+
+@asynccontextmanager
+async def at_home(manifest: Path = MANIFEST) -> AsyncIterator[tuple[Workspace, People]]:
+    """The same, and who looks people up knows which workspace is ours."""
+    async with slack(manifest) as (workspace, found):
+        found.home = Home(workspace.team_id)
+        yield workspace, found
+
+
+async def test_slack_says_who_somebody_is_and_is_asked_once_for_all_of_it() -> None:
+    async with at_home() as (workspace, found):
+        workspace.deactivate("cleo")
+        who = {name: workspace.person(name).id for name in ("ana", "gus", "uma", "sol", "cleo")}
+        both = await asyncio.gather(found.facts(who["ana"]), found.facts(who["ana"]), found.name(who["ana"]))
+        assert both[0] == both[1] == Facts("ours", workspace.team_id)
+        assert workspace.call_count("users.info") == 1
+        told = {name: await found.facts(user) for name, user in who.items()}
+        assert {name: facts.standing for name, facts in told.items() if facts} == {
+            "ana": "ours",
+            "gus": "guest",
+            "uma": "guest",
+            "sol": "stranger",
+            "cleo": "gone",
+        }
+        assert told["sol"] == Facts("stranger", workspace.person("sol").user.team)
+        assert await found.facts(workspace.bot_user_id) == Facts("bot", workspace.team_id)
+        assert await found.facts("U0NOBODY") == Facts("stranger")
+
+
+async def test_what_slack_does_not_say_holds_for_this_once() -> None:
+    async with at_home() as (workspace, found):
+        ana = workspace.person("ana").id
+        workspace.faults.add("users.info", "error", error="team_access_not_granted")
+        assert await found.facts(ana) is None
+        assert await found.facts(ana) == Facts("ours", workspace.team_id)
+        assert await People(found._client, found._calls).facts(ana) is None, "without a home nobody is one of ours"
+
+
+OURS = {"id": "U1", "team_id": "T1", "is_bot": False, "is_restricted": False, "is_ultra_restricted": False}
+
+
+@pytest.mark.parametrize("missing", ["team_id", "is_bot", "is_restricted", "is_ultra_restricted"])
+def test_a_missing_field_is_not_taken_for_false(missing: str) -> None:
+    assert facts_of({"user": OURS}, Home("T1")) == Facts("ours", "T1")
+    assert facts_of({"user": {key: value for key, value in OURS.items() if key != missing}}, Home("T1")) is None
+
+
+def test_people_of_our_organisation_are_ours_and_of_others_strangers() -> None:
+    other = {**OURS, "team_id": "T2", "enterprise_user": {"enterprise_id": "E1"}}
+    assert facts_of({"user": other}, Home("T1", "E1")) == Facts("ours", "T2")
+    assert facts_of({"user": other}, Home("T1", "E2")) == Facts("stranger", "T2")
+    assert facts_of({"user": other}, Home("T1")) == Facts("stranger", "T2")
+    assert facts_of({"user": {**OURS, "is_stranger": True}}, Home("T1")) == Facts("stranger", "T1")
+
+
+async def test_groups_are_read_at_the_click_and_count_as_none_where_slack_fails(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(people, "GROUPS_KEPT", 0.0)
+    async with at_home() as (workspace, found):
+        ana, ben, group = workspace.person("ana").id, workspace.person("ben").id, workspace.group_id("reviewers")
+        assert await found.groups_of(ben) == ()
+        assert workspace.call_count("usergroups.list") == 0, "no group is named"
+        found.name_groups(["U0NOGROUP", group, "S0ANOTHER"])
+        assert (await found.groups_of(ben), await found.groups_of(ana)) == ((group,), ())
+        workspace.change_group("reviewers", add=["ana"], remove=["ben"])
+        assert (await found.groups_of(ben), await found.groups_of(ana)) == ((), (group,))
+        assert await found.groups() == ((group, "reviewers"),)
+        workspace.faults.add("usergroups.list", "error", error="fatal_error_of_theirs")
+        assert await found.groups_of(ana) == ()
+        workspace.faults.add("usergroups.list", "error", error="fatal_error_of_theirs")
+        assert await found.groups_known(ana, kept=0.0) is None
+        assert "count as none" in caplog.text
+        assert await found.groups_of(ana) == (group,)
+
+
+async def test_who_may_read_a_place_is_told_by_what_it_is() -> None:
+    kinds = {"general": "public", "northwind": "public", "leads": "private"}
+    async with slack() as (workspace, found):
+        for name, kind in kinds.items():
+            channel = workspace.channel_id(name)
+            assert await found.audience(place(workspace, channel)) == Audience(channel=channel, kind=kind)
+        direct = workspace.person("ana").channel("@leadhand").id
+        assert (await found.audience(place(workspace, direct))).kind == "direct"
+        for untold in ("C0NOBODYS", workspace.channel_id("mpdm-ana--ben--gus-1")):  # Slack does not tell the app
+            assert (await found.audience(place(workspace, untold))).kind == "", "it counts as private"
+
+
+async def test_people_who_may_be_asked_have_names_and_a_zone() -> None:
+    async with slack() as (workspace, found):
+        ben = workspace.person("ben").id
+        (known,) = await found.known((ben,))
+        assert (known.user, known.offset) == (ben, 0)
+        assert "Ben Okafor" in known.names

@@ -17,9 +17,10 @@ from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, moment, se
 from bot.slack.views.question import choice_of, question, question_answered, question_dropped
 from bot.slack.views.status import JobLine, status_job, status_list, trace, trace_timeline
 from bot.store.interface import Entry
+from bot.trace import steps_of
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
-from handoff.contracts import Attachment, Finding, Place, Plan, Request, Result, Subtask, Usage
+from handoff.contracts import Attachment, Finding, Material, Place, Plan, Request, Result, Subtask, Usage
 from handoff.engine.answer import gaps, out_of_reach
 from handoff.engine.writes import OPTIONS
 from handoff.state import Ask, Job, Run, SubtaskState, Work
@@ -76,7 +77,7 @@ def rows(message: Outgoing) -> list[tuple[str, str, str]]:
 
 
 def question_work(**more: Any) -> Work:
-    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1001.0)
+    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1001.0, whom=("U0000000A",))
     return work("a", "input_required", question=asked, **more)
 
 
@@ -89,7 +90,9 @@ def asked_of(ask: Ask) -> Question:
 def doubtful(what: str, reason: str) -> Ask:
     """A request of which one subtask does not know whether it wrote something."""
     intent = ev.ToolStarted(at=1.0, request="100.1", subtask="a", attempt=1, call="c", tool="post_note", what=what)
-    asked = Question(1, f"Was this carried out? {what}", OPTIONS, 1.0, doubt=UnknownWrite("c", "post", what, reason))
+    asked = Question(
+        1, f"Was this carried out? {what}", OPTIONS, 1.0, ("U0000000A",), UnknownWrite("c", "post", what, reason)
+    )
     return ask_of(work("a", "input_required", question=asked, checkpoints=(intent,)))
 
 
@@ -357,6 +360,24 @@ def test_an_answer_tells_its_sources_cost_and_gain() -> None:
     assert list(message.blocks[1:]) == answer_end(job_of(ask), ask, "claude (Anthropic)")
 
 
+def test_a_source_that_is_a_file_of_the_job_is_shown_by_its_plain_name() -> None:
+    """Slack makes a link of `agreement.md` in text that it reads, and none in text that it takes as it is."""
+    names = ("agreement.md, page 2", "evil.md", "run.py and backup.zip", "see agreement.md.evil.com")
+    findings = tuple(Finding(message=name, source=name, confidence=90) for name in names)
+    result = Result(summary="s", content="c", findings=findings)
+    files = tuple(Material(name=name) for name in ("agreement.md", "run.py", "backup.zip"))
+    ask = replace(ask_of(work("a", "complete", result=result), written=1007.0, answer="A."), materials=files)
+    (message,) = answer(job_of(ask), ask, "m")
+    taken(message)
+    (sources,) = [block for block in message.blocks if "Sources:" in json.dumps(block)]
+    assert sources["elements"] == [
+        {"type": "plain_text", "text": "Sources: agreement.md, page 2 · run.py and backup.zip"},
+        {"type": "mrkdwn", "text": "· `evil.md` · see `agreement.md.evil.com`"},
+    ]
+    strange = replace(ask, materials=())
+    assert "plain_text" not in json.dumps(answer(job_of(strange), strange, "m")[0].blocks[1]), "of no file it is code"
+
+
 def test_an_answer_in_part_names_its_gaps() -> None:
     ask = answered(file_faults=("big.csv is too large",))
     assert "*Answered in part.* Missing:\\n• big.csv is too large" in taken(answer(job_of(ask), ask, "m")[-1])
@@ -432,8 +453,8 @@ def test_status_says_what_the_thread_says() -> None:
     in_part = words(ana, "completed", in_part=True)
     assert ":warning: `J1` t · done in part · " in in_part
     assert "white_check_mark" not in in_part
-    assert "t · waiting for you · " in words(ana, "input_required", waits_for=ana)
-    assert f"t · waiting for <@{ana}> · " in words(ben, "input_required", waits_for=ana)
+    assert "t · waiting for you · " in words(ana, "input_required", waits_for=(ana,))
+    assert f"t · waiting for <@{ana}> · " in words(ben, "input_required", waits_for=(ana,))
     assert "t · stopped · " in words(ana, "cancelled")
     asks = ask_of(question_work(started=1.0), state="input_required")
     assert "analyst · waiting for you" in taken(status_job(job_of(asks), 5.0, ana))
@@ -460,7 +481,7 @@ def log_of(*events: ev.Event) -> list[Entry]:
 def test_a_thumb_is_in_the_timeline() -> None:
     asked = ev.RequestAdded(at=1.0, place=PLACE, request=Request(id="100.1", user="U0000000A", text="t", at=1.0))
     thumb = ev.FeedbackGiven(at=3.0, request="100.1", user="U0000000A", good=False)
-    shown = trace_timeline(job_of(ask_of()), log_of(asked, thumb))
+    shown = trace_timeline(job_of(ask_of()), steps_of(log_of(asked, thumb)))
     assert "+2.0s  U0000000A found the answer bad" in shown
 
 
@@ -478,7 +499,7 @@ def test_a_timeline_is_short_and_readable() -> None:
         Entry(5, "not json"),
     ]
     job = Job(place=PLACE, asks=(Ask(request=request),))
-    assert trace_timeline(job, entries).split("\n") == [
+    assert trace_timeline(job, steps_of(entries)).split("\n") == [
         f"Job {job.id}, 5 events",
         "    +0.0s  asked by U1: do it",
         "    +1.5s  a: analyst starts (attempt 1, fast)",
@@ -486,10 +507,10 @@ def test_a_timeline_is_short_and_readable() -> None:
         "        ?  an entry that this version cannot read",
     ]
     many = log_of(*(ev.CancelRequested(at=float(n), user=EVIL) for n in range(500)))
-    shown = trace_timeline(job, many)
+    shown = trace_timeline(job, steps_of(many))
     assert "lines left out" in shown
     assert len(shown.split("\n")) == 62
-    assert "<!channel>" not in taken(trace(job, many, "in a file"))
+    assert "<!channel>" not in taken(trace(job, steps_of(many), "in a file"))
 
 
 def test_what_the_requester_is_told_alone_is_valid() -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.slack.text.cleaning import StreamCleaner, clean, clean_markdown, mention, plain, visible
+from bot.slack.text.cleaning import StreamCleaner, clean, clean_markdown, mention, plain
 from bot.slack.text.stream_cleaner import Target
+from handoff.visible_text import visible
 
 Cleaner = Callable[[str], str]
 
@@ -85,6 +86,24 @@ def test_allowing_one_host_frees_no_other(text: str) -> None:
         targets = re.findall(r"\]\(([^)]*)\)", bare) + re.findall(r"<([^>|]*)", bare)
         assert set(targets) <= KNOWN
         assert not re.search(r"evil\w*\.com", bare), bare
+
+
+@pytest.mark.parametrize(
+    "address", ["1.2.3.4", "10.0.0.1:8080", "1.2.3.4/S", "2001:db8::1", "::ffff:1.2.3.4", "1:2:3:4:5:6:7:8"]
+)
+@pytest.mark.parametrize("form", ["see {} now", "http://[{}]/?d=S", "({})", "{}."])
+def test_an_address_in_numbers_is_code_like_one_with_a_name(address: str, form: str) -> None:
+    for cleaned in (clean(form.format(address)), clean_markdown(form.format(address))):
+        assert f"`{address}`" in cleaned, cleaned
+
+
+@pytest.mark.parametrize("text", ["at 12:30:45", "std::vector", "300.1.2.3", "version 1.2.3", "1.2.3.4.5", "a::z"])
+def test_what_only_looks_like_an_address_in_numbers_stays_text(text: str) -> None:
+    assert clean_markdown(text) == text
+
+
+def test_code_beside_an_underscore_is_code_in_mrkdwn() -> None:
+    assert clean("_`x`_") == "_ `x` _"
 
 
 def test_the_host_stays_visible() -> None:

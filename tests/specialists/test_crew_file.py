@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -96,9 +97,8 @@ def test_its_terms_are_those_of_every_job() -> None:
     of_the_models = {"context", "call_seconds"}
     of_a_call = {"circumstances"}
     of_costs = {"ask_above_tokens", "ask_above_cost", "approvers", "quorum", "own_approval"}
-    assert set(_TERMS) | {"critic", "roles", "unsure"} | of_costs == set(known) - of_the_models - of_a_call, (
-        "a crew says the rest"
-    )
+    said = set(_TERMS) | {"asking", "critic", "roles", "unsure"} | of_costs
+    assert said == set(known) - of_the_models - of_a_call, "a crew says the rest"
 
 
 def test_the_tiers_of_roles_are_read(tmp_path: Path) -> None:
@@ -182,3 +182,33 @@ def test_the_rules_of_the_crew_general_are_narrow() -> None:
         "search the web for prices and compare them with ours",
     ):
         assert not [rule for rule in rules if rule.fits(text, ("sales.csv",))], text
+
+
+def test_what_it_says_on_questions_is_read(tmp_path: Path) -> None:
+    text = (
+        "asks: [requester, S0FINANCE]\nasks_next: [U0BEN]\nremind_after: 30 min\nexpire_after: 2 days\nassume: first\n"
+    )
+    assert load(tmp_path, text).asking == {
+        "whom": ("requester", "S0FINANCE"),
+        "then": ("U0BEN",),
+        "remind_after": 1800.0,
+        "expire_after": 172_800.0,
+        "assume": "first",
+    }
+    assert load(tmp_path, "asks: anyone\nexpire_after: never\n").asking == {"whom": ("anyone",), "expire_after": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("asks: [ben]\n", "asks takes requester, anyone, or Slack ids"),
+        ("asks: [anyone, U0BEN]\n", "keep anyone alone"),
+        ("asks_next: [anyone]\n", "asks_next takes requester, or Slack ids"),
+        ("remind_after: soon\n", "remind_after takes a span of time"),
+        ("expire_after: [1, 2]\n", "expire_after takes a span of time"),
+        ("assume: []\n", "assume takes text"),
+    ],
+)
+def test_what_cannot_be_asked_is_named(tmp_path: Path, text: str, fault: str) -> None:
+    with pytest.raises(CrewError, match=re.escape(fault)):
+        load(tmp_path, text)

@@ -18,6 +18,7 @@ from specialists.toolkits.tool import Tool, ToolOutcome
 from specialists.turns import finish_tools
 from specialists.turns.model import ModelCall, ModelError
 from specialists.turns.one_call import OUTPUT_LIMIT, ToolBroke
+from specialists.turns.tool_calls import MOST
 from tests.specialists.scripted_model import (
     SPENT,
     EmptyBench,
@@ -35,6 +36,7 @@ from tests.specialists.scripted_model import (
 )
 
 LOOK = ("look", {"at": "sea"})
+SEEN = "It saw 11 and saw 12."
 
 
 async def play(
@@ -97,6 +99,30 @@ async def test_calls_of_one_turn_run_side_by_side_and_are_answered_in_order() ->
     outcome, model, _ = await play([turn, returning()], Looker(meet).tool())
     assert isinstance(outcome, Result)
     assert [reply.text for reply in model.calls[1].messages[2].replies] == ["met at a", "met at b"]
+
+
+async def test_of_very_many_calls_in_one_turn_the_first_are_run_and_the_others_told_why() -> None:
+    looker = Looker(look)
+    turn = calling(*[("look", {"at": str(number)}) for number in range(MOST + 8)])
+    outcome, model, _ = await play([turn, returning(SEEN)], looker.tool())
+    assert isinstance(outcome, Result)
+    assert sorted(map(int, looker.seen)) == [*range(MOST)]
+    replies = model.calls[1].messages[2].replies
+    assert [reply.text for reply in replies[:MOST]] == [f"saw {number}" for number in range(MOST)]
+    assert all(reply.failed and f"at most {MOST} calls" in reply.text for reply in replies[MOST:])
+
+
+async def test_a_takeover_runs_and_refuses_the_same_calls_of_a_long_turn() -> None:
+    turn = calling(*[("look", {"at": str(number)}) for number in range(MOST + 8)])
+    _, _, log = await play([turn, returning(SEEN)], Looker(look).tool())
+    for kept in (1, 10, MOST + 1, MOST + 4):
+        again = Looker(look)
+        await play([returning(SEEN)], again.tool(), log=KeptLog(log.history[:kept]))
+        assert len(again.seen) == max(0, MOST + 1 - kept)
+
+
+async def look(arguments: LookArguments) -> ToolOutcome:
+    return ToolOutcome(f"saw {arguments.at}")
 
 
 async def test_an_escalation_keeps_reason_options_and_part_of_the_work() -> None:
@@ -278,13 +304,13 @@ async def test_the_same_call_twice_in_one_turn_is_made_once() -> None:
 
 async def test_a_long_output_is_capped_with_a_note() -> None:
     async def long(_: LookArguments) -> ToolOutcome:
-        return ToolOutcome("x" * 50_000, gaps=("kept",))
+        return ToolOutcome("x" * 50_000, gaps=("kept",), notes=("told",))
 
     outcome, _, log = await play([calling(LOOK), returning()], Looker(long).tool())
     assert isinstance(outcome, Result)
     assert log.replies[0].text.endswith("[cut: the first 12,000 of 50,000 characters]")
     assert len(log.replies[0].text) < OUTPUT_LIMIT + 100
-    assert outcome.gaps == ("kept",)
+    assert (outcome.gaps, outcome.notes) == (("kept",), ("told",))
 
 
 async def test_a_result_beside_other_calls_waits_for_them() -> None:

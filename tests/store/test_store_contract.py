@@ -110,6 +110,23 @@ async def test_an_expired_lease_goes_before_what_is_due(kit: Kit) -> None:
     assert (claim.key, claim.epoch) == (JOB, old.epoch + 1)
 
 
+async def test_due_jobs_of_some_people_are_left_to_wait(kit: Kit) -> None:
+    for n in range(40):
+        await kit.store.jobs.ingest(JobKey("T1", f"A{n}"), "{}", dedupe=[], fields={"user": "UANA"})
+    await kit.store.jobs.ingest(JobKey("T1", "B"), "{}", dedupe=[], fields={"user": "UBEN"})
+    ana = JobKey("T1", "A7")
+    first = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=ana, leave=["UANA", "UCLEO"])
+    assert first is not None
+    assert (first.key.job, first.user) == ("B", "UBEN"), "also before a preferred one"
+    assert await kit.store.jobs.claim("me", lease=10, schema=1, leave=["UANA"]) is None
+    later = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=ana)
+    assert later is not None
+    assert (later.key, later.user) == (ana, "UANA")
+    kit.advance(11)
+    lost = [await kit.store.jobs.claim("other", lease=10, schema=1, leave=["UANA", "UBEN"]) for _ in range(3)]
+    assert sorted(one.key.job for one in lost if one) == ["A7", "B"], "work that was begun waits for nobody's turn"
+
+
 async def test_the_preferred_job_goes_first_if_it_is_ready(kit: Kit) -> None:
     for n in range(5):
         await kit.store.jobs.ingest(JobKey("T1", f"J{n}"), "{}", dedupe=[])

@@ -11,6 +11,7 @@ import pytest
 from bot.store.address import parse
 from bot.store.interface import Commit, Entry, JobKey, StoreError
 from bot.store.redis.redis_store import RedisStore
+from bot.store.retention import Retention
 from bot.store.server_diagnosis import examine
 from tests.store.kit import JOB, Kit, ask, eventually, free_port, tcp_server, until
 
@@ -303,7 +304,7 @@ async def test_a_lost_reply_changes_nothing(server_url: str, tmp_path: Path) -> 
 
 
 async def test_finished_jobs_expire_and_what_comes_in_keeps_them(server_url: str) -> None:
-    store = await RedisStore.connect(server_url, prefix=f"t{secrets.token_hex(4)}", retention=0.4)
+    store = await RedisStore.connect(server_url, prefix=f"t{secrets.token_hex(4)}", retention=Retention(jobs=0.4))
     large = "x" * 20_000
     keys = [JobKey("T1", "ends"), JobKey("T1", "goes on"), JobKey("T1", "waits")]
     digest = ""

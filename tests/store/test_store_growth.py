@@ -10,6 +10,7 @@ import pytest
 from bot.store.interface import JobKey
 from bot.store.redis import layout
 from bot.store.redis.redis_store import RedisStore
+from bot.store.retention import AS_EVER, Retention
 from tests.store.kit import Kit, eventually, redis_kit
 
 T = TypeVar("T")
@@ -123,7 +124,7 @@ async def test_jobs_that_are_too_new_cost_an_older_instance_nothing(server_url: 
 
 async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "SEEN_FOR", 0.3)
-    kit = await redis_kit(server_url, instances=1, retention=0.3)
+    kit = await redis_kit(server_url, instances=1, retention=Retention(jobs=0.3))
     store = kit.store
     assert isinstance(store, RedisStore)
     key = JobKey("T1", "J1")
@@ -166,6 +167,6 @@ async def test_a_job_set_aside_fades_whatever_comes_in(served: Kit) -> None:
     lives = await store._server.commands([("PTTL", name) for name in names])
     assert [name for name, life in zip(names, lives, strict=True) if life == -1 and b"partitions" not in name] == []
     head = await store._server.command("PTTL", store._keys.of_job(claim.key)[0])
-    assert head > (layout.IDLE_RETENTION - 60) * 1000, "and not before its time"
+    assert head > (AS_EVER.waiting - 60) * 1000, "and not before its time"
     assert await store.jobs.release_quarantined(claim.key, "{}")
     assert await store._server.command("PTTL", store._keys.of_job(claim.key)[0]) == -1

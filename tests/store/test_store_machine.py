@@ -170,6 +170,22 @@ class Machine(RuleBasedStateMachine):
             self.tick()
             job.arrives(payload, self.time)
 
+    @rule(key=st.sampled_from(JOBS))
+    def forget_and_ask_again(self, key: JobKey) -> None:
+        """All of it is gone at once, for its owner as well; what is asked for later makes a job like any other."""
+        jobs, payload = self.server.jobs, self.text()
+        self.touched.add(key)
+        assert self.wait(jobs.forget(key, users=["U1"]))
+        assert not self.wait(jobs.forget(key, users=["U1"]))
+        assert self.wait(jobs.head(key)) is None
+        assert self.wait(jobs.log(key)) == self.wait(jobs.inbox(key)) == []
+        assert not self.wait(jobs.signal(key, payload, dedupe=[payload]))
+        assert not self.wait(jobs.ingest(key, payload, dedupe=[payload], said=self.wait(self.server.now()) - 1))
+        assert self.wait(jobs.ingest(key, payload, dedupe=[payload], said=self.wait(self.server.now()) + 1))
+        self.tick()
+        self.jobs[key] = Model(seen=self.jobs[key].seen)
+        self.jobs[key].arrives(payload, self.time)
+
     # Time -------------------------------------------------------------------------------------------
 
     @rule(off=st.sampled_from([0.0, HOUR, -HOUR]))
@@ -416,7 +432,7 @@ class Machine(RuleBasedStateMachine):
         assert (head.due is None) == (job.due is None)
         assert head.due is None or job.due is None or abs(head.due - job.due) < 1
         due, lease, newer = self.wait(
-            self.server._server.commands([("ZSCORE", part, member(key)) for part in self.server._keys.of_job(key)[6:]])
+            self.server._server.commands([("ZSCORE", part, member(key)) for part in self.server._keys.of_job(key)[6:9]])
         )
         assert (lease is not None) == (job.claim is not None)
         assert (newer is not None) == job.put_by

@@ -132,6 +132,15 @@ async def scene_on(url: str, **options: Any) -> AsyncIterator[Scene]:
         await store.close()
 
 
+async def emptied(url: str) -> RedisStore:
+    """The store of whole processes, which all use one prefix, with nothing of another test's workspace in it."""
+    store = await RedisStore.connect(url)
+    for name in await store._server.command("KEYS", f"{store._keys.prefix}:*"):
+        await store._server.command("DEL", name)
+    await store.close()
+    return await RedisStore.connect(url)
+
+
 @dataclass(frozen=True)
 class Talk:
     """A thread that was begun by asking for something."""

@@ -11,6 +11,7 @@ import pytest
 
 from bot.slack.views.status import trace_timeline
 from bot.supervisor.arbiter import SURE, read
+from bot.trace import steps_of
 from handoff import events as ev
 from handoff.context_budget import tokens
 from handoff.contracts import Conflict, Context, Packed, Side, Terms
@@ -339,7 +340,7 @@ async def test_a_wrong_figure_in_the_answer_is_written_again_and_then_marked(sce
     assert "47,231" not in talk.said(), "nobody saw it, not even while it was written"
     assert shown(talk.words()[0]).count("They sold 41,237") == 1
     assert [one.what for one in job.latest.decisions if "figures" in one.what] == ["figures of no source"]
-    timeline = trace_timeline(job, await scene.store.jobs.log(talk.key))
+    timeline = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
     assert "figures of no source: 47,231, $21" in timeline
 
 
@@ -520,7 +521,7 @@ async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_h
     (refined,) = await talk.of(ev.BriefRefined)
     assert refined.pack.left_out[0].startswith("the error: ")
     assert any(one.what == "pack" and "the result: " in one.why for one in job.latest.decisions)
-    timeline = trace_timeline(job, await scene.store.jobs.log(talk.key))
+    timeline = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
     assert timeline.count("of 2,000 tokens)") >= len(roles)
 
 

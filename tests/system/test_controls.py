@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from bot.slack.receive.service import Stop
 from bot.slack.show import notices
 from handoff import events as ev
 from tests.system.brains import Gate, Words, connect, plan, played, provider, purposes, result, subtask
@@ -126,20 +127,51 @@ async def test_an_admin_may_stop_what_others_asked_for(scene: Scene) -> None:
 
 async def test_others_are_refused_for_their_eyes_only(scene: Scene) -> None:
     async with at_work(scene) as talk:
-        ben = scene.person("ben")
-        for text in ("status", "trace", "cancel"):
+        ben, ana = scene.person("ben"), scene.person().id
+        unnamed, named = notices.stop_words(Stop("not_yours")), notices.stop_words(Stop("not_yours", (ana,)))
+        for text, refused in (("status", notices.NOT_SEEN), ("trace", notices.NOT_TRACED), ("cancel", unnamed)):
             told = await command(scene, f"{text} {talk.key.job}", who="ben")
-            assert told["text"] == notices.NOT_YOURS
+            assert told["text"] == refused
         await ben.stop(talk.channel, talk.ts)
         await ben.stop(talk.channel, talk.ts)
         await talk.seen(lambda: len(ben.ephemerals(talk.channel)) == 5)
-        assert {each["text"] for each in ben.ephemerals(talk.channel)} == {notices.NOT_YOURS}
+        assert [each["text"] for each in ben.ephemerals(talk.channel)][3:] == [named, named]
         job = await talk.job()
         assert job is not None
         assert job.latest.state == "working"
         assert not talk.words()
         await scene.person().stop(talk.channel, talk.ts)
         await stopped(talk)
+
+
+async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene: Scene) -> None:
+    async with at_work(scene) as talk:
+        ana, ben = scene.person(), scene.person("ben")
+        await talk.say("@leadhand also say hello", who="ben")
+        await talk.until(lambda job: len(job.asks) == 2)
+        assert f"asked by <@{ana.id}>" in shown(await command(scene, f"status {talk.key.job}", who="ben"))
+        traced = shown(await command(scene, f"trace {talk.key.job}", who="ben"))
+        assert f"asked by {ben.id}" in traced
+        assert ana.id not in traced
+        assert "writer" not in traced, "no step of ana's"
+        (sent,) = await scene.workspace.until(lambda: [m for m in scene.workspace.messages(ben.dm) if m.get("files")])
+        events = json.loads(await scene.workspace.file(sent["files"][0]["id"]))["events"]
+        asked = {event.get("request") for event in events if event["type"] != "RequestAdded"} - {None}
+        assert talk.ts not in asked
+        assert "Write and check" not in json.dumps(events)
+
+        await ben.stop(talk.channel, talk.ts)
+        told = await talk.seen(
+            lambda: [each["text"] for each in ben.ephemerals(talk.channel) if "Stop" in each["text"]]
+        )
+        assert told == [notices.stop_words(Stop("cancelling", (ana.id,)))]
+        assert f"What <@{ana.id}> asked for goes on" in told[0]
+        job = await talk.until(lambda job: job if job.asks[1].cancelled_by else None)
+        assert job.asks[0].state == "working"
+        assert not job.asks[0].cancelled_by
+        await ana.stop(talk.channel, talk.ts)
+        job = await talk.over(2)
+        assert [ask.cancelled_by for ask in job.asks] == [ana.id, ben.id]
 
 
 async def test_stop_where_nothing_is_under_way(scene: Scene) -> None:
@@ -245,6 +277,30 @@ async def test_feedback_is_a_fact_in_the_log(scene: Scene) -> None:
         (given,) = await feedback(talk)
     assert told[0]["text"].startswith("Thank you")
     assert (given.user, given.good, given.request) == (scene.person("ben").id, False, talk.ts)
+
+
+async def test_thumbs_count_once_a_person(scene: Scene) -> None:
+    ana, ben = scene.person("ana"), scene.person("ben")
+    async with scene.bot():
+        talk = await scene.ask("What is 3 * 4?")
+        await talk.over()
+        (answer,) = talk.words()
+        thumbs = block_of(answer, "context_actions")
+        assert thumbs is not None
+        up, down = (thumbs["elements"][0][f"{name}_button"]["value"] for name in ("positive", "negative"))
+        for person, value in [*[(ben, up)] * 5, (ben, down), (ana, up), *[(ben, up), (ben, down)] * 4]:
+            await person.click(talk.channel, answer["ts"], "feedback", value)
+
+        async def recorded() -> bool:
+            return len(await talk.of(ev.FeedbackGiven)) == 6
+
+        await eventually(recorded)
+        given = await talk.of(ev.FeedbackGiven)
+    assert {one.request for one in given} == {talk.ts}
+    assert [one.good for one in given if one.user == ana.id] == [True]
+    assert [one.good for one in given if one.user == ben.id] == [True, False, True, False, True], (
+        "a few changes of mind"
+    )
 
 
 async def feedback(talk: Talk) -> list[ev.FeedbackGiven]:

@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.slack.views.status import trace_timeline
-from bot.store.redis.redis_store import RedisStore
-from bot.trace import events_json
+from bot.trace import events_json, steps_of
 from handoff import events as ev
 from handoff.effects import HandUp, MakePlan, RunSubtask, WriteAnswer
 from handoff.engine.answer import gaps
@@ -28,7 +27,7 @@ from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, Words, connect, escalation, in_turn, plan, provider, purposes, result, subtask
-from tests.system.scene import Scene, block_of, bot_in, card_title, rows, shown
+from tests.system.scene import Scene, block_of, bot_in, card_title, emptied, rows, shown
 from tests.system.test_planning import played_by
 
 ROOT, LEGAL, CONTRACTS = ("- legal:", "- legal/reader:", "- legal/contracts/clerk:")
@@ -148,10 +147,10 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
         "terms": ["terms/read", "terms/find", "terms/check"],
         "terms/find": ["terms/find/search"],
     }
-    timeline = trace_timeline(job, await scene.store.jobs.log(talk.key))
+    timeline = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
     assert "terms: plan of 3 subtasks" in timeline
     assert "terms/find: plan of 1 subtask" in timeline
-    events = events_json(await scene.store.jobs.log(talk.key))
+    events = events_json(steps_of(await scene.store.jobs.log(talk.key)))
     assert [one["within"] for one in events if one["type"] == "PlanProposed" and "within" in one] == [
         "terms",
         "terms/find",
@@ -328,9 +327,9 @@ async def test_an_owner_that_is_killed_inside_repeats_only_what_was_in_flight(
             "LEADHAND_LEASE": "1",
             "LEADHAND_CREW": str(tmp_path),
         }
+        store = await emptied(server_url)
         killed = await forked.start("bot", "run", env={**os.environ, **settings}, out=subprocess.PIPE)
         talk = await scene.ask("Write a note on the terms, with the figures")
-        store = await RedisStore.connect(server_url)
         talk = replace(scene, store=store).thread(talk.channel, talk.ts)
         await gate.reached.wait()
         await talk.until(lambda job: job.latest.work["terms/check"].state == "complete")

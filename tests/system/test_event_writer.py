@@ -10,6 +10,7 @@ from bot.jobs.job_runner import JobRunner
 from bot.store.interface import Claim, Commit, JobKey
 from bot.store.redis.redis_jobs import RedisJobs
 from bot.store.redis.redis_store import RedisStore
+from bot.store.retention import Retention
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan
@@ -27,7 +28,7 @@ class Jobs(RedisJobs):
     """Keeps what each commit held."""
 
     def __init__(self, store: RedisStore) -> None:
-        super().__init__(store._calls, 60.0)
+        super().__init__(store._calls, Retention(jobs=60.0))
         self.commits: list[list[str]] = []
         self.fields: list[dict[str, str]] = []
 

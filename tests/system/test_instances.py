@@ -21,6 +21,7 @@ from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_jobs import RedisJobs
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
+from handoff.contracts import Place, Request
 from handoff.effects import Effect, Post
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from tests.store.kit import MovedClock
@@ -262,6 +263,37 @@ async def test_an_instance_does_not_spin_for_a_job_that_it_is_not_given(store: R
     await instance.stop()
     await work
     assert 1 <= elusive.looks <= 4
+
+
+async def test_one_person_leaves_slots_to_others(store: RedisStore) -> None:
+    async def ingested_by(user: str, *names: str) -> None:
+        for name in names:
+            key = JobKey("T1", name)
+            request = Request(id="1.1", user=user, text="do it", at=store.clock())
+            event = ev.RequestAdded(
+                at=request.at, place=Place(team="T1", channel="C1", thread_ts=name), request=request
+            )
+            await store.jobs.ingest(key, ev.dump(event), dedupe=[], user=user, fields={"user": user})
+
+    await ingested_by("UANA", *(f"A{number}" for number in range(30)))
+    instance = Instance(store, Endless(), slots=8, lease=30.0)
+    work = asyncio.create_task(instance.run())
+
+    def owning(count: int) -> Any:
+        async def look() -> bool:
+            return instance.owned == count
+
+        return look
+
+    await eventually(owning(6))
+    await ingested_by("UBEN", "B1")
+    instance.nudge(JobKey("T1", "B1"))
+    await eventually(owning(7))
+    head = await store.jobs.head(JobKey("T1", "B1"))
+    await instance.stop()
+    await work
+    assert head is not None
+    assert head.owner, "while 24 jobs of Ana wait"
 
 
 async def test_a_job_that_is_heard_of_several_times_is_claimed_once(store: RedisStore) -> None:

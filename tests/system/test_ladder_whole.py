@@ -11,7 +11,7 @@ from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
 from bot.models.retrying import RetryPolicy
 from bot.slack.views.status import trace_timeline
-from bot.trace import events_json
+from bot.trace import events_json, steps_of
 from handoff import events as ev
 from handoff.contracts import Terms
 from handoff.engine.answer import gaps, missing
@@ -108,9 +108,9 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
     assert set(RUNGS) <= taken
     assert {"revise", "brief rewritten"} <= taken
     entries = await scene.store.jobs.log(talk.key)
-    told = [one for event in events_json(entries) for one in event.get("decided", ())]
+    told = [one for event in events_json(steps_of(entries)) for one in event.get("decided", ())]
     assert {(one["what"], bool(one["why"])) for one in told} >= {(rung, True) for rung in set(RUNGS)}
-    text = trace_timeline(job, entries)
+    text = trace_timeline(job, steps_of(entries))
     for words in (
         "→ retried: retry: the same again",
         "→ stronger: refine:",
@@ -126,7 +126,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
     assert "“It is the fourth”: The source says the third." in text
     counted = Counter(purposes(server))
     assert (counted["judge"], counted["refiner"], counted["replanner"]) == (1, 1, 1)
-    (event,) = [event for event in events_json(entries) if event.get("type") == "PlanRevised"]
+    (event,) = [event for event in events_json(steps_of(entries)) if event.get("type") == "PlanRevised"]
     assert [change["kind"] for change in event["changes"]] == ["replaced", "added", "added"]
     (joined,) = [request for request in server.requests if "part joined." in task_of(request)]
     assert "Opened." in joined.messages[0].text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 from bot.limits.rules import Payer, RateLimit, Rules, SpendingBudget
 from bot.store.counters import WINDOW, Counter
@@ -15,7 +16,7 @@ from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import HOME, Words, connect, plan, provider, purposes, result, subtask, tool_call
-from tests.system.scene import Scene, eventually, shown
+from tests.system.scene import Scene, block_of, eventually, shown
 
 ONE = plan(subtask("sum", "analyst", intent="Add up the two numbers of the request: 19 and 23."))
 PAIR = plan(subtask("sum", "analyst"), subtask("text", "writer"))
@@ -129,6 +130,42 @@ async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_witho
         traced = await scene.command(f"trace {talk.key.job}")
         assert "0 tokens left" in shown(traced)
         assert len(person.ephemerals("#general")) == 3, "she was told once"
+
+
+async def test_at_the_cap_a_person_asks_the_admins_and_one_of_them_allows_more(scene: Scene) -> None:
+    rules = Rules(budgets={"person": SpendingBudget(tokens=1)})
+    ana, ben, cleo = (scene.person(name) for name in ("ana", "ben", "cleo"))
+    admins = frozenset({ben.id})
+    async with (
+        provider(planner=lambda _: ONE, analyst=lambda _: result("42")) as server,
+        scene.bot(connect("chat", server), rules=rules, admins=admins),
+    ):
+        await (await scene.ask("Add 1 and 2")).over()
+        await scene.ask("And now 20 and 24")
+        told = await scene.workspace.until(lambda: ana.ephemerals("#general"))
+        ask = block_of(told[-1], "actions")["elements"][0]  # type: ignore[index]
+        for _ in range(2):
+            await ana.click("#general", told[-1]["ts"], ask["action_id"], ask["value"])
+
+        def asked() -> list[dict[str, Any]]:
+            return scene.workspace.messages(ben.channel("@leadhand").id)
+
+        (wanted,) = await scene.workspace.until(asked)
+        assert "asks for more" in shown(wanted)
+        allow = block_of(wanted, "actions")["elements"][0]  # type: ignore[index]
+        for _ in range(2):
+            await ben.click("@leadhand", wanted["ts"], allow["action_id"], allow["value"])
+        await scene.workspace.until(
+            lambda: "allowed it" in shown(scene.workspace.messages(ben.channel("@leadhand").id)[0])
+        )
+        assert "is now 2 tokens" in shown(scene.workspace.messages(ben.channel("@leadhand").id)[0]), (
+            "twice clicked is once raised"
+        )
+        words = [shown(each) for each in ana.ephemerals("#general")]
+        assert sum("I asked the admins" in each for each in words) == 1
+        assert sum("within the last hour" in each for each in words) == 1
+        assert any("An admin allowed more" in each for each in words)
+        assert cleo.ephemerals("#general") == []
 
 
 async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:

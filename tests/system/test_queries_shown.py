@@ -40,6 +40,9 @@ async def test_the_query_shown_gives_the_figures_of_the_answer(scene: Scene) -> 
     connection = duckdb.connect()
     connection.execute("CREATE TABLE sales AS FROM read_csv(?)", [str(SAMPLE)])
     (query,) = queries(job.latest)
+    assert query not in shown(talk.words()[0]), "it stands one click below"
+    assert "SELECT" not in shown(talk.words()[0])
+    assert "Worked out with SQL from" in shown(talk.words()[0])
     rows = connection.execute(query).fetchall()
     told = shown(talk.words()[0]).replace(",", "")
     assert len(rows) == 4

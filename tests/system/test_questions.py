@@ -126,7 +126,7 @@ async def test_the_reply_of_somebody_else_is_no_answer(scene: Scene) -> None:
         await talk.say("Oslo")
         await talk.over()
 
-    assert [message["text"] for message in told] == [notices.not_asked(scene.person().id)]
+    assert [message["text"] for message in told] == [notices.not_asked((scene.person().id,))]
     assert "Chosen: Oslo" in talk.said()
     assert [event.user for event in await talk.of(ev.QuestionAnswered)] == [scene.person().id]
 

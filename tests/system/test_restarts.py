@@ -6,13 +6,12 @@ import os
 import subprocess
 from dataclasses import replace
 
-from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from tests.nursery import forked
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, connect, in_turn, plan, provider, purposes, result, subtask
-from tests.system.scene import SAMPLE, Scene, bot_in, card_title, rows, shown
+from tests.system.scene import SAMPLE, Scene, bot_in, card_title, emptied, rows, shown
 
 QUESTION = "why did churn rise by region? draft a short note to the board"
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
@@ -115,9 +114,10 @@ async def test_a_bot_that_is_killed_is_taken_over_when_its_lease_ends(scene: Sce
             "OPENAI_BASE_URL": server.openai_url,
             "LEADHAND_LEASE": "1",
         }
+        store = await emptied(server_url)
         killed = await forked.start("bot", "run", env={**os.environ, **settings}, out=subprocess.PIPE)
         talk = await scene.ask("Do two things")
-        scene = replace(scene, store=await RedisStore.connect(server_url))
+        scene = replace(scene, store=store)
         talk = scene.thread(talk.channel, talk.ts)
         await gate.reached.wait()
         await talk.until(lambda job: job.latest.work["first"].state == "complete")

@@ -14,12 +14,11 @@ from pathlib import Path
 import pytest
 
 from bot.settings import NAMES
-from bot.store.redis.redis_store import RedisStore
 from tests.chaos.proxy import Proxy
 from tests.store.kit import tcp_server
 from tests.system.brains import Gate, plan, provider, result, subtask
 from tests.system.processes import PATIENCE, bot_process
-from tests.system.scene import Scene, scene_on
+from tests.system.scene import Scene, emptied, scene_on
 
 ONE = plan(subtask("only", "writer"))
 GENEROUS = 4.0
@@ -37,7 +36,7 @@ def port(tmp_path: Path) -> Iterator[int]:
 async def lone(port: int) -> AsyncIterator[Scene]:
     """A scene on that server."""
     async with scene_on(f"redis://127.0.0.1:{port}") as made:
-        store = await RedisStore.connect(made.url)
+        store = await emptied(made.url)
         yield replace(made, store=store, prefix="lh")
         await store.close()
 

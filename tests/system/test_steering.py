@@ -10,7 +10,7 @@ from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, connect, plan, played, provider, purposes, result, subtask, tool_call
-from tests.system.scene import Scene, rows, shown
+from tests.system.scene import Scene, Talk, rows, shown
 from tests.system.test_follow_ups import reactions, takes
 
 PRICES = plan(
@@ -31,6 +31,11 @@ def told(request: WireRequest, words: str) -> bool:
     """Whether a model was given these words, in whichever message."""
     texts = [text for one in request.messages for text in (one.text, *(reply.text for reply in one.replies))]
     return any(words in text for text in texts)
+
+
+def session_title(talk: Talk) -> str:
+    """The title of the thread's session, as Slack shows it."""
+    return str(talk.scene.workspace.session(talk.channel, talk.ts)["title"])
 
 
 CALCULATED = tool_call("calculate", code="2 + 3")
@@ -131,6 +136,7 @@ async def test_what_is_something_else_is_queued_and_said_so(scene: Scene) -> Non
         ts = await talk.say("and after that one about coffee")
         await talk.seen(lambda: "hourglass_flowing_sand" in reactions(talk, ts))
         await talk.seen(lambda: "Noted: I do this once" in talk.said())
+        assert "> Noted" not in talk.said(), "to the requester, whose thread it is"
         gate.open()
         job = await talk.over(2)
 
@@ -149,6 +155,7 @@ async def test_nobody_but_the_requester_corrects_it(scene: Scene) -> None:
         gate.open()
         job = await talk.over(2)
 
+    assert f"<@{scene.person('ben').id}> Noted: I do this once" in talk.said(), "Ana writes here, too"
     assert job.asks[0].corrections == 0
     assert [ask.request.user for ask in job.asks] == [scene.person("ana").id, scene.person("ben").id]
     assert reactions(talk, plain) == []
@@ -170,6 +177,8 @@ async def test_an_edited_request_is_a_correction(scene: Scene) -> None:
         await ana.edit(talk.channel, talk.ts, "@leadhand Draft a note about trams")
         await talk.until(lambda job: job.latest.corrections == 1)
         await talk.seen(lambda: "memo" in talk.reactions())
+        await talk.seen(lambda: "Your edit is taken in: " in talk.said())
+        await talk.seen(lambda: session_title(talk) == "Draft a note about trams")
         gate.open()
         job = await talk.over()
         await ana.edit(talk.channel, talk.ts, "@leadhand Draft a note about ferries")
@@ -194,11 +203,13 @@ async def test_a_deleted_request_stops_and_nothing_is_posted_under_it(scene: Sce
         told = await talk.seen(lambda: [one for one in scene.workspace.messages(direct) if "Withdrawn" in shown(one)])
         gate.open()
         await scene.barrier()
+        await talk.seen(lambda: session_title(talk) == "A withdrawn request")
 
     assert job.latest.state == "cancelled"
-    assert "deleted the request “Draft a note about tea”" in shown(told[0])
+    assert "your request “Draft a note about tea” was deleted" in shown(told[0])
     assert len(told) == 1
     assert len(talk.replies()) == before, "the card alone is redrawn"
+    assert "Withdrawn: the request was deleted" in shown(talk.cards()[0])
 
 
 async def test_a_deleted_follow_up_is_withdrawn_in_its_thread(scene: Scene) -> None:
@@ -221,7 +232,8 @@ async def test_a_deleted_follow_up_is_withdrawn_in_its_thread(scene: Scene) -> N
         gate.open()
 
     assert [ask.state for ask in job.asks] == ["completed", "cancelled"]
-    assert "*Withdrawn*: <@" in talk.said()
+    assert "*Withdrawn*: a request of <@" in talk.said()
+    assert "one about coffee" not in talk.said(), "what somebody deleted is not said again to all"
     assert "Coffee." not in talk.said()
 
 

@@ -45,6 +45,17 @@ async def test_a_greeting_is_answered_without_a_plan(scene: Scene, api: Api) -> 
     assert block_of(card, "plan") is None, "no tick stands before nothing"
 
 
+async def test_the_card_stands_above_the_answer_even_if_slack_puts_it_off(scene: Scene) -> None:
+    """The budget of calls lets answers go first; an answer that needs no plan is there before the card is posted."""
+    scene.workspace.faults.add("chat.postMessage", "rate_limited", retry_after=1)
+    async with played(scene, planner=in_turn(decided("answer", text=HELLO))):
+        talk = await scene.ask("Hello! What can you do?")
+        await talk.over()
+    card, answer = talk.replies()
+    assert shown(card).startswith("Replied in ")
+    assert HELLO in shown(answer)
+
+
 async def test_people_are_told_how_long_an_answer_without_a_plan_took(scene: Scene) -> None:
     slow = replace(decided("answer", text=HELLO), piece=20, pause=0.05)
     async with played(scene, planner=in_turn(slow)):

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from specialists.toolkits import tables
-from specialists.toolkits.child_process import run_child
+from specialists.toolkits.child_process import ChildReply, Given, Limits, run_child
 from specialists.toolkits.tables import QueryFailed, QueryTable, run_query
 from specialists.toolkits.tabular.database import opened, shut
 from specialists.toolkits.tabular.query import query
@@ -20,6 +20,7 @@ from specialists.toolkits.tabular.refused import TableRefused
 
 from .conftest import Bench
 
+TESTS = Path(__file__).parents[1]
 _CHANGES = "Only one SELECT at a time"
 _OUTSIDE = "SQL reads the attached tables only, no files and no network."
 
@@ -120,21 +121,32 @@ async def test_a_cancelled_query_leaves_no_process_behind(bench: Bench) -> None:
     assert not any(psutil.pid_exists(pid) for pid in started)
 
 
+async def sleeper(request: dict[str, object], *, deadline: float, largest_reply: int) -> ChildReply:
+    return await run_child(
+        f"{__package__}.sleeper",
+        request,
+        limits=Limits(memory_mb=500, cpu_seconds=10),
+        deadline=deadline,
+        largest_reply=largest_reply,
+        given=Given(reads=[TESTS]),
+    )
+
+
 async def test_the_deadline_ends_the_child_and_its_session() -> None:
     start = time.monotonic()
-    reply = await run_child(f"{__package__}.sleeper", {}, deadline=1.0, largest_reply=10)
+    reply = await sleeper({}, deadline=1.0, largest_reply=10)
     assert (reply.failure, reply.output) == ("time", b"")
     assert time.monotonic() - start < 10
 
 
 async def test_a_child_that_says_too_much_is_ended() -> None:
-    reply = await run_child(f"{__package__}.sleeper", {"say": 100_000}, deadline=20, largest_reply=1000)
+    reply = await sleeper({"say": 100_000}, deadline=20, largest_reply=1000)
     assert reply.failure == "too_much"
 
 
 async def test_a_child_sees_neither_our_environment_nor_our_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-not-for-children")
-    reply = await run_child(f"{__package__}.sleeper", {"look": True}, deadline=20, largest_reply=10_000)
+    reply = await sleeper({"look": True}, deadline=20, largest_reply=10_000)
     told = reply.output.decode()
     assert reply.failure == ""
     assert "SLACK_BOT_TOKEN" not in told
@@ -143,7 +155,7 @@ async def test_a_child_sees_neither_our_environment_nor_our_folder(monkeypatch: 
 
 
 async def test_a_child_that_dies_is_a_failure_not_an_exception(caplog: pytest.LogCaptureFixture) -> None:
-    reply = await run_child(f"{__package__}.sleeper", {"die": "secret cell"}, deadline=20, largest_reply=10)
+    reply = await sleeper({"die": "secret cell"}, deadline=20, largest_reply=10)
     assert reply.failure == "crash"
     assert "ValueError" in caplog.text
     assert "secret cell" not in caplog.text

@@ -6,6 +6,8 @@ import asyncio
 import datetime as dt
 import io
 import json
+import random
+import re
 import zipfile
 from collections.abc import Callable
 from decimal import Decimal
@@ -242,6 +244,26 @@ async def test_a_name_that_is_not_there_brings_the_names_that_are(bench: Bench) 
     assert not folded.failed
     with pytest.raises(QueryFailed, match="No table is attached"):
         await run_query("SELECT 1", bench({"report.pdf": b"%PDF"}))
+
+
+async def test_no_message_of_a_reader_says_where_a_file_lies(bench: Bench, tmp_path: Path) -> None:
+    """Broken here and there, as the words of libraries differ with what they stumble over."""
+    dice = random.Random(3)
+    whole = {
+        "a.parquet": parquet(tmp_path, "SELECT range AS n FROM range(500)"),
+        "a.xlsx": workbook_bytes({"One": [["n"], *[[number] for number in range(50)]]}),
+    }
+    told = []
+    for name, data in whole.items():
+        for _ in range(6):
+            broken = bytearray(data)
+            for place in dice.sample(range(4, len(data) - 4), 20):
+                broken[place] ^= 0x55
+            outcome = await tables.profile_table(ProfileTable(file=name), bench({name: bytes(broken)}))
+            told += [outcome.text] if outcome.failed else []
+    assert len(told) > 6
+    for text in told:
+        assert not re.search(r"\.\./|/in/|leadhand-|/tmp/|/work", text), text
 
 
 async def test_one_bad_file_does_not_spoil_the_others(bench: Bench) -> None:

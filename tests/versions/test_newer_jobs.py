@@ -110,7 +110,7 @@ async def _owns_nothing(app: App) -> bool:
     return app.instance.owned == 0
 
 
-async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_all_the_same(scene: Scene) -> None:
+async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_for_admins_all_the_same(scene: Scene) -> None:
     async with scene.bot():
         talk = await scene.ask("Draft a short note about tea")
         await talk.over()
@@ -122,11 +122,14 @@ async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_all_the_s
     done = await scene.store.jobs.commit(claim, "x", head.seq, lines, taken=[2], schema=ev.SCHEMA, ends=True)
     assert done is Commit.OK
     assert await scene.store.jobs.release(claim, due=None)
-    async with scene.bot():
+    async with scene.bot(admins=frozenset({scene.person("cleo").id})):
         assert "record of that job is damaged" in await told(scene, f"status {talk.key.job}")
         assert "record of that job is damaged" in await told(scene, f"trace {talk.key.job}")
-        direct = scene.person().dm
+        assert "record of that job is damaged" in shown(await scene.command(f"trace {talk.key.job}", who="cleo"))
+        direct = scene.person("cleo").dm
         await scene.workspace.until(lambda: [m for m in scene.workspace.messages(direct) if m.get("files")])
+    own = scene.workspace.messages(scene.person().dm)
+    assert not [one for one in own if one.get("files")], "nobody can tell whose a step is"
     trace = trace_json(await scene.store.jobs.log(talk.key), head)
     assert trace["events"][0]["type"] == "RequestAdded"
     assert trace["events"][-1] == {"seq": head.seq + 2, "unreadable": "no JSON at all"}

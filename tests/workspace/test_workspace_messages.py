@@ -190,10 +190,10 @@ async def test_people_channels_and_the_rest_are_described(
     ana = workspace.person("ana")
     assert (await client.users_info(user=ana.id))["user"]["profile"]["display_name"] == "ana"
     await refused("user_not_found", client.users_info(user="U0NOBODY"))
-    assert len((await client.users_list())["members"]) == 4
+    assert len((await client.users_list())["members"]) == 8
     names = [channel["name"] for channel in (await client.conversations_list())["channels"]]
-    assert sorted(names) == ["general", "sales"]
-    assert len((await client.conversations_list(types="im"))["channels"]) == 3
+    assert sorted(names) == ["general", "northwind", "sales"]
+    assert len((await client.conversations_list(types="im"))["channels"]) == 5
     await refused("missing_scope", client.conversations_list(types="private_channel"))
     info = (await client.conversations_info(channel=general, include_num_members=True))["channel"]
     assert (info["is_member"], info["num_members"]) == (True, 4)

@@ -131,8 +131,15 @@ async def test_the_page_sees_what_happens_as_one_person_sees_it(
     space = hello["workspace"]
     assert hello["me"] == ana.id
     assert space["notice"] == "Rehearsal model"
-    assert [person["name"] for person in space["people"]] == ["ana", "ben", "cleo"]
-    assert sorted(channel["name"] for channel in space["channels"]) == ["", "general", "sales"]
+    assert [person["name"] for person in space["people"]] == ["ana", "ben", "cleo", "gus", "uma", "sol"]
+    assert sorted(channel["name"] for channel in space["channels"]) == [
+        "",
+        "general",
+        "leads",
+        "mpdm-ana--ben--gus-1",
+        "northwind",
+        "sales",
+    ]
     assert space["commands"] == [{"command": "/testhand", "description": "Ask the hand", "usage_hint": "status | help"}]
     assert space["shortcuts"][0]["callback_id"] == "start_job"
 

@@ -150,3 +150,17 @@ async def test_a_global_shortcut_and_a_menu_that_asks_the_app(
     await expect(page.get_by_test_id("modal")).to_be_hidden()
     await workspace.until(lambda: chosen == ["london"])
     await expect(page.get_by_test_id("composer")).to_be_focused()
+
+
+async def test_one_can_be_a_guest_or_of_another_workspace_and_see_who_is(workspace: Workspace, page: Page) -> None:
+    names = await page.get_by_test_id("act-as").locator("option").all_text_contents()
+    assert names[3:] == ["Gus Lindqvist (Guest)", "Uma Reyes (Guest of one channel)", "Sol Tanaka (Northwind)"]
+    await page.get_by_test_id("channel").filter(has_text="northwind").click()
+    await workspace.person("sol").say("#northwind", "from over there")
+    await expect(page.get_by_test_id("message").last).to_contain_text("Northwind")
+    await expect(page.get_by_test_id("channel").filter(has_text="ben, gus")).to_have_count(1)
+    await page.get_by_test_id("act-as").select_option(label="Sol Tanaka (Northwind)")
+    await expect(page.get_by_test_id("channel")).to_have_count(1)
+    await page.get_by_test_id("composer").fill("and hello")
+    await page.get_by_test_id("send").click()
+    await workspace.until(lambda: workspace.messages("#northwind")[-1]["user"] == workspace.person("sol").id)

@@ -16,6 +16,7 @@ from bot.evaluation.outcome import Outcome
 from bot.evaluation.staged_job import Bench, StagedJob, file_bytes
 from handoff.contracts import Artifact, Plan, Subtask, ToolReply, Turn
 from specialists.specialist import Specialist
+from specialists.toolkits.scratch import scratch
 from specialists.toolkits.tool import FolderWorkbench, Workbench
 from specialists.turns.model import ModelMessage
 from specialists.turns.one_call import Ready, check, perform
@@ -46,7 +47,7 @@ async def ask_specialist(case: SpecialistCase, bench: Bench, model: CountedModel
 async def ask_specialist_naively(case: SpecialistCase, bench: Bench, model: CountedModel) -> Outcome:
     """Ask the same model with the same tools in a plain loop: what it says without a call is the answer."""
     specialist = bench.crew.specialists[case.specialist]
-    with tempfile.TemporaryDirectory(prefix="leadhand-eval-") as folder:
+    with tempfile.TemporaryDirectory(prefix="leadhand-eval-", dir=scratch()) as folder:
         workbench = _workbench(case, bench, Path(folder))
         listed = f"\n\nFiles: {', '.join(case.files)}" if case.files else ""
         messages = [ModelMessage(role="user", text=case.input + listed)]

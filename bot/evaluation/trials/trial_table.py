@@ -8,6 +8,7 @@ from bot.evaluation.outcome import Trial
 from bot.evaluation.trials.answer_trials import aggregate, aggregate_naively
 from bot.evaluation.trials.contradiction_trials import contradiction_naive, contradiction_product
 from bot.evaluation.trials.free_trials import figures_product, vagueness_product
+from bot.evaluation.trials.hearing_trials import dispatcher_naively, dispatcher_product
 from bot.evaluation.trials.plan_trials import plan_naive, plan_product, route_naive, route_product
 from bot.evaluation.trials.specialist_trials import ask_specialist, ask_specialist_naively
 from bot.evaluation.trials.verdict_trials import (
@@ -29,5 +30,6 @@ TRIALS: Mapping[str, Trial] = {
     "judge": Trial(judge_product, judge_naively),
     "critic": Trial(critic_product, critic_naively),
     "arbiter": Trial(arbiter_product, arbiter_naively),
+    "dispatcher": Trial(dispatcher_product, dispatcher_naively),
     "vagueness": Trial(vagueness_product),
 }

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.models.rehearsal.moves import Move, choice, fitted, give_up, hand_in, what_failed
-from bot.models.rehearsal.rehearsed_brief import ABOUT_MESSAGE, WORKED_OUT, Brief, File, sum_in
+from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, Brief, File, sum_in
 from bot.models.rehearsal.rehearsed_profile import Table, read_profile
 from bot.models.rehearsal.rehearsed_request import Asked, read_request
 from bot.models.rehearsal.rehearsed_sql import Question, in_words, questions, unit_of
@@ -101,11 +101,10 @@ def _read(table: Table, brief: Brief) -> Asked:
     """What the task asks of a table, with a column that a person chose."""
     own = _USE.sub("", brief.own_words)
     names = [file.name for file in brief.files]
-    requester, _, message = own.partition(ABOUT_MESSAGE)
-    asked = read_request(table, requester, names, brief.before)
-    if message and (asked.trouble or asked.choices or not asked.understood):
+    asked = read_request(table, own, names, brief.before)
+    if brief.message and (asked.trouble or asked.choices or not asked.understood):
         # "Is that so?" asks for what the message names.
-        asked = read_request(table, f"{requester}{message}", names, brief.before)
+        asked = read_request(table, f"{own}\n{brief.message}", names, brief.before)
     for answer in reversed(brief.answers):
         for column in table.measures:
             if asked.choices and re.search(rf"(?<!\w){re.escape(column.name)}(?!\w)", answer, re.IGNORECASE):
@@ -226,13 +225,13 @@ def _report(
 ) -> Move:
     said: list[str] = []
     blocks: list[str] = []
-    used: list[str] = []
+    used = False
     for question in asked:
         rows = _rows(question, replies)
         if rows is None:
             continue
         said += statements(question, rows)
-        used.append(question.sql)
+        used = True
         if question.kind != "one":
             blocks.append(f"**{_capital(question.title)}**\n\n{rows.as_markdown()}\n\n{cut(rows)}".rstrip())
     overview = [_contents(one.table) for one in found if one.overview]
@@ -243,8 +242,7 @@ def _report(
     head = "\n".join([*overview, *(f"- {line}" for line in said)])
     source = ", ".join(dict.fromkeys(one.table.file for one in found))
     counted = "; ".join(f"{one.table.rows:,} rows of {one.table.file}" for one in found)
-    query = "\n\n".join(f"```sql\n{sql}\n```" for sql in used)
-    method = f"{WORKED_OUT} {counted}:\n\n{query}" if used else f"From the profile of {counted}."
+    method = f"{WORKED_OUT} {counted}." if used else f"From the profile of {counted}."  # its SQL: a click below
     return hand_in(
         " ".join(said[:3]) or f"What {source} holds.",
         "\n\n".join(

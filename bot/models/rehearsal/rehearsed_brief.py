@@ -8,14 +8,12 @@ from itertools import pairwise
 from pathlib import PurePath
 
 from handoff.contracts import ToolCall, ToolReply
+from handoff.materials.at_hand import MESSAGE
 from specialists.turns.model import ModelCall
 
 TABLES = {".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".parquet", ".pq", ".json", ".jsonl", ".ndjson"}
 EARLIER_ANSWER = "The earlier answer in this thread:"
 """The line under which the planner hands an earlier answer on to a specialist."""
-
-ABOUT_MESSAGE = "It is about this message:"
-"""The line between a request and the message of somebody else that it was started from."""
 
 IN_FULL = "Answer this request in full sentences:"
 """Words that the planner puts before a request that is too short to be a task."""
@@ -93,6 +91,11 @@ class Brief:
     given: tuple[tuple[str, str], ...] = ()
 
     @property
+    def message(self) -> str:
+        """What the message says that the request was made from; empty if it was made from none."""
+        return next((words_of_message(text) for name, text in self.given if name.partition(" (")[0] == MESSAGE), "")
+
+    @property
     def objective(self) -> str:
         """The task without what is only there for context."""
         own = self.task.partition(WHOLE_REQUEST)[0].partition(EARLIER_ANSWER)[0].strip()
@@ -139,11 +142,17 @@ def read_brief(text: str) -> Brief:
         notes=tuple(notes),
         answers=tuple(answers),
         files=read_files(parts.get("Files", "")),
-        given=_given(parts.get("Source material", "")),
+        given=material_in(parts.get("Source material", "")),
     )
 
 
-def _given(text: str) -> tuple[tuple[str, str], ...]:
+def words_of_message(text: str) -> str:
+    """The words of the one message in a text of what was said: without what stands above them, time and author."""
+    lines = (line.strip() for line in text.partition("\n")[2].splitlines())
+    return re.sub(r"^\[[^\]]*\] [^:]*: ", "", "\n".join(lines))
+
+
+def material_in(text: str) -> tuple[tuple[str, str], ...]:
     """The texts of material, by name, with their own headings at the levels that they had."""
     chunks = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
     parts = (chunk.partition("\n") for chunk in chunks)

@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from bot.models.rehearsal.rehearsed_brief import (
-    ABOUT_MESSAGE,
     EARLIER_ANSWER,
     GOES_ON,
     IN_FULL,
     WHOLE_REQUEST,
     File,
+    material_in,
     read_files,
     sections,
     shortened,
     sum_in,
     urls,
+    words_of_message,
 )
+from handoff.materials.at_hand import MESSAGE
 
 HEADINGS = (
     "Request",
@@ -245,11 +247,13 @@ def _is_to_be_read(asked: _Asked) -> bool:
 
 def _read(text: str) -> _Asked:
     parts = sections(text, (*HEADINGS, _REPAIR))
-    request = parts.get("Request", "") or text.strip()
+    own = parts.get("Request", "") or text.strip()
+    material = dict(material_in(parts.get("Source material", "")))
+    about = words_of_message(material.get(MESSAGE, ""))
+    # What others said asks for nothing, unless the requester's words do not.
+    request = own if not about or any(each.search(own) for each in _ROLES.values()) else f"{own}\n{about}"
     crew = dict(re.findall(r"^- ([^:\n]+): (.*)$", parts.get("Specialists", ""), re.MULTILINE))
-    own = request.partition(ABOUT_MESSAGE)[0]  # what others said asks for nothing, unless the requester's words do not
-    told = own if any(pattern.search(own) for pattern in _ROLES.values()) else request
-    clauses = [clause.strip() for clause in _CLAUSE.split(told) if clause and clause.strip(" .,;!?")]
+    clauses = [clause.strip() for clause in _CLAUSE.split(request) if clause and clause.strip(" .,;!?")]
     return _Asked(
         request=request,
         crew=crew,

@@ -17,10 +17,18 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.receive.modal_metadata import decode_metadata, encode_metadata
-from bot.slack.receive.payloads import Click, Malformed, Shortcut, parse_click, parse_shortcut
+from bot.slack.receive.payloads import (
+    Click,
+    Malformed,
+    Shortcut,
+    Window,
+    parse_click,
+    parse_shortcut,
+    parse_window,
+)
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, note, received, soon, tell
+from bot.slack.show.notices import Unrecorded, note, open_window, received, soon, tell
 from bot.slack.views.answer_message import FEEDBACK, SHOW_QUERIES, queries_modal
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
@@ -76,7 +84,7 @@ class Actions:
     async def _answer(self, click: Click, choice: Choice, client: AsyncWebClient) -> None:
         try:
             async with soon():
-                verdict = await self._service.answer(
+                answer = await self._service.answer(
                     click.place,
                     request=choice.request,
                     subtask=choice.subtask,
@@ -89,9 +97,9 @@ class Actions:
             self._tell(client, click, notices.NOT_RECORDED)
             return
         # A click that is taken closes the question once it is in the log: of two, only the first counts.
-        refusals = {"stale": notices.STALE, "not_yours": notices.not_asked(choice.asked), "unknown": notices.UNKNOWN}
-        if verdict != "taken":
-            self._tell(client, click, refusals[verdict])
+        if answer.verdict != "taken":
+            refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN, "forgotten": notices.IS_FORGOTTEN}
+            self._tell(client, click, refusals.get(answer.verdict) or notices.not_asked(answer.whom))
 
     async def on_stop(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
@@ -101,15 +109,10 @@ class Actions:
         if isinstance(click, Malformed):
             log.warning("a click without %s was left alone", click.reason)
         else:
-            words = {
-                "cancelling": notices.STOPPING,
-                "nothing": notices.NOTHING_TO_STOP,
-                "not_yours": notices.NOT_YOURS,
-                "unknown": notices.UNKNOWN,
-            }
             try:
                 async with soon():
-                    text = words[await self._service.cancel(click.place.team, None, click.place, user=click.user)]
+                    stop = await self._service.cancel(click.place.team, None, click.place, user=click.user)
+                text = notices.stop_words(stop)
             except Unrecorded:
                 text = notices.NOT_RECORDED
             self._tell(client, click, text)
@@ -151,10 +154,10 @@ class Actions:
             try:
                 async with soon():
                     asked = await self._service.queries(click.place, request)
-                if asked:
-                    await client.views_open(trigger_id=str(body.get("trigger_id")), view=queries_modal(asked))
-                else:
+                if not asked:
                     self._tell(client, click, notices.NO_QUERIES)
+                elif not await open_window(client, str(body.get("trigger_id")), queries_modal(asked)):
+                    self._tell(client, click, notices.NO_WINDOW)
             except Unrecorded:
                 self._tell(client, click, notices.NOT_READ)
         await ack()
@@ -174,32 +177,31 @@ class Actions:
         if isinstance(shortcut, Malformed):
             log.warning("a shortcut without %s was left alone", shortcut.reason)
         else:
-            await client.views_open(
-                trigger_id=shortcut.trigger, view=start_job_modal(shortcut.text, encode_metadata(shortcut))
-            )
+            window = start_job_modal(shortcut.text, encode_metadata(shortcut))
+            if not await open_window(client, shortcut.trigger, window):
+                telling = tell(client, shortcut.private_place, shortcut.user, note(notices.NO_WINDOW))
+                self._background.start(telling, "tell that a window was not opened")
         await ack()
 
     async def on_start_job(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
         """Start a job in the message's thread: the window was sent."""
-        view, user = body.get("view", {}), str(body.get("user", {}).get("id", ""))
-        shortcut = decode_metadata(str(view.get("private_metadata", "")), user)
-        field = view.get("state", {}).get("values", {}).get(REQUEST_BLOCK, {}).get(REQUEST_ACTION, {})
-        text = str(field.get("value") or "").strip()
-        if isinstance(shortcut, Malformed) or not user:
+        sent = parse_window(body)
+        shortcut = decode_metadata(sent.metadata, sent.user) if isinstance(sent, Window) else sent
+        if isinstance(shortcut, Malformed) or isinstance(sent, Malformed):
             log.warning("a window without its message was left alone")
             await ack()
             return
+        user, view_id, text = sent.user, sent.id, sent.typed(REQUEST_BLOCK, REQUEST_ACTION)
         if not text:
             await ack(response_action="errors", errors={REQUEST_BLOCK: "Say what should be done."})
             return
         if await _absent(client, shortcut):
             await ack(response_action="errors", errors={REQUEST_BLOCK: notices.NOT_IN})
             return
-        view_id = str(view.get("id", ""))
         request = Request(
             id=f"{shortcut.message_ts}-{view_id}",
             user=user,
-            text=with_message(text, shortcut),
+            text=text,
             quoted=quoted_in(text, shortcut),
             at=time.time(),
             attachments=shortcut.attachments,
@@ -218,14 +220,6 @@ class Actions:
 
     def _tell(self, client: AsyncWebClient, click: Click, text: str) -> None:
         self._background.start(tell(client, click.place, click.user, note(text)), "answer a click")
-
-
-def with_message(text: str, shortcut: Shortcut) -> str:
-    """Add to the request the message that it was started from, unless it contains it already."""
-    if not shortcut.text or shortcut.text in text:
-        return text
-    quoted = "\n".join(f"> {line}" for line in shortcut.text.split("\n"))
-    return f"{text}\n\nIt is about this message:\n{quoted}"
 
 
 def quoted_in(text: str, shortcut: Shortcut) -> str:

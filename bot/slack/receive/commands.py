@@ -20,13 +20,13 @@ from bot.slack.show.notices import Unrecorded, note, soon, tell
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.home import help_message
 from bot.slack.views.outgoing import Outgoing
-from bot.store.interface import Entry
-from bot.trace import events_json
+from bot.trace import Step, events_json
 from handoff.contracts import Place
 from handoff.state import Job
 
 if TYPE_CHECKING:
-    from bot.slack.receive.service import CancelVerdict, Denied, ReleaseVerdict, Service
+    from bot.slack.receive.service import Denied, ReleaseVerdict, Service
+    from bot.slack.receive.settings_form import SettingsForm
 
 log = logging.getLogger(__name__)
 
@@ -34,20 +34,26 @@ COMMAND = "/leadhand"
 _JOB = re.compile(r"J[0-9A-HJKMNP-TV-Z]{10}")
 _ANYTHING = re.compile(r".*", re.DOTALL)
 IN_MESSAGES = "The whole trace is on its way to your direct messages with me, as a JSON file."
+OWN_IN_MESSAGES = (
+    "These are the steps of what you asked for: those of others are theirs, and admins see all. The whole of yours "
+    "is on its way to your direct messages with me, as a JSON file."
+)
 _DENIED: dict[Denied, str] = {
     "unknown": notices.UNKNOWN,
-    "not_yours": notices.NOT_YOURS,
+    "not_yours": notices.NOT_SEEN,
     "newer": notices.NEWER,
     "unreadable": notices.UNREADABLE,
+    "forgotten": notices.IS_FORGOTTEN,
 }
 
 
 class Commands:
     """The listener of the slash command."""
 
-    def __init__(self, service: Service, background: Background) -> None:
+    def __init__(self, service: Service, background: Background, form: SettingsForm) -> None:
         self._service = service
         self._background = background
+        self._form = form
 
     def register(self, app: AsyncApp) -> None:
         """Make the app listen."""
@@ -71,11 +77,12 @@ class Commands:
     async def answer(self, command: Command, client: AsyncWebClient) -> Outgoing:
         """Carry out one subcommand, and give what its person is shown."""
         job = command.rest.strip("`").upper()
+        person = job == "ME" or job.startswith("<@")
         subcommand = next((one for one in SUBCOMMANDS if one.name == (command.word or "help")), None)
         if subcommand is None:
             return note(f"I do not know “{clean(plain(command.word, 40))}”. There are {_known()}.")
         takes_job = any(usage for usage, _ in subcommand.usages)
-        if not takes_job or (not job and subcommand.usages[0][0] == ""):
+        if not takes_job or (not job and subcommand.usages[0][0] == "") or (person and subcommand.name == "forget"):
             return await subcommand.run(self, command, "", client)
         if not job:
             return note(f"Which job? `{COMMAND} status` lists yours, then: `{COMMAND} {command.word} JOB`.")
@@ -94,14 +101,8 @@ class Commands:
     async def cancel(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         """Stop a job."""
         del client
-        verdict = await self._service.cancel(command.team, job, None, user=command.user)
-        words: dict[CancelVerdict, str] = {
-            "cancelling": notices.STOPPING,
-            "nothing": f"{job} is over already.",
-            "unknown": notices.UNKNOWN,
-            "not_yours": notices.NOT_YOURS,
-        }
-        return note(words[verdict])
+        stop = await self._service.cancel(command.team, job, None, user=command.user)
+        return note(f"{job} is over already." if stop.verdict == "nothing" else notices.stop_words(stop))
 
     async def release(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         """Let a job in quarantine go on."""
@@ -113,8 +114,20 @@ class Commands:
             "not_quarantined": notices.NOT_QUARANTINED,
             "not_admin": f"Only an admin may do that: {admins}." if admins else notices.NO_ADMINS,
             "unknown": notices.UNKNOWN,
+            "forgotten": notices.IS_FORGOTTEN,
         }
         return note(words[verdict])
+
+    async def settings(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+        """Say what holds in the channel; open a window besides for an admin."""
+        del job
+        return await self._form.show(command, client)
+
+    async def forget(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+        """Ask in a window if a job, or all of a person's, is to be forgotten."""
+        from bot.slack.receive.forget_window import ask_to_forget  # noqa: PLC0415 - only for those who ask
+
+        return await ask_to_forget(self._service, command, job, client)
 
     async def status(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         """List the person's jobs, or show one in detail."""
@@ -128,30 +141,30 @@ class Commands:
         found = await self._service.job(command.team, job, command.user)
         if isinstance(found, str):
             return note(_DENIED[found])
-        return status_job(found, self._service.clock(), command.user, await self._left(found))
+        return status_job(found, self._service.clock(), command.user, await self._left(found, command.user))
 
-    async def _left(self, job: Job) -> list[str]:
-        """Say what is spent and left of the budgets that the job's latest request is paid from."""
+    async def _left(self, job: Job, user: str) -> list[str]:
+        """Say what is spent and left of the budgets of the latest request of a job, to whom they concern."""
+        if user not in {job.latest.request.user, *self._service.admins}:
+            return []
         return await self._service.left(job.place.team, job.place.channel, job.latest.request.user, job.id)
 
     async def trace(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         """Show a job's timeline, and send its whole trace as a file."""
         from bot.slack.views.status import trace as trace_message  # noqa: PLC0415 - only for those who ask
 
-        found = await self._service.job(command.team, job, command.user)
-        if isinstance(found, str) and found not in {"newer", "unreadable"}:
-            return note(_DENIED[found])
-        entries = await self._service.trace(command.team, job, command.user)
-        if isinstance(entries, str):
-            return note(_DENIED[entries])
-        left = [] if isinstance(found, str) else await self._left(found)
-        self._background.start(self._send(command, job, entries, left, client), "send a trace")
-        if isinstance(found, str):  # as JSON it can be told all the same
-            return note(f"{_DENIED[found]} {IN_MESSAGES}")
-        return trace_message(found, entries, IN_MESSAGES, left)
+        found = await self._service.trace(command.team, job, command.user)
+        if isinstance(found, str):
+            return note(notices.NOT_TRACED if found == "not_yours" else _DENIED[found])
+        left = [] if found.job is None else await self._left(found.job, command.user)
+        self._background.start(self._send(command, job, found.steps, left, client), "send a trace")
+        if found.job is None:  # as JSON it can be told all the same
+            return note(f"{_DENIED[found.why]} {IN_MESSAGES}")
+        shared = not found.whole and len({ask.request.user for ask in found.job.asks}) > 1
+        return trace_message(found.job, found.steps, OWN_IN_MESSAGES if shared else IN_MESSAGES, left)
 
     async def _send(
-        self, command: Command, job: str, entries: Sequence[Entry], left: Sequence[str], client: AsyncWebClient
+        self, command: Command, job: str, steps: Sequence[Step], left: Sequence[str], client: AsyncWebClient
     ) -> None:
         """Send the trace to the person's direct messages: a file cannot be ephemeral."""
         try:
@@ -160,7 +173,7 @@ class Commands:
                 channel=direct["channel"]["id"],
                 filename=f"{job}.json",
                 title=f"Trace of {job}",
-                content=trace_json(job, entries, left),
+                content=trace_json(job, steps, left),
             )
         except Exception:
             place = Place(team=command.team, channel=command.channel, thread_ts="")
@@ -187,10 +200,18 @@ class Subcommand:
 SUBCOMMANDS = (
     Subcommand("status", (("", "your jobs"), ("JOB", "one of them")), Commands.status, ("status",)),
     Subcommand(
-        "trace", (("JOB", "every step of a job: a timeline, and a file in your direct messages"),), Commands.trace
+        "trace",
+        (("JOB", "each step of what you asked for: a timeline, and a file in your direct messages"),),
+        Commands.trace,
     ),
-    Subcommand("cancel", (("JOB", "stop a job"),), Commands.cancel, ("stop", "cancel")),
+    Subcommand("cancel", (("JOB", "stop what you asked for in a job"),), Commands.cancel, ("stop", "cancel")),
+    Subcommand(
+        "forget",
+        (("JOB", "erase a job, and what I posted for it"), ("me", "all you asked for"), ("@PERSON", "theirs (admins)")),
+        Commands.forget,
+    ),
     Subcommand("release", (("JOB", "let a job that was set aside go on (admins)"),), Commands.release),
+    Subcommand("settings", (("", "who may use me in this channel, and more; admins change it"),), Commands.settings),
     Subcommand("help", (("", "this text"),), Commands.help, ("help",)),
 )
 """All subcommands. The help, the reply to an unknown word and the words in threads are made of this table."""
@@ -215,9 +236,9 @@ def _known() -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def trace_json(job: str, entries: Sequence[Entry], left: Sequence[str] = ()) -> str:
-    """Write the whole log as one JSON object: `job`, `budgets` in words, `events` in order, each with its `seq`."""
-    whole = {"job": job, **({"budgets": list(left)} if left else {}), "events": events_json(entries)}
+def trace_json(job: str, steps: Sequence[Step], left: Sequence[str] = ()) -> str:
+    """Write the steps as one JSON object: `job`, `budgets` in words, `events` in order, each with its `seq`."""
+    whole = {"job": job, **({"budgets": list(left)} if left else {}), "events": events_json(steps)}
     return json.dumps(whole, indent=2, ensure_ascii=False)
 
 

@@ -20,6 +20,8 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
+from bot.slack.receive.bolt_dispatch import dispatch
+
 log = logging.getLogger(__name__)
 
 LARGEST_BODY = 4 * 1024 * 1024
@@ -30,8 +32,8 @@ WINDOW = 300
 def web_app(app: AsyncApp, *, signing_secret: str, path: str = "/slack/events") -> web.Application:
     """Make an aiohttp application that passes on to Bolt what Slack has signed.
 
-    It answers 401 to what is not signed, or was signed more than five minutes ago, and 400 to what
-    is signed but cannot be read.
+    It answers 401 to what is not signed, or was signed more than five minutes ago, 400 to what
+    is signed but cannot be read, and 500 only to what was not recorded and is to come again.
     """
 
     async def handle(request: web.Request) -> web.Response:
@@ -44,8 +46,11 @@ def web_app(app: AsyncApp, *, signing_secret: str, path: str = "/slack/events") 
             log.warning("a signed request that cannot be read was turned away (%s)", request.content_type)
             return web.Response(status=400, text="cannot be read")
         headers: dict[str, str | Sequence[str]] = dict(request.headers)
-        bolt = AsyncBoltRequest(body=text, query=request.query_string, headers=headers)
-        return await to_aiohttp_response(await app.async_dispatch(bolt))
+
+        def made() -> AsyncBoltRequest:
+            return AsyncBoltRequest(body=text, query=request.query_string, headers=headers)
+
+        return await to_aiohttp_response(await dispatch(app, made))
 
     server = web.Application(client_max_size=LARGEST_BODY)
     server.router.add_post(path, handle)

@@ -18,10 +18,12 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.logs import describe
 from bot.slack.receive.actions import Actions
 from bot.slack.receive.approval_clicks import ApprovalClicks, Approvals
+from bot.slack.receive.bolt_dispatch import unhandled
 from bot.slack.receive.commands import Commands, Subcommand, thread_words, usage_lines
+from bot.slack.receive.forget_window import ForgetWindow
+from bot.slack.receive.more_budget import MoreBudget
 from bot.slack.receive.payloads import (
     CHANGES,
     Command,
@@ -39,11 +41,14 @@ from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import OutageNotices, note, received, tell
 from bot.slack.views.home import app_home, help_text, suggested_prompts
+from bot.slack.views.over_budget import Wanted, used_up
 from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place, Request
 
 if TYPE_CHECKING:
-    from bot.slack.receive.service import Service
+    from bot.slack.receive.gate import Gate
+    from bot.slack.receive.service import Answer, Service
+    from bot.slack.receive.settings_form import SettingsForm
 
 log = logging.getLogger(__name__)
 
@@ -58,21 +63,29 @@ ONLY_FILES = (
 
 Listener = Callable[..., Awaitable[None]]
 _ANYTHING = re.compile(r".*", re.DOTALL)
+LONGEST_ID = 80
 
 
-def register(app: AsyncApp, service: Service, approvals: Approvals | None = None) -> Background:
-    """Make the app listen, for `service`. Gives back what is done after acknowledging: drain it at the end.
+def register(
+    app: AsyncApp, service: Service, gate: Gate, form: SettingsForm, approvals: Approvals | None = None
+) -> Background:
+    """Make the app listen, for `service`, to those whom `gate` lets through. Without `approvals` nobody decides on any.
 
-    Without `approvals`, nobody can decide on one.
+    Gives back what is done after acknowledging: drain it at the end.
     """
     background = Background()
-    commands = Commands(service, background)
+    gate.open(background, service.knows)
+    app.use(gate.check)
+    commands = Commands(service, background, form)
     listeners = Listeners(service, commands, background)
     for event, listener in listeners.events.items():
         app.event(event)(listener)
     commands.register(app)
+    MoreBudget(service, background).register(app)  # before what takes any button
+    form.register(app, background)  # before the windows that nobody knows
     if approvals is not None:
         ApprovalClicks(approvals, background).register(app)
+    ForgetWindow(service, background).register(app)
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
     app.error(_failed)
@@ -84,10 +97,7 @@ async def _nothing() -> None:
 
 
 async def _failed(error: Exception, body: Any) -> BoltResponse:
-    """Name the fault, never the body: it is people's words. Slack sends an event again that was not accepted."""
-    kind = body.get("type") if isinstance(body, dict) else type(body).__name__
-    log.error("a %s payload was not handled: %s", kind, describe(error))
-    return BoltResponse(status=500, body="")
+    return unhandled(error, body)
 
 
 class Listeners:
@@ -103,6 +113,7 @@ class Listeners:
             "message": self.on_message,
             "agent_session_stopped": self.on_stop,
             "app_home_opened": self.on_home,
+            "file_deleted": self.on_file_deleted,
         }
 
     async def on_message(self, body: dict[str, Any], context: AsyncBoltContext, client: AsyncWebClient) -> None:
@@ -128,6 +139,15 @@ class Listeners:
         elif isinstance(change, Deleted):
             await self._service.deleted(change.place, change.ts, dedupe=change.dedupe)
 
+    async def on_file_deleted(self, body: dict[str, Any]) -> None:
+        """Take in that a file was deleted. Slack says nothing but its id, and says it again if it is not recorded."""
+        event, team = body.get("event"), body.get("team_id")
+        file = event.get("file_id") if isinstance(event, dict) else None
+        if not isinstance(file, str) or not isinstance(team, str) or not file or not team:
+            log.warning("a file_deleted without file or team was left alone")
+        else:
+            await self._service.file_deleted(team, file[:LONGEST_ID])
+
     async def _record(self, incoming: Incoming, client: AsyncWebClient) -> None:
         """Take it in. Where that cannot be, its author is told, and Slack is not told "received": it comes again."""
         addressed = (incoming.mentioned or incoming.direct) and not incoming.by_bot
@@ -151,27 +171,33 @@ class Listeners:
             if not incoming.twin:  # its app_mention is on its way
                 await self._command(incoming, subcommand, client)
             return
-        quarantined = False
+        told = ""
         if incoming.in_thread and (incoming.text or incoming.attachments):
             others = incoming.others and not addressed
-            verdict = await self._service.reply(
+            reply = await self._service.reply(
                 incoming.place, _request_of(incoming), mentioned=addressed, others=others, dedupe=incoming.dedupe
             )
-            if verdict == "heard":
-                if addressed:
-                    self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a mention")
+            if reply.verdict in {"taken", "heard", "not_yours"}:
+                self._replied(incoming, reply, client)
                 return
-            if verdict == "taken":
-                self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a reply")
-                if incoming.attachments:
-                    words_only = tell(client, incoming.place, incoming.user, note(notices.WORDS_ONLY))
-                    self._background.start(words_only, "tell that a file was not taken")
-                return
-            quarantined = verdict == "quarantined"
-        if addressed and await self._request(incoming, client) and quarantined:
-            self._background.start(
-                tell(client, incoming.place, incoming.user, note(notices.QUARANTINED)), "tell of a job aside"
-            )
+            told = notices.own_request(reply.whom) if reply.whom else ""
+            told = notices.QUARANTINED if reply.verdict == "quarantined" else told
+        if addressed and await self._request(incoming, client) and told:
+            words = tell(client, incoming.place, incoming.user, note(told))
+            self._background.start(words, "tell what became of a mention")
+
+    def _replied(self, incoming: Incoming, reply: Answer, client: AsyncWebClient) -> None:
+        """Show who replied that it was taken, or tell them alone why not."""
+        place, user = incoming.place, incoming.user
+        if reply.verdict == "not_yours":
+            if reply.whom:
+                told = tell(client, place, user, note(notices.not_asked(reply.whom)))
+                self._background.start(told, "tell whom a question is for")
+        elif reply.verdict == "taken" or incoming.mentioned or incoming.direct:
+            self._background.start(received(client, place.channel, incoming.ts), "react to a reply")
+            if reply.verdict == "taken" and incoming.attachments:
+                told = tell(client, place, user, note(notices.WORDS_ONLY))
+                self._background.start(told, "tell that a file was not taken")
 
     async def _turn_away(self, incoming: Incoming) -> None:
         """Another bot that mentions us is told why that does nothing, and then nothing more for a while."""
@@ -184,10 +210,11 @@ class Listeners:
         refusal = "" if incoming.text else ONLY_FILES if incoming.attachments else NO_REQUEST
         over = await self._service.over_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
         if over is not None:
-            if over:
-                self._background.start(
-                    tell(client, incoming.private_place, incoming.user, note(over)), "tell of a budget"
-                )
+            if over.words:
+                place = incoming.place
+                wanted = Wanted(over.scope, over.named, incoming.user, place.channel, place.thread_ts, incoming.ts)
+                message = used_up(over.words, wanted, admins=bool(self._service.admins))
+                self._background.start(tell(client, incoming.private_place, incoming.user, message), "tell of a budget")
             return False
         new = await self._service.request(incoming.place, request, dedupe=incoming.dedupe, refusal=refusal)
         if new:
@@ -220,15 +247,13 @@ class Listeners:
     async def _stop(self, stopped: Stopped, client: AsyncWebClient, told_at: Place | None = None) -> None:
         """Stop the job there. A person who wrote the word is told at `told_at`; a pressed button shows it by itself."""
         place, user = stopped.place, stopped.user
-        verdict = await self._service.cancel(place.team, None, place, user=user)
-        if verdict == "cancelling":
-            if told_at:
-                self._background.start(tell(client, told_at, user, note(notices.STOPPING)), "confirm a stop")
-        elif verdict == "not_yours":
-            self._background.start(tell(client, told_at or place, user, note(notices.NOT_YOURS)), "refuse a stop")
-        else:
+        stop = await self._service.cancel(place.team, None, place, user=user)
+        if stop.verdict in {"nothing", "unknown"}:
             self._background.start(_idle(client, stopped), "end a session")
             self._background.start(tell(client, told_at or place, user, note(notices.NOTHING_TO_STOP)), "answer a stop")
+        elif told_at or stop.others or stop.verdict != "cancelling":
+            words = note(notices.stop_words(stop))
+            self._background.start(tell(client, told_at or place, user, words), "answer a stop")
 
     async def on_home(self, body: dict[str, Any], client: AsyncWebClient) -> None:
         """Show who opened the app's home their jobs, or suggest how to begin."""

@@ -13,7 +13,10 @@ _MAX_URL = 500
 
 
 def encode_metadata(shortcut: Shortcut) -> str:
-    """Encode the message that a modal is opened on; cut text and files to what Slack carries back."""
+    """Encode the message that a modal is opened on; leave out files beyond what Slack carries back.
+
+    What it says is read again when the job begins, whole.
+    """
     files = [
         [file.file_id, file.name[:80], file.media_type[:80], file.size, file.url if len(file.url) <= _MAX_URL else ""]
         for file in shortcut.attachments[:8]
@@ -28,11 +31,10 @@ def encode_metadata(shortcut: Shortcut) -> str:
         "text": shortcut.text,
         "cut": False,
     }
-    while len(encoded := json.dumps(fields, ensure_ascii=False)) > METADATA_LIMIT:
-        if not fields["text"]:
-            fields["files"] = files = files[:-1]
-        fields["text"] = str(fields["text"])[: len(str(fields["text"])) * 3 // 4]
-        fields["cut"] = True
+    text = shortcut.text
+    while len(encoded := json.dumps(fields, ensure_ascii=False)) > METADATA_LIMIT and (text or files):
+        text, files = text[: len(text) * 3 // 4], files if text else files[:-1]
+        fields |= {"text": text, "files": files, "cut": True}
     return encoded
 
 

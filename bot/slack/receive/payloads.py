@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from bot.slack.text.cleaning import visible
 from handoff.contracts import Attachment, Place
+from handoff.visible_text import visible
 from specialists.turns.known_urls import named_in
 
 Json = Mapping[str, Any]
@@ -80,7 +80,7 @@ class Incoming:
     @property
     def private_place(self) -> Place:
         """The place for an ephemeral reply to its author: a thread without replies would not show one."""
-        return self.place if self.in_thread else self.place.model_copy(update={"thread_ts": ""})
+        return self.place if self.in_thread else _outside(self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +114,22 @@ class Click:
     value: str
     dedupe: tuple[str, ...]
 
+    @property
+    def private_place(self) -> Place:
+        """The place for an ephemeral word about it: a message that only one person sees has no thread."""
+        return self.place if self.place.thread_ts != self.message_ts else _outside(self.place)
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A slash command: its first word in lower case, and the rest."""
+    """A slash command: its first word in lower case, and the rest. Without a `trigger` it can open no window."""
 
     team: str
     channel: str
     user: str
     word: str
     rest: str
+    trigger: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +144,26 @@ class Shortcut:
     text: str
     attachments: tuple[Attachment, ...]
     cut: bool = False
+
+    @property
+    def private_place(self) -> Place:
+        """The place for an ephemeral word about it: a thread without replies would not show one."""
+        return self.place if self.place.thread_ts != self.message_ts else _outside(self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window that was sent: who sent it, what it was opened with, and what was typed, by block and action."""
+
+    id: str
+    team: str
+    user: str
+    metadata: str
+    values: Json
+
+    def typed(self, block: str, action: str) -> str:
+        """Return the text of a field; empty if there is none."""
+        return str(_mapping(_mapping(self.values, block), action).get("value") or "").strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +301,9 @@ def parse_command(body: Json) -> Command | Malformed:
     if not isinstance(text, str):
         return Malformed("text")
     word, _, rest = visible(text).strip().partition(" ")
-    return Command(fields["team_id"], fields["channel_id"], fields["user_id"], word.lower(), rest.strip())
+    trigger, who = body.get("trigger_id"), fields["user_id"]
+    opens = trigger if isinstance(trigger, str) else ""
+    return Command(fields["team_id"], fields["channel_id"], who, word.lower(), rest.strip(), opens)
 
 
 def parse_shortcut(body: Json) -> Shortcut | Malformed:
@@ -302,6 +330,23 @@ def parse_shortcut(body: Json) -> Shortcut | Malformed:
         text=plain_text(str(message.get("text") or ""), ""),
         attachments=parse_files(message.get("files")),
     )
+
+
+def parse_window(body: Json) -> Window | Malformed:
+    """Read a `view_submission` payload."""
+    view, user = _mapping(body, "view"), _mapping(body, "user")
+    fields = _texts(
+        {
+            "id": view.get("id"),
+            "team": _mapping(body, "team").get("id") or user.get("team_id"),
+            "user": user.get("id"),
+            "private_metadata": view.get("private_metadata"),
+        }
+    )
+    if isinstance(fields, Malformed):
+        return fields
+    values = _mapping(_mapping(view, "state"), "values")
+    return Window(fields["id"], fields["team"], fields["user"], fields["private_metadata"], values)
 
 
 def parse_files(files: object) -> tuple[Attachment, ...]:
@@ -355,6 +400,10 @@ def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) ->
     plain = html.unescape(_TOKEN.sub(word, text))
     lines = (" ".join(line.split(" ")).rstrip() for line in visible(plain).split("\n"))
     return re.sub(r"[ \t]{2,}", " ", "\n".join(lines)).strip()
+
+
+def _outside(place: Place) -> Place:
+    return place.model_copy(update={"thread_ts": ""})
 
 
 def _team(body: Json) -> Any:

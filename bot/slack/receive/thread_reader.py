@@ -2,7 +2,8 @@
 
 It reads forward, as Slack gives threads, and keeps the newest. A later request of the job reads what came since the one
 before. The job's own posts are left out, as its log has them. The request's own message is looked at as well: Slack's
-`app_mention` may lack the files that the message has.
+`app_mention` may lack the files that the message has. The message that a request was made from in a window stands by
+itself, with its author: the requester did not write it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.payloads import parse_files
+from bot.slack.receive.payloads import parse_files, plain_text
 from bot.slack.receive.thread_text import (
+    ABOUT,
     MOST_MESSAGES,
     THREAD_TOKENS,
     Said,
@@ -46,6 +48,7 @@ LOOKS = (0.0, 0.5, 1.5)
 MOST_PEOPLE = 40
 LOST_FILES = "Slack did not let me see if files came with the request. If some did, attach them again."
 PASTE = "Paste into the request what it needs from there."
+MESSAGE_GONE = f"The message that this was started from could not be found: it may be deleted. {PASTE}"
 
 NOTHING_SAID = ThreadText()
 
@@ -54,12 +57,16 @@ NOTHING_SAID = ThreadText()
 class ThreadRead:
     """What came of reading a thread.
 
-    `own_files` are those of the request's own message. `fault` says why the thread could not be read, and what to do.
+    `about` is the message that the request was made from in a window. `own_files` are those of that message, or of the
+    request's own. `speakers` are the ids of the people who wrote. `fault` says why the thread could not be read, and
+    what to do.
     """
 
     thread: ThreadText = NOTHING_SAID
+    about: ThreadText = NOTHING_SAID
     own_files: tuple[Attachment, ...] = ()
     fault: str = ""
+    speakers: tuple[str, ...] = ()
 
 
 class ThreadReader:
@@ -86,11 +93,16 @@ class ThreadReader:
         own = [one for one in found if one["ts"] == message_of(ask.request)]
         if not _in_thread(job.place, ask.request):
             return ThreadRead(own_files=_files_of(own), fault="" if own else lost)
-        said, gaps = self._others(job, ask, found)
-        names = await self._names(said)
-        zone, offset = await self._people.zone(ask.request.user) if said else ("UTC", 0)
+        if _from_window(ask.request) and not own:
+            fault = fault or MESSAGE_GONE
+        said, gaps = self._others(job, ask, [one for one in found if _stamp(one["ts"]) > _stamp(since)])
+        about = _about(ask.request, own)
+        names = await self._names([*about, *said])
+        zone, offset = await self._people.zone(ask.request.user) if said or about else ("UTC", 0)
         thread = thread_text(said, names, offset=offset, zone=zone, room=room)
-        return ThreadRead(replace(thread, gaps=(*thread.gaps, *gaps)), _files_of(own), fault)
+        alone = thread_text(about, names, offset=offset, zone=zone, room=room, above=ABOUT)
+        speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MOST_PEOPLE]
+        return ThreadRead(replace(thread, gaps=(*thread.gaps, *gaps)), alone, _files_of(own), fault, speakers)
 
     async def _find(self, place: Place, request: Request, since: str, found: list[Json]) -> None:
         """Collect the messages in `found`, the oldest first, so that what was read before a fault is there."""
@@ -113,7 +125,7 @@ class ThreadReader:
             data = await self._page(place, request, since, cursor)
             for one in data.get("messages") or ():
                 ts = one.get("ts") if isinstance(one, dict) else None
-                if isinstance(ts, str) and ts not in seen and _stamp(ts) > _stamp(since):
+                if isinstance(ts, str) and ts not in seen and _is_new(ts, since, request):
                     seen.add(ts)
                     found.append(one)
             cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
@@ -127,7 +139,7 @@ class ThreadReader:
             lambda: self._client.conversations_replies(
                 channel=place.channel,
                 ts=place.thread_ts,
-                oldest=since,
+                oldest=_earliest(since, request),
                 latest=_latest(request),
                 inclusive=True,
                 include_all_metadata=True,
@@ -186,6 +198,26 @@ def message_of(request: Request) -> str:
 def _from_window(request: Request) -> bool:
     """Return True if a request was made in a window that was opened from a message, and not in a message of its own."""
     return request.id != message_of(request)
+
+
+def _earliest(since: str, request: Request) -> str:
+    """Return from when on to read: a window may have been opened from a message that was read before."""
+    return min(since, message_of(request), key=_stamp) if _from_window(request) else since
+
+
+def _is_new(ts: str, since: str, request: Request) -> bool:
+    return _stamp(ts) > _stamp(since) or (_from_window(request) and ts == message_of(request))
+
+
+def _about(request: Request, own: list[Json]) -> list[Said]:
+    """Return the message that a request was made from in a window, unless the requester's words are those already."""
+    said = [one for one in map(parse_said, own if _from_window(request) else ()) if one is not None]
+    text = _flat(request.text)
+    return [one for one in said if one.files or _flat(plain_text(one.words, "")) not in text]
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _in_thread(place: Place, request: Request) -> bool:

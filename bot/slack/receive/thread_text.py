@@ -29,6 +29,9 @@ LONGEST_MESSAGE = 20_000
 """Characters of one message: Slack takes 40,000."""
 LONGEST_NAME = 60
 CUT = "(… cut here)"
+BEFORE = "What was said before the request, the oldest first."
+ABOUT = "The request is about this message."
+"""What stands above the messages, by what they are to the request."""
 
 _SAID = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
 _ID = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
@@ -55,10 +58,11 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A file of a message, and the name of who attached it."""
+    """A file of a message, the name of who attached it, and the message's id."""
 
     file: Attachment
     author: str
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +121,28 @@ def people_in(messages: Sequence[Said]) -> tuple[str, ...]:
 
 
 def thread_text(
-    messages: Sequence[Said], names: Mapping[str, str], *, offset: int = 0, zone: str = "UTC", room: int = THREAD_TOKENS
+    messages: Sequence[Said],
+    names: Mapping[str, str],
+    *,
+    offset: int = 0,
+    zone: str = "UTC",
+    room: int = THREAD_TOKENS,
+    above: str = BEFORE,
 ) -> ThreadText:
     """Make one text of messages (the oldest first). The newest go in until `room` tokens are full, then the first one.
 
     `names` are people's names by their ids. `offset` are the seconds by which the zone of the times is ahead of UTC.
+    `above` says what the messages are.
     """
     lines = _that_fit(messages, room, lambda one: _line(one, names, offset))
     kept = sorted(lines)
-    text = f"(What was said before the request, the oldest first. Times: {zone}.)"
+    text = f"({above} Times: {zone}.)"
     sections = []
     for number, place in enumerate(kept, 1):
         if place and (place - 1) not in kept:
             text += f"\n(… {counted(place - (number - 1), 'older message')} left out here)"
-        sections.append(Section(name=f"message {number} by {_author(messages[place], names)}", start=len(text) + 1))
+        name, ts = f"message {number} by {_author(messages[place], names)}", messages[place].ts
+        sections.append(Section(name=name, start=len(text) + 1, message=ts))
         text += f"\n{lines[place]}"
     files, more = _files(messages, names)
     left_out, lost = len(messages) - len(kept), sum(one.lost_files for one in messages)
@@ -195,7 +207,7 @@ def _files(messages: Sequence[Said], names: Mapping[str, str]) -> tuple[tuple[Sh
     newest: dict[str, Shared] = {}
     for said in reversed(messages):
         for file in said.files:
-            newest.setdefault(file.file_id, Shared(file, _author(said, names)))
+            newest.setdefault(file.file_id, Shared(file, _author(said, names), said.ts))
     files = tuple(newest.values())
     return files[:MOST_FILES], max(0, len(files) - MOST_FILES)
 

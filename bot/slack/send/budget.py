@@ -48,6 +48,7 @@ RATES: dict[str, Rate] = {
     "conversations.info": _TIER_3,
     "conversations.replies": _TIER_3,
     "conversations.open": _TIER_3,
+    "agents.sessions.rename": _TIER_3,
     "agents.sessions.setStatus": _TIER_3,
     "assistant.threads.setSuggestedPrompts": _TIER_3,
     "users.info": _TIER_4,
@@ -56,6 +57,8 @@ RATES: dict[str, Rate] = {
     "files.getUploadURLExternal": _TIER_4,
     "files.completeUploadExternal": _TIER_4,
     "files.info": _TIER_4,
+    "files.delete": _TIER_3,
+    "canvases.delete": _TIER_3,
     "canvases.create": _TIER_2,
     "canvases.access.set": _TIER_3,
 }

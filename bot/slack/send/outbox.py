@@ -41,6 +41,10 @@ NO_STREAM = frozenset({"message_not_found", "message_not_in_streaming_state", "m
 """Slack's words for a message that is not being streamed."""
 
 
+ELSEWHERE = "it would have gone outside of its job's thread, which nobody allowed"
+"""Said of what a job would post in another place: see `handoff.audience` for what may go there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sent:
     """The place of a message: its Slack id, or (with an empty id) why it can never be there.
@@ -83,6 +87,8 @@ class Outbox:
 
         `streamed`: an earlier owner may have begun it as a stream. What is left of that is taken away.
         """
+        if place.job_id != claim.key.job:
+            return Sent("", ELSEWHERE)
         since = time.time()
         intent = await self.begin(claim, key)
         if intent.ts:

@@ -16,8 +16,12 @@ async def send_direct(
     outbox: Outbox, claim: Claim, user: str, key: str, message: Outgoing, *, allowed: Allowed
 ) -> None:
     """Send a direct message, once at most: without a reply from Slack it is not sent again. Raises Gone."""
-    if not (await outbox.begin(claim, key)).first:
-        return
+    if (await outbox.begin(claim, key)).first and (ts := await tell_person(outbox, user, message, allowed=allowed)):
+        await outbox.done(claim, key, ts)
+
+
+async def tell_person(outbox: Outbox, user: str, message: Outgoing, *, allowed: Allowed | None = None) -> str:
+    """Send a direct message and give its id; empty if Slack did not take it, or did not say so. Raises Gone."""
     calls, client = outbox.calls, outbox.client
     try:
         direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
@@ -35,6 +39,6 @@ async def send_direct(
             allowed=allowed,
         )
     except (Refused, NoReply) as error:
-        log.warning("job %s: its requester could not be told: %s", claim.key.job, error)
-    else:
-        await outbox.done(claim, key, str(sent["ts"]))
+        log.warning("a person could not be told in their direct messages: %s", error)
+        return ""
+    return str(sent["ts"])

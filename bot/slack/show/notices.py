@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.send.budget import Budget
-from bot.slack.send.web_calls import Background, Refused, WebCalls
+from bot.slack.send.web_calls import Background, NoReply, Refused, WebCalls
 from bot.slack.text.cleaning import mention
 from bot.slack.views.outgoing import Outgoing, section
+from bot.slack.views.waiting import in_row, whom_words
 from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place
+
+if TYPE_CHECKING:
+    from bot.slack.receive.service import Stop
 
 log = logging.getLogger(__name__)
 
@@ -25,10 +30,10 @@ RECEIVED = "eyes"
 """The reaction that says: recorded."""
 
 STALE = "That question is closed: it was answered, or its request is over."
-NOT_YOURS = "Only a person who asked for something in this job, or an admin, may do that."
-NOT_ASKED = "Only the person who was asked may answer that."
-"""For buttons of an older release, which do not say who that is."""
+NOT_SEEN = "Only people who said something in that job's thread, or an admin, may see what it is at."
+NOT_TRACED = "Only people who asked for something in that job may see the steps of it, and of that alone; admins all."
 UNKNOWN = "I do not know that job. Finished ones are forgotten after a while; `/leadhand status` lists yours."
+IS_FORGOTTEN = "That is forgotten: somebody had its record erased. Mention me again to have it done anew."
 THANKS = "Thank you, that is recorded with the job."
 FORGOTTEN = "Thank you. The job is forgotten by now, so that was not recorded."
 NOT_IN = "I am not in this conversation, so I could not answer in it. Invite me (`/invite`), then press Start again."
@@ -44,25 +49,56 @@ UNREADABLE = "The record of that job is damaged, so I cannot read it. Whoever ru
 OLD_BUTTON = "That button no longer does anything. Mention me again if you need something."
 NOTHING_TO_STOP = "There is nothing to stop: no request of this thread is under way."
 STOPPING = "Stopping. A report of what was done follows in the thread."
+STOP_NOTED = (
+    "I noted that. The job is set aside with what others asked for, so your requests end once an admin releases it."
+)
 
 QUARANTINED = (
     "I noted that, but the job of this thread is set aside: nothing goes on here until an admin releases it, or it is "
     "stopped (`/leadhand cancel`). To have it done now, ask in a new thread."
 )
 NO_ADMINS = "Only an admin may do that, and none is named. Whoever runs me names them in LEADHAND_ADMINS."
+NOT_ADMIN = "Only an admin may do that, and nothing was changed."
+ASKED_FOR_MORE = "I asked the admins for more. I tell you here once one of them has allowed it."
+ASKED_ALREADY = "The admins were asked for that within the last hour: nothing was sent again."
+NO_SETTINGS = "Only an admin may change the settings of a channel, so nothing was changed."
 NOT_QUARANTINED = "That job is not set aside: there is nothing to release."
 AWAY = (
     "My store cannot be reached, so I could not record that. Slack delivers it to me again within the next minutes, "
     "and I go on then: once I react with :eyes:, I have it."
 )
 NO_QUERIES = "The job is forgotten by now, and its queries with it."
+NO_WINDOW = "Slack did not open the window, which has to happen within three seconds of a click. Try again."
 NOT_READ = "My store cannot be reached, so I cannot look that up. Try again in a minute."
 NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again in a minute."
 
 
-def not_asked(person: str) -> str:
-    """Say whom a question is for; `person` is a Slack id, or empty if that is not known."""
-    return f"That question is for {mention(person)}: nobody else can answer it." if person else NOT_ASKED
+def stop_words(stop: Stop) -> str:
+    """Say what became of a Stop to who gave it."""
+    if stop.verdict == "cancelling" and stop.others:
+        goes_on = f"What {_names(stop.others, 'and')} asked for goes on: only they or an admin can stop it."
+        return f"Stopping what you asked for. A report of what was done follows in the thread. {goes_on}"
+    if stop.verdict == "not_yours":
+        if not stop.others:
+            return "Only who asked for it, or an admin, can stop it."
+        return f"Only {_names(stop.others, 'or')}, who asked for this, or an admin can stop it."
+    return {"cancelling": STOPPING, "noted": STOP_NOTED, "nothing": NOTHING_TO_STOP, "unknown": UNKNOWN}[stop.verdict]
+
+
+def _names(people: Sequence[str], word: str) -> str:
+    return in_row([mention(one) for one in people], word)
+
+
+def not_asked(whom: Sequence[str]) -> str:
+    """Say whom a question is for: ids of people and user groups."""
+    return f"That question is for {whom_words(whom)}: nobody else can answer it."
+
+
+def own_request(whom: Sequence[str]) -> str:
+    """Say that what somebody wrote while others are asked something is a request of theirs, and no answer."""
+    return (
+        f"I took that as a request of your own. The open question is for {whom_words(whom)}: nobody else can answer it."
+    )
 
 
 def note(text: str) -> Outgoing:
@@ -96,17 +132,39 @@ async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoin
     except Refused as error:
         if error.code not in _NOT_THERE:
             raise
-        direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
-        await calls.make(
-            "chat.postMessage",
-            lambda: client.chat_postMessage(
-                channel=direct["channel"]["id"],
-                text=message.text,
-                blocks=blocks,
-                unfurl_links=False,
-                unfurl_media=False,
-            ),
-        )
+        await tell_directly(client, user, message)
+
+
+async def tell_directly(client: AsyncWebClient, user: str, message: Outgoing) -> None:
+    """Send a direct message to one person."""
+    calls, blocks = _calls(), list(message.blocks)
+    direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
+    await calls.make(
+        "chat.postMessage",
+        lambda: client.chat_postMessage(
+            channel=direct["channel"]["id"], text=message.text, blocks=blocks, unfurl_links=False, unfurl_media=False
+        ),
+    )
+
+
+async def redraw(client: AsyncWebClient, channel: str, ts: str, message: Outgoing) -> None:
+    """Draw a message of ours anew."""
+    blocks = list(message.blocks)
+    await _calls().make(
+        "chat.update",
+        lambda: client.chat_update(channel=channel, ts=ts, text=message.text, blocks=blocks),
+        again=True,
+    )
+
+
+async def open_window(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
+    """Open a window. Returns False if Slack did not: tell the person, who waits for one."""
+    try:
+        await _calls().make("views.open", lambda: client.views_open(trigger_id=trigger, view=view))
+    except (Refused, NoReply) as error:
+        log.warning("a window was not opened: %s", error)
+        return False
+    return True
 
 
 def _calls() -> WebCalls:

@@ -1,18 +1,26 @@
-"""Who asks and where, by the names that Slack has for them: asked once an hour, and done without where it fails."""
+"""Who people are and where they ask, as Slack tells it: the one place that asks `users.info`.
+
+Names are asked for once an hour, and done without where that fails. What decides whether somebody may do a thing is
+asked every few minutes, and nothing is taken for granted where that fails.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from bot.access.access_values import groups_in
+from bot.access.person_facts import Facts, Home, facts_of
+from bot.slack.send.budget import Priority
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
-from handoff.contracts import Place, Setting
+from handoff.contracts import Audience, Known, Place, Setting
 
 log = logging.getLogger(__name__)
 
@@ -20,19 +28,104 @@ PATIENCE = 3.0
 """Seconds that planning waits for names."""
 KEPT = 3600.0
 """Seconds for which an answer of Slack's is kept, also a refusal."""
+FACTS_KEPT = 300.0
+"""Seconds for which it may decide what somebody may do."""
+FACTS_PATIENCE = 1.5
+"""Seconds that a click or a message waits for that: Slack waits for three in all."""
+GROUPS_KEPT = 5.0
+"""Seconds for which the members of user groups hold at a click: Slack lets us ask 20 times a minute."""
 MOST_KEPT = 2_000
+GROUPS = "user groups"
 DIRECT = "a direct message"
 
 Answer = dict[str, Any]
+Send = Callable[[], Awaitable[AsyncSlackResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An answer of Slack's, or `error` as its one field; `at` is when it came, on the monotonic clock."""
+
+    at: float
+    answer: Answer
 
 
 class People:
-    """Looks up people and channels."""
+    """Looks up people, their groups, and channels. `home` is our workspace: without it nobody is one of ours."""
 
-    def __init__(self, client: AsyncWebClient, calls: WebCalls) -> None:
+    def __init__(self, client: AsyncWebClient, calls: WebCalls, home: Home | None = None) -> None:
         self._client = client
         self._calls = calls
-        self._known: dict[str, tuple[float, Answer]] = {}
+        self.home = home or Home()
+        self._known: dict[str, _Known] = {}
+        self._asking: dict[str, asyncio.Task[Answer | None]] = {}
+        self._named: frozenset[str] = frozenset()
+
+    def name_groups(self, named: Collection[str]) -> None:
+        """Add the user groups that settings or a crew name (ids, S...; others are left out): `groups_of` knows them."""
+        self._named |= groups_in(tuple(named))
+
+    async def facts(self, user: str) -> Facts | None:
+        """Say what Slack knows of a person, a few minutes old at most; None if it cannot be asked, or says too little.
+
+        None holds for this once: the next call asks again.
+        """
+        key = f"users.info {user}"
+        answer = await self._asked(
+            "users.info",
+            key,
+            lambda: self._client.users_info(user=user),
+            kept=FACTS_KEPT,
+            patience=FACTS_PATIENCE,
+            priority="question",
+        )
+        facts = facts_of(answer, self.home) if answer is not None else None
+        if facts is None:
+            log.warning("who %s is could not be told: %s", user, "no answer" if answer is None else _fault(answer))
+            self._known.pop(key, None)
+        return facts
+
+    async def groups_of(self, user: str) -> tuple[str, ...]:
+        """Return the user groups that a person is in, of those that were named; empty if Slack cannot be asked.
+
+        To be asked at the click. Costs nothing where no group is named.
+        """
+        return await self.groups_known(user, kept=GROUPS_KEPT) or ()
+
+    async def groups_known(self, user: str, *, kept: float = FACTS_KEPT) -> tuple[str, ...] | None:
+        """Do the same, `kept` seconds old at most; None if Slack cannot be asked."""
+        if not self._named:
+            return ()
+        found = await self._asked(
+            "usergroups.list",
+            GROUPS,
+            lambda: self._client.usergroups_list(include_users=True),
+            kept=kept,
+            patience=FACTS_PATIENCE,
+            priority="question",
+        )
+        listed = found.get("usergroups") if found is not None else None
+        if not isinstance(listed, list):
+            why = "no answer" if found is None else _fault(found)
+            log.warning("the user groups of %s could not be read, and count as none: %s", user, why)
+            self._known.pop(GROUPS, None)
+            return None
+        groups = [group for group in listed if isinstance(group, dict) and user in (group.get("users") or ())]
+        return tuple(sorted(self._named & {str(group.get("id")) for group in groups}))
+
+    async def groups(self) -> tuple[tuple[str, str], ...]:
+        """List the workspace's user groups by id and handle; none if Slack cannot be asked in time."""
+        found = await self._asked(
+            "usergroups.list",
+            GROUPS,
+            lambda: self._client.usergroups_list(include_users=True),
+            kept=FACTS_KEPT,
+            patience=FACTS_PATIENCE,
+            priority="question",
+        )
+        listed = (found or {}).get("usergroups")
+        each = [group for group in listed if isinstance(group, dict)] if isinstance(listed, list) else []
+        return tuple((str(group.get("id")), str(group.get("handle") or group.get("name") or "")) for group in each)
 
     async def setting(self, place: Place, user: str) -> Setting:
         """Say who asks and where; without what Slack does not tell in time."""
@@ -44,8 +137,15 @@ class People:
         found = await asyncio.gather(*(self._profile(user) for user in users))
         return tuple(dict.fromkeys(name for person in found for name in person))
 
+    async def known(self, users: Sequence[str]) -> tuple[Known, ...]:
+        """Return people with their names and time zones, as far as Slack tells them in time."""
+        names = await asyncio.gather(*(self._profile(user) for user in users))
+        zones = await asyncio.gather(*(self.zone(user) for user in users))
+        told = zip(users, names, zones, strict=True)
+        return tuple(Known(user=user, names=named, offset=offset) for user, named, (_, offset) in told)
+
     async def _profile(self, user: str) -> tuple[str, ...]:
-        found = await self._look_up("users.info", user, lambda: self._client.users_info(user=user))
+        found = await self._look_up("users.info", f"users.info {user}", lambda: self._client.users_info(user=user))
         about = _fields(found.get("user"))
         profile = _fields(about.get("profile"))
         names = (profile.get("real_name"), about.get("real_name"), profile.get("display_name"), about.get("name"))
@@ -61,7 +161,7 @@ class People:
         return known.zone, known.offset
 
     async def _person(self, user: str) -> dict[str, Any]:
-        found = await self._look_up("users.info", user, lambda: self._client.users_info(user=user))
+        found = await self._look_up("users.info", f"users.info {user}", lambda: self._client.users_info(user=user))
         about = _fields(found.get("user"))
         profile = _fields(about.get("profile"))
         names = (profile.get("real_name"), about.get("real_name"), profile.get("display_name"), about.get("name"))
@@ -82,23 +182,58 @@ class People:
             return DIRECT
         return f"#{about['name']}" if isinstance(about.get("name"), str) else ""
 
-    async def _look_up(self, method: str, key: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> Answer:
-        until, answer = self._known.get(key, (0.0, {}))
-        if until > time.monotonic():
-            return answer
+    async def audience(self, place: Place) -> Audience:
+        """Say who may read a place; without a kind if Slack does not tell it in time."""
+        if place.channel.startswith("D"):
+            return Audience(channel=place.channel, kind="direct")
+        found = await self._look_up(
+            "conversations.info", place.channel, lambda: self._client.conversations_info(channel=place.channel)
+        )
+        about = _fields(found.get("channel"))
+        if not about:
+            return Audience(channel=place.channel)
+        if about.get("is_im") or about.get("is_mpim"):
+            return Audience(channel=place.channel, kind="direct" if about.get("is_im") else "group")
+        return Audience(channel=place.channel, kind="private" if about.get("is_private", True) else "public")
+
+    async def _look_up(self, method: str, key: str, send: Send) -> Answer:
+        """Ask for a name: a refusal is kept as an answer is, and no answer in time is done without."""
+        found = await self._asked(method, key, send, kept=KEPT, patience=PATIENCE, priority="status")
+        if found is None:
+            log.info("%s: no answer in time; done without", method)
+        return found or {}
+
+    async def _asked(
+        self, method: str, key: str, send: Send, *, kept: float, patience: float, priority: Priority
+    ) -> Answer | None:
+        """Return an answer that is `kept` seconds old at most, or None if none comes in time. Many ask as one."""
+        known = self._known.get(key)
+        if known is not None and time.monotonic() - known.at < kept:
+            return known.answer
+        asking = self._asking.get(key)
+        if asking is None:
+            asking = self._asking[key] = asyncio.create_task(self._ask(method, key, send, priority))
+            asking.add_done_callback(lambda _: self._asking.pop(key, None))
+        done, _ = await asyncio.wait([asking], timeout=patience)
+        return asking.result() if done else None
+
+    async def _ask(self, method: str, key: str, send: Send, priority: Priority) -> Answer | None:
         try:
             async with asyncio.timeout(PATIENCE):
-                answer = await self._calls.make(method, send, priority="status", again=True)
+                answer = await self._calls.make(method, send, priority=priority, again=True)
         except Refused as error:
             log.info("%s: %s; done without", method, error)
-            answer = {}
+            answer = {"error": error.code}
         except (NoReply, TimeoutError):
-            log.info("%s: no answer in time; done without", method)
-            return {}
+            return None
         if len(self._known) >= MOST_KEPT:
             self._known.clear()
-        self._known[key] = (time.monotonic() + KEPT, answer)
+        self._known[key] = _Known(time.monotonic(), answer)
         return answer
+
+
+def _fault(answer: Answer) -> str:
+    return str(answer.get("error") or "a field is missing")
 
 
 def _fields(value: object) -> dict[str, Any]:

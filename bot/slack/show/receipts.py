@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 REACTIONS: Mapping[Outcome, str] = {
     "request": RECEIVED,
     "taken": RECEIVED,
+    "which": RECEIVED,
     "explained": RECEIVED,
     "applied": "memo",
     "replaced": "memo",

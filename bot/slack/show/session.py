@@ -64,6 +64,27 @@ async def set_status(
     return True
 
 
+def session_title(job: Job) -> str:
+    """Return the title of a job's session: what its first request says now. Deleted words are said no more."""
+    first = job.asks[0]
+    return plain("A withdrawn request" if first.withdrawn else first.wording or first.request.text, 200)
+
+
+async def rename(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: Allowed) -> None:
+    """Give a session the title that its first request has now: the first status alone sets one."""
+    place, title = job.place, session_title(job)
+    try:
+        await calls.make(
+            "agents.sessions.rename",
+            lambda: client.agents_sessions_rename(channel_id=place.channel, thread_ts=place.thread_ts, title=title),
+            priority="status",
+            again=True,
+            allowed=allowed,
+        )
+    except (Refused, NoReply, Gone, StoreError) as error:
+        log.info("job %s: the session was not renamed: %s", job.id, error)
+
+
 class Sessions:
     """The sessions of the jobs in hand. The calls of one job go out in order, and only the latest status counts."""
 

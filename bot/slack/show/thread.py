@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -18,18 +18,19 @@ from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.people import People
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.receipts import give_receipt
-from bot.slack.show.session import STATUS, Sessions, set_status
+from bot.slack.show.session import STATUS, Sessions, rename, session_title, set_status
 from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
 from bot.slack.views.approval import approval, approval_dropped
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.question import asker, question, question_dropped
+from bot.slack.views.question import asker, question, question_dropped, reminder
 from bot.store.interface import Claim, JobKey, Store
 from handoff.addresses import known_addresses
-from handoff.contracts import Artifact, Attachment
-from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key
+from handoff.contracts import Artifact, Attachment, Audience
+from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key, reminder_key
+from handoff.engine.asking import askable, expires
 from handoff.events import SettingKnown
 from handoff.state import Ask, Job
 from handoff.state_values import Heard, Question
@@ -51,11 +52,13 @@ class Thread:
     `allowed` is asked before every call that shows something, each try of it: what is not, is left out.
     """
 
-    def __init__(self, client: AsyncWebClient, outbox: Outbox, store: Store, *, model_label: str) -> None:
+    def __init__(
+        self, client: AsyncWebClient, outbox: Outbox, store: Store, people: People, *, model_label: str
+    ) -> None:
         self._client = client
         self._outbox = outbox
         self._publisher = Publisher(outbox)
-        self._people = People(client, outbox.calls)
+        self._people = people
         self._store = store
         self._model_label = model_label
         self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
@@ -77,9 +80,17 @@ class Thread:
         calls, bot = self._outbox.calls, self._outbox.lookup.bot_user_id
         return await ThreadReader(self._client, calls, self._people, bot_user=bot).read(job, ask)
 
-    async def look_around(self, job: Job, ask: Ask) -> SettingKnown:
-        """Ask Slack who made the request and where."""
+    async def audience(self, job: Job) -> Audience:
+        """Say who may read the job's thread."""
+        return await self._people.audience(job.place)
+
+    async def look_around(self, job: Job, ask: Ask, named: Sequence[str] = ()) -> SettingKnown:
+        """Ask Slack who made the request and where, and who else may be asked: of them the crew has `named` some."""
         setting = await self._people.setting(job.place, ask.request.user)
+        others = [one for one in (*askable(job, ask), *named) if one != ask.request.user]
+        if others:
+            known = await self._people.known(tuple(dict.fromkeys(others)))
+            setting = setting.model_copy(update={"people": known})
         return SettingKnown(at=self._store.clock(), request=ask.id, setting=setting)
 
     async def post(self, claim: Claim, job: Job, ask: Ask, key: str, *, allowed: Allowed) -> Sent:
@@ -104,10 +115,8 @@ class Thread:
             if sent.fault:
                 await self._tell_alone(claim, job, ask, sent.fault, allowed)
             return sent
-        for name, asked in ask.open_questions.items():
-            if key == question_key(ask.id, name, asked.number):
-                shown = question(job, ask, name) if asked.approval is None else approval(job, ask, name, asked)
-                return await self._outbox.post(claim, place, key, shown)
+        if (asking := _question_at(job, ask, key)) is not None:
+            return await self._outbox.post(claim, place, key, asking)
         results = [work.result for work in ask.work.values() if work.result is not None]
         for artifact in (file for result in results for file in result.artifacts):
             if key == file_key(ask.id, artifact.id):
@@ -128,7 +137,7 @@ class Thread:
         if key == answer_key(ask.id):
             if (stream := self._streams.pop((claim.key, ask.id), None)) is not None:
                 await stream.abandon()
-            message = ending.cancelled(job, ask)
+            message = ending.cancelled(job, ask, alone=True)
             await send_direct(self._outbox, claim, ask.request.user, f"{key}:alone", message, allowed=allowed)
         return Sent("", "its request was deleted")
 
@@ -208,6 +217,8 @@ class Thread:
         released = before.quarantine is not None and after.quarantine is None
         if old is None or goes_on or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask, allowed)
+        if before.asks and session_title(before) != session_title(after):
+            self._edit(key, rename(self._client, self._outbox.calls, after, allowed=allowed), "rename the session")
         answered = old is not None and (old.answered or any(work.answered for work in old.work.values()))
         if taken_over or (goes_on and answered):
             self._edit(key, close_open_questions(self._outbox, after, allowed=allowed), "close questions anew")
@@ -310,6 +321,19 @@ class Thread:
             await self._background.drain(seconds)
         finally:
             await close_client(self._client)
+
+
+def _question_at(job: Job, ask: Ask, key: str) -> Outgoing | None:
+    """Return the open question of that key, or the reminder of one; None if there is none."""
+    for name, asked in ask.open_questions.items():
+        if key == question_key(ask.id, name, asked.number):
+            if asked.approval is not None:
+                return approval(job, ask, name, asked, expires(asked))
+            return question(job, ask, name)
+        for count in range(1, len(asked.reminders) + 1):
+            if key == reminder_key(ask.id, name, asked.number, count):
+                return reminder(job, ask, name, count)
+    return None
 
 
 def _questions(ask: Ask) -> dict[str, Question]:

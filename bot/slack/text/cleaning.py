@@ -10,17 +10,25 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from bot.slack.text.safe_text import plain, visible
+from bot.slack.text.safe_text import plain
 from bot.slack.text.stream_cleaner import StreamCleaner, Target
 
-__all__ = ["LIMIT", "StreamCleaner", "clean", "clean_markdown", "mention", "plain", "split_answer", "visible"]
+__all__ = ["LIMIT", "StreamCleaner", "clean", "clean_markdown", "is_group", "mention", "plain", "split_answer"]
 
 _USER = re.compile(r"[UW][A-Z0-9]{2,30}")
+_GROUP = re.compile(r"S[A-Z0-9]{2,30}")
 
 
-def mention(user: str) -> str:
-    """Mention a person. Anything that is no user id comes back as plain text."""
-    return f"<@{user}>" if _USER.fullmatch(user) else clean(user)
+def is_group(one: str) -> bool:
+    """Return True if an id is that of a user group."""
+    return _GROUP.fullmatch(one) is not None
+
+
+def mention(one: str) -> str:
+    """Mention a person or a user group by id. Anything else comes back as plain text."""
+    if is_group(one):
+        return f"<!subteam^{one}>"
+    return f"<@{one}>" if _USER.fullmatch(one) else clean(one)
 
 
 def clean(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:

@@ -11,7 +11,8 @@ import unicodedata
 from collections.abc import Collection
 from urllib.parse import unquote, urlsplit
 
-from bot.slack.text.safe_text import find, visible
+from bot.slack.text.safe_text import find
+from handoff.visible_text import visible
 
 LONGEST = 2000
 """Characters of the longest address that is a link."""

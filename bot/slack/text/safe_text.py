@@ -1,36 +1,16 @@
-"""Which characters and links may go out, and text for places that show it as it is."""
+"""Which links may go out, and text for places that show it as it is."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from handoff.visible_text import visible
+
 BROADCAST = re.compile(r"@(?:channel|here|everyone)(?![^\W_])", re.IGNORECASE)
-_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-_ASCII_CONTROL = re.compile(r"[^\n\t -~]")
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-
-
-def visible(text: str) -> str:
-    """Drop control, zero-width, tag, bidi and filler characters; keep newlines and tabs."""
-    if text.isascii():
-        return _ASCII_CONTROL.sub("", text)  # one by one takes long for a long text
-    return "".join(_visible(character) for character in text)
-
-
-def _visible(character: str) -> str:
-    if character in "\n\t" or (character.isascii() and character.isprintable()):
-        return character
-    if character in "\u2028\u2029":
-        return " "
-    code = ord(character)
-    if character in _FILLERS or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
-        return ""
-    return "" if unicodedata.category(character) in _INVISIBLE else character
 
 
 def plain(text: str, limit: int = 150) -> str:
@@ -48,8 +28,13 @@ _DOMAIN = (
     r"[^\W_][\w\-]*(?:\.[\w\-]+)*\.(?:xn--[a-z0-9\-]{2,59}|[^\W\d_]{2,63})(?![^\W_])"
     rf"(?::\d{{1,5}}(?!\w))?(?:[/?#][^{_STOP}]*)?"
 )
-_NUMBERS = rf"(?<![\w.])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d{{1,5}})?[/?#][^{_STOP}]*"
-_LINK = re.compile(rf"{_URL}|{_OTHER}|(?P<domain>{_DOMAIN})|{_NUMBERS}", re.IGNORECASE)
+_BYTE = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
+_IPV4 = rf"(?<![\w.]){_BYTE}(?:\.{_BYTE}){{3}}(?![\w]|\.\w)(?::\d{{1,5}}(?!\w))?(?:[/?#][^{_STOP}]*)?"
+_IPV6 = (
+    r"(?<![\w:.])(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,6})?::[0-9a-f:.]{0,40})"
+    rf"(?![\w:])(?:[/?#][^{_STOP}]*)?"
+)
+_LINK = re.compile(rf"{_URL}|{_OTHER}|(?P<domain>{_DOMAIN})|{_IPV4}|{_IPV6}", re.IGNORECASE)
 _NO_DOMAIN = re.compile(r"(?!www\.)[\w\-]+(?:\.[\w\-]+)*\.([a-z]{2,63})", re.IGNORECASE | re.ASCII)
 _TLDS = Path(__file__).with_name("top_level_domains.txt")
 _LONGEST = 300
@@ -65,7 +50,7 @@ class Found(NamedTuple):
 
 
 def find(word: str) -> Iterator[Found]:
-    """Find the addresses in a word without spaces: with a scheme, of a mailbox, or a bare domain."""
+    """Find the addresses in a word without spaces: with a scheme, of a mailbox, a bare domain, or in numbers."""
     if "." not in word and ":" not in word:
         return
     for match in _LINK.finditer(word):

@@ -11,8 +11,9 @@ from collections.abc import Collection
 from typing import Literal
 
 from bot.slack.text import known_links, safe_text
-from bot.slack.text.safe_text import BROADCAST, visible
+from bot.slack.text.safe_text import BROADCAST
 from handoff.addresses import endings
+from handoff.visible_text import visible
 
 Target = Literal["markdown", "mrkdwn"]
 
@@ -88,7 +89,7 @@ class StreamCleaner:
     def _put(self, text: str) -> None:
         if not text:
             return
-        if self._after_code and self._target == "mrkdwn" and text[0].isalnum():
+        if self._after_code and self._target == "mrkdwn" and _is_wordlike(text[0]):
             self._out.append(" ")  # mrkdwn knows code only between characters that are no letters
         self._after_code = False
         self._out.append(text)
@@ -106,7 +107,7 @@ class StreamCleaner:
 
     def _keep_off(self) -> None:
         """Let what stands before neither escape nor lengthen the mark that follows."""
-        if self._last in {"`", "\\"} or (self._target == "mrkdwn" and self._last.isalnum()):
+        if self._last in {"`", "\\"} or (self._target == "mrkdwn" and _is_wordlike(self._last)):
             self._out.append(" ")
 
     def _code(self, content: str) -> str:
@@ -366,6 +367,10 @@ class StreamCleaner:
     def _tildes(self, word: str) -> str:
         """Leave no three tildes in a row: some reader may take them for a fence."""
         return _TILDES.sub("~~", word.lstrip("~") if self._last == "~" else word)
+
+
+def _is_wordlike(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _closing(text: str, start: int, end: int, ticks: int) -> int | None:

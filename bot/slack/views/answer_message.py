@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 
-from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, split_answer
-from bot.slack.views.outgoing import Block, Outgoing, button, context, seconds, section
+from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, plain, split_answer
+from bot.slack.text.safe_text import find
+from bot.slack.views.outgoing import CONTEXT_LIMIT, Block, Outgoing, button, context, seconds, section
 from bot.slack.views.read_words import read_words
 from handoff.addresses import known_addresses
 from handoff.answering.fixed_words import phrase
@@ -70,12 +71,7 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
         more = f"\n• {phrase('more', ask.request.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
         blocks.append(section(f":warning: {phrase('partly', ask.request.text)}\n{lines}{more}"))
     if sources := cited(ask):
-        blocks.append(
-            context(
-                f"{phrase('sources', ask.request.text)} "
-                + " · ".join(clean(source, known=known, limit=200) for source in sources)
-            )
-        )
+        blocks.append(_sources(job, ask, sources, known))
     if known_besides := notes(ask):
         blocks.append(context(" · ".join(clean(note, known=known, limit=200) for note in known_besides[:MAX_SOURCES])))
     blocks.append(context(f"{context_line(ask, model_label)} · job {job.id}"))
@@ -121,6 +117,34 @@ def cited(ask: Ask) -> list[str]:
         if finding.source.strip()
     ]
     return list(dict.fromkeys(found))[:MAX_SOURCES]
+
+
+def _sources(job: Job, ask: Ask, sources: Sequence[str], known: Collection[str]) -> Block:
+    """List the sources in small print.
+
+    `notes.md` looks like an address in the domain of Moldova, which Slack would make a link. So sources that name files
+    of the job, and no address, stand in a text that Slack takes as it is.
+    """
+    title = phrase("sources", ask.request.text)
+    files = sorted({one.name for each in job.asks for one in each.materials}, key=len, reverse=True)
+    names = [one for one in sources if _names_only(one, files)]
+    if not any(_looks_linked(one) for one in names):
+        return context(f"{title} " + " · ".join(clean(one, known=known, limit=200) for one in sources))
+    text = plain(f"{title} {' · '.join(names)}", CONTEXT_LIMIT)
+    rest = [clean(one, known=known, limit=200) for one in sources if one not in names]
+    block = context(*([" · ".join(("", *rest)).strip()] if rest else []))
+    return {**block, "elements": [{"type": "plain_text", "text": text}, *block["elements"]]}
+
+
+def _looks_linked(text: str) -> bool:
+    return any(True for word in text.split() for _ in find(word))
+
+
+def _names_only(source: str, files: Sequence[str]) -> bool:
+    """Return True if a source holds no address besides names of files, the longest first."""
+    for name in files:
+        source = source.replace(name, " ")
+    return not _looks_linked(source)
 
 
 def context_line(ask: Ask, model_label: str) -> str:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.slack.text.cleaning import visible
 from bot.slack.views.outgoing import Block
+from handoff.visible_text import visible
 
 SHORT, BRIEF, WHOLE = (600, 12), (240, 4), (2_900, 60)
 """Characters and lines that a card shows: of an argument, of anything once it is decided, of what would leave.

@@ -11,6 +11,7 @@ from bot.slack.views.argument_blocks import people_line
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
 from bot.slack.views.read_words import faults_of_others, read_words, thread_faults
+from bot.slack.views.waiting import waits_for
 from handoff import summary
 from handoff.engine.answer import gaps
 from handoff.engine.judging import MAX_ROUNDS
@@ -77,7 +78,7 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
 
 def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     """Say what the request is at, in one line of plain text. `quarantined`: its job is."""
-    goal = ask.run.plan.goal if ask.run.plan else ask.request.text
+    goal = ask.run.plan.goal if ask.run.plan else "" if ask.withdrawn else ask.request.text
     took = seconds((ask.run.written or ask.ended or now) - ask.request.at)
     phase = "Planning again…" if ask.run.rejections else "Planning…"
     if _is_over(ask):
@@ -126,8 +127,8 @@ def _rows_before_a_plan(ask: Ask) -> list[Block]:
     if over:
         status = "pending" if ask.cancelled_by else "error"
     details = "the first plan had faults" if ask.run.rejections else ""
-    waits_for = "" if over or ask.question is None else ask.request.user
-    rows.append(_task("plan", "Make a plan", status, details, waits_for))
+    whom = None if over else summary.waited_for(ask)
+    rows.append(_task("plan", "Make a plan", status, details, whom))
     return rows
 
 
@@ -158,8 +159,9 @@ def _row(ask: Ask, work: Work, now: float) -> Block:
     if question is not None and question.approval is not None:
         row = _task(work.subtask.id, summary.title_of(ask, work), _status(ask, work), "")
         return {**row, "details": _waits_for_approval(plain(details, 100), question)}
-    waits_for = ask.request.user if work.state == "input_required" and not _is_over(ask) else ""
-    return _task(work.subtask.id, summary.title_of(ask, work), _status(ask, work), details, waits_for)
+    asks = work.state == "input_required" and not _is_over(ask)
+    whom = summary.waited_for(ask, work.subtask.id) if asks else None
+    return _task(work.subtask.id, summary.title_of(ask, work), _status(ask, work), details, whom)
 
 
 def _waits_for_approval(details: str, question: Question) -> Block:
@@ -263,12 +265,12 @@ def _costs(work: Work) -> Iterable[str]:
     return [words] if words else []
 
 
-def _task(task_id: str, title: str, status: RowStatus, details: str, waits_for: str = "") -> Block:
-    """Make one row. `waits_for` is the Slack id of the person that it waits for."""
+def _task(task_id: str, title: str, status: RowStatus, details: str, whom: tuple[str, ...] | None = None) -> Block:
+    """Make one row. `whom` are those that it waits for, see `waits_for`; None: nobody."""
     row: Block = {"type": "task_card", "task_id": plain(task_id, 100), "title": plain(title, 100), "status": status}
     words = plain(details, 140)
-    if waits_for:
-        return {**row, "details": rich_text(f"{words} · waits for " if words else "waits for ", waits_for)}
+    if whom is not None:
+        return {**row, "details": waits_for(f"{words} · waits for " if words else "waits for ", whom)}
     return {**row, "details": rich_text(words)} if words.strip() else row
 
 
@@ -293,7 +295,8 @@ def _changes(ask: Ask) -> list[Block]:
 
 def _below(job: Job, ask: Ask, *, stop: bool) -> list[Block]:
     if ask.cancelled_by:
-        return [context(f"Stopped by {mention(ask.cancelled_by)}")]
+        deleted = "Withdrawn: the request was deleted"
+        return [context(deleted if ask.withdrawn else f"Stopped by {mention(ask.cancelled_by)}")]
     if _is_over(ask) or not stop:
         return []
     value = json.dumps({"job": job.id, "request": ask.id})

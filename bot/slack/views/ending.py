@@ -33,19 +33,24 @@ def failed(job: Job, ask: Ask) -> Outgoing:
     return Outgoing(text=f"I could not answer this. {step}: {reason}", blocks=tuple(blocks))
 
 
-def cancelled(job: Job, ask: Ask) -> Outgoing:
-    """Report a stop: what was done, what was under way, what was left."""
+def cancelled(job: Job, ask: Ask, *, alone: bool = False) -> Outgoing:
+    """Report a stop: what was done, what was under way, what was left.
+
+    `alone`: only the requester reads it. Words that were deleted are not said again to anybody else; Slack does not
+    tell who deleted them.
+    """
     who = mention(ask.cancelled_by)
     stopped = f":octagonal_sign: *Stopped* by {who}."
     if ask.withdrawn:
         asked = clean(" ".join(ask.request.text.split())[:_QUOTED])
-        stopped = f":octagonal_sign: *Withdrawn*: {who} deleted the request “{asked}”, so I stopped the work on it."
+        what = f"your request “{asked}”" if alone else f"a request of {who}"
+        stopped = f":octagonal_sign: *Withdrawn*: {what} was deleted, so I stopped the work on it."
     blocks = [section(stopped), *_progress(ask), *_unknown(ask)]
     if not ask.work:
         blocks.append(section("No plan was made yet, so no work was done."))
     elif all(work.state in SETTLED for work in at_hand(ask)):
         blocks.append(section("All parts had ended; the answer was being written."))
-    text = f"Withdrawn by {who}." if ask.withdrawn else f"Stopped by {who}."
+    text = "Withdrawn: the request was deleted." if ask.withdrawn else f"Stopped by {who}."
     return Outgoing(text=text, blocks=(*blocks, _took(job, ask)))
 
 

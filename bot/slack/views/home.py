@@ -56,6 +56,11 @@ def app_home(lines: Sequence[JobLine], reader: str, how: str) -> Block:
     return {"type": "home", "blocks": blocks}
 
 
+def closed_home(why: str) -> Block:
+    """Make the home tab of somebody who may not use the bot; `why` is one line of ours."""
+    return {"type": "home", "blocks": [header("Leadhand"), section(why)]}
+
+
 def start_job_modal(text: str, metadata: str) -> Block:
     """Make the window of "Start a job from this". `text` is put into its field, `metadata` comes back with it."""
     field: dict[str, Any] = {

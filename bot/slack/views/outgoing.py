@@ -75,12 +75,10 @@ def actions(elements: Sequence[Block]) -> Block:
     return {"type": "actions", "elements": list(elements)}
 
 
-def rich_text(text: str, person: str = "") -> Block:
-    """Make a text that Slack shows as it is, without any markup, with a `person` (a Slack id) named at its end."""
-    elements: list[Block] = [{"type": "text", "text": text}]
-    if person:
-        elements.append({"type": "user", "user_id": person})
-    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}
+def rich_text(text: str) -> Block:
+    """Make a text that Slack shows as it is, without any markup."""
+    section = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
+    return {"type": "rich_text", "elements": [section]}
 
 
 def seconds(duration: float) -> str:

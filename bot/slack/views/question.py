@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain
@@ -16,11 +16,14 @@ from bot.slack.views.outgoing import (
     moment,
     section,
 )
+from bot.slack.views.waiting import ANYBODY, whom_words
 from handoff.addresses import known_addresses
+from handoff.engine.asking import expires
 from handoff.engine.writes import OPTIONS
 from handoff.state import Ask, Job
 from handoff.state_values import PLEASE_CHECK, Answered, Question, UnknownWrite
 from handoff.summary import title_of
+from handoff.working_time import span
 
 ANSWER = "answer:"
 """The start of the action_id of an answer's button; the number of the option follows."""
@@ -32,27 +35,27 @@ _MESSAGE_LIMIT = 2400
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The value of an answer's button. `asked` is the Slack id of who was asked; older releases left it out."""
+    """The value of an answer's button."""
 
     job: str
     request: str
     subtask: str
     number: int
     text: str
-    asked: str = ""
 
 
 def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
     """Ask the open question of a subtask; an empty id: the planner's. Raises KeyError if it has none."""
     asked = ask.open_questions[subtask]
-    who = mention(ask.request.user)
+    who = whom_words(asked.whom)
+    head = called(asked.whom)
     if asked.doubt is not None:
         return _doubt(job, ask, subtask, asked.doubt)
     options = [option.strip() for option in asked.options if option.strip()][:MAX_BUTTONS]
     known = known_addresses(job, ask)
     message = clean(asked.message, known=known, limit=_MESSAGE_LIMIT)
     title = clean(asker(ask, subtask), limit=150)
-    blocks = [section(f"{who} *{title}* needs an answer:\n{message}" if subtask else f"{who} {message}")]
+    blocks = [section(f"{head} *{title}* needs an answer:\n{message}" if subtask else f"{head} {message}")]
     if any(len(option) > _SHORT for option in options):
         lines = [f"*{number}.* {clean(option, known=known, limit=500)}" for number, option in enumerate(options, 1)]
         blocks.append(section("\n".join(lines)))
@@ -73,8 +76,41 @@ def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
         if options
         else context(f"Waits for {who}: reply in this thread.")
     )
-    text = f"{who} {clean(asked.message, limit=1000)}"
+    text = f"{head} {clean(asked.message, limit=1000)}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
+
+
+def called(whom: Sequence[str]) -> str:
+    """Call who may answer, at the head of a message."""
+    return whom_words(whom) if whom else f"{ANYBODY[0].upper()}{ANYBODY[1:]}:"
+
+
+def reminder(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing:
+    """Remind people of an open question; reminders are counted from 1. Raises KeyError if there is no question."""
+    asked = ask.open_questions[subtask]
+    to = asked.reminders[number - 1].to
+    message = clean(asked.message, known=known_addresses(job, ask), limit=300)
+    late = [one for one in to if one not in _first_asked(asked)]
+    may = " You may answer it, too." if late and not asked.only else ""
+    closes = expires(asked)
+    until = f" It is closed {moment(closes)}; {_then(asked)}" if closes is not None else ""
+    what = "an approval still waits for a decision" if asked.approval else "a question still waits for an answer"
+    who = whom_words(to)
+    text = f"{who[0].upper()}{who[1:]}: {what}: {message}{may}{until}"
+    return Outgoing(text=text, blocks=(section(text),), priority="question")
+
+
+def _first_asked(asked: Question) -> set[str]:
+    """Return who was asked before there was a reminder to anybody else."""
+    return set(asked.reminders[0].to if asked.reminders else asked.whom)
+
+
+def _then(asked: Question) -> str:
+    if asked.approval is not None:
+        return "then it is not done."
+    if asked.assumption:
+        return f"then I assume: {clean(plain(asked.assumption, 200))}"
+    return "then I go on without an answer."
 
 
 def asker(ask: Ask, subtask: str) -> str:
@@ -84,7 +120,7 @@ def asker(ask: Ask, subtask: str) -> str:
 
 def _doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outgoing:
     """Ask if something was carried out: what it is, why nobody knows, and what each answer does."""
-    who, title = mention(ask.request.user), clean(asker(ask, subtask), limit=150)
+    who, title = called(ask.open_questions[subtask].whom), clean(asker(ask, subtask), limit=150)
     what, reason = clean(doubt.what, limit=400), clean(plain(doubt.reason, 300).rstrip("."))
     blocks = [
         section(
@@ -107,7 +143,6 @@ def _value(job: Job, ask: Ask, subtask: str, option: str) -> str:
     kept = option
     while True:
         choice = {"job": job.id, "request": ask.id, "subtask": subtask, "number": number, "text": kept}
-        choice["asked"] = ask.request.user
         value = json.dumps(choice, ensure_ascii=False)
         if len(value) <= BUTTON_VALUE_LIMIT:
             return value
@@ -119,19 +154,19 @@ def choice_of(value: str) -> Choice | None:
     try:
         fields = json.loads(value)
         texts = [fields[name] for name in ("job", "request", "subtask", "text")]
-        number, asked = fields["number"], str(fields.get("asked", ""))
+        number = fields["number"]
     except (ValueError, KeyError, TypeError):
         return None
     if not all(isinstance(text, str) for text in texts) or not isinstance(number, int):
         return None
-    return Choice(texts[0], texts[1], texts[2], number, texts[3], asked)
+    return Choice(texts[0], texts[1], texts[2], number, texts[3])
 
 
 def question_answered(title: str, answer: Answered, known: Collection[str] = ()) -> Outgoing:
     """Redraw a question that was answered: no buttons, and who decided what, when. `known` addresses are links."""
     title = clean(title, limit=150)
     asked = section(f"*{title}* asked:\n{clean(answer.question.message, known=known, limit=_MESSAGE_LIMIT)}")
-    decided = decision(answer.user, answer.text, answer.at)
+    decided = decision(answer) if answer.user else unanswered(answer)
     return Outgoing(text=decided, blocks=(asked, context(decided)), priority="question")
 
 
@@ -145,6 +180,14 @@ def question_dropped(title: str, asked_last: Question, known: Collection[str] = 
     return Outgoing(text=closed, blocks=(asked, context(closed)), priority="question")
 
 
-def decision(user: str, text: str, at: float) -> str:
+def decision(answer: Answered) -> str:
     """Say who decided what, when; Slack shows the time in the reader's own zone."""
-    return f":white_check_mark: {mention(user)} answered “{clean(plain(text, 300))}” {moment(at)}"
+    return f":white_check_mark: {mention(answer.user)} answered “{clean(plain(answer.text, 300))}” {moment(answer.at)}"
+
+
+def unanswered(answer: Answered) -> str:
+    """Say that nobody answered in time, and what came of that."""
+    taken = f"I assumed: “{clean(plain(answer.text, 300))}”" if answer.text else "I went on without an answer"
+    return (
+        f":hourglass: Nobody answered within {span(answer.question.asking.expire_after)}; {taken} {moment(answer.at)}"
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.outgoing import Outgoing, counted, section
-from bot.slack.views.question import asker
+from bot.slack.views.question import asker, called
+from handoff.engine import hearing
 from handoff.state import Ask, Job
 from handoff.state_values import Heard
 
@@ -17,23 +18,46 @@ def receipt(job: Job, one: Heard) -> Outgoing | None:
     if one.outcome == "explained":
         ask = job.current
         return None if ask is None or one.question not in ask.open_questions else explained(ask, one.question)
+    if one.outcome == "which":
+        return _which(job, one)
     words = {
-        "applied": _applied(one),
+        "applied": _applied(job, one),
         "replaced": "Changed: I work by the new words when this request is due.",
         "queued": "Noted: I do this once the request before it is done.",
         "too_late": "You changed a request that is answered already, so its answer stays. "
         "Say here what should be different, and I do it.",
     }.get(one.outcome)
-    return None if words is None else _line(words)
+    return None if words is None else _line(_to_its_author(job, one, words))
 
 
-def _applied(one: Heard) -> str:
+def _to_its_author(job: Job, one: Heard, words: str) -> str:
+    """Name the author where somebody else's request is under way: such a line stands among the words of several."""
+    ask = job.current
+    return words if ask is None or ask.request.user == one.message.user else f"{mention(one.message.user)} {words}"
+
+
+def _which(job: Job, one: Heard) -> Outgoing | None:
+    """Ask which of several questions a message answers; None if they are closed by now."""
+    ask = job.current
+    asked = [(asker(ask, name), question) for name, question in hearing.asked_of(job, one)] if ask is not None else []
+    if not asked:
+        return None
+    lines = [f"{mention(one.message.user)} Your reply could answer more than one question, so I took it for none:"]
+    lines += [f"• *{clean(title, limit=150)}*: {clean(question.message, limit=300)}" for title, question in asked]
+    first = clean(asked[0][0], limit=150)
+    lines.append(f"Press a button of the one that you mean, or begin your reply with its name: “{first}: …”.")
+    text = "\n".join(lines)
+    return Outgoing(text=text, blocks=(section(text),), priority="question")
+
+
+def _applied(job: Job, one: Heard) -> str:
     parts = []
     if one.told:
         parts.append(f"{counted(one.told, 'running part')} {'is' if one.told == 1 else 'are'} told at the next turn")
     if one.waiting:
         parts.append(f"the plan of {counted(one.waiting, 'part')} not yet begun is looked at again")
-    return f"Taken in: {', and '.join(parts) or 'I plan with that'}."
+    taken = "Taken in" if job.ask(one.message.id) is None else "Your edit is taken in"
+    return f"{taken}: {', and '.join(parts) or 'I plan with that'}."
 
 
 def explained(ask: Ask, subtask: str) -> Outgoing:
@@ -41,7 +65,7 @@ def explained(ask: Ask, subtask: str) -> Outgoing:
     asked = ask.open_questions[subtask]
     if asked.approval is not None:
         return _line(USE_THE_BUTTONS)
-    who, title = mention(ask.request.user), clean(asker(ask, subtask), limit=150)
+    who, title = called(asked.whom), clean(asker(ask, subtask), limit=150)
     lines = [f"{who} I am asking because I cannot go on without it:"]
     if subtask:
         task = " ".join(ask.work[subtask].brief_text.split())

@@ -6,20 +6,21 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.slack.text.cleaning import clean, mention, plain, visible
+from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.answer_message import usage_words
 from bot.slack.views.approval import people
 from bot.slack.views.card import card_title, has_content, missing_from, who
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, moment, seconds, section, sections
-from bot.store.interface import Entry
-from bot.trace import decisions_at
+from bot.slack.views.waiting import whom_words
+from bot.trace import Step
 from handoff import events as ev
 from handoff.contracts import Packed, ToolCall
 from handoff.engine.answer import gaps
 from handoff.state import Ask, Job, SubtaskState, Work
 from handoff.state_values import Decision
-from handoff.summary import rows, title_of
+from handoff.summary import rows, title_of, waited_for
+from handoff.visible_text import visible
 
 MAX_JOBS = 15
 MAX_LINES = 60
@@ -51,8 +52,8 @@ _SUBTASK_WORDS: dict[SubtaskState, str] = {
 class JobLine:
     """A job in a list. `updated` is seconds since the epoch; `title` is people's or a model's words.
 
-    `quarantined`, if it is set aside, is the step that it was at. `waits_for` is the Slack id of the person it waits
-    for. `in_part`: its answer has gaps.
+    `quarantined`, if it is set aside, is the step that it was at. `waits_for` are the ids of the people and user groups
+    that may answer what it asks; none: anybody in its thread. None: it asks nothing. `in_part`: its answer has gaps.
     """
 
     job: str
@@ -61,7 +62,7 @@ class JobLine:
     channel: str
     updated: float
     quarantined: str = ""
-    waits_for: str = ""
+    waits_for: tuple[str, ...] | None = None
     in_part: bool = False
 
 
@@ -71,13 +72,13 @@ def job_line(line: JobLine, reader: str) -> str:
     words = clean(plain(words, 160))
     if line.quarantined:
         mark, words = ":warning:", clean(plain(f"set aside: {line.quarantined}", 160))
-    elif line.state == "input_required" and line.waits_for:
+    elif line.state == "input_required" and line.waits_for is not None:
         words = _waiting(line.waits_for, reader)
     return f"{mark} `{plain(line.job, 20)}` {clean(plain(line.title, 100))} · {words} · {moment(line.updated)}"
 
 
-def _waiting(person: str, reader: str) -> str:
-    return "waiting for you" if person == reader else f"waiting for {mention(person)}"
+def _waiting(whom: tuple[str, ...], reader: str) -> str:
+    return f"waiting for {whom_words(whom, reader=reader, anybody='anyone in its thread')}"
 
 
 def status_list(lines: Sequence[JobLine], reader: str, trouble: str = "", left: Sequence[str] = ()) -> Outgoing:
@@ -106,7 +107,8 @@ def status_job(job: Job, now: float, reader: str, left: Sequence[str] = ()) -> O
     blocks = [header(f"Job {job.id}")]
     for ask in job.asks[-5:]:
         mark, _ = _STATES["in part" if ask.run.answer is not None and gaps(ask, ask.run) else ask.state]
-        waits = f" · {_waiting(ask.request.user, reader)}" if ask.state == "input_required" else ""
+        whom = waited_for(ask) if ask.state == "input_required" else None
+        waits = f" · {_waiting(whom, reader)}" if whom is not None else ""
         title = f"{mark} *{clean(card_title(ask, now), limit=300)}*"
         blocks.append(section(f"{title}\nasked by {mention(ask.request.user)}{waits}"))
     if job.quarantine is not None:
@@ -134,10 +136,9 @@ def _subtask_words(ask: Ask, work: Work, now: float, reader: str) -> str:
     words = _SUBTASK_WORDS[work.state]
     if work.state == "input_required" and not over:
         asked = work.question.approval if work.question is not None else None
-        waits = _waiting(ask.request.user, reader)
-        words = (
-            waits if asked is None or work.question is None else f"waiting for approval by {people(work.question.whom)}"
-        )
+        words = _waiting(waited_for(ask, work.subtask.id) or (), reader)
+        if asked is not None and work.question is not None:
+            words = f"waiting for approval by {people(work.question.whom)}"
     elif work.state in {"in_progress", "input_required"} and over:
         words = "stopped"
     elif work.state == "skipped" and work.dropped:
@@ -151,15 +152,14 @@ def _subtask_words(ask: Ask, work: Work, now: float, reader: str) -> str:
     return f"{words} · {seconds((ask.run.written or now) - work.started)}{'' if over else ' so far'}"
 
 
-def trace_timeline(job: Job, entries: Sequence[Entry]) -> str:
-    """Write a short timeline of a job's log: plain text, one line an event, without the turns of models."""
+def trace_timeline(job: Job, steps: Sequence[Step]) -> str:
+    """Write a short timeline of steps of a job: plain text, one line an event, without the turns of models."""
     lines: list[str] = []
     first: float | None = None
-    why = decisions_at(entries)
     calls: dict[tuple[str, str], ToolCall] = {}
-    for place, entry in enumerate(entries):
+    for step in steps:
         try:
-            event = ev.load(entry.payload)
+            event = ev.load(step.entry.payload)
         except ValueError:
             lines.append(f"{'?':>9}  an entry that this version cannot read")
             continue
@@ -171,11 +171,11 @@ def trace_timeline(job: Job, entries: Sequence[Entry]) -> str:
             words, most = _tool_words(event, calls.get((event.subtask, event.reply.call_id))), 600
         if words:
             lines.append(f"{event.at - first:+8.1f}s  {plain(words, most)}{_given(event)}")
-        lines.extend(f"{'':>9}  → {plain(_decided(one), 260)}" for one in why.get(place, ()))
+        lines.extend(f"{'':>9}  → {plain(_decided(one), 260)}" for one in step.decided)
     if len(lines) > MAX_LINES:
         half = MAX_LINES // 2
         lines = [*lines[:half], f"{'':>9}  … {len(lines) - MAX_LINES} lines left out …", *lines[-half:]]
-    return visible("\n".join([f"Job {job.id}, {counted(len(entries), 'event')}", *lines]))
+    return visible("\n".join([f"Job {job.id}, {counted(len(steps), 'event')}", *lines]))
 
 
 def _tool_words(event: ev.ToolReturned, call: ToolCall | None) -> str:
@@ -189,9 +189,9 @@ def _decided(one: Decision) -> str:
     return f"{one.subtask}: {one.what}: {one.why}" if one.subtask else f"{one.what}: {one.why}"
 
 
-def trace(job: Job, entries: Sequence[Entry], where: str, left: Sequence[str] = ()) -> Outgoing:
+def trace(job: Job, steps: Sequence[Step], where: str, left: Sequence[str] = ()) -> Outgoing:
     """Show the timeline. `where` says where the whole trace was sent, `left` what its budgets still hold."""
-    text = trace_timeline(job, entries).replace("`", "'")
+    text = trace_timeline(job, steps).replace("`", "'")
     lines, shown = text.split("\n"), ""
     for line in lines:
         escaped = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -240,6 +240,7 @@ _POSTED = {
     "card": "the plan card",
     "card_end": "the last state of the plan card",
     "question": "a question",
+    "reminder": "a reminder of a question",
     "file": "a file",
     "answer": "the outcome",
 }
@@ -323,6 +324,10 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
             return f"{event.subtask}: attempt {event.attempt} failed ({event.kind}): {event.message}"
         case ev.Escalated():
             return f"{event.subtask}: escalated ({event.escalation.reason}): {event.escalation.message}"
+        case ev.QuestionReminded():
+            return f"{event.subtask or 'the planner'}: reminded {', '.join(event.to)} of its question"
+        case ev.QuestionExpired():
+            return f"{event.subtask or 'the planner'}: nobody answered its question in time"
         case ev.QuestionAnswered():
             return f"{event.subtask or 'the planner'}: answered by {event.user}: {event.text}"
         case ev.ApprovalAsked():

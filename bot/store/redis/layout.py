@@ -28,11 +28,13 @@ from bot.store.interface import (
     PayloadTooLarge,
 )
 
+NUL = "\0"
+"""Joins entries of the audit for a script: no JSON holds it."""
 OWN = ("head", "log", "in", "ops", "blobs", "out")
-"""The last words of the keys that belong to one job alone, and expire with it."""
+"""The last words of the keys that belong to one job alone, and expire with it; its files may expire before."""
 PLACES = ("lease", "newer", "due")
 """The sets of a partition in which a job may wait for an owner, in the order in which they are served."""
-HEAD, LOG, INBOX, BLOBS, OUTBOX = 0, 1, 2, 4, 5
+HEAD, LOG, INBOX, BLOBS, OUTBOX, FILES, GONE, AUDIT, TEAMS = 0, 1, 2, 4, 5, 9, 10, 11, 12
 """The places of these keys in `Keys.of_job`."""
 
 
@@ -56,10 +58,28 @@ class Keys:
         return [self.part(number) for number in range(self.partitions)]
 
     def of_job(self, key: JobKey) -> list[str]:
-        """List the nine keys that every script about a job gets, in the order of `scripts/job.lua`."""
+        """List the keys that every script about a job gets, in the order of `scripts/job.lua`."""
         part = self.part_of(key)
         base = f"{part}:{member(key)}"
-        return [*(f"{base}:{name}" for name in OWN), *(f"{part}:{name}" for name in ("due", "lease", "newer"))]
+        own = (f"{base}:{name}" for name in OWN)
+        places = (f"{part}:{name}" for name in ("due", "lease", "newer"))
+        return [*own, *places, f"{base}:files", f"{base}:gone", self.audit(part, key.team), self.audits(part)]
+
+    def audit(self, part: str, team: str) -> str:
+        """Name the stream of a team's audit in a partition. There is one in each: a script touches one slot."""
+        return f"{part}:audit:{team}"
+
+    def audits(self, part: str) -> str:
+        """Name the set of the teams that have an audit in a partition."""
+        return f"{part}:audits"
+
+    def posted(self, key: JobKey) -> str:
+        """Name what is left of the outbox of a job that was forgotten, until it is taken back in Slack."""
+        return f"{self.part_of(key)}:{member(key)}:posted"
+
+    def came_from(self, part: str, team: str, file: str) -> str:
+        """Name the index of the jobs of a partition that read a file; `file` is the id that the place gave it."""
+        return f"{part}:file:{team}/{file}"
 
     def seen(self, key: JobKey, name: str) -> str:
         """Name the key that remembers a dedupe id."""
@@ -75,10 +95,19 @@ class Keys:
         part = f"{self.part(0)}:schedule"
         return f"{part}:payload", f"{part}:due", f"{part}:fired"
 
+    def settings(self, team: str) -> str:
+        """Key of what the admins of a team set while the bot runs. Raises ValueError for no usable team."""
+        return f"{self.part(0)}:settings:{pair(team, 'all')}"
+
     @property
     def fixed(self) -> str:
         """Key of the number of partitions that the jobs are spread over."""
         return f"{self.part(0)}:partitions"
+
+    @property
+    def home(self) -> str:
+        """Key of the team whose jobs these are."""
+        return f"{self.part(0)}:home"
 
     @property
     def channel(self) -> str:
@@ -180,11 +209,6 @@ def intent(record: bytes, *, first: bool) -> Intent:
     return Intent(first=first, began=float(known["began"]), ts=known["ts"], draft_ts=known["draft"])
 
 
-DAY = 86_400.0
-RETENTION = 30 * DAY
-"""How long a finished job is kept."""
-IDLE_RETENTION = 180 * DAY
-"""How long a job is kept that is not finished and has nothing to do: a question that nobody ever answers."""
 FULLNESS_FOR = 2.0
 """How long an answer of `full` holds."""
 SEEN_FOR = 3600.0
@@ -200,9 +224,11 @@ progress, and an owner that is lost over it says nothing against the job."""
 INBOX_LIMIT = 1000
 OUTBOX_LIMIT = LOG_LIMIT
 SCHEDULE_LIMIT = 10_000
+SETTINGS_LIMIT = 10_000
 JOB_BYTES_LIMIT = 512 * 1024 * 1024
 """Bytes that one job may keep outside its log: blobs, and payloads over `INLINE_LIMIT`."""
-ASKED_BY_LIMIT = 100
+ASKED_BY_LIMIT = 1000
+"""Jobs of a person that a partition knows: `forget me` has to find them all."""
 
 JOB_FULL = "this job holds as much as the store keeps for one job; start a new thread"
 

@@ -5,6 +5,7 @@ All keys carry the tag `{limits}`, so that one script reaches each of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ from bot.store.redis_server import Arg
 
 NOTICE = b"!"
 """The first letter of a notice about a breaker, and of no other."""
-_KEPT_MS = DAY * 1000
+_KEPT_MS = _DAY_MS = DAY * 1000
 _FORGOTTEN_MS = round(FORGOTTEN * 1000)
 _LIFE_MS = round(LIFE * 1000)
 
@@ -77,8 +78,24 @@ class RedisCounters:
         names = [part for one in counters for part in (one.kind, one.name)]
         return [int(used) for used in await self._count("spent", len(counters), *names)]
 
+    async def raised(self, counters: Sequence[Counter], operation: str = "") -> list[int]:
+        """See `Counters.raised`."""
+        if not counters:
+            return []
+        amounts = [part for one in counters for part in (one.kind, one.name, one.amount)]
+        reply = await self._count("raise", operation, _DAY_MS, _LIFE_MS, len(counters), *amounts)
+        return [int(raised) for raised in reply]
+
     async def _count(self, script: str, *args: Arg) -> Any:
         return await self._calls.run(script, [f"{self._base}op"], self._base, *args)
+
+    async def forget(self, counters: Sequence[Counter]) -> None:
+        """See `Counters.forget`."""
+        midnight = (math.floor(await self._calls.now() / DAY) + 1) * DAY
+        for one in counters:
+            name = f"{self._base}{one.kind}:{one.name}"
+            command: tuple[Arg, ...] = ("DEL", name) if one.kind == "life" else ("EXPIREAT", name, midnight)
+            await self._calls.server.command(*command)
 
     async def first(self, mark: str, *, seconds: float) -> bool:
         """See `Counters.first`."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 from bot.store.interface import Claim, Commit, Entry, Head, JobKey, LogBroken, StoreError
 from bot.store.redis import layout
-from bot.store.redis.layout import BLOBS, HEAD, INBOX, LOG, PLACES, job_key, member
-from bot.store.redis.script_calls import Calls, flat, nonce, unless_full
-from bot.store.redis_server import Unconfirmed
+from bot.store.redis.layout import BLOBS, GONE, HEAD, INBOX, LOG, PLACES, job_key, member
+from bot.store.redis.script_calls import Calls, flat, ms, nonce, unless_full
+from bot.store.redis_server import Arg, Unconfirmed
+from bot.store.retention import Retention
 
 Where = Literal["any", "exists", "quarantined"]
 """The jobs that an event may come in for: any, one that exists, or one in quarantine, which is given out again."""
@@ -25,12 +26,15 @@ LOG_STRING = 125
 
 
 class RedisJobs:
-    """`Jobs` on a server. `retention` is that of finished jobs, in seconds."""
+    """`Jobs` on a server."""
 
-    def __init__(self, calls: Calls, retention: float) -> None:
+    def __init__(self, calls: Calls, retention: Retention) -> None:
         self._calls = calls
         self._ready = ReadyJobs(calls)
-        self._retention_ms = round(retention * 1000)
+        self._retention_ms = ms(retention.jobs)
+        self._waiting_ms = ms(retention.waiting)
+        self._files_ms = ms(min(retention.jobs, retention.materials or retention.jobs))
+        self._audit_ms = ms(retention.audit)
 
     # Events that come in --------------------------------------------------------------------------------
 
@@ -42,9 +46,10 @@ class RedisJobs:
         dedupe: Sequence[str],
         user: str = "",
         fields: dict[str, str] | None = None,
+        said: float | None = None,
     ) -> bool:
         """See `Jobs.ingest`."""
-        return await self._receive(key, payload, dedupe, "any", user=user, fields=fields)
+        return await self._receive(key, payload, dedupe, "any", user=user, fields=fields, said=said)
 
     async def signal(self, key: JobKey, payload: str, *, dedupe: Sequence[str]) -> bool:
         """See `Jobs.signal`."""
@@ -63,6 +68,7 @@ class RedisJobs:
         *,
         user: str = "",
         fields: dict[str, str] | None = None,
+        said: float | None = None,
     ) -> bool:
         """Put an event in the inbox. False, with nothing changed, if it was seen before or there is no such job."""
         fields = fields or {}
@@ -81,35 +87,40 @@ class RedisJobs:
             payload,
             layout.INBOX_LIMIT,
             layout.JOB_BYTES_LIMIT,
-            round(layout.SEEN_FOR * 1000),
+            ms(layout.SEEN_FOR),
             user,
             layout.ASKED_BY_LIMIT,
             self._retention_ms,
             keys.channel,
             int(self._calls.server.replicas > 0),
+            "" if said is None else repr(said),
             *flat(fields),
         )
         return bool(unless_full(reply))
 
     # Owners ---------------------------------------------------------------------------------------------
 
-    async def claim(self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None) -> Claim | None:
+    async def claim(
+        self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None, leave: Collection[str] = ()
+    ) -> Claim | None:
         """See `Jobs.claim`. A job named by `prefer` that is ready takes one round trip."""
         token = f"{owner}.{nonce()}"
         if prefer is not None:
             part = self._calls.keys.part_of(prefer)
-            claim = await self._claim_in(part, token, lease, schema, member(prefer))
+            claim = await self._claim_in(part, token, lease, schema, member(prefer), leave)
             if claim is not None:
                 return claim
         for part in await self._ready.partitions(schema):
-            claim = await self._claim_in(part, token, lease, schema, "")
+            claim = await self._claim_in(part, token, lease, schema, "", leave)
             if claim is not None:
                 return claim
         return None
 
-    async def _claim_in(self, part: str, token: str, lease: float, schema: int, prefer: str) -> Claim | None:
+    async def _claim_in(
+        self, part: str, token: str, lease: float, schema: int, prefer: str, leave: Collection[str]
+    ) -> Claim | None:
         keys = (f"{part}:lease", f"{part}:due", f"{part}:newer", f"{part}:claim:{token}")
-        args = (f"{part}:", token, lease, schema, prefer, self._calls.keys.channel)
+        args: list[Arg] = [f"{part}:", token, lease, schema, prefer, self._calls.keys.channel, *sorted(leave)]
         reply: Any = b"more"
         try:
             while reply == b"more":
@@ -148,8 +159,8 @@ class RedisJobs:
             claim.epoch,
             nonce(),
             "" if due is None else repr(due),
-            round(layout.IDLE_RETENTION * 1000),
-            round(layout.OPERATIONS_FOR * 1000),
+            self._waiting_ms,
+            ms(layout.OPERATIONS_FOR),
             self._calls.keys.channel,
             layout.OPERATIONS_LEFT,
             lost,
@@ -173,8 +184,8 @@ class RedisJobs:
             layout.digest_if_large(payload),
             payload,
             layout.JOB_BYTES_LIMIT,
-            round(layout.IDLE_RETENTION * 1000),
-            round(layout.OPERATIONS_FOR * 1000),
+            self._waiting_ms,
+            ms(layout.OPERATIONS_FOR),
             layout.OPERATIONS_LEFT,
             *flat(fields),
         )
@@ -192,6 +203,7 @@ class RedisJobs:
         schema: int = 1,
         ends: bool = False,
         progress: bool = True,
+        audit: Sequence[str] = (),
     ) -> Commit:
         """See `Jobs.commit`."""
         fields = fields or {}
@@ -206,9 +218,11 @@ class RedisJobs:
             expected,
             schema,
             self._retention_ms if ends else "",
+            self._files_ms,
             layout.OPERATIONS_KEPT,
             layout.JOB_BYTES_LIMIT,
             int(progress),
+            *(claim.key.team, layout.NUL.join(audit), self._audit_ms),
             len(taken),
             *taken,
             len(payloads),
@@ -216,6 +230,25 @@ class RedisJobs:
             *flat(fields),
         )
         return COMMITS[unless_full(reply)]
+
+    # Forgetting -----------------------------------------------------------------------------------------
+
+    async def forget(
+        self, key: JobKey, *, users: Sequence[str], files: Sequence[str] = (), audit: Sequence[str] = ()
+    ) -> bool:
+        """See `Jobs.forget`."""
+        names = self._calls.keys
+        part = names.part_of(key)
+        indexes = [names.asked_by(part, key.team, user) for user in users]
+        indexes += [names.came_from(part, key.team, file) for file in files]
+        keys = [*names.of_job(key), names.posted(key), *indexes]
+        args = (member(key), self._waiting_ms, names.channel, key.team, layout.NUL.join(audit), self._audit_ms)
+        return bool(await self._calls.run("forget", keys, *args))
+
+    async def forgotten(self, key: JobKey) -> float | None:
+        """See `Jobs.forgotten`."""
+        at = await self._calls.server.command("GET", self._calls.keys.of_job(key)[GONE])
+        return None if at is None else float(at)
 
     # Reading, which changes nothing and asks for no token -----------------------------------------------
 
@@ -274,8 +307,8 @@ class RedisJobs:
 
 
 def _claim(reply: list[bytes], token: str) -> Claim:
-    name, epoch, expires, lost = reply
-    return Claim(job_key(name), int(epoch), token, float(expires), int(lost))
+    name, epoch, expires, lost, user = reply
+    return Claim(job_key(name), int(epoch), token, float(expires), int(lost), user.decode())
 
 
 class ReadyJobs:

@@ -10,16 +10,18 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from bot.store.interface import Claim, Intent, JobKey, StoreError
+from bot.store.interface import Claim, Intent, JobKey, PayloadTooLarge, StoreError
 from bot.store.redis import layout
-from bot.store.redis.layout import BLOBS, OUTBOX, Keys, job_key, names, pair
+from bot.store.redis.layout import BLOBS, FILES, OUTBOX, SETTINGS_LIMIT, Keys, job_key, member, names, pair
+from bot.store.redis.redis_audit import RedisAudit
 from bot.store.redis.redis_counters import NOTICE, RedisCounters
 from bot.store.redis.redis_jobs import RedisJobs
-from bot.store.redis.script_calls import Calls, ServerClock, nonce, unless_full
+from bot.store.redis.script_calls import Calls, ServerClock, ms, nonce, unless_full
 from bot.store.redis_server import Server
+from bot.store.retention import AS_EVER, Retention
 
 
 class RedisOutbox:
@@ -51,13 +53,23 @@ class RedisOutbox:
         rows = await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[OUTBOX])
         return {name.decode(): layout.intent(row, first=False) for name, row in rows.items()}
 
+    async def left_behind(self, key: JobKey) -> dict[str, Intent]:
+        """See `OutboxRecords.left_behind`."""
+        rows = await self._calls.server.command("HGETALL", self._calls.keys.posted(key))
+        return {name.decode(): layout.intent(row, first=False) for name, row in rows.items()}
+
+    async def taken_back(self, key: JobKey) -> None:
+        """See `OutboxRecords.taken_back`."""
+        await self._calls.server.command("DEL", self._calls.keys.posted(key))
+
 
 class RedisBlobs:
-    """`Blobs` on a server. `retention` is that of finished jobs, in seconds, and of bytes that no job comes for."""
+    """`Blobs` on a server. Bytes that no job comes for are kept as long as a finished job is."""
 
-    def __init__(self, calls: Calls, retention: float) -> None:
+    def __init__(self, calls: Calls, retention: Retention) -> None:
         self._calls = calls
-        self._retention_ms = round(retention * 1000)
+        self._retention_ms = ms(retention.jobs)
+        self._known_ms = ms(max(retention.jobs, retention.waiting))
 
     async def put(self, key: JobKey, data: bytes) -> str:
         """See `Blobs.put`."""
@@ -68,12 +80,40 @@ class RedisBlobs:
 
     async def get(self, key: JobKey, digest: str) -> bytes:
         """See `Blobs.get`."""
-        name = self._calls.keys.of_job(key)[BLOBS]
-        # Beside the blobs the hash holds the sum of their sizes.
-        data = await self._calls.server.command("HGET", name, digest) if digest != "size" else None
-        if data is None:
-            raise KeyError(digest)
-        return bytes(data)
+        keys = self._calls.keys.of_job(key)
+        for name in (keys[FILES], keys[BLOBS]):  # an earlier release kept them with the large events
+            # Beside the blobs the hash holds the sum of their sizes.
+            data = await self._calls.server.command("HGET", name, digest) if digest != "size" else None
+            if data is not None:
+                return bytes(data)
+        raise KeyError(digest)
+
+    async def drop(self, key: JobKey, digests: Mapping[str, bytes]) -> None:
+        """See `Blobs.drop`."""
+        pairs = [part for digest, data in digests.items() for part in (digest, data)]
+        if pairs:
+            await self._calls.run("drop", self._calls.keys.of_job(key), *pairs)
+
+    async def count(self, key: JobKey) -> tuple[int, int]:
+        """See `Blobs.count`."""
+        name = self._calls.keys.of_job(key)[FILES]
+        number, size = await self._calls.server.commands([("HLEN", name), ("HGET", name, "size")])
+        return max(0, number - 1), int(size or 0)
+
+    async def came_from(self, key: JobKey, files: Sequence[str]) -> None:
+        """See `Blobs.came_from`. A repeat changes nothing."""
+        names = self._calls.keys
+        for file in files:
+            name = names.came_from(names.part_of(key), key.team, file)
+            await self._calls.server.commands([("ZADD", name, 0, member(key)), ("PEXPIRE", name, self._known_ms)])
+
+    async def jobs_that_read(self, team: str, file: str) -> list[JobKey]:
+        """See `Blobs.jobs_that_read`."""
+        names = self._calls.keys
+        found = await self._calls.server.commands(
+            [("ZRANGE", names.came_from(part, team, file), 0, -1) for part in names.parts()]
+        )
+        return sorted((job_key(one) for some in found for one in some), key=lambda key: key.job)
 
 
 class RedisSchedules:
@@ -99,6 +139,27 @@ class RedisSchedules:
         return bool(await self._calls.run("schedule_fire", self._calls.keys.schedules, *args))
 
 
+class RedisSettings:
+    """`KeptSettings` on a server: one hash a team."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def put(self, team: str, name: str, payload: str) -> None:
+        """See `KeptSettings.put`."""
+        key = self._calls.keys.settings(team)
+        if layout.digest_if_large(payload) or int(await self._calls.server.command("HLEN", key)) >= SETTINGS_LIMIT:
+            raise PayloadTooLarge(
+                "these settings are larger than what the store keeps; name fewer people, or use groups"
+            )
+        await self._calls.server.command("HSET", key, name, payload)
+
+    async def of(self, team: str) -> dict[str, str]:
+        """See `KeptSettings.of`."""
+        rows = await self._calls.server.command("HGETALL", self._calls.keys.settings(team))
+        return {name.decode(): row.decode() for name, row in rows.items()}
+
+
 class RedisStore:
     """A `Store` on a server. Use `RedisStore.connect`, which also proves the server."""
 
@@ -108,7 +169,7 @@ class RedisStore:
         *,
         prefix: str = "lh",
         partitions: int = 16,
-        retention: float = layout.RETENTION,
+        retention: Retention = AS_EVER,
         clock_offset_ms: int = 0,
     ) -> None:
         self._server = server
@@ -120,6 +181,8 @@ class RedisStore:
         self.outbox = RedisOutbox(self._calls)
         self.blobs = RedisBlobs(self._calls, retention)
         self.schedules = RedisSchedules(self._calls)
+        self.settings = RedisSettings(self._calls)
+        self.audit = RedisAudit(self._calls, retention)
         self.counters = RedisCounters(self._calls)
 
     @classmethod
@@ -129,7 +192,7 @@ class RedisStore:
         *,
         prefix: str = "lh",
         partitions: int = 16,
-        retention: float = layout.RETENTION,
+        retention: Retention = AS_EVER,
         timeout: float = 3.0,  # noqa: ASYNC109 - of each call later on, not of this one
         clock_offset_ms: int = 0,
     ) -> RedisStore:
@@ -140,7 +203,7 @@ class RedisStore:
                 redis+cluster://HOST:PORT,HOST:PORT; the last two with rediss+ as well.
             prefix: What all keys start with: one for each deployment on a server.
             partitions: How many parts the jobs are spread over. Fixed by the first that connects.
-            retention: Seconds that a finished job is kept.
+            retention: How long what is kept.
             timeout: Seconds of silence after which a call is given up; it is tried three times.
             clock_offset_ms: Moves the store's clock, for tests.
 
@@ -185,6 +248,15 @@ class RedisStore:
     def clock(self) -> float:
         """See `Store.clock`."""
         return self._clock()
+
+    async def home(self, team: str) -> str:
+        """See `Store.home`."""
+        known = await self._server.command("GET", self._keys.home)
+        if known is None:
+            with contextlib.suppress(StoreError):  # one that is full; if it is away, the next call says so
+                await self._server.command("SET", self._keys.home, team, "NX")
+            known = await self._server.command("GET", self._keys.home)
+        return known.decode() if known is not None else team
 
     async def full(self) -> str:
         """See `Store.full`. Of a cluster, any primary counts."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.store.interface import PayloadTooLarge
+from bot.store.interface import Forgotten, PayloadTooLarge
 from bot.store.redis import layout
 from bot.store.redis.layout import Keys
 from bot.store.redis_server import Arg, Script, Server
@@ -49,10 +49,12 @@ class ServerClock:
 
 FOLDER = Path(__file__).parent.parent / "scripts"
 OF_A_JOB = frozenset(
-    {"ingest", "beat", "release", "quarantine", "commit", "outbox_begin", "outbox_note", "keep"},
+    {"ingest", "beat", "release", "quarantine", "commit", "outbox_begin", "outbox_note", "keep", "drop", "forget"},
 )
 """The scripts about one job: they get its keys first, which `job.lua` gives names to."""
-OF_COUNTERS = frozenset({"admit", "settle", "spent"})
+OF_THE_AUDIT = frozenset({"commit", "forget", "audit_note"})
+"""The scripts that add to the audit, as `audit.lua` says."""
+OF_COUNTERS = frozenset({"admit", "raise", "settle", "spent"})
 """The scripts about rates, slots and budgets: `counters.lua` says how each is counted."""
 DURABLE = frozenset(
     {
@@ -61,6 +63,8 @@ DURABLE = frozenset(
         "release",
         "commit",
         "quarantine",
+        "forget",
+        "audit_note",
         "outbox_begin",
         "outbox_note",
         "schedule_put",
@@ -74,6 +78,7 @@ DURABLE = frozenset(
 def load(name: str) -> Script:
     """The script of that name, with what it shares with the others in front."""
     shared = ["job"] if name in OF_A_JOB else ["counters"] if name in OF_COUNTERS else []
+    shared += ["audit"] if name in OF_THE_AUDIT else []
     parts = ["clock", *shared, name]
     text = "\n".join((FOLDER / f"{part}.lua").read_text(encoding="utf-8") for part in parts)
     return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
@@ -102,13 +107,20 @@ def nonce() -> str:
     return os.urandom(8).hex()
 
 
+def ms(seconds: float) -> int:
+    """Give a time to live as the server takes it."""
+    return round(seconds * 1000)
+
+
 def flat(fields: dict[str, str]) -> list[str]:
     """List names and values in turn, as scripts take them."""
     return [part for pair in fields.items() for part in pair]
 
 
 def unless_full(reply: Any) -> Any:
-    """Give the reply. Raises PayloadTooLarge if it says that the job is full."""
+    """Give the reply. Raises PayloadTooLarge if it says that the job is full, Forgotten if it is gone for good."""
     if reply == b"full":
         raise PayloadTooLarge(layout.JOB_FULL)
+    if reply == b"gone":
+        raise Forgotten("the job was forgotten meanwhile, so nothing is kept for it")
     return reply

@@ -32,7 +32,7 @@ end
 
 for place, one in ipairs(counters) do
   local kind, key = one[1], one[2]
-  if (kind == 'day' or kind == 'life') and last ~= '1' and spent_of(kind, key, time) >= one[3] then
+  if (kind == 'day' or kind == 'life') and last ~= '1' and spent_of(kind, key, time) >= one[3] + raised_of(kind, key, time) then
     return {'spent', '0', '0', place - 1}
   end
   if kind == 'slots' and held_in(key, time) >= one[3] then

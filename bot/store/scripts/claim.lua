@@ -1,19 +1,24 @@
 -- Take one job of a partition: the preferred one, else an expired lease, else one that older instances put by, else
 -- one that is due. KEYS: lease, due, newer, the key that remembers this operation.
--- ARGV: offset, prefix of the partition's job keys, token of the new owner, lease (s), schema, preferred member, channel.
--- Answers {member, epoch, expires, lost}, 'more' (nothing yet: ask again) or nothing.
+-- ARGV: offset, prefix of the partition's job keys, token of the new owner, lease (s), schema, preferred member, channel,
+-- then people whose due jobs are left to wait.
+-- Answers {member, epoch, expires, lost, user}, 'more' (nothing yet: ask again) or nothing.
 -- The job's own keys follow from the prefix and share the slot.
 local LEASE, DUE, NEWER, MEMORY = unpack(KEYS)
 local prefix, owner, schema, preferred, channel = ARGV[2], ARGV[3], tonumber(ARGV[5]), ARGV[6], ARGV[7]
-local ENOUGH = 256 -- jobs moved out of the way by one call, which holds up everybody
+local ENOUGH = 256 -- jobs moved out of the way, or passed over, by one call, which holds up everybody
 local time = now()
+local waiting = {}
+for i = 8, #ARGV do
+  waiting[ARGV[i]] = true
+end
 
 local before = redis.call('GET', MEMORY)
 if before then
-  local state = redis.call('HMGET', prefix .. before .. ':head', '_owner', '_epoch', '_lost')
+  local state = redis.call('HMGET', prefix .. before .. ':head', '_owner', '_epoch', '_lost', 'user')
   local expires = redis.call('ZSCORE', LEASE, before)
   if state[1] == owner and expires then
-    return { before, state[2], expires, state[3] or '0' }
+    return { before, state[2], expires, state[3] or '0', state[4] or '' }
   end
   return false
 end
@@ -35,9 +40,10 @@ local function put_by(head, member, known)
 end
 
 -- What could use up memory is written first: a full server refuses it while nothing has changed yet.
+-- Answers false for a job that left its place, nil for one that is left there to wait.
 local function take(member, place)
   local head = prefix .. member .. ':head'
-  local state = redis.call('HMGET', head, '_schema', '_aside', '_owner')
+  local state = redis.call('HMGET', head, '_schema', '_aside', '_owner', 'user')
   local gone, quarantined = not state[1], state[2] == '1'
   if gone or quarantined then -- it expired; or an older instance, which knows nothing of quarantine, made it due
     for _, key in ipairs({ LEASE, DUE, NEWER }) do
@@ -47,6 +53,9 @@ local function take(member, place)
       redis.call('HSET', head, '_due', '')
     end
     return false
+  end
+  if place == DUE and waiting[state[4] or ''] then
+    return nil
   end
   if place == LEASE and instance(state[3] or '') ~= instance(owner) then
     redis.call('HINCRBY', head, '_lost', 1)
@@ -63,7 +72,7 @@ local function take(member, place)
   redis.call('ZADD', LEASE, expires, member)
   redis.call('PERSIST', prefix .. member .. ':ops')
   redis.call('SET', MEMORY, member, 'PX', 60000)
-  return { member, tostring(epoch), expires, redis.call('HGET', head, '_lost') or '0' }
+  return { member, tostring(epoch), expires, redis.call('HGET', head, '_lost') or '0', state[4] or '' }
 end
 
 local PLACES = { { LEASE, stamp(time) }, { NEWER, tostring(schema) }, { DUE, stamp(time) } }
@@ -82,17 +91,23 @@ end
 local moved = 0
 for _, place in ipairs(PLACES) do
   local members
-  repeat -- every member looked at leaves its place
-    members = redis.call('ZRANGEBYSCORE', place[1], '-inf', place[2], 'LIMIT', 0, 16)
+  local passed = 0
+  repeat -- every member looked at leaves its place, or is passed over
+    members = redis.call('ZRANGEBYSCORE', place[1], '-inf', place[2], 'LIMIT', passed, 16)
     for _, member in ipairs(members) do
       local claim = take(member, place[1])
       if claim then
         return claim
+      elseif claim == nil then
+        passed = passed + 1
+      else
+        moved = moved + 1
       end
-      moved = moved + 1
     end
     if moved >= ENOUGH then
       return 'more'
+    elseif passed >= ENOUGH then
+      break
     end
   until #members == 0
 end

@@ -59,9 +59,15 @@ local function spent_of(kind, key, time)
   return state[1] == day_of(kind, time) and tonumber(state[2]) or 0
 end
 
+local function raised_of(kind, key, time)
+  local state = redis.call('HMGET', key, 'day', 'raised')
+  return state[1] == day_of(kind, time) and tonumber(state[2] or 0) or 0
+end
+
 local function add_spent(kind, key, time, amount, life)
-  local spent = math.max(0, spent_of(kind, key, time) + amount)
-  redis.call('HSET', key, 'day', day_of(kind, time), 'spent', string.format('%.0f', spent))
+  local spent, raised = math.max(0, spent_of(kind, key, time) + amount), raised_of(kind, key, time)
+  redis.call('HSET', key, 'day', day_of(kind, time), 'spent', string.format('%.0f', spent),
+    'raised', string.format('%.0f', raised))
   redis.call('PEXPIRE', key, life)
 end
 

@@ -1,11 +1,12 @@
 -- Put an event in a job's inbox, make the job due, tell everybody. For a job in quarantine it only waits there.
--- KEYS: the job's nine, the requester's index, then a key per dedupe id.
+-- KEYS: the job's own, the requester's index, then a key per dedupe id.
 -- ARGV: offset, member, operation, where (see below), digest, payload, inbox limit, bytes limit, seen ms, user,
---       index length, index ms, channel, 1 where numbers must differ by chance, then pairs of fields.
+--       index length, index ms, channel, 1 where numbers must differ by chance, when it was said (s) or '', then pairs
+--       of fields.
 -- Where: 'any' job, one that 'exists', or one that is 'quarantined', which is given out again.
--- Answers 1, 0 (seen before, or no such job) or 'full'.
+-- Answers 1, 0 (seen before, no such job, or said before its job was forgotten) or 'full'.
 local member, operation, digest, payload = ARGV[2], ARGV[3], ARGV[5], ARGV[6]
-local INDEX, FIRST_SEEN = KEYS[10], 11
+local INDEX, FIRST_SEEN = KEYS[14], 15
 
 for i = FIRST_SEEN, #KEYS do
   local by = redis.call('GET', KEYS[i])
@@ -16,6 +17,10 @@ end
 local exists = redis.call('EXISTS', HEAD) == 1
 local quarantined = redis.call('HGET', HEAD, '_aside') == '1'
 if (ARGV[4] == 'exists' and not exists) or (ARGV[4] == 'quarantined' and not quarantined) then
+  return 0
+end
+local gone = ARGV[15] ~= '' and redis.call('GET', GONE)
+if gone and tonumber(ARGV[15]) <= tonumber(gone) then
   return 0
 end
 local bytes = digest == '' and 0 or #payload
@@ -34,7 +39,7 @@ if exists and not quarantined then
 elseif not exists then
   redis.call('HSET', HEAD, '_seq', 0, '_schema', 0, '_epoch', 0, '_owner', '', '_due', '', '_in', 0,
     '_fades', '', '_updated', time)
-  redis.call('PERSIST', BLOBS) -- bytes may have been kept before the job was there
+  redis.call('PERSIST', FILES) -- bytes may have been kept before the job was there
 end
 for i = FIRST_SEEN, #KEYS do
   redis.call('SET', KEYS[i], operation, 'PX', ARGV[9])
@@ -47,7 +52,7 @@ if ARGV[14] == '1' then
 end
 redis.call('HSET', HEAD, '_in', string.format('%d', number))
 append(INBOX, number, digest, payload)
-for i = 15, #ARGV, 2 do
+for i = 16, #ARGV, 2 do
   redis.call('HSETNX', HEAD, ARGV[i], ARGV[i + 1])
 end
 if ARGV[10] ~= '' then

@@ -1,6 +1,6 @@
 -- In front of every script about one job, after clock.lua.
-local HEAD, LOG, INBOX, OPS, BLOBS, OUT, DUE, LEASE, NEWER = unpack(KEYS, 1, 9)
-local OWN_KEYS = 6 -- HEAD to OUT belong to the job alone, and expire together
+local HEAD, LOG, INBOX, OPS, BLOBS, OUT, DUE, LEASE, NEWER, FILES, GONE, AUDIT, TEAMS = unpack(KEYS, 1, 13)
+local OWN_KEYS = 6 -- HEAD to OUT belong to the job alone, and expire together; FILES may go before them
 
 local function owns(owner, epoch)
   local state = redis.call('HMGET', HEAD, '_owner', '_epoch')
@@ -29,19 +29,20 @@ local function tighten()
   end
 end
 
--- Start, or start again, the job's time to live.
-local function fade(ms)
-  redis.call('HSET', HEAD, '_fades', ms)
+-- Start, or start again, the job's time to live, and that of its files where it is another one.
+local function fade(ms, files)
+  redis.call('HSET', HEAD, '_fades', ms, '_files', files or ms)
   for i = 1, OWN_KEYS do
     redis.call('PEXPIRE', KEYS[i], ms)
   end
+  redis.call('PEXPIRE', FILES, files or ms)
 end
 
 -- A script that may have made a new key of a fading job gives it the same time to live.
 local function fade_on()
-  local ms = redis.call('HGET', HEAD, '_fades')
-  if ms and ms ~= '' then
-    fade(ms)
+  local state = redis.call('HMGET', HEAD, '_fades', '_files')
+  if state[1] and state[1] ~= '' then
+    fade(state[1], state[2])
   end
 end
 
@@ -52,6 +53,7 @@ local function revive()
     for i = 1, OWN_KEYS do
       redis.call('PERSIST', KEYS[i])
     end
+    redis.call('PERSIST', FILES)
   end
 end
 
@@ -62,12 +64,18 @@ end
 
 -- Whether so many more bytes may be kept beside the job.
 local function fits(bytes, limit)
-  return bytes == 0 or tonumber(redis.call('HGET', BLOBS, 'size') or 0) + bytes <= tonumber(limit)
+  if bytes == 0 then
+    return true
+  end
+  local kept = (redis.call('HGET', BLOBS, 'size') or 0) + (redis.call('HGET', FILES, 'size') or 0)
+  return kept + bytes <= tonumber(limit)
 end
 
-local function keep(digest, data)
-  if redis.call('HSETNX', BLOBS, digest, data) == 1 then
-    redis.call('HINCRBY', BLOBS, 'size', #data)
+-- BLOBS holds events that are too large for the log, FILES what jobs work on (and what they made). An earlier release
+-- kept both in BLOBS.
+local function keep(hash, digest, data)
+  if redis.call('HSETNX', hash, digest, data) == 1 then
+    redis.call('HINCRBY', hash, 'size', #data)
   end
 end
 
@@ -77,7 +85,7 @@ local function append(stream, seq, digest, payload)
   if digest == '' then
     redis.call('XADD', stream, id, 'p', payload)
   else
-    keep(digest, payload)
+    keep(BLOBS, digest, payload)
     redis.call('XADD', stream, id, 'b', digest)
   end
 end

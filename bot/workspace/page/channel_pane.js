@@ -3,11 +3,10 @@ import { Composer } from "./composer.js";
 import { note, popover } from "./dialogs.js";
 import { el, morphChildren } from "./dom.js";
 import { follow } from "./follow.js";
-import { icon } from "./icons.js";
 import { post } from "./live.js";
 import { MessageList } from "./message_list.js";
-import { avatar, badge } from "./people.js";
-import { changed, channelOf, channelTitle, nameOf, rootsOf, state } from "./state.js";
+import { avatar, badge, channelSign, kindBadge } from "./people.js";
+import { changed, channelName, channelOf, channelTitle, nameOf, rootsOf, state } from "./state.js";
 import { sidebarButton } from "./sidebar.js";
 import { firstNew } from "./unread.js";
 import { drawHome } from "./views.js";
@@ -21,7 +20,7 @@ export function forgetPanes() {
 
 function paneOf(channel) {
   if (!panes.has(channel.id)) {
-    const title = channel.is_im ? channelTitle(channel) : `#${channel.name}`;
+    const title = channelName(channel);
     const list = new MessageList(channel.id, `Messages in ${title}`);
     const sent = ({ ts, thread_ts: thread }) => follow(channel.id, ts, thread);
     const composer = new Composer(channel.id, "", `Message ${title}`, () => list.toEnd(), sent);
@@ -58,8 +57,8 @@ export function drawChannel() {
 
 function drawHead(channel) {
   const title = channel.is_im
-    ? [avatar(state.workspace.bot.user_id, "small"), el("h2", {}, channelTitle(channel)), badge("APP")]
-    : [icon("hash"), el("h2", {}, channel.name), channel.topic ? el("span", { class: "topic" }, channel.topic) : null];
+    ? [channelSign(channel, 20), el("h2", {}, channelTitle(channel)), badge("APP")]
+    : [channelSign(channel, 20), el("h2", {}, channelTitle(channel)), channel.shared ? badge("Shared", "kind") : null, channel.topic ? el("span", { class: "topic" }, channel.topic) : null];
   const side = channel.is_im ? null : membersButton(channel);
   morphChildren(document.getElementById("channel-head"), [sidebarButton(), el("div", { class: "title" }, title), side, channel.is_im ? tabs() : null]);
 }
@@ -93,9 +92,9 @@ function showMembers(anchor, id) {
     close();
     const answer = await post(inside ? "kick" : "invite", { channel: id });
     if (!answer.ok) return note(`The members did not change: ${answer.error}`, "error");
-    return note(inside ? `${bot.name} was removed from #${channel.name}.` : `${bot.name} is in #${channel.name} now.`);
+    return note(inside ? `${bot.name} was removed from ${channelName(channel)}.` : `${bot.name} is in ${channelName(channel)} now.`);
   };
-  const people = channel.members.map((member) => el("li", {}, avatar(member, "small"), el("span", {}, nameOf(member)), member === bot.user_id ? badge("APP") : null));
+  const people = channel.members.map((member) => el("li", {}, avatar(member, "small"), el("span", {}, nameOf(member)), member === bot.user_id || state.workspace.bots.some((other) => other.id === member) ? badge("APP") : kindBadge(member)));
   const button = el("button", { type: "button", class: inside ? "button danger" : "button", data: { testid: inside ? "kick" : "invite" }, onclick: change }, inside ? `Remove ${bot.name}` : `Add ${bot.name}`);
   const close = popover(anchor, el("div", { class: "member-list", role: "dialog", "aria-label": "Members" }, el("h3", {}, "Members"), el("ul", {}, people), button));
 }

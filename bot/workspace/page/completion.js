@@ -32,7 +32,7 @@ function people(word) {
 }
 
 function channels(word) {
-  const named = state.workspace.channels.filter((channel) => !channel.is_im && begins(word, channel.name));
+  const named = state.workspace.channels.filter((channel) => !["im", "mpim"].includes(channel.kind) && begins(word, channel.name));
   return named.map((channel) => ({ text: `#${channel.name} `, face: icon("hash", 18), label: channel.name, detail: el("span", { class: "muted" }, channel.topic ?? "") }));
 }
 

@@ -77,7 +77,7 @@ function special(target, label) {
   const [kind, ...rest] = target.split("^");
   if (["here", "channel", "everyone"].includes(kind)) return broadcast(kind);
   if (kind === "date") return date(Number(rest[0]), rest[1] ?? "", label);
-  if (kind === "subteam") return el("span", { class: "mention" }, unescape(label) || "@group");
+  if (kind === "subteam") return el("span", { class: "mention" }, unescape(label) || `@${state.workspace.groups.find((group) => group.id === rest[0])?.handle ?? "group"}`);
   return el("span", {}, unescape(label) || `<!${target}>`);
 }
 

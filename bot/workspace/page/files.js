@@ -25,6 +25,7 @@ export function fileAddress(file) {
 }
 
 export function fileCard(file) {
+  if (file.mode === "tombstone") return el("div", { class: "file gone" }, "This file was deleted.");
   return PICTURES.has(file.mimetype) ? picture(file) : card(file);
 }
 

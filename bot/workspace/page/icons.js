@@ -2,6 +2,7 @@
 import { svg } from "./dom.js";
 
 const PATHS = {
+  lock: "M5.5 9h9v7.5h-9zM7.5 9V6.5a2.5 2.5 0 0 1 5 0V9",
   hash: "M8 3 6 17M14 3l-2 14M3.5 7.5h13M3 12.5h13",
   chat: "M3.5 4.5h13v9H9l-3.5 3v-3h-2z",
   menu: "M3.5 5.5h13M3.5 10h13M3.5 14.5h13",

@@ -5,7 +5,7 @@ import { el } from "./dom.js";
 import { external } from "./external.js";
 import { upload } from "./live.js";
 import { bare, plain } from "./mrkdwn.js";
-import { channelTitle, nameOf, state } from "./state.js";
+import { channelName, nameOf, state } from "./state.js";
 import { note } from "./dialogs.js";
 
 /** The control of a stateful element, or null where the type is none. `changed(node)` runs on a new value. `place`: as for blocks. */
@@ -83,7 +83,7 @@ function people() {
 }
 
 function conversations() {
-  return state.workspace.channels.map((channel) => ({ text: channel.is_im ? channelTitle(channel) : `#${channel.name}`, value: channel.id }));
+  return state.workspace.channels.map((channel) => ({ text: channelName(channel), value: channel.id }));
 }
 
 function choices(element) {

@@ -9,7 +9,7 @@ import { icon } from "./icons.js";
 import { post } from "./live.js";
 import { markdown } from "./markdown.js";
 import { mrkdwn } from "./mrkdwn.js";
-import { avatar, badge } from "./people.js";
+import { avatar, badge, kindBadge } from "./people.js";
 import { plan, taskCard } from "./plan.js";
 import { pickEmoji } from "./reactions.js";
 import { changed, isBot, isReply, nameOf, state } from "./state.js";
@@ -32,7 +32,7 @@ export function messageRow(message, { channel, compact = false, inThread = false
     el(
       "div",
       { class: "message-main" },
-      compact ? null : el("div", { class: "message-head" }, el("span", { class: "author" }, name), bot ? badge("APP") : null, time(message)),
+      compact ? null : el("div", { class: "message-head" }, el("span", { class: "author" }, name), bot ? badge("APP") : kindBadge(message.user), time(message)),
       el("div", { class: "message-body" }, isEdited(channel, message.ts) ? editor(channel, message) : body(message, channel)),
       message.files?.length ? el("div", { class: "files" }, message.files.map(fileCard)) : null,
       reactions(message, channel),

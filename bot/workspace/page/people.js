@@ -1,5 +1,6 @@
 // Avatars and badges: a coloured square with initials, and the app's own mark.
 import { el } from "./dom.js";
+import { icon } from "./icons.js";
 import { nameOf, personOf, state } from "./state.js";
 
 export function initials(name) {
@@ -14,6 +15,18 @@ export function avatar(id, size = "") {
   const safe = /^#?[0-9a-f]{3,8}$/i.test(color) ? `#${color.replace("#", "")}` : null;
   const props = { class: `avatar ${size} ${app ? "app" : ""}`, "aria-hidden": "true", style: safe ? { "--own": safe } : {} };
   return el("span", props, initials(nameOf(id)));
+}
+
+/** A badge that says who is a guest or of another workspace; null for a member. */
+export function kindBadge(id) {
+  const kind = personOf(id)?.kind;
+  return kind ? badge(kind, "kind") : null;
+}
+
+/** The sign before a channel's name. */
+export function channelSign(channel, size) {
+  if (channel.is_im) return avatar(state.workspace.bot.user_id, size > 16 ? "small" : "tiny");
+  return icon({ group: "lock", mpim: "people" }[channel.kind] ?? "hash", size);
 }
 
 export function badge(text, kind = "") {

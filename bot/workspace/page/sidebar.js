@@ -1,8 +1,8 @@
 // The sidebar: the workspace, its channels, the app, and whom the page acts as.
 import { el, morphChildren } from "./dom.js";
 import { icon } from "./icons.js";
-import { avatar, badge } from "./people.js";
-import { changed, channelTitle, nameOf, state } from "./state.js";
+import { avatar, badge, channelSign } from "./people.js";
+import { changed, channelTitle, nameOf, personOf, state } from "./state.js";
 
 export function drawSidebar(actAs) {
   const { channels, team } = state.workspace;
@@ -10,12 +10,12 @@ export function drawSidebar(actAs) {
   const opens = state.sidebar && !app.classList.contains("with-sidebar");
   app.classList.toggle("with-sidebar", state.sidebar);
   document.getElementById("team").textContent = team.name;
+  const apps = channels.filter((channel) => channel.is_im);
   const list = (chosen) => el("ul", {}, chosen.map(entry));
   morphChildren(document.getElementById("channels"), [
     el("h2", {}, "Channels"),
     list(channels.filter((channel) => !channel.is_im)),
-    el("h2", {}, "Apps"),
-    list(channels.filter((channel) => channel.is_im)),
+    ...(apps.length ? [el("h2", {}, "Apps"), list(apps)] : []),
   ]);
   drawPerson(actAs);
   // After the drawing, never on a timer: Escape pressed at once has closed it by then, and the focus stays with its button.
@@ -38,8 +38,8 @@ function entry(channel) {
     data: { testid: "channel", name: channelTitle(channel), channel: channel.id },
     onclick: open,
   };
-  const face = channel.is_im ? avatar(state.workspace.bot.user_id, "tiny") : icon("hash", 16);
-  return el("li", {}, el("button", props, face, el("span", { class: "channel-name" }, channelTitle(channel)), unread ? el("span", { class: "visually-hidden" }, "unread") : null, unread?.mentions ? badge(String(unread.mentions), "count") : null));
+  const face = channelSign(channel, 16);
+  return el("li", {}, el("button", props, face, el("span", { class: "channel-name" }, channelTitle(channel)), channel.shared ? badge("Shared", "kind") : null, unread ? el("span", { class: "visually-hidden" }, "unread") : null, unread?.mentions ? badge(String(unread.mentions), "count") : null));
 }
 
 export function closeSidebar() {
@@ -57,6 +57,11 @@ export function sidebarButton() {
   return el("button", { type: "button", class: "quiet sidebar-button", "aria-label": "Channels", "aria-expanded": String(state.sidebar), data: { testid: "sidebar-button" }, onclick: open }, icon("menu"));
 }
 
+function label(id) {
+  const kind = personOf(id)?.kind;
+  return kind ? `${nameOf(id)} (${kind})` : nameOf(id);
+}
+
 function drawPerson(actAs) {
   const box = document.getElementById("person");
   morphChildren(box, [
@@ -65,7 +70,7 @@ function drawPerson(actAs) {
       "label",
       {},
       el("span", { class: "act-as-label" }, "You act as"),
-      el("select", { data: { testid: "act-as" }, "aria-label": "Act as", onchange: (event) => actAs(event.target.value) }, state.workspace.people.map((person) => el("option", { value: person.id }, nameOf(person.id)))),
+      el("select", { data: { testid: "act-as" }, "aria-label": "Act as", onchange: (event) => actAs(event.target.value) }, state.workspace.people.map((person) => el("option", { value: person.id }, label(person.id)))),
     ),
   ]);
   const select = box.querySelector("select");

@@ -6,7 +6,7 @@ export const state = {
   refused: false, // the workspace is there, but does not know this page
   ready: false,
   me: "",
-  workspace: { team: { id: "", name: "" }, bot: { user_id: "", name: "" }, people: [], channels: [], commands: [], shortcuts: [], notice: "" },
+  workspace: { team: { id: "", name: "" }, bot: { user_id: "", name: "" }, people: [], bots: [], groups: [], channels: [], commands: [], shortcuts: [], notice: "" },
   channel: "",
   thread: "",
   tab: "messages",
@@ -45,13 +45,20 @@ export function channelOf(id) {
   return state.workspace.channels.find((channel) => channel.id === id);
 }
 
-/** Returns the channel's name, or for a direct message the name of the app at its other end. */
+/** Returns the channel's name, or for a direct message who is at its other end. */
 export function channelTitle(channel) {
-  return channel.is_im ? state.workspace.bot.name : channel.name;
+  if (channel.is_im) return state.workspace.bot.name;
+  if (channel.kind !== "mpim") return channel.name;
+  return channel.members.filter((id) => id !== state.me && id !== state.workspace.bot.user_id).map(handleOf).join(", ");
+}
+
+/** The channel's name as people write it: with its sign, unless it is a conversation of people. */
+export function channelName(channel) {
+  return channel.is_im || channel.kind === "mpim" ? channelTitle(channel) : `#${channel.name}`;
 }
 
 export function personOf(id) {
-  return state.workspace.people.find((person) => person.id === id);
+  return [...state.workspace.people, ...state.workspace.bots].find((person) => person.id === id);
 }
 
 /** The name to show for a user id; the id itself where nobody is known by it. */
@@ -69,7 +76,7 @@ export function handleOf(id) {
 }
 
 export function isBot(message) {
-  return message.user === state.workspace.bot.user_id || (!message.user && Boolean(message.bot_id));
+  return message.user === state.workspace.bot.user_id || state.workspace.bots.some((bot) => bot.id === message.user) || (!message.user && Boolean(message.bot_id));
 }
 
 export function isReply(message) {

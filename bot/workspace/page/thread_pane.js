@@ -5,7 +5,7 @@ import { el, morphChildren } from "./dom.js";
 import { icon } from "./icons.js";
 import { post } from "./live.js";
 import { MessageList } from "./message_list.js";
-import { changed, channelOf, channelTitle, isBusy, state, threadKey, threadOf } from "./state.js";
+import { changed, channelName, channelOf, isBusy, state, threadKey, threadOf } from "./state.js";
 import { sessionBadge } from "./thread_line.js";
 import { prompts } from "./welcome.js";
 
@@ -71,7 +71,7 @@ export function drawThread() {
 }
 
 function drawHead(channel, session) {
-  const place = channel.is_im ? channelTitle(channel) : `#${channel.name}`;
+  const place = channelName(channel);
   morphChildren(document.getElementById("thread-head"), [
     el("div", { class: "title" }, el("h2", {}, "Thread"), el("span", { class: "topic" }, session?.title || place)),
     el("span", { data: { testid: "session", status: session?.status ?? "" } }, sessionBadge(session)),

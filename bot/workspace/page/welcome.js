@@ -3,19 +3,22 @@ import { note } from "./dialogs.js";
 import { el } from "./dom.js";
 import { icon } from "./icons.js";
 import { post } from "./live.js";
-import { avatar } from "./people.js";
-import { channelTitle, state, threadKey } from "./state.js";
+import { avatar, channelSign } from "./people.js";
+import { channelName, state, threadKey } from "./state.js";
 
 /** The beginning of a channel: always its name, and while it is empty how to start. */
 export function welcome(channel, empty, composer) {
   const { bot } = state.workspace;
-  const name = channel.is_im ? channelTitle(channel) : `#${channel.name}`;
-  const face = channel.is_im ? avatar(bot.user_id, "large") : el("span", { class: "welcome-face" }, icon("hash", 30));
-  const line = channel.is_im
-    ? `This is your direct message with ${bot.name}. Only the two of you see it.`
-    : `This is the very beginning of ${name}. Everybody in the workspace sees it.`;
+  const name = channelName(channel);
+  const face = channel.is_im ? avatar(bot.user_id, "large") : el("span", { class: "welcome-face" }, channelSign(channel, 30));
+  const line = channel.is_im ? `This is your direct message with ${bot.name}. Only the two of you see it.` : `This is the very beginning of ${name}. ${whoSees(channel)}`;
   const steps = empty && channel.members.includes(bot.user_id) ? start(channel, composer) : null;
   return el("div", { class: "welcome", key: "welcome", data: { testid: "welcome" } }, face, el("h3", {}, name), el("p", { class: "muted" }, line), steps);
+}
+
+function whoSees(channel) {
+  if (channel.shared) return "Its members see it, those of another workspace too.";
+  return channel.kind === "channel" ? "Everybody in the workspace sees it." : "Only its members see it.";
 }
 
 function start(channel, composer) {

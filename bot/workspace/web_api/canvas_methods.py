@@ -1,4 +1,4 @@
-"""canvases.create, edit and access.set: a canvas is kept as the Markdown it was written in."""
+"""canvases.create, edit, delete and access.set: a canvas is kept as the Markdown it was written in."""
 
 from typing import Any
 
@@ -29,6 +29,12 @@ async def edit(call: Call) -> Answer:
     if not isinstance(changes, list) or len(changes) != 1 or not isinstance(changes[0], dict):
         raise Refusal("invalid_arguments", "[ERROR] must be an array of one change [json-pointer:/changes]")
     await _apply(call, canvas, changes[0])
+    return {}
+
+
+async def delete(call: Call) -> Answer:
+    """Delete a canvas."""
+    await call.world.delete_file(_canvas(call))
     return {}
 
 

@@ -87,6 +87,10 @@ async def open_dm(call: Call) -> Answer:
             raise Refusal("users_list_not_supplied")
         if any(user not in call.state.users for user in users):
             raise Refusal("user_not_found")
+        if any(call.state.users[user].team != call.state.identity.team_id for user in users):
+            raise Refusal("user_not_visible")
+        if any(call.state.users[user].deleted for user in users):
+            raise Refusal("user_disabled")
         found = call.state.find_channel(users[0]) if len(users) == 1 else None
         if found is None:
             raise Refusal("method_not_supported_for_channel_type")
@@ -122,6 +126,9 @@ def describe(call: Call, channel: Channel) -> Json:
         "is_im": channel.kind == "im",
         "is_mpim": channel.kind == "mpim",
         "is_private": channel.kind != "channel",
+        "is_shared": channel.shared,
+        "is_ext_shared": channel.shared,
+        "is_org_shared": False,
         "context_team_id": call.state.identity.team_id,
     }
     if channel.kind == "im":

@@ -1,4 +1,4 @@
-"""files.getUploadURLExternal, completeUploadExternal, info."""
+"""files.getUploadURLExternal, completeUploadExternal, info, delete."""
 
 from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import Answer, Call
@@ -44,6 +44,17 @@ async def file_info(call: Call) -> Answer:
     if file is None:
         raise Refusal("file_not_found")
     return {"file": file, "comments": [], "response_metadata": {"next_cursor": ""}}
+
+
+async def delete_file(call: Call) -> Answer:
+    """Delete a file of the app's own: a bot's token does no more."""
+    file = call.state.files.get(str(call.args["file"]))
+    if file is None:
+        raise Refusal("file_not_found")
+    if file["user"] != call.state.identity.bot_user_id:
+        raise Refusal("cant_delete_file")
+    await call.world.delete_file(file)
+    return {}
 
 
 def _channels(call: Call) -> list[Channel]:

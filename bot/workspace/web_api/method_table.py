@@ -127,6 +127,22 @@ READING: dict[str, Method] = {
     "users.list": Method(
         user_methods.list_users, {**PAGED, "include_locale": "bool"}, TIER_2, (), ("users:read",), get=True
     ),
+    "usergroups.list": Method(
+        user_methods.list_groups,
+        {"include_count": "bool", "include_disabled": "bool", "include_users": "bool", "team_id": "text"},
+        TIER_2,
+        (),
+        ("usergroups:read",),
+        get=True,
+    ),
+    "usergroups.users.list": Method(
+        user_methods.group_users,
+        {"usergroup": "text", "include_disabled": "bool", "team_id": "text"},
+        TIER_2,
+        ("usergroup",),
+        ("usergroups:read",),
+        get=True,
+    ),
     "bots.info": Method(user_methods.bot_info, {"bot": "text"}, TIER_3, (), ("users:read",), get=True),
     "team.info": Method(
         user_methods.team_info,
@@ -205,6 +221,10 @@ WRITING: dict[str, Method] = {
         ("canvas_id", "access_level"),
         ("canvases:write",),
     ),
+    "canvases.delete": Method(
+        canvas_methods.delete, {"canvas_id": "text"}, TIER_3, ("canvas_id",), ("canvases:write",)
+    ),
+    "files.delete": Method(file_methods.delete_file, {"file": "text"}, TIER_3, ("file",), ("files:write",)),
     "canvases.edit": Method(
         canvas_methods.edit,
         {"canvas_id": "text", "changes": "json"},

@@ -1,6 +1,6 @@
-"""api.test, auth.test, apps.connections.open, users.*, bots.info, team.info."""
+"""api.test, auth.test, apps.connections.open, users.*, usergroups.*, bots.info, team.info."""
 
-from bot.workspace.identity import User
+from bot.workspace.identity import Group, User
 from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import Answer, Call
 from bot.workspace.workspace_state import Json
@@ -53,11 +53,41 @@ async def list_users(call: Call) -> Answer:
 
 async def bot_info(call: Call) -> Answer:
     """Describe the bot."""
-    who = call.state.identity
-    if call.args.get("bot", who.bot_id) != who.bot_id:
+    who, wanted = call.state.identity, call.args.get("bot", call.state.identity.bot_id)
+    if wanted == who.other_bot_id:
+        user, app = call.state.other_bot, who.other_app_id
+    elif wanted == who.bot_id:
+        user, app = call.state.bot, who.app_id
+    else:
         raise Refusal("bot_not_found")
-    about = {"id": who.bot_id, "deleted": False, "name": call.state.bot.name, "updated": 0}
-    return {"bot": {**about, "app_id": who.app_id, "user_id": who.bot_user_id, "icons": {}}}
+    about = {"id": wanted, "deleted": False, "name": user.name, "updated": 0}
+    return {"bot": {**about, "app_id": app, "user_id": user.id, "icons": {}}}
+
+
+async def list_groups(call: Call) -> Answer:
+    """List the user groups, with who is in them if that is asked for."""
+    whole = bool(call.args.get("include_users"))
+    return {"usergroups": [describe_group(call, group, whole) for group in call.state.groups.values()]}
+
+
+async def group_users(call: Call) -> Answer:
+    """List who is in a user group; people whose accounts were deactivated are not."""
+    group = call.state.groups.get(str(call.args["usergroup"]))
+    if group is None:
+        raise Refusal("no_such_subteam")
+    return {"users": _active(call, group)}
+
+
+def describe_group(call: Call, group: Group, whole: bool) -> Json:  # noqa: FBT001  # one private use
+    """Return a user group as Slack describes one."""
+    users = {"users": _active(call, group)} if whole else {}
+    about = {"id": group.id, "team_id": call.state.identity.team_id, "is_usergroup": True, "is_subteam": True}
+    names = {"name": group.name, "handle": group.handle, "description": "", "is_external": False}
+    return {**about, **names, "date_delete": 0, "user_count": len(_active(call, group)), **users}
+
+
+def _active(call: Call, group: Group) -> list[str]:
+    return [user for user in group.users if not call.state.users[user].deleted]
 
 
 async def team_info(call: Call) -> Answer:
@@ -68,16 +98,21 @@ async def team_info(call: Call) -> Answer:
 
 
 def describe(call: Call, user: User) -> Json:
-    """Return a user as Slack describes one."""
+    """Return a user as Slack describes one; of an account that was deactivated it tells little."""
     who = call.state.identity
-    profile: Json = {"real_name": user.real_name, "display_name": user.name, "team": who.team_id}
+    profile: Json = {"real_name": user.real_name, "display_name": user.name, "team": user.team}
+    if user.deleted:
+        about = {"id": user.id, "team_id": user.team, "name": user.name, "deleted": True, "profile": profile}
+        return {**about, "is_bot": user.is_bot, "is_app_user": False, "updated": 0}
     if "users:read.email" in call.state.app.scopes and not user.is_bot:
         profile["email"] = f"{user.name}@{who.team_domain}.example"
-    if user.is_bot:
+    if user.id == who.bot_user_id:
         profile |= {"bot_id": who.bot_id, "api_app_id": who.app_id}
+    elif user.is_bot:
+        profile |= {"bot_id": who.other_bot_id, "api_app_id": who.other_app_id}
     return {
         "id": user.id,
-        "team_id": who.team_id,
+        "team_id": user.team,
         "name": user.name,
         "deleted": False,
         "color": user.color.removeprefix("#"),
@@ -88,8 +123,9 @@ def describe(call: Call, user: User) -> Json:
         "profile": profile,
         "is_admin": False,
         "is_owner": False,
-        "is_restricted": False,
-        "is_ultra_restricted": False,
+        "is_restricted": user.standing in ("guest", "channel_guest"),
+        "is_ultra_restricted": user.standing == "channel_guest",
+        **({"is_stranger": call.state.is_stranger(user)} if user.team != who.team_id else {}),
         "is_bot": user.is_bot,
         "is_app_user": False,
         "updated": 0,

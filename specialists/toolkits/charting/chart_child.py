@@ -13,7 +13,7 @@ from typing import Any
 
 from specialists.toolkits.charting.chart_data import ChartData, Series
 from specialists.toolkits.charting.wording import printable
-from specialists.toolkits.confine import confine, own_stdout
+from specialists.toolkits.confine import own_stdout
 
 # Fonts that have what DejaVu, which comes with matplotlib, has not. Only those installed are used.
 _WIDER_FONTS = (
@@ -36,7 +36,6 @@ _WIDER_FONTS = (
 
 def main() -> None:
     """Draw what the request on stdin asks for."""
-    confine(memory_mb=2000, cpu_seconds=40, file_mb=16, wall_seconds=70)
     reply = own_stdout()
     request = json.load(sys.stdin)
     warnings.simplefilter("ignore")  # matplotlib warns of glyphs it lacks, which is told below

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from specialists.toolkits.tabular.library_words import words_of
 from specialists.toolkits.tabular.naming import quoted
 from specialists.toolkits.tabular.refused import TableRefused
 
@@ -78,4 +79,4 @@ def load_parquet(connection: DuckDBPyConnection, table: LoadedTable, path: Path)
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
-        raise TableRefused(f"is a broken Parquet file ({str(error).splitlines()[0][:120]})") from None
+        raise TableRefused(f"is a broken Parquet file ({words_of(error, 120).splitlines()[0]})") from None

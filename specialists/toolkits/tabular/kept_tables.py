@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,33 +55,22 @@ def read_list(folder: Path, name: str) -> list[LoadedTable]:
     return tables
 
 
-def open_kept(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], folder: Path) -> list[str]:
+def open_kept(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], folder: str) -> list[str]:
     """Make a view of each table, which has its name by now; gives the files that queries then read.
 
-    The files are linked into the current folder: what another process removes from the cache stays there for us.
     Raises `EntryBroken`.
     """
     import duckdb  # noqa: PLC0415
 
-    files = []
-    for number, table in enumerate(tables):
+    files = [f"{folder}/{number}.parquet" for number in range(len(tables))]
+    for table, file in zip(tables, files, strict=True):
         try:
-            files.append(_linked(folder / f"{number}.parquet"))
-            connection.execute(f"CREATE VIEW {quoted(table.name)} AS SELECT * FROM read_parquet('{files[-1]}')")  # noqa: S608 - quoted
+            connection.execute(f"CREATE VIEW {quoted(table.name)} AS SELECT * FROM read_parquet('{file}')")  # noqa: S608 - quoted
         except duckdb.OutOfMemoryException:
             raise
-        except (duckdb.Error, OSError) as error:
+        except duckdb.Error as error:
             raise EntryBroken from error
     return files
-
-
-def _linked(file: Path) -> str:
-    name = f"{file.parent.name[:16]}-{file.name}"
-    try:
-        os.link(file, name)
-    except OSError:  # the cache is on another disk
-        Path(name).symlink_to(file)
-    return name
 
 
 def _sum(file: Path) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from specialists.toolkits.tabular.cells import plain
+from specialists.toolkits.tabular.library_words import words_of
 from specialists.toolkits.tabular.refused import TableRefused
 
 if TYPE_CHECKING:
@@ -108,12 +109,11 @@ def _tables_in(tree: Any) -> Iterator[str]:
 
 def _said(connection: DuckDBPyConnection, error: Exception) -> str:
     """Quote DuckDB's own words, which name the place, and add what there is to choose from."""
-    text = str(error).strip()
+    text = words_of(error, 500)
     if "pytz" in text:
         return "Times with a zone cannot be shown: cast them, as in now()::TIMESTAMP."
     if type(error).__name__ == "PermissionException":
         return f"SQL reads the attached tables only, no files and no network. {_tables(connection)}"
-    text = text if len(text) <= 500 else text[:500] + " ..."
     return f"{text}\n{_tables(connection)}"
 
 

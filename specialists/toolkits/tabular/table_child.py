@@ -1,7 +1,8 @@
-"""The process that reads what people attach: limits first, then the files, then the doors are shut.
+"""The process that reads what people attach: first the files, then the doors are shut.
 
-In: `{"files": [{"path", "name", "table", "kept", "keep"}], "taken": [...], "sql": str | null, "most": int}`. `kept` is
-the folder of tables that were read before, `keep` one to write them to; each may be "".
+In: `{"files": [{"file", "name", "table", "kept", "keep"}], "taken": [...], "sql": str | null, "most": int}`. `file` is
+what it was given: the file or, if `kept`, the folder of tables that were read before. `keep` is the path of a folder to
+write them to; it may be "".
 Out: `{"error"}`, `{"broken"}` (`kept` cannot be read), or a query's answer (see `query`) or `{"text"}` for a profile,
 each with `read` (the names of the files it is from), `faults` (what looked wrong in them), `apart` (rows in them that
 are not counted) and `refused` (files that could not be read).
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specialists.toolkits.confine import confine, limit_processor_from_now, own_stdout, write_no_more_files
+from specialists.toolkits.confine import given, limit_processor_from_now, own_stdout, write_no_more_files
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -35,7 +36,6 @@ _PARQUET = {".parquet", ".pq"}
 
 def main() -> None:
     """Answer the request on stdin."""
-    confine(memory_mb=1500, cpu_seconds=10, file_mb=256, wall_seconds=30)
     reply = own_stdout()
     gc.disable()  # rows are many lists without cycles: looking through them again and again takes longer than reading
     request = json.load(sys.stdin)
@@ -94,16 +94,16 @@ def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list
     for file in request["files"]:
         others = ({*request["taken"]} - {file["table"]}) | {table.name for table in tables}
 
-        def name(found: list[LoadedTable], file: dict[str, str] = file, others: set[str] = others) -> None:
+        def name(found: list[LoadedTable], file: dict[str, Any] = file, others: set[str] = others) -> None:
             names = unlike([file["table"] + table.ending for table in found], others)
             for table, name in zip(found, names, strict=True):
                 table.name = name
 
         try:
             if file["kept"]:
-                found = read_list(Path(file["kept"]), file["name"])
+                found = read_list(Path(given(file["file"])), file["name"])
                 name(found)
-                files += open_kept(connection, found, Path(file["kept"]))
+                files += open_kept(connection, found, given(file["file"]))
             else:
                 found = _read(connection, file, name)
                 if file["keep"]:
@@ -115,13 +115,13 @@ def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list
 
 
 def _read(
-    connection: DuckDBPyConnection, file: dict[str, str], name: Callable[[list[LoadedTable]], None]
+    connection: DuckDBPyConnection, file: dict[str, Any], name: Callable[[list[LoadedTable]], None]
 ) -> list[LoadedTable]:
     """Read the tables of a file. `name` gives them their names. Raises `TableRefused`."""
     from specialists.toolkits.tabular.database import LoadedTable, load_parquet  # noqa: PLC0415
     from specialists.toolkits.tabular.sheet_loading import load_sheet  # noqa: PLC0415
 
-    path = Path(file["path"])
+    path = Path(given(file["file"]))
     data = path.read_bytes()
     extension = _checked(data, Path(file["name"]).suffix.lower())
     if extension in _PARQUET:

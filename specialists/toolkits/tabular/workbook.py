@@ -9,6 +9,7 @@ import datetime as dt
 import io
 from typing import Any
 
+from specialists.toolkits.tabular.library_words import words_of
 from specialists.toolkits.tabular.refused import TableRefused
 from specialists.toolkits.tabular.sheet import Sheet, sheet_of
 from specialists.toolkits.tabular.uncomputed_cells import uncomputed
@@ -30,7 +31,7 @@ def workbook_sheets(data: bytes) -> list[Sheet]:
         hidden = {sheet.name for sheet in book.sheets_metadata if sheet.visible != SheetVisibleEnum.Visible}
     except (CalamineError, ValueError, OSError) as error:
         raise TableRefused(
-            f"is a broken workbook ({str(error)[:120]}); save it again as .xlsx and attach that"
+            f"is a broken workbook ({words_of(error, 120)}); save it again as .xlsx and attach that"
         ) from None
     filled = [sheet for sheet in sheets if sheet is not None]
     if not filled:

@@ -1,0 +1,122 @@
+"""Who may use the bot in a channel: the values, where each comes from, and which of two sources counts.
+
+The form (`/leadhand settings`) comes before the file (`channels.yml`), the file before the environment, and that
+before the default, each value for itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+Source = Literal["default", "environment", "file", "form"]
+CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,30}")
+PERSON = re.compile(r"[UW][A-Z0-9]{2,30}")
+GROUP = re.compile(r"S[A-Z0-9]{2,30}")
+TEAM = re.compile(r"[TE][A-Z0-9]{2,30}")
+MOST_NAMED = 100
+"""People, groups or workspaces that one value names: as many as a menu of Slack's holds. Groups hold more."""
+
+
+def _people(named: tuple[str, ...]) -> tuple[str, ...]:
+    return _each(named, lambda one: PERSON.fullmatch(one) or GROUP.fullmatch(one), "of a person (U...) or group (S...)")
+
+
+def _teams(named: tuple[str, ...]) -> tuple[str, ...]:
+    return _each(named, TEAM.fullmatch, "of a workspace (T...)")
+
+
+def _each(named: tuple[str, ...], fits: Callable[[str], object], what: str) -> tuple[str, ...]:
+    wrong = next((one for one in named if not fits(one)), None)
+    if wrong is not None:
+        message = f"{wrong[:40]} is no id {what}"
+        raise ValueError(message)
+    if len(named) > MOST_NAMED:
+        message = f"there are {len(named)}, and at most {MOST_NAMED} are allowed; name a user group instead"
+        raise ValueError(message)
+    return tuple(dict.fromkeys(named))
+
+
+People = Annotated[tuple[str, ...], AfterValidator(_people)]
+Teams = Annotated[tuple[str, ...], AfterValidator(_teams)]
+
+
+class ChannelValues(BaseModel):
+    """The values of a channel that one source sets; None is one that it leaves open.
+
+    - allowed: whether the bot may be used in the channel at all.
+    - users: ids of the people and user groups that may use it; empty: everybody.
+    - guests: whether guests of the workspace may.
+    - strangers: the ids of other workspaces whose people may (Slack Connect).
+    - approvers: ids of the people and user groups that may approve; empty: as the crew says.
+    - follow_ups: whether replies without a mention are heard in threads that have a job.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+    allowed: bool | None = None
+    users: People | None = None
+    guests: bool | None = None
+    strangers: Teams | None = None
+    approvers: People | None = None
+    follow_ups: bool | None = None
+
+
+NAMES: tuple[str, ...] = tuple(ChannelValues.model_fields)
+DEFAULTS = ChannelValues(allowed=True, users=(), guests=False, strangers=(), approvers=(), follow_ups=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value comes from; of the form who set it (a Slack id), and when (s since the epoch)."""
+
+    source: Source
+    user: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What holds in a channel: see `ChannelValues`. `origins` says of each value where it comes from."""
+
+    allowed: bool = True
+    users: tuple[str, ...] = ()
+    guests: bool = False
+    strangers: tuple[str, ...] = ()
+    approvers: tuple[str, ...] = ()
+    follow_ups: bool = True
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+
+    def origin(self, name: str) -> Origin:
+        """Say where the value of that name comes from."""
+        return self.origins.get(name, Origin("default"))
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The user groups that are named."""
+        return groups_in((*self.users, *self.approvers))
+
+
+def groups_in(named: Sequence[str]) -> frozenset[str]:
+    """Pick the user groups out of ids of people and groups."""
+    return frozenset(one for one in named if GROUP.fullmatch(one))
+
+
+def combined(sources: Sequence[tuple[ChannelValues, Mapping[str, Origin] | Source]]) -> Access:
+    """Put the sources of a channel together, the one that counts most first.
+
+    With each comes where its values are from: of the form a mapping, for each value was set by somebody.
+    """
+    values: dict[str, Any] = {}
+    origins: dict[str, Origin] = {}
+    for found, source in [*sources, (DEFAULTS, "default")]:
+        for name in NAMES:
+            value = getattr(found, name)
+            if value is not None and name not in values:
+                values[name] = value
+                origins[name] = Origin(source) if isinstance(source, str) else source.get(name, Origin("form"))
+    return Access(**values, origins=origins)

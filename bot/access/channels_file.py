@@ -1,0 +1,118 @@
+"""`channels.yml` beside a crew: the values of channels in which they differ from those of the environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from bot.access.access_values import CHANNEL, NAMES, ChannelValues
+from specialists.loading.frontmatter import CrewFault, did_you_mean, yaml_fault
+
+NAME = "channels.yml"
+MOST_BYTES = 1024 * 1024
+_REMEDY = {
+    "bool_parsing": "it takes true or false",
+    "bool_type": "it takes true or false",
+    "tuple_type": "it takes a list of ids: [U0123ABCD, S0456EFGH]",
+    "string_type": "it takes ids in letters and digits; put others in quotes",
+}
+
+
+@dataclass(slots=True)
+class ChannelsFile:
+    """The file as it was read: values by the channel's id, and what is wrong with it."""
+
+    path: Path
+    channels: dict[str, ChannelValues] = field(default_factory=dict)
+    faults: list[CrewFault] = field(default_factory=list)
+
+    def fault(self, node: yaml.Node, text: str) -> None:
+        """Note a fault at a node's line."""
+        self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
+
+
+def read(folder: Path) -> ChannelsFile:
+    """Read the file in a crew's folder; a missing one says nothing. Never raises: see `ChannelsFile.faults`."""
+    file = ChannelsFile(folder / NAME)
+    if not file.path.exists():
+        return file
+    try:
+        data = file.path.read_bytes()
+        if len(data) > MOST_BYTES:
+            file.faults.append(
+                CrewFault(file.path, 1, f"the file has {len(data)} bytes; at most {MOST_BYTES} are read")
+            )
+            return file
+        root = yaml.compose(data.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError) as error:
+        file.faults.append(CrewFault(file.path, 1, f"the file cannot be read ({error}); save it as UTF-8"))
+        return file
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        text = f"the file is not valid YAML: {yaml_fault(error)}"
+        file.faults.append(CrewFault(file.path, mark.line + 1 if mark else 1, text))
+        return file
+    except RecursionError:
+        file.faults.append(CrewFault(file.path, 1, "the file is nested too deep"))
+        return file
+    if root is not None:
+        _read(file, root)
+    return file
+
+
+def _read(file: ChannelsFile, root: yaml.Node) -> None:
+    if not isinstance(root, yaml.MappingNode):
+        file.fault(root, "the file is not a list of channels; write a channel's id, a colon, and its values below it")
+        return
+    for key, node in root.value:
+        channel = str(key.value)
+        if not CHANNEL.fullmatch(channel):
+            text = f"{channel[:40]} is no id of a channel; copy it from the channel's details in Slack: C0123ABCD"
+            file.fault(key, text)
+        elif channel in file.channels:
+            file.fault(key, f"the channel {channel} stands there twice; keep one")
+        elif (found := _channel(file, node)) is not None:
+            file.channels[channel] = found
+
+
+def _channel(file: ChannelsFile, node: yaml.Node) -> ChannelValues | None:
+    """Read the values of one channel; what is wrong is noted, and then there are none."""
+    if not isinstance(node, yaml.MappingNode):
+        file.fault(node, f"a channel is not a list of `key: value` lines; the keys are {', '.join(NAMES)}")
+        return None
+    lines: dict[str, yaml.Node] = {}
+    values: dict[str, Any] = {}
+    for key, value in node.value:
+        name = str(key.value)
+        if name not in NAMES:
+            file.fault(key, f"unknown key {name}{did_you_mean(name, NAMES)}; the keys are {', '.join(NAMES)}")
+        elif name in lines:
+            file.fault(key, f"the key {name} stands there twice; keep one")
+        else:
+            lines[name] = value
+            values[name] = _plain(value)
+    try:
+        return ChannelValues.model_validate(values)
+    except ValidationError as error:
+        for one in error.errors():
+            name = str(one["loc"][0])
+            file.fault(lines[name], f"{name}: {_REMEDY.get(one['type']) or _said(one)}")
+        return None
+
+
+def _plain(node: yaml.Node) -> Any:
+    """Give the value of a node; ids stay texts, whatever YAML takes them for."""
+    if isinstance(node, yaml.SequenceNode):
+        return tuple(str(one.value) if isinstance(one, yaml.ScalarNode) else None for one in node.value)
+    if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:bool":
+        return node.value.lower() in ("true", "yes", "on")
+    return str(node.value) if isinstance(node, yaml.ScalarNode) else None
+
+
+def _said(error: Any) -> str:
+    text = str(error["msg"]).removeprefix("Value error, ")
+    return text if ";" in text else f"{text}; copy ids from Slack"

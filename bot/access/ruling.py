@@ -1,0 +1,43 @@
+"""Whether a person may use the bot somewhere, and why not. Pure: the table of the rules is `ruling`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+from bot.access.access_values import Access
+from bot.access.person_facts import Facts
+
+Why = Literal["unknown", "gone", "bot", "place", "stranger", "guest", "not_named"]
+"""Why somebody may not. `unknown`: Slack could not be asked, so nothing is known yet."""
+
+
+def ruling(
+    access: Access, user: str, facts: Facts | None, *, groups: Collection[str], direct: bool, admin: bool
+) -> Why | None:
+    """Return why a person may not use the bot in a channel, or None if they may.
+
+    Args:
+        access: what holds in that channel.
+        user: the person's id.
+        facts: what Slack says of them; None if it could not be asked.
+        groups: the user groups they are in, of those that `access` names.
+        direct: True in their direct message with the bot, which is no channel that could be left out.
+        admin: True for an admin, who may use it everywhere: whoever runs the bot named them.
+    """
+    if not (access.allowed or direct or admin):
+        return "place"
+    if facts is None:
+        return "unknown"
+    if facts.standing in ("gone", "bot"):
+        return "gone" if facts.standing == "gone" else "bot"
+    if admin:
+        return None
+    if user in access.users:  # whoever is named by their own id is meant, guest or not
+        return None
+    if facts.standing == "stranger" and facts.team not in access.strangers:
+        return "stranger"
+    if facts.standing == "guest" and not access.guests:
+        return "guest"
+    named = not access.users or any(group in access.users for group in groups)
+    return None if named else "not_named"

@@ -1,0 +1,65 @@
+"""`leadhand audit`: who did what, as a table or as JSON lines."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from typing import get_args
+
+from bot.command_line.check import store_url
+from bot.command_line.console import say
+from bot.operation.audit_log import Wanted, entries, line_of
+from bot.settings import Settings, SettingsError
+from bot.store.redis.redis_store import RedisStore
+from handoff.audit_entry import AuditEntry, Deed
+
+WIDTHS = (20, 9, 12, 8, 12, 12)
+HEADS = ("when (UTC)", "deed", "who", "outcome", "job", "channel", "what")
+
+
+async def audit(options: argparse.Namespace, settings: Settings) -> int:
+    """Print the entries that are wanted. Returns 0, also if there are none. Raises SettingsError and StoreError."""
+    wanted = Wanted(
+        since=_time("--since", options.since) if options.since else 0.0,
+        until=_time("--until", options.until) if options.until else float("inf"),
+        user=options.user,
+        job=options.job.upper(),
+        deed=options.deed,
+    )
+    if options.deed and options.deed not in get_args(Deed):
+        raise SettingsError(f"--deed {options.deed}: it is one of {', '.join(get_args(Deed))}.")
+    count = 0
+    async with store_url(settings) as url:
+        store = await RedisStore.connect(url)
+        try:
+            async for entry in entries(store, wanted):
+                if not count and not options.json:
+                    say(_row(HEADS))
+                count += 1
+                say(line_of(entry) if options.json else _row(_cells(entry)))
+        finally:
+            await store.close()
+    if not options.json and not count:
+        say("Nothing is kept of that.")
+    return 0
+
+
+def _time(name: str, text: str) -> float:
+    """Read a day or a time; without a zone it is UTC. Raises SettingsError."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise SettingsError(f"{name} {text}: write a day (2026-11-01) or a time (2026-11-01T09:30, in UTC).") from None
+    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+
+
+def _cells(entry: AuditEntry) -> tuple[str, ...]:
+    when = datetime.fromtimestamp(entry.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    cost = f"${entry.cost:.4f}" if entry.cost else ""
+    what = "; ".join(part for part in (entry.target, entry.why, cost) if part)
+    return (when, entry.deed, entry.user or "-", entry.outcome, entry.job or "-", entry.channel or "-", what)
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    padded = [cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=False)]
+    return "  ".join([*padded, *cells[len(WIDTHS) :]]).rstrip()

@@ -1,0 +1,93 @@
+"""What a message in the thread of a job is for: the free rules and the dispatcher together, on labelled messages."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, get_args
+
+from bot.evaluation.cases import DispatcherCase, Speaker
+from bot.evaluation.counted_model import CountedModel
+from bot.evaluation.naive_prompts import ask_naively
+from bot.evaluation.outcome import Outcome
+from bot.evaluation.staged_job import PEOPLE, REQUEST, Bench, StagedJob
+from handoff import events as ev
+from handoff.contracts import Plan, Request, Subtask
+from handoff.effects import answer_key, card_end_key, card_key
+
+NO_VERDICT = "no verdict"
+MESSAGE = "9.0"
+_USERS: dict[Speaker, str] = dict(zip(("requester", "colleague"), PEOPLE, strict=True))
+_ONE_AIM = re.compile(rf"\b({'|'.join(get_args(ev.Aim))})\b", re.IGNORECASE)
+
+
+async def dispatcher_product(case: DispatcherCase, bench: Bench, model: CountedModel) -> Outcome:
+    """Have a message sorted as in an instance: by the rules, and where they leave doubt by the dispatcher."""
+    job = StagedJob(bench, model, case.asked)
+    _brought_to(job, case)
+    for number, speaker in enumerate(case.before, start=1):
+        _hear(job, f"8.{number}", speaker, "hm")
+        job.report_soon(ev.MessageSorted(at=job.now(), message=f"8.{number}", aim="nothing"))
+    _hear(job, MESSAGE, case.by, case.input, mentioned=case.mentioned)
+    effect = job.due("dispatcher")
+    if effect is None:
+        return _scored(case, NO_VERDICT, "the message was not looked at", free=True)
+    event: Any = await job.perform(effect)
+    return _scored(case, NO_VERDICT if model.errors else event.aim, event.why, free=event.by == "rules")
+
+
+async def dispatcher_naively(case: DispatcherCase, _bench: Bench, model: CountedModel) -> Outcome:
+    """Ask what a message is for."""
+    text = await ask_naively(model, "dispatcher", _told(case))
+    found = _ONE_AIM.search(text)
+    return _scored(case, found[1].lower() if found else NO_VERDICT, text)
+
+
+def _brought_to(job: StagedJob, case: DispatcherCase) -> None:
+    """Bring a job to where the message finds it."""
+    at = job.now()
+    job.report_soon(ev.Posted(at=at, request=REQUEST, key=card_key(REQUEST), ts="2.0"))
+    if case.answer:
+        ends = (ev.Posted(at=at, request=REQUEST, key=key(REQUEST), ts="2.1") for key in (answer_key, card_end_key))
+        job.report_soon(ev.AnswerWritten(at=at, request=REQUEST, text=case.answer), *ends)
+    elif case.question:
+        job.report_soon(ev.PlannerAsked(at=at, request=REQUEST, question=case.question, options=case.options))
+    else:
+        who = next(iter(job.bench.crew.specialists))
+        parts = tuple(
+            Subtask(id=f"part{number}", title=title, intent=title, specialist=who)
+            for number, title in enumerate(case.parts, start=1)
+        )
+        job.plan(Plan(goal=case.asked, subtasks=parts), stand_ins=False)
+
+
+def _hear(job: StagedJob, name: str, speaker: Speaker, words: str, *, mentioned: bool = False) -> None:
+    at = job.now()
+    message = Request(id=name, user=_USERS[speaker], text=words, at=at)
+    job.report_soon(ev.MessageHeard(at=at, message=message, mentioned=mentioned))
+
+
+def _told(case: DispatcherCase) -> str:
+    names = {speaker: PEOPLE[user] for speaker, user in _USERS.items()}
+    asked = f"The bot asked: {case.question} ({', '.join(case.options)})"
+    at_work = f"The bot is working on: {'; '.join(case.parts)}"
+    lines = [
+        f"{names['requester']} to the bot: {case.asked}",
+        f"The bot answered: {case.answer}" if case.answer else asked if case.question else at_work,
+        *(f"{names[one]}: hm" for one in case.before),
+        f"{names[case.by]}: {'@bot ' if case.mentioned else ''}{case.input}",
+    ]
+    return "\n".join(lines)
+
+
+def _scored(case: DispatcherCase, found: str, said: str, *, free: bool | None = None) -> Outcome:
+    right = found in case.expect
+    measures = {"left alone, and for the bot": found == "nothing"}
+    if "nothing" in case.expect:
+        measures = {"taken up, and not for the bot": found not in {"nothing", "thanks", NO_VERDICT}}
+    measures |= {} if free is None else {"decided without a call": free}
+    return Outcome(
+        right,
+        f"{found}: {said}" if said else found,
+        "" if right else f"{found}, not {' or '.join(case.expect)}",
+        measures,
+    )

@@ -1,0 +1,61 @@
+"""Hands what Slack sends to Bolt, so that each payload gets an answer, also one that Bolt cannot read.
+
+Bolt reads some fields before anything of ours runs, and raises whatever an odd one makes it raise. Of what cannot be
+handled only the kind of payload and of fault is logged: the rest is people's words.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import ClientError
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.adapter.socket_mode.async_internals import send_async_response
+from slack_bolt.adapter.socket_mode.internals import build_headers
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+
+from bot.logs import describe
+from bot.store.interface import PayloadTooLarge, StoreError
+
+log = logging.getLogger(__name__)
+
+OK, CANNOT_BE_READ, COMES_AGAIN = 200, 400, 500
+
+
+async def dispatch(app: AsyncApp, made: Callable[[], AsyncBoltRequest]) -> BoltResponse:
+    """Have Bolt handle a request. 500 if it was not recorded, so that Slack sends it again; 400 if it cannot be."""
+    try:
+        return await app.async_dispatch(made())
+    except Exception as error:  # noqa: BLE001 - not hidden: it is logged, and the answer says so
+        return unhandled(error, None)
+
+
+def unhandled(error: Exception, body: Any) -> BoltResponse:
+    """Answer a payload whose handling raised, and log the fault, never the body: it is people's words."""
+    passing = isinstance(error, StoreError | OSError | ClientError) and not isinstance(error, PayloadTooLarge)
+    kind = body.get("type") if isinstance(body, dict) else None
+    log.error("a %s payload was not handled: %s", kind if isinstance(kind, str) else "broken", describe(error))
+    return BoltResponse(status=COMES_AGAIN if passing else CANNOT_BE_READ, body="")
+
+
+class SocketMode(AsyncSocketModeHandler):
+    """Bolt's Socket Mode with an answer for each payload: unanswered, the same one would only come again."""
+
+    async def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:  # type: ignore[override]
+        """Handle a payload, and acknowledge it unless it is to come again."""
+        began = time.time()
+
+        def made() -> AsyncBoltRequest:
+            return AsyncBoltRequest(mode="socket_mode", body=req.payload, headers=build_headers(req))
+
+        response = await dispatch(self.app, made)
+        if response.status not in {OK, COMES_AGAIN}:
+            response = BoltResponse(status=OK, body="")
+        await send_async_response(client, req, response, began)

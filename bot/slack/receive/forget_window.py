@@ -1,0 +1,112 @@
+"""`/leadhand forget`: the window that asks before anything is erased, and what is sent from it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import ClientError
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.receive.payloads import Command
+from bot.slack.send.web_calls import Background
+from bot.slack.show import notices
+from bot.slack.show.notices import Unrecorded, note, soon, tell
+from bot.slack.views.erasure import FORGET, forget_modal, nothing_to_forget
+from bot.slack.views.outgoing import Outgoing
+from handoff.contracts import Place
+
+if TYPE_CHECKING:
+    from bot.slack.receive.service import Denied, Service
+
+log = logging.getLogger(__name__)
+
+_PERSON = re.compile(r"<@([UW][A-Z0-9]{2,20})(?:\|[^<>]*)?>")
+ASKED = "A window asks you if it is really to be forgotten."
+NO_WINDOW = "Slack did not open the window that asks you first. Give the command again; nothing was erased."
+NOT_YOURS = (
+    "Only who alone asked for things in a job may have it forgotten; others' jobs, and those that several asked for "
+    "things in, an admin."
+)
+NO_PERSON = "I cannot tell who that is. Write @ and choose the name, or `/leadhand forget me`, or name a job."
+BEGUN = "It is being erased. A receipt of what was erased, and of what could not be, comes in your direct messages."
+NOTHING = "There is nothing to erase any more, or you may not have it erased."
+_DENIED: dict[Denied, str] = {
+    "unknown": notices.UNKNOWN,
+    "not_yours": NOT_YOURS,
+    "newer": notices.NEWER,
+    "unreadable": notices.UNREADABLE,
+    "forgotten": notices.IS_FORGOTTEN,
+}
+
+
+async def ask_to_forget(service: Service, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
+    """Open the window for a job, or (an empty `job`) for the person that the command names."""
+    person = "" if job else _person(command)
+    if not job and not person:
+        return note(NO_PERSON)
+    found = await service.forgettable(command.team, command.user, job=job, person=person)
+    if isinstance(found, str):
+        return note(_DENIED[found])
+    if not found.jobs:
+        return note(nothing_to_forget(found))
+    metadata = json.dumps({"team": command.team, "channel": command.channel, "job": job, "person": person})
+    try:
+        await client.views_open(trigger_id=command.trigger, view=forget_modal(found, command.user, metadata))
+    except (SlackApiError, ClientError) as error:
+        log.warning("a window was not opened: %s", type(error).__name__)
+        return note(NO_WINDOW)
+    return note(ASKED)
+
+
+def _person(command: Command) -> str:
+    if command.rest.strip("`").lower() == "me":
+        return command.user
+    named = _PERSON.fullmatch(command.rest)
+    return named.group(1) if named else ""
+
+
+class ForgetWindow:
+    """The listener of the window."""
+
+    def __init__(self, service: Service, background: Background) -> None:
+        self._service = service
+        self._background = background
+
+    def register(self, app: AsyncApp) -> None:
+        """Make the app listen."""
+        app.view(FORGET)(self.on_forget)
+
+    async def on_forget(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+        """Have erased what the window named. Who may is asked again: much can happen while it is open."""
+        view, who = body.get("view"), body.get("user")
+        wish = _wish(view.get("private_metadata")) if isinstance(view, dict) else None
+        user = who.get("id") if isinstance(who, dict) else None
+        if wish is None or not isinstance(view, dict) or not isinstance(user, str):
+            log.warning("a window without its wish was left alone")
+            await ack()
+            return
+        try:
+            async with soon():
+                mark = str(view.get("id", ""))
+                begun = await self._service.forget(wish["team"], user, mark, job=wish["job"], person=wish["person"])
+            text = BEGUN if begun else NOTHING
+        except Unrecorded:
+            text = notices.NOT_RECORDED
+        await ack()
+        place = Place(team=wish["team"], channel=wish["channel"], thread_ts="")
+        self._background.start(tell(client, place, user, note(text)), "confirm that it is forgotten")
+
+
+def _wish(metadata: object) -> dict[str, str] | None:
+    """Read what a window carries; None if it is none of ours."""
+    try:
+        fields = json.loads(str(metadata))
+        return {name: str(fields[name]) for name in ("team", "channel", "job", "person")}
+    except (ValueError, KeyError, TypeError):
+        return None

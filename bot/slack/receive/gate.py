@@ -1,0 +1,212 @@
+"""The gate before every listener: who may not use the bot here gets no further, and is told so, once an hour.
+
+It fails closed: where Slack cannot be asked who somebody is, nothing is done, and they are told that it was not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from slack_bolt.context.async_context import AsyncBoltContext
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.access.access_values import Access
+from bot.access.channel_settings import ChannelSettings
+from bot.access.person_facts import Facts
+from bot.access.ruling import Why, ruling
+from bot.slack.receive.acting import Acting, acting, at_home, claimed, installed_in
+from bot.slack.send.web_calls import Background
+from bot.slack.show import notices
+from bot.slack.show.notices import note, tell
+from bot.slack.show.people import People
+from bot.slack.views.home import closed_home
+from bot.slack.views.refusal_line import PUT_OFF, REASONS, refusal_line
+from bot.store.interface import StoreError
+from handoff.audit_entry import AuditEntry, Note, dropped
+from handoff.contracts import Place
+
+log = logging.getLogger(__name__)
+
+Next = Callable[[], Awaitable[BoltResponse]]
+Knows = Callable[[Place], Awaitable[bool]]
+_DELIVERED_AGAIN = frozenset({"mention", "message", "edit", "stop"})
+"""Ways in by an event, which Slack brings again if it is not acknowledged."""
+_SILENT = frozenset({"message", "edit", "event"})
+"""Ways in whose refusal nobody is told of: they did not speak to the bot."""
+
+
+class Gate:
+    """Lets through whoever may use the bot where they act.
+
+    Args:
+        people: Asks Slack who somebody is; its `home` is our workspace.
+        settings: Says who may use the bot in a channel.
+        first: Answers True to the first who asks with a mark within an hour.
+        clock: The store's time, for the audit.
+        record: Keeps an entry of the audit.
+    """
+
+    def __init__(
+        self,
+        people: People,
+        settings: ChannelSettings,
+        *,
+        first: Callable[[str], Awaitable[bool]],
+        clock: Callable[[], float],
+        note: Note = dropped,
+    ) -> None:
+        self._people = people
+        self._settings = settings
+        self._first = first
+        self._clock = clock
+        self._record = note
+        self._background = Background()
+        self._knows: Knows | None = None
+
+    def open(self, background: Background, knows: Knows) -> None:
+        """Begin: `knows` says whether a thread has a job, so that nobody is looked up for other people's talk."""
+        self._background, self._knows = background, knows
+
+    async def check(
+        self,
+        body: dict[str, Any],
+        request: AsyncBoltRequest,
+        context: AsyncBoltContext,
+        client: AsyncWebClient,
+        next_: Next,
+    ) -> BoltResponse:
+        """Let the payload through, or answer it."""
+        home = self._people.home.team
+        installed = installed_in(body)
+        if installed and home not in installed:
+            log.warning("a payload for another workspace's installation (%s) was left alone", ", ".join(installed))
+            return _done()
+        request.body = at_home(body, home)
+        who = acting(request.body, context.bot_user_id or "")
+        if who is None or (who.way == "message" and not who.in_thread):
+            return await next_()  # nobody acts, or nothing would come of it
+        try:
+            if who.way in {"message", "edit"} and not await self._concerns(who):
+                return _done()
+            claims = who.teams | claimed(body)
+            access = await self._settings.of(home, who.place.channel)
+            self._people.name_groups(access.groups)
+            why = await self._ruling(who, claims, access)
+        except StoreError as error:
+            return await self._away(who, client, error)
+        if why == "bot" and who.bot:  # a listener tells another bot, which sees no ephemeral line
+            await self._note(who, why)
+            return await next_()
+        if why is None:
+            return await next_()
+        return await self._refuse(who, why, client)
+
+    async def _concerns(self, who: Acting) -> bool:
+        """Return True if something may come of words that were not said to the bot. If nobody knows, it may."""
+        if self._knows is None:
+            return True
+        try:
+            return await self._knows(who.thread)
+        except StoreError:
+            return True
+
+    async def _ruling(self, who: Acting, claims: frozenset[str], access: Access) -> Why | None:
+        admin = who.user in self._settings.admins
+        hint = self._hint(who, claims, access)
+
+        def rule(facts: Facts | None, groups: tuple[str, ...] = ()) -> Why | None:
+            return ruling(access, who.user, facts, groups=groups, direct=who.direct, admin=admin)
+
+        known = rule(hint or Facts("ours"))
+        if known not in {None, "not_named"}:
+            return known  # the payload itself says so, and Slack need not be asked
+        facts = await self._people.facts(who.user)
+        if facts is not None and hint is not None and facts.standing == "ours":
+            facts = hint
+        why = rule(facts)
+        if why != "not_named" or not access.groups:
+            return why
+        groups = await self._people.groups_known(who.user)
+        return "unknown" if groups is None else rule(facts, groups)
+
+    def _hint(self, who: Acting, claims: frozenset[str], access: Access) -> Facts | None:
+        """Say what the payload says against a person; within an organisation a workspace's id says nothing."""
+        if who.bot:
+            return Facts("bot")
+        home = self._people.home
+        others = sorted(claims - {home.team}) if not home.enterprise else []
+        if others:
+            unwanted = [team for team in others if team not in access.strangers]
+            return Facts("stranger", (unwanted or others)[0])
+        return Facts("guest", home.team) if who.guest else None
+
+    async def _refuse(self, who: Acting, why: Why, client: AsyncWebClient) -> BoltResponse:
+        if why == "unknown" and who.way in _DELIVERED_AGAIN:
+            return await self._put_off(who, client)
+        words = refusal_line(why, self._settings.admins)
+        await self._note(who, why)
+        if who.way == "command":
+            return BoltResponse(status=200, body={"response_type": "ephemeral", "text": words})
+        if who.way in _SILENT or why in {"bot", "gone"}:
+            return _done()
+        if who.way == "home":
+            self._background.start(
+                client.views_publish(user_id=who.user, view=closed_home(words)), "show a closed home"
+            )
+            return _done()
+        # What may pass is told each time, what stays once an hour.
+        await self._tell(who, f"{why}/{who.mark if why == 'unknown' else ''}", words, client)
+        return _done()
+
+    async def _put_off(self, who: Acting, client: AsyncWebClient) -> BoltResponse:
+        """Leave an event unacknowledged, for Slack to bring it again: what was said to the bot is not lost."""
+        if who.way == "mention":
+            await self._tell(who, f"unknown/{who.mark}", PUT_OFF, client)
+        return BoltResponse(status=500, body="")
+
+    async def _tell(self, who: Acting, mark: str, words: str, client: AsyncWebClient) -> None:
+        try:
+            told = await self._first(f"refused:{who.place.team}/{who.place.channel}/{who.user}/{mark}")
+        except StoreError as error:
+            log.warning("a refusal (%s) was not told: %s", mark, error)
+            return
+        if told:
+            self._background.start(tell(client, who.place, who.user, note(words)), "refuse somebody")
+
+    async def _note(self, who: Acting, why: Why) -> None:
+        """Record a deed that was refused: all of it but its words."""
+        deed = who.deed
+        if deed is None:
+            return
+        job = who.thread.job_id if who.in_thread and who.thread.thread_ts else ""
+        entry = AuditEntry(
+            at=self._clock(),
+            team=who.place.team,
+            deed=deed,
+            user=who.user,
+            channel=who.place.channel,
+            job=job,
+            outcome="refused",
+            why=REASONS[why],
+        )
+        try:
+            await self._record(entry)
+        except StoreError as error:
+            log.error("a refusal was not recorded: %s", error)  # noqa: TRY400 - one clear line, no trace
+
+    async def _away(self, who: Acting, client: AsyncWebClient, error: StoreError) -> BoltResponse:
+        """The store cannot say what holds here. An event comes again; whoever clicked is told to try again."""
+        if who.way == "command":
+            return BoltResponse(status=200, body={"response_type": "ephemeral", "text": notices.NOT_RECORDED})
+        if who.way in {"click", "shortcut", "view"}:
+            self._background.start(tell(client, who.place, who.user, note(notices.NOT_RECORDED)), "answer a click")
+            return _done()
+        raise error
+
+
+def _done() -> BoltResponse:
+    return BoltResponse(status=200, body="")

@@ -1,0 +1,146 @@
+"""Takes back in Slack what a forgotten job posted: messages, files, canvases, and direct messages about it.
+
+A bot's token deletes what the bot posted, and nothing else. Every step may be repeated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.slack.send.lookup import key_of
+from bot.slack.send.outbox import Outbox
+from bot.slack.send.web_calls import Refused
+from bot.store.interface import Intent
+from handoff.contracts import Place
+
+ALONE = ":alone"
+"""The end of the key of a message that went to one person's direct messages."""
+_GONE = frozenset({"message_not_found", "file_not_found", "file_deleted", "canvas_not_found", "thread_not_found"})
+"""Slack's words for what is not there (any more)."""
+FORGOTTEN = "Forgotten"
+"""The title that a session gets in place of its request's."""
+
+
+@dataclass(slots=True)
+class TakenBack:
+    """What was deleted in Slack, and why the rest was not, in words for people, each with how many it holds for."""
+
+    messages: int = 0
+    files: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+
+
+async def take_back(
+    outbox: Outbox, place: Place, askers: Mapping[str, str], left: Mapping[str, Intent], forgotten: float
+) -> TakenBack:
+    """Delete what a job posted up to the time at which it was `forgotten`.
+
+    `askers` are the people by the ids of their requests, `left` is what the outbox knew. Raises NoReply if Slack does
+    not answer: then it is to be tried again.
+    """
+    work = _TakingBack(outbox, place, forgotten)
+    await work.thread(askers, left)
+    for key, intent in left.items():
+        if key.endswith(ALONE) and intent.ts:
+            await work.alone(askers.get(key.partition(":")[0], ""), intent.ts)
+    await work.untitle()
+    return work.done
+
+
+class _TakingBack:
+    def __init__(self, outbox: Outbox, place: Place, forgotten: float) -> None:
+        self.done = TakenBack()
+        self._outbox = outbox
+        self._client, self._calls = outbox.client, outbox.calls
+        self._place = place
+        self._forgotten = forgotten
+
+    async def thread(self, askers: Mapping[str, str], left: Mapping[str, Intent]) -> None:
+        """Delete our messages of the thread, and their files first: a file outlives the message that shows it."""
+        try:
+            thread = await self._outbox.lookup.thread(self._place)
+        except Refused:  # what the outbox knows is deleted all the same, or says why it cannot be
+            thread = []
+        ours = [one for one in thread if self._is_of_job(one, askers)]
+        known = {key: one for key, one in left.items() if not key.endswith(ALONE)}
+        canvases = {one.draft_ts for one in known.values() if _is_file(one.draft_ts) and not _is_file(one.ts)}
+        shown = [file for one in ours for file in one.get("files") or ()]
+        ids = {str(file.get("id")) for file in shown if file.get("mode") != "tombstone"}
+        ids |= {ts for one in known.values() for ts in (one.ts, one.draft_ts) if _is_file(ts)}
+        for canvas in sorted(canvases):
+            await self._delete("canvases.delete", partial(self._client.canvases_delete, canvas_id=canvas))
+        for file in sorted(ids - canvases):
+            await self._delete("files.delete", partial(self._client.files_delete, file=file))
+        stamps = {str(one["ts"]) for one in ours}
+        stamps |= {ts for one in known.values() for ts in (one.ts, one.draft_ts) if ts and not _is_file(ts)}
+        for ts in sorted(stamps):
+            await self._message(self._place.channel, ts)
+
+    def _is_of_job(self, message: Mapping[str, Any], askers: Mapping[str, str]) -> bool:
+        """Return True for our message of the job: by its key, or if it was there when the job was forgotten."""
+        if message.get("user") != self._outbox.lookup.bot_user_id:
+            return False
+        request = key_of(dict(message)).partition(":")[0]
+        return request in askers or _seconds(str(message.get("ts", ""))) <= self._forgotten
+
+    async def alone(self, user: str, ts: str) -> None:
+        """Delete a direct message about the job."""
+        if not user:
+            return
+        try:
+            direct = await self._calls.make(
+                "conversations.open", lambda: self._client.conversations_open(users=user), again=True, priority="card"
+            )
+        except Refused as error:
+            self.done.faults[str(error)] += 1
+            return
+        await self._message(str(direct["channel"]["id"]), ts)
+
+    async def untitle(self) -> None:
+        """Take the request's words out of the title of Slack's session. A workspace without sessions has none."""
+        with contextlib.suppress(Refused):
+            await self._calls.make(
+                "agents.sessions.setStatus",
+                lambda: self._client.agents_sessions_setStatus(
+                    channel_id=self._place.channel,
+                    thread_ts=self._place.thread_ts,
+                    status="closed",
+                    title=FORGOTTEN,
+                ),
+                again=True,
+                priority="card",
+            )
+
+    async def _message(self, channel: str, ts: str) -> None:
+        await self._delete("chat.delete", lambda: self._client.chat_delete(channel=channel, ts=ts))
+
+    async def _delete(self, method: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> None:
+        """Delete one thing. What is gone already, by an earlier try or by somebody's hand, counts for nothing."""
+        try:
+            await self._calls.make(method, send, again=True, priority="card")
+        except Refused as error:
+            if error.code not in _GONE:
+                self.done.faults[str(error)] += 1
+            return
+        if method == "chat.delete":
+            self.done.messages += 1
+        else:
+            self.done.files += 1
+
+
+def _is_file(ts: str) -> bool:
+    return ts.startswith("F")
+
+
+def _seconds(ts: str) -> float:
+    try:
+        return float(ts)
+    except ValueError:
+        return 0.0

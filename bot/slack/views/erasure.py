@@ -1,0 +1,154 @@
+"""The window that asks before something is forgotten, and the receipt of what was erased where. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.views.outgoing import Block, Outgoing, context, counted, sections
+
+FORGET = "forget"
+"""The callback of the window."""
+SHOWN = 10
+"""Jobs that are named one by one."""
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ToForget:
+    """One job that is to be forgotten: what is kept of it. `bytes` are those of its `files`.
+
+    `askers` are people by the ids of their requests. `digests` name what it read and made, `sources` files in Slack.
+    """
+
+    job: str
+    title: str
+    channel: str
+    thread_ts: str
+    steps: int
+    files: int
+    bytes: int
+    posts: int
+    under_way: bool
+    askers: Mapping[str, str]
+    digests: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Forgettable:
+    """What would be forgotten: the jobs, and the names of those that stay, as others asked for things in them too.
+
+    `person` is whose jobs they are; empty: one job alone was named.
+    """
+
+    jobs: tuple[ToForget, ...]
+    shared: tuple[str, ...] = ()
+    person: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was erased, for the receipt. `kept` says why something in Slack was not, each with how often."""
+
+    jobs: tuple[str, ...]
+    shared: tuple[str, ...]
+    person: str
+    steps: int
+    files: int
+    bytes: int
+    messages: int
+    posted_files: int
+    kept: Mapping[str, int] = field(default_factory=dict)
+
+
+def forget_modal(found: Forgettable, reader: str, metadata: str) -> Block:
+    """Make the window: it says exactly what will be erased, and what cannot be."""
+    lines = _what(found, reader)
+    return {
+        "type": "modal",
+        "callback_id": FORGET,
+        "private_metadata": metadata,
+        "title": {"type": "plain_text", "text": "Forget for good"},
+        "submit": {"type": "plain_text", "text": "Forget"},
+        "close": {"type": "plain_text", "text": "Keep"},
+        "blocks": [*sections(lines), context(CANNOT_BEFORE)],
+    }
+
+
+CANNOT_BEFORE = (
+    "I cannot take back what you and others wrote or attached, nor what a model's provider, a backup or your own copy "
+    "keeps. My audit goes on saying who asked and forgot what, without contents. You get a receipt."
+)
+
+
+def _what(found: Forgettable, reader: str) -> list[str]:
+    steps, files = sum(one.steps for one in found.jobs), sum(one.files for one in found.jobs)
+    posts, size = sum(one.posts for one in found.jobs), sum(one.bytes for one in found.jobs)
+    whose = "that you asked for" if found.person == reader else f"of {mention(found.person)}"
+    if found.person:
+        lines = [f"*{counted(len(found.jobs), 'job')}* {whose} will be erased:"]
+        lines += [f"• `{one.job}` {_title(one)}" for one in found.jobs[:SHOWN]]
+        lines += [f"• and {len(found.jobs) - SHOWN:,} more"] if len(found.jobs) > SHOWN else []
+    else:
+        lines = [f"*`{found.jobs[0].job}`* {_title(found.jobs[0])} will be erased:"]
+    lines.append(f"*In my store:* the record of {counted(steps, 'step')} and {_pieces(files, size)}.")
+    lines.append(f"*In Slack:* {counted(posts, 'message and file', 'messages and files')} that I posted for it.")
+    if busy := [one for one in found.jobs if one.under_way]:
+        lines.append(f"*Under way, and stopped first, without a report:* {', '.join(f'`{one.job}`' for one in busy)}.")
+    if found.shared:
+        lines.append(_shared(found.shared))
+    return lines
+
+
+def receipt(done: Erased, reader: str) -> Outgoing:
+    """Make the receipt: what was erased where, and what could not be."""
+    named = ", ".join(f"`{job}`" for job in done.jobs[:SHOWN]) + (" …" if len(done.jobs) > SHOWN else "")
+    whose = " that you asked for" if done.person == reader else f" of {mention(done.person)}" if done.person else ""
+    lines = [
+        f"*Forgotten: {counted(len(done.jobs), 'job')}{whose}* ({named})",
+        f"*Erased in my store:* the record of {counted(done.steps, 'step')}, {_pieces(done.files, done.bytes)}.",
+        f"*Deleted in Slack:* {counted(done.messages, 'message')} and {counted(done.posted_files, 'file')} of mine.",
+    ]
+    failed = [f"{clean(why)} ({count:,})" for why, count in done.kept.items() if count]
+    if failed:
+        lines.append(f"*Not deleted in Slack:* {'; '.join(failed)}.")
+    if done.shared:
+        lines.append(_shared(done.shared))
+    lines.append(
+        "*What I cannot erase:* what you and others wrote and attached, traces sent to somebody's direct messages, the "
+        "audit's entries (ids, no contents), the store's append-only file until its next rewrite, tables that another "
+        "machine of mine has read (a day at most), backups, and what model providers keep."
+    )
+    if done.person:
+        who = "you" if done.person == reader else "that person"
+        lines.append(
+            f"What {who} said in threads of others' jobs stays with these jobs until they expire, and what {who} spent "
+            "today is counted until midnight (UTC)."
+        )
+    return Outgoing(text=plain(f"Forgotten: {counted(len(done.jobs), 'job')}"), blocks=tuple(sections(lines)))
+
+
+def nothing_to_forget(found: Forgettable) -> str:
+    """Say why there is nothing that could be forgotten."""
+    if found.shared:
+        return _shared(found.shared)
+    return "There is nothing to forget: I keep no job that only this person asked for."
+
+
+def _shared(jobs: Sequence[str]) -> str:
+    named = ", ".join(f"`{job}`" for job in jobs[:SHOWN]) + (" …" if len(jobs) > SHOWN else "")
+    return f"*Stays:* {named}, as others asked for things there too. An admin can have it forgotten, job by job."
+
+
+def _title(one: ToForget) -> str:
+    return f"“{clean(plain(one.title, 80))}” in <#{one.channel}>" if one.title else f"in <#{one.channel}>"
+
+
+def _pieces(number: int, size: int) -> str:
+    return f"{counted(number, 'file or text', 'files and texts')} ({_size(size)})"
+
+
+def _size(size: int) -> str:
+    return f"{size / MIB:,.1f} MB" if size >= MIB / 10 else f"{size:,} bytes"

@@ -1,0 +1,63 @@
+"""A budget that is used up: what its author is told, what admins are asked, and what came of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from bot.slack.text.cleaning import clean, mention
+from bot.slack.views.outgoing import Outgoing, actions, button, context, section
+from handoff.contracts import Place
+
+ASK_MORE = "ask_more"
+ALLOW_MORE = "allow_more"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The value of both buttons: which budget, and where its request is. `ask` names the request to the admins."""
+
+    scope: str
+    named: str
+    user: str
+    channel: str
+    thread_ts: str
+    ask: str
+
+
+def used_up(words: str, wanted: Wanted, *, admins: bool) -> Outgoing:
+    """Tell that a request was not begun; with a way to ask for more, if there are admins to ask."""
+    blocks = [section(clean(words))]
+    if admins:
+        blocks.append(actions([button("Ask an admin for more", ASK_MORE, json.dumps(asdict(wanted)))]))
+    return Outgoing(text=clean(words), blocks=tuple(blocks))
+
+
+def asks_for_more(wanted: Wanted) -> Outgoing:
+    """Ask an admin to allow more."""
+    where = f" in <#{wanted.channel}>" if wanted.scope != "day" else ""
+    text = f"{mention(wanted.user)} asks for more{where}: {clean(wanted.named)} is used up."
+    allow = button("Allow as much again", ALLOW_MORE, json.dumps(asdict(wanted)))
+    small = "For today (UTC); of a job's budget, for that job. Leave it, and nothing changes."
+    return Outgoing(text=text, blocks=(section(text), actions([allow]), context(small)))
+
+
+def allowed(wanted: Wanted, by: str, now: str) -> Outgoing:
+    """Redraw what an admin was asked: who allowed it, and what the budget is now."""
+    text = f"{mention(wanted.user)} asked for more. {mention(by)} allowed it: {clean(now)}"
+    return Outgoing(text=text, blocks=(section(text),))
+
+
+def wanted_of(value: str) -> Wanted | None:
+    """Read a button's value. None if it is none of ours."""
+    try:
+        fields = json.loads(value)
+        found = Wanted(**fields)
+    except (ValueError, TypeError):
+        return None
+    return found if all(isinstance(part, str) for part in asdict(found).values()) else None
+
+
+def place_of(wanted: Wanted, team: str) -> Place:
+    """Return where the request was made."""
+    return Place(team=team, channel=wanted.channel, thread_ts=wanted.thread_ts)

@@ -1,0 +1,43 @@
+"""Whom something waits for, in the words that people read: it says who may answer, and nobody else. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.slack.text.cleaning import is_group, mention
+from bot.slack.views.outgoing import Block
+from handoff.approval_values import ADMINS
+
+ANYBODY = "anyone in this thread"
+
+
+def whom_words(whom: Sequence[str], *, reader: str = "", anybody: str = ANYBODY) -> str:
+    """Name who may answer, in mrkdwn; `reader`, if they are among them, is told "you" first. Nobody: `anybody`."""
+    if not whom:
+        return anybody
+    others = [_named(one) for one in whom if one != reader]
+    return in_row(["you", *others] if reader in whom else others, "or")
+
+
+def _named(one: str) -> str:
+    if one == ADMINS:
+        return "an admin"
+    return f"anyone in {mention(one)}" if is_group(one) else mention(one)
+
+
+def in_row(words: Sequence[str], last: str) -> str:
+    """Put words in a row, with the word `last` before the last of them."""
+    *first, end = words or [""]
+    return f"{', '.join(first)} {last} {end}" if first else end
+
+
+def waits_for(text: str, whom: Sequence[str]) -> Block:
+    """Make a text that Slack shows as it is, and name who may answer at its end."""
+    elements: list[Block] = [{"type": "text", "text": text if whom else text + ANYBODY}]
+    for number, one in enumerate(whom):
+        between = "" if number == 0 else " or " if number == len(whom) - 1 else ", "
+        between += "anyone in " if is_group(one) else ""
+        elements += [{"type": "text", "text": between}] if between else []
+        named = {"type": "usergroup", "usergroup_id": one} if is_group(one) else {"type": "user", "user_id": one}
+        elements.append(named)
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}

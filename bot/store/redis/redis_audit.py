@@ -1,0 +1,80 @@
+"""The audit on a server: see `bot.store.interface.Audit`."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.store.interface import JobKey
+from bot.store.redis import layout
+from bot.store.redis.layout import AUDIT, TEAMS
+from bot.store.redis.script_calls import Calls, ms, nonce
+from bot.store.retention import Retention
+
+PAGE = 500
+"""Entries of one stream that are read at a time."""
+
+Id = tuple[int, int]
+
+
+class RedisAudit:
+    """`Audit` on a server: a stream for each team in each partition, so that a commit can write to it."""
+
+    def __init__(self, calls: Calls, retention: Retention) -> None:
+        self._calls = calls
+        self._kept_ms = ms(retention.audit)
+
+    async def note(self, team: str, job: str, entry: str) -> None:
+        """See `Audit.note`."""
+        names = self._calls.keys
+        key = JobKey(team, job or "-")
+        keys = names.of_job(key)
+        mark = f"{names.part_of(key)}:audited:{nonce()}"
+        args = (team, entry, self._kept_ms, ms(layout.OPERATIONS_FOR))
+        await self._calls.run("audit_note", (keys[AUDIT], keys[TEAMS], mark), *args)
+
+    async def read(self, *, since: float = 0.0) -> AsyncIterator[str]:
+        """See `Audit.read`. The streams are read page by page, and merged by their ids, which are times."""
+        names, server = self._calls.keys, self._calls.server
+        parts = names.parts()
+        teams = await server.commands([("SMEMBERS", names.audits(part)) for part in parts])
+        streams = [
+            names.audit(part, team.decode()) for part, found in zip(parts, teams, strict=True) for team in sorted(found)
+        ]
+        waiting: list[tuple[Id, int]] = []
+        pages = [_Stream(self._calls, name, f"{round(since * 1000)}-0") for name in streams]
+        for number, page in enumerate(pages):
+            if (first := await page.first()) is not None:
+                heapq.heappush(waiting, (first, number))
+        while waiting:
+            _, number = heapq.heappop(waiting)
+            yield pages[number].take()
+            if (following := await pages[number].first()) is not None:
+                heapq.heappush(waiting, (following, number))
+
+
+@dataclass
+class _Stream:
+    """One stream, read from `start` on."""
+
+    calls: Calls
+    name: str
+    start: str
+    rows: list[Any] = field(default_factory=list)
+
+    async def first(self) -> Id | None:
+        """Give the id of the next entry; None behind the last."""
+        if not self.rows and self.start:
+            self.rows = await self.calls.server.command("XRANGE", self.name, self.start, "+", "COUNT", PAGE)
+            self.start = f"({self.rows[-1][0].decode()}" if len(self.rows) == PAGE else ""
+            self.rows.reverse()
+        if not self.rows:
+            return None
+        time, _, number = self.rows[-1][0].partition(b"-")
+        return int(time), int(number)
+
+    def take(self) -> str:
+        """Give the next entry. There must be one."""
+        return str(self.rows.pop()[1][b"p"].decode())

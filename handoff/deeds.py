@@ -1,0 +1,123 @@
+"""What the audit says of an event of a job: who did what, and what became of it, in ids and fixed words. Pure.
+
+Refusals that leave no event in a job's log (somebody who may not see a trace, say) are noted by whoever refuses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from handoff import events as ev
+from handoff.approval_values import Approval
+from handoff.audit_entry import AuditEntry, Deed
+from handoff.engine import answer
+from handoff.state import Ask, Job
+
+NO_REQUEST = "no request in it, or not from a person"
+CLOSED = "not asked, or closed by then"
+NOT_COUNTED = "closed by then, changed since, or not theirs to decide"
+LONGEST_TARGET = 200
+NOTHING_TO_STOP = "nothing that they may stop was under way"
+_SILENT = (ev.TurnTaken, ev.MessageHeard, ev.MessageAcknowledged, ev.TakenOver, ev.WorkResumed)
+"""Events that are no deed and lead to none, and most of a log."""
+
+
+def deeds_of(before: Job | None, event: ev.Event, after: Job) -> tuple[AuditEntry, ...]:
+    """Return what the audit says of an event; `before` and `after` are the job without and with it."""
+    if isinstance(event, _SILENT):
+        return ()
+    of: dict[str, Any] = {"at": event.at, "team": after.place.team, "channel": after.place.channel, "job": after.id}
+    found = [*_of_asks(before, after), *_of_event(event, before, after)]
+    return tuple(AuditEntry(deed=deed, **of, **more) for deed, more in found)
+
+
+Found = tuple[Deed, dict[str, Any]]
+
+
+def _of_asks(before: Job | None, after: Job) -> Iterator[Found]:
+    """Tell what happened to requests: asked, answered, stopped, ended."""
+    for ask in after.asks:
+        old = before.ask(ask.id) if before is not None else None
+        if old is ask:
+            continue
+        of = {"request": ask.id}
+        if old is None:
+            refused = {"outcome": "refused", "why": NO_REQUEST} if ask.refusal else {}
+            yield "asked", {**of, "user": ask.request.user, **refused}
+        for subtask, user in (_answers(ask) - _answers(old)).elements():
+            yield "answered", {**of, "user": user, "target": subtask}
+        if ask.cancelled_by and (old is None or not old.cancelled_by):
+            yield "stopped", {**of, "user": ask.cancelled_by, "why": "its message was deleted" if ask.withdrawn else ""}
+        if ask.over and (old is None or not old.over):
+            yield "ended", {**of, "user": ask.request.user, "why": _end(ask), "cost": ask.usage.cost or 0.0}
+
+
+def _of_event(event: ev.Event, before: Job | None, after: Job) -> Iterator[Found]:
+    """Tell what the event itself says, and what it came to nothing with."""
+    match event:
+        case ev.QuestionAnswered() if _count(before) == _count(after):
+            of = {"request": event.request, "user": event.user, "target": event.subtask}
+            yield "answered", {**of, "outcome": "refused", "why": CLOSED}
+        case ev.ApprovalDecided():
+            yield _decided(event, before, after)
+        case ev.CancelRequested() if before is None or _stopped(before) == _stopped(after):
+            yield "stopped", {"user": event.user, "outcome": "refused", "why": NOTHING_TO_STOP}
+        case ev.Released():
+            yield "released", {"user": event.user}
+        case ev.ToolStarted():
+            yield "wrote", {**_for(after, event), "target": event.tool}
+        case _:
+            pass
+
+
+def _decided(event: ev.ApprovalDecided, before: Job | None, after: Job) -> Found:
+    """Tell of a decision on an approval. One that changed nothing came too late, or was nobody's who may."""
+    approval = _approval_of(before, event)
+    where = approval.target if approval is not None and approval.kind == "egress" else ""  # elsewhere a model words it
+    target = f"{approval.tool} {where}".strip()[:LONGEST_TARGET] if approval is not None else event.subtask
+    of: dict[str, Any] = {"request": event.request, "user": event.user, "target": target}
+    if before is None or before.ask(event.request) is after.ask(event.request):
+        of |= {"outcome": "refused", "why": NOT_COUNTED}
+    elif event.decision != "deny":
+        of["why"] = {"approve_alike": "and the like for the job", "edit": "as edited"}.get(event.decision, "")
+    return ("denied" if event.decision == "deny" else "approved"), of
+
+
+def _approval_of(job: Job | None, event: ev.ApprovalDecided) -> Approval | None:
+    """Return what was to be approved, open or closed; None if that is not known."""
+    ask = job.ask(event.request) if job is not None else None
+    work = ask.work.get(event.subtask) if ask is not None else None
+    if work is None:
+        return None
+    asked = [*(one.question for one in work.answered), *([work.question] if work.question is not None else [])]
+    return next((one.approval for one in asked if one.number == event.number and one.approval is not None), None)
+
+
+def _for(job: Job, event: ev.OfRequest) -> dict[str, Any]:
+    ask = job.ask(event.request)
+    return {"request": event.request, "user": ask.request.user if ask is not None else ""}
+
+
+def _answers(ask: Ask | None) -> Counter[tuple[str, str]]:
+    """Count the answers that were taken, by subtask (that of the planner's questions is called so) and who answered."""
+    if ask is None:
+        return Counter()
+    own = (("planner", one.user) for one in ask.answered)
+    said = ((name, one) for name, work in ask.work.items() for one in work.answered)
+    return Counter([*own, *((name, one.user) for name, one in said if one.question.approval is None)])
+
+
+def _count(job: Job | None) -> int:
+    return sum(_answers(ask).total() for ask in job.asks) if job is not None else 0
+
+
+def _stopped(job: Job) -> int:
+    return sum(bool(ask.cancelled_by) for ask in job.asks)
+
+
+def _end(ask: Ask) -> str:
+    if ask.run.answer is not None and answer.gaps(ask, ask.run):
+        return "answered in part"
+    return {"completed": "answered", "cancelled": "stopped"}.get(ask.state, "failed")

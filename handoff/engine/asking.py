@@ -1,0 +1,242 @@
+"""Questions to people: whom one is for, who is reminded of it and when, and what follows if nobody answers.
+
+Whom a question is for is the crew's word, else that of whoever asks, else it is the requester. Whoever asks may only
+name people whom the requester mentioned or who spoke in the thread, so that no page can.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from handoff import events as ev
+from handoff import spoken
+from handoff.contracts import ANYONE, REQUESTER, Asking, Escalation, Known
+from handoff.engine import approvals
+from handoff.engine.subtask import ended
+from handoff.state import Ask, Job, Work, replace
+from handoff.state_values import Answered, Failure, Question, Reminder
+from handoff.working_time import after_work, span
+
+MOST_REMINDERS = 4
+"""Reminders of one question in all."""
+WITHOUT = "Go on without it"
+"""The answer by which a part is left out."""
+FIRST = "first"
+"""The crew's word for the first answer that is offered."""
+MOST_ASKABLE = 40
+_USER = re.compile(r"<?@?([UW][A-Z0-9]{1,30})\b")
+_MENTIONED = re.compile(r"(?<!\w)@([UW][A-Z0-9]{1,30})\b")
+
+# ---------------------------------------------------------------- whom a question is for
+
+
+def mentioned(text: str) -> tuple[str, ...]:
+    """Return the ids of the people whom a request mentions, each once."""
+    return tuple(dict.fromkeys(_MENTIONED.findall(text)))
+
+
+def askable(job: Job, ask: Ask) -> tuple[str, ...]:
+    """Return whom an asker may name beside the requester: whom they mentioned, and who spoke in the thread."""
+    spoke = (*ask.speakers, *sorted(job.people))
+    found = dict.fromkeys((*mentioned(ask.request.text), *spoke))
+    return tuple(one for one in found if one != ask.request.user)[:MOST_ASKABLE]
+
+
+def whom_of(ask: Ask, rule: Sequence[str], named: Sequence[str], message: str) -> tuple[str, ...]:
+    """Return who may answer: by the crew's `rule`, else those whom the asker `named`, else who `message` speaks to.
+
+    Otherwise it is the requester. Empty: anybody in the thread.
+    """
+    if rule:
+        return () if ANYONE in rule else _resolved(ask, rule)
+    people = ask.setting.people if ask.setting is not None else ()
+    found = [user for name in named if (user := _known(name, people))] or _spoken_to(message, people)
+    return tuple(dict.fromkeys(found)) or (ask.request.user,)
+
+
+def _resolved(ask: Ask, words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ask.request.user if word == REQUESTER else word for word in words))
+
+
+def _known(name: str, people: Sequence[Known]) -> str:
+    """Return the one person whom a name or an id means; empty if that is nobody, or nobody knows which."""
+    sought = " ".join(spoken.words_of(name))
+    found = _USER.match(name.strip())
+    meant = {one.user for one in people if found is not None and found[1] == one.user}
+    meant = meant or {one.user for one in people if sought and sought in _forms(one)}
+    return meant.pop() if len(meant) == 1 else ""
+
+
+def _forms(person: Known) -> set[str]:
+    whole = {" ".join(spoken.words_of(name)) for name in person.names}
+    return whole | {name.partition(" ")[0] for name in whole}
+
+
+def _spoken_to(message: str, people: Sequence[Known]) -> list[str]:
+    """Return the person to whom a question is said by its first words: “Ben, which year?”."""
+    if found := _USER.match(message.strip()):
+        return [one.user for one in people if one.user == found[1]]
+    if not spoken.may_call(message):
+        return []
+    called = [one.user for one in people if spoken.calls(message, one.names)]
+    return called if len(called) == 1 else []
+
+
+# ---------------------------------------------------------------- a new question
+
+
+def question_of(
+    ask: Ask,
+    work: Work,
+    at: float,
+    message: str,
+    options: tuple[str, ...],
+    *,
+    named: tuple[str, ...] = (),
+    assumption: str = "",
+) -> Question:
+    """Make a subtask's next question. `named` and `assumption` are the asker's, as in `Escalation`."""
+    member, asking = ask.member_of(work), ask.run_around(work).terms.asking
+    rule = member.asks if member is not None and member.asks else asking.whom
+    return Question(
+        work.asked_so_far + 1,
+        message,
+        options,
+        at,
+        whom=whom_of(ask, rule, named, message),
+        assumption=assumption.strip() or _assumed(asking, options),
+        asking=asking,
+    )
+
+
+def escalated(ask: Ask, work: Work, at: float, escalation: Escalation) -> Question:
+    """Make the question that a specialist asks."""
+    named, assumption = escalation.whom, escalation.assumption
+    return question_of(ask, work, at, escalation.message, escalation.options, named=named, assumption=assumption)
+
+
+def planners_question(ask: Ask, event: ev.PlannerAsked) -> Question:
+    """Make the question that the planner asks before it plans."""
+    return Question(
+        1,
+        event.question,
+        event.options,
+        event.at,
+        whom=whom_of(ask, event.asking.whom, event.whom, event.question),
+        assumption=event.assumption.strip() or _assumed(event.asking, event.options),
+        asking=event.asking,
+    )
+
+
+def _assumed(asking: Asking, options: Sequence[str]) -> str:
+    if asking.assume.casefold() == FIRST:
+        return next((option for option in options if option.strip()), "")
+    return asking.assume
+
+
+# ---------------------------------------------------------------- nobody answers
+
+
+def next_reminder(ask: Ask, question: Question) -> tuple[float, tuple[str, ...]] | None:
+    """Return when people are to be reminded of a question, and who; None if nobody is any more.
+
+    First it is those who were asked, then the crew's next ones, then the requester.
+    """
+    asking = question.asking
+    to = _next_in_line(ask, question) if asking.remind_after and len(question.reminders) < MOST_REMINDERS else ()
+    if not to:
+        return None
+    since = question.reminders[-1].at if question.reminders else question.asked
+    return after_work(since, asking.remind_after, asking, _offset(ask, to)), to
+
+
+def _next_in_line(ask: Ask, question: Question) -> tuple[str, ...]:
+    if not question.reminders:
+        return question.whom or (ask.request.user,)
+    if question.only:
+        return ()
+    told = {*question.whom, *(one for reminder in question.reminders for one in reminder.to)}
+    line = _resolved(ask, (*question.asking.then, REQUESTER))
+    return tuple([one for one in line if one not in told][:1])
+
+
+def _offset(ask: Ask, to: Sequence[str]) -> int:
+    """Return by how much the first of these people is ahead of UTC; the requester's zone where it is not known."""
+    setting = ask.setting
+    if setting is None:
+        return 0
+    return next((one.offset for one in setting.people if one.user == to[0]), setting.offset)
+
+
+def expires(question: Question) -> float | None:
+    """Return when a question is closed unanswered; None: never. If something was carried out is not assumed."""
+    if not question.asking.expire_after or question.doubt is not None:
+        return None
+    return question.asked + question.asking.expire_after
+
+
+def reminded(ask: Ask, event: ev.QuestionReminded) -> Ask:
+    """Remember a reminder. Whom it brings in may answer, too."""
+    question = ask.open_questions.get(event.subtask)
+    if question is None or question.number != event.number:
+        return ask
+    whom = question.whom
+    if whom and not question.only:
+        whom = tuple(dict.fromkeys((*whom, *event.to)))
+    reminders = (*question.reminders, Reminder(event.at, event.to))
+    question = dataclasses.replace(question, whom=whom, reminders=reminders)
+    if not event.subtask:
+        return replace(ask, question=question)
+    return ask.with_work(replace(ask.work[event.subtask], question=question))
+
+
+def expired(ask: Ask, event: ev.QuestionExpired) -> Ask:
+    """Go on with what was to be assumed; without it if nothing was."""
+    question = ask.open_questions.get(event.subtask)
+    if question is None or question.number != event.number or question.doubt is not None:
+        return ask
+    if question.approval is not None:
+        return approvals.expired(ask, ask.work[event.subtask], question, event.at)
+    answered = Answered(question, "", question.assumption, event.at)
+    words = f"nobody answered within {span(question.asking.expire_after)}"
+    ask = ask.with_decision(event.at, event.subtask, "question expired", words + _taken(question))
+    if not event.subtask:
+        return _planner_goes_on(replace(ask, question=None, answered=(*ask.answered, answered)), question, words, event)
+    return settled(ask, ask.work[event.subtask], answered, words)
+
+
+def _taken(question: Question) -> str:
+    return f"; assumed: {question.assumption}" if question.assumption else ""
+
+
+def _planner_goes_on(ask: Ask, question: Question, words: str, event: ev.QuestionExpired) -> Ask:
+    if question.assumption:
+        return ask
+    failure = Failure("planning", f"{words} what was asked: {question.message}", "Say it in a new request.")
+    return replace(ask, run=replace(ask.run, failure=failure, written=event.at))
+
+
+def settled(ask: Ask, work: Work, answered: Answered, without: str = "") -> Ask:
+    """Let a subtask go on with an answer. `without`, if not empty, is why it is left out where the answer is empty."""
+    work = replace(work, question=None, answered=(*work.answered, answered))
+    if wants_without(answered.question, answered.text) or (without and not answered.text):
+        return ended(ask, work, without or "a person said to go on without it", answered.at)
+    return ask.with_work(replace(work, state="pending", answers=(*work.answers, answered.note)))
+
+
+def wants_without(question: Question, text: str) -> bool:
+    """Return True if a person chose to go on without the subtask, and that was offered."""
+    return WITHOUT in question.options and text.strip().casefold() == WITHOUT.casefold()
+
+
+def assumptions(ask: Ask) -> list[str]:
+    """List what was assumed as nobody answered, for the readers of the answer."""
+    answered = (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
+    return [
+        f"Nobody answered “{' '.join(one.question.message.split())}” within {span(one.question.asking.expire_after)}; "
+        f"I assumed: {one.text}"
+        for one in answered
+        if not one.user and one.text and one.ruling is None
+    ]

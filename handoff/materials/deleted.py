@@ -1,0 +1,73 @@
+"""What goes with a message or a file that was deleted where people gave it: our copies of it, and nothing else. Pure.
+
+The log keeps that there was a file, by its name. Its bytes, text and pictures go, unless another file that is still
+there has the same; of a thread's text the message's own lines go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from handoff.contracts import Material
+from handoff.state import Ask, Job, replace
+from handoff.state_values import Copy
+
+FAULT = "It was deleted in Slack, and my copy with it."
+BLANK = "(This message was deleted.)"
+
+
+def deleted(job: Job, *sources: str) -> Job:
+    """Return the job without what came from `sources`: ids of files and of messages. Copies wait to be dropped."""
+    return without_deleted(replace(job, deleted=(*job.deleted, *sources)))
+
+
+def without_deleted(job: Job) -> Job:
+    """Return the job with its materials marked that are deleted by now, and their copies among those to be dropped."""
+    if not job.deleted:
+        return job
+    copies: list[Copy] = []
+    asks = tuple(_without(ask, job.deleted, copies) for ask in job.asks)
+    if not copies:
+        return job
+    living = {digest for ask in asks for one in ask.materials for digest in _digests(one)}
+    new = [one for one in copies if one not in job.copies and (one.end or one.digest not in living)]
+    return replace(job, asks=asks, copies=(*job.copies, *new))
+
+
+def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return a text with other words of the same length at the spans: outlines still hold, and so do line ends."""
+    for start, end in spans:
+        words = text[start:end].rstrip("\n")
+        text = text[:start] + BLANK[: len(words)].ljust(len(words)) + text[start + len(words) :]
+    return text
+
+
+def _without(ask: Ask, gone: tuple[str, ...], copies: list[Copy]) -> Ask:
+    materials = tuple(_marked(one, gone, copies) for one in ask.materials)
+    return ask if materials == ask.materials else replace(ask, materials=materials)
+
+
+def _marked(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Material:
+    if one.kind == "thread":
+        return _thread(one, gone, copies)
+    if not {one.file_id, one.message} & set(gone) or not _digests(one):
+        return one
+    copies += [Copy(digest) for digest in _digests(one)]
+    left = {"text": "", "size": 0, "file": None, "pictures": (), "outline": (), "gaps": (), "fault": FAULT}
+    return one.model_copy(update=left)
+
+
+def _thread(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Material:
+    """Take messages out of a thread's text. Their sections stay, so that the others are cited as before."""
+    ends = [*(section.start for section in one.outline[1:]), one.size]
+    for section, end in zip(one.outline, ends, strict=True):
+        if section.message in gone and one.text:
+            copies.append(Copy(one.text, section.start, end))
+    kept = (each.model_copy(update={"message": ""}) if each.message in gone else each for each in one.outline)
+    return one.model_copy(update={"outline": tuple(kept)}) if gone and one.outline else one
+
+
+def _digests(one: Material) -> tuple[str, ...]:
+    """List what the store keeps of a material."""
+    file = (one.file.id,) if one.file is not None else ()
+    return tuple(filter(None, (*file, one.text, *(picture.id for picture in one.pictures))))

@@ -1,0 +1,57 @@
+"""Spans of time as people write them, and when people work. Pure; times are seconds since the epoch."""
+
+from __future__ import annotations
+
+import re
+
+from handoff.contracts import Asking
+
+DAY = 86_400
+HOUR = 3_600
+_EPOCH_WEEKDAY = 3
+"""1 January 1970 was a Thursday."""
+_MOST_DAYS = 3_660
+
+
+def after_work(since: float, seconds: float, asking: Asking, offset: int) -> float:
+    """Return when so many seconds of working time have passed since a moment, for somebody `offset` ahead of UTC.
+
+    The moment that is returned lies in working time, so that nobody is reminded in the night. Hours that close no later
+    than they open are taken to hold all day.
+    """
+    opens, closes = (asking.opens, asking.closes) if asking.closes > asking.opens else (0, 24)
+    now, left = since + offset, seconds
+    first = int(now // DAY)
+    for day in range(first, first + _MOST_DAYS):
+        if (day + _EPOCH_WEEKDAY) % 7 >= asking.days:
+            continue
+        begin, end = max(now, day * DAY + opens * HOUR), day * DAY + closes * HOUR
+        if begin >= end:
+            continue
+        if left < end - begin:
+            return begin + left - offset
+        left -= end - begin
+    return since + seconds
+
+
+_SPAN = re.compile(r"(?P<number>[0-9]{1,5}(?:\.[0-9]{1,3})?)\s*(?P<unit>m|min|minutes?|h|hours?|d|days?)")
+NEVER = "never"
+
+
+def read_span(text: str) -> float | None:
+    """Read the seconds of a span such as `30 min`, `4h`, `2 days` or `never` (0); None if it is none."""
+    if text.strip().casefold() == NEVER:
+        return 0.0
+    found = _SPAN.fullmatch(text.strip().casefold())
+    if found is None or not float(found["number"]):
+        return None
+    return float(found["number"]) * {"m": 60, "h": HOUR, "d": DAY}[found["unit"][0]]
+
+
+def span(seconds: float) -> str:
+    """Say a span of time in words: 2 days, 4 hours, 30 minutes."""
+    for unit, size in (("day", DAY), ("hour", HOUR), ("minute", 60)):
+        if seconds >= size:
+            count = round(seconds / size, 1)
+            return f"{count:g} {unit}{'' if count == 1 else 's'}"
+    return f"{seconds:g} seconds"

@@ -1,0 +1,72 @@
+"""The folder in which this process works on files, and the sweep of those that killed processes left behind.
+
+All temporary folders of a process lie in one, which it holds a lock on for as long as it lives: whoever gets that lock
+knows that it is dead. A name or a process id would not tell, as ids come again and containers have their own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+PREFIX = "leadhand-run-"
+_NEW = "leadhand-new-"
+"""What a folder is called until it is locked: under this name no sweep looks at it."""
+_OURS = re.compile(rf"{PREFIX}[0-9a-f]{{16}}")
+_held: dict[tuple[int, str], tuple[Path, int]] = {}
+"""The folder of this process and the descriptor of its lock, by process id and the folder for temporary files."""
+
+
+def scratch() -> Path:
+    """Give the folder of this process, for us alone; it is made when first asked for, and removed when we end."""
+    where = (os.getpid(), tempfile.gettempdir())
+    found = _held.get(where)
+    if found is None or not found[0].is_dir():
+        _held[where] = found = _made(Path(where[1]))
+    return found[0]
+
+
+def _made(parent: Path) -> tuple[Path, int]:
+    name = secrets.token_hex(8)
+    new = parent / f"{_NEW}{name}"
+    new.mkdir(mode=0o700)
+    lock = os.open(new, os.O_RDONLY | os.O_DIRECTORY)
+    with contextlib.suppress(OSError):  # a file system without locks: nobody can tell if we live, so nobody sweeps
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    folder = new.rename(parent / f"{PREFIX}{name}")
+    atexit.register(_remove, folder, os.getpid())
+    return folder, lock
+
+
+def _remove(folder: Path, process: int) -> None:
+    if os.getpid() == process:  # not in a child that was forked
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def abandoned() -> Iterator[Path]:
+    """Yield the folders that dead processes of this user left behind, each while its lock is held by us."""
+    for folder in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")):
+        if not _OURS.fullmatch(folder.name):
+            continue
+        try:
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            continue  # it is gone, or somebody else's
+        try:
+            state = os.fstat(lock)
+            if state.st_uid == os.geteuid() and stat.S_IMODE(state.st_mode) == 0o700:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield folder
+        except OSError:
+            continue  # its process lives
+        finally:
+            os.close(lock)

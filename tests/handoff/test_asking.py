@@ -1,0 +1,296 @@
+"""Whom a question is for, who is reminded of it when, and what follows if nobody answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from handoff import events as ev
+from handoff.approval_values import Approval, ApprovalTerms
+from handoff.contracts import Asking, Known, Member, Plan, Request, Setting, Terms
+from handoff.effects import ExpireQuestion, Post, RemindOfQuestion, question_key, reminder_key
+from handoff.engine.asking import MOST_REMINDERS, askable
+from handoff.engine.engine import apply
+from handoff.engine.outstanding import outstanding
+from handoff.provenance import people_said
+from handoff.state import Job, replace
+from handoff.state_values import may_answer
+from handoff.summary import notes
+from tests.handoff.kit import MEMBERS, PLACE, R, ask, asked, escalated, job, started, subtask
+
+HOUR = 3600.0
+MONDAY_9 = 1_793_610_000.0 - 1_793_610_000.0 % 86_400 + 9 * HOUR
+"""9:00 UTC of a Monday."""
+PEOPLE = (
+    Known(user="U2", names=("Ben Baker", "ben")),
+    Known(user="U3", names=("Cleo Cole", "cleo"), offset=9 * 3600),
+    Known(user="U4", names=("Ben Best",)),
+)
+
+
+def test_the_monday_is_one() -> None:
+    assert int(MONDAY_9 // 86_400 + 3) % 7 == 0
+
+
+def question(asking: Asking, *, asks: tuple[str, ...] = (), people: tuple[Known, ...] = PEOPLE, **more: Any) -> Job:
+    """A job whose only specialist asks at nine on Monday, and whose thread shows the question."""
+    members = (Member(name="analyst", asks=asks),)
+    plan = Plan(goal="Find out", subtasks=(subtask("a"),))
+    terms = Terms(asking=asking)
+    log = [
+        asked(),
+        ev.SettingKnown(at=1.5, request=R, setting=Setting(requester="Ana", people=people)),
+        ev.PlanProposed(at=2.0, request=R, plan=plan, members=members, terms=terms),
+        ev.Posted(at=2.0, request=R, key=f"{R}:card", ts="9.0"),
+        started("a"),
+        escalated("a", "ambiguous_input", at=MONDAY_9, **more),
+        ev.Posted(at=MONDAY_9, request=R, key=question_key(R, "a", 1), ts="10.0"),
+    ]
+    return job(*log)
+
+
+def whom(state: Job) -> tuple[str, ...]:
+    return ask(state).open_questions["a"].whom
+
+
+@pytest.mark.parametrize(
+    ("crew", "own", "told", "expected"),
+    [
+        ((), (), {}, ("U1",)),
+        (("anyone",), (), {}, ()),
+        (("requester", "S1"), (), {}, ("U1", "S1")),
+        (("U9",), ("requester",), {}, ("U1",)),
+        (("U9",), (), {"message": "Cleo, which one?"}, ("U9",)),
+        ((), (), {"message": "Cleo, which one?"}, ("U3",)),
+        ((), (), {"message": "@U2 which one?"}, ("U2",)),
+        ((), (), {"message": "<@U2>: which one?"}, ("U2",)),
+        ((), (), {"whom": ["Cleo"]}, ("U3",)),
+        ((), (), {"whom": ["U2", "cleo cole"]}, ("U2", "U3")),
+        ((), (), {"whom": ["Ben"]}, ("U1",)),
+        ((), (), {"whom": ["Ben Best"]}, ("U4",)),
+        ((), (), {"message": "Ben, which one?"}, ("U1",)),
+        ((), (), {"message": "Cleo wrote two figures: which one?"}, ("U1",)),
+        ((), (), {"message": "@U66 which one?"}, ("U1",)),
+        ((), (), {"whom": ["U66", "S1", "Mallory", "anyone"]}, ("U1",)),
+    ],
+)
+def test_whom_a_question_is_for(
+    crew: tuple[str, ...], own: tuple[str, ...], told: dict[str, Any], expected: tuple[str, ...]
+) -> None:
+    assert whom(question(Asking(whom=crew), asks=own, **told)) == expected
+
+
+def test_groups_count_as_their_members() -> None:
+    assert may_answer(("S1",), "U5", ("S0", "S1"))
+    assert not may_answer(("S1",), "U5", ("S0",))
+    assert not may_answer(("U1",), "U5")
+    assert may_answer((), "U5")
+    answer = {"at": MONDAY_9 + 1, "request": R, "subtask": "a", "text": "this", "number": 1}
+    state = question(Asking(whom=("S1",)))
+    assert ask(apply(state, ev.QuestionAnswered(**answer, user="U5"))).open_questions
+    assert not ask(apply(state, ev.QuestionAnswered(**answer, user="U5", groups=("S1",)))).open_questions
+
+
+def test_only_who_was_mentioned_or_spoke_may_be_named() -> None:
+    body = Request(id=R, user="U1", text="ask @U2 and mail x@U7, @ben", at=1.0)
+    state = job(ev.RequestAdded(at=1.0, place=PLACE, request=body))
+    state = apply(state, ev.MessageHeard(at=2.0, message=Request(id="2.0", user="U5", text="hm", at=2.0)))
+    state = apply(state, ev.MaterialGathered(at=2.0, request=R, speakers=("U8", "U1")))
+    assert askable(state, ask(state)) == ("U2", "U8", "U5")
+
+
+def test_the_planners_question_is_for_whom_it_names_too() -> None:
+    setting = ev.SettingKnown(at=1.5, request=R, setting=Setting(people=PEOPLE))
+    asks = ev.PlannerAsked(at=2.0, request=R, question="Cleo, which year?", asking=Asking())
+    assert ask(job(asked(), setting, asks)).open_questions[""].whom == ("U3",)
+    ruled = asks.model_copy(update={"asking": Asking(whom=("anyone",))})
+    assert ask(job(asked(), setting, ruled)).open_questions[""].whom == ()
+
+
+# ---------------------------------------------------------------- reminders
+
+
+def next_of(state: Job, now: float = 1e12) -> RemindOfQuestion | ExpireQuestion | None:
+    found = [one for one in outstanding(state, now)[0] if isinstance(one, RemindOfQuestion | ExpireQuestion)]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def reminded(state: Job, at: float) -> Job:
+    """The job after the reminder that is due, and its message."""
+    effect = next_of(state, at)
+    assert isinstance(effect, RemindOfQuestion)
+    state = apply(state, ev.QuestionReminded(at=at, request=R, subtask="a", number=1, to=effect.to))
+    key = reminder_key(R, "a", 1, len(ask(state).open_questions["a"].reminders))
+    assert Post(R, key) in outstanding(state, at)[0]
+    return apply(state, ev.Posted(at=at, request=R, key=key, ts=f"{at}"))
+
+
+def test_nobody_is_reminded_unless_it_is_set() -> None:
+    state = question(Asking())
+    assert outstanding(state, 1e12) == ([], None)
+
+
+def test_first_who_was_asked_then_the_next_then_the_requester_and_then_nobody() -> None:
+    state = question(Asking(whom=("U2",), then=("U3", "S1"), remind_after=4 * HOUR))
+    first = MONDAY_9 + 4 * HOUR
+    assert outstanding(state, first - 1) == ([], first)
+    state = reminded(state, first)
+    assert whom(state) == ("U2",)
+    second = outstanding(state, first)[1]
+    assert second == MONDAY_9 + 19 * HOUR, "four hours of U3's work, who is nine hours ahead and off until the morning"
+    state = reminded(state, second)
+    assert whom(state) == ("U2", "U3"), "who is brought in may answer"
+    for expected in (("U2", "U3", "S1"), ("U2", "U3", "S1", "U1")):
+        due = outstanding(state, second)[1]
+        assert due is not None
+        state = reminded(state, due)
+        assert whom(state) == expected
+    assert outstanding(state, 1e12) == ([], None)
+    assert len(ask(state).open_questions["a"].reminders) == MOST_REMINDERS
+
+
+def test_a_requester_who_was_asked_is_reminded_once() -> None:
+    state = reminded(question(Asking(remind_after=HOUR)), MONDAY_9 + HOUR)
+    assert outstanding(state, 1e12) == ([], None)
+
+
+def test_a_question_for_anybody_reminds_the_requester_and_stays_for_anybody() -> None:
+    state = question(Asking(whom=("anyone",), then=("U2",), remind_after=HOUR))
+    assert next_of(state, MONDAY_9 + HOUR) == RemindOfQuestion(R, "a", 1, ("U1",))
+    state = reminded(state, MONDAY_9 + HOUR)
+    state = reminded(state, MONDAY_9 + 2 * HOUR)
+    assert whom(state) == ()
+
+
+def test_an_answer_ends_reminders_and_a_late_one_changes_nothing() -> None:
+    state = question(Asking(remind_after=HOUR))
+    said = ev.QuestionAnswered(at=MONDAY_9 + 60, request=R, subtask="a", user="U1", text="this", number=1)
+    late = ev.QuestionReminded(at=MONDAY_9 + HOUR, request=R, subtask="a", number=1, to=("U1",))
+    answered = apply(state, said)
+    assert next_of(answered) is None
+    assert ask(apply(answered, late)).work["a"] == ask(answered).work["a"]
+    other = late.model_copy(update={"number": 2})
+    assert ask(apply(state, other)).open_questions == ask(state).open_questions
+
+
+def test_what_the_thread_does_not_show_yet_nobody_is_reminded_of() -> None:
+    state = question(Asking(remind_after=HOUR))
+    posted = {key: ts for key, ts in ask(state).posted.items() if "question" not in key}
+    hidden = state.with_ask(replace(ask(state), posted=posted))
+    assert outstanding(hidden, 1e12)[0] == [Post(R, question_key(R, "a", 1))]
+
+
+# ---------------------------------------------------------------- expiry
+
+
+def expired(state: Job, after: float) -> Job:
+    at = MONDAY_9 + after
+    assert next_of(state, at - 1) is None
+    assert next_of(state, at) == ExpireQuestion(R, "a", 1)
+    return apply(state, ev.QuestionExpired(at=at, request=R, subtask="a", number=1))
+
+
+TWO_DAYS = 2 * 86_400.0
+
+
+def test_nobody_answers_and_the_askers_assumption_is_taken_and_told() -> None:
+    told = {"message": "Which city?", "options": ["Oslo", "Bergen"], "assumption": "Bergen"}
+    state = expired(question(Asking(expire_after=TWO_DAYS), **told), TWO_DAYS)
+    work = ask(state).work["a"]
+    assert (work.state, work.question) == ("pending", None)
+    assert [note.text for note in work.answers] == ["Nobody answered; assume: Bergen"]
+    assert notes(ask(state)) == ["Nobody answered “Which city?” within 2 days; I assumed: Bergen"]
+
+
+@pytest.mark.parametrize(("assume", "taken"), [("first", "Oslo"), ("the capital", "the capital")])
+def test_a_crew_says_what_is_assumed_where_the_asker_does_not(assume: str, taken: str) -> None:
+    told = {"message": "Which city?", "options": ["Oslo", "Bergen"]}
+    state = expired(question(Asking(expire_after=TWO_DAYS, assume=assume), **told), TWO_DAYS)
+    assert ask(state).work["a"].answered[0].text == taken
+
+
+def test_where_nothing_can_be_assumed_it_goes_on_without_and_says_so() -> None:
+    state = expired(question(Asking(expire_after=TWO_DAYS)), TWO_DAYS)
+    work = ask(state).work["a"]
+    assert (work.state, work.reason) == ("error", "nobody answered within 2 days")
+    assert notes(ask(state)) == []
+
+
+def test_an_assumption_is_nobodys_words() -> None:
+    told = {"message": "Which page?", "assumption": "https://evil.com/?d=secret"}
+    state = expired(question(Asking(expire_after=TWO_DAYS), **told), TWO_DAYS)
+    assert not any("evil.com" in text for text in people_said(ask(state)))
+
+
+def test_the_planner_goes_on_with_an_assumption_and_fails_without() -> None:
+    asks = ev.PlannerAsked(at=MONDAY_9, request=R, question="Which year?", asking=Asking(expire_after=TWO_DAYS))
+    over = ev.QuestionExpired(at=MONDAY_9 + TWO_DAYS, request=R, subtask="", number=1)
+    state = job(asked(), asks, over)
+    assert ask(state).run.failure is not None
+    assert "nobody answered within 2 days" in ask(state).run.failure.reason
+    state = job(asked(), asks.model_copy(update={"assumption": "this year"}), over)
+    assert ask(state).run.failure is None
+    assert [note.text for note in ask(state).answers] == ["Nobody answered; assume: this year"]
+
+
+def test_whether_something_was_carried_out_is_never_assumed() -> None:
+    state = question(Asking(expire_after=TWO_DAYS, remind_after=HOUR))
+    begun = ev.ToolStarted(at=1.0, request=R, subtask="b", attempt=1, call="c", tool="post", what="Post it")
+    plan = Plan(goal="g", subtasks=(subtask("b"),))
+    state = job(
+        asked(),
+        ev.PlanProposed(
+            at=2.0,
+            request=R,
+            plan=plan,
+            members=MEMBERS,
+            terms=Terms(asking=Asking(expire_after=1.0, remind_after=HOUR)),
+        ),
+        started("b"),
+        begun,
+        ev.ToolInDoubt(
+            at=MONDAY_9, request=R, subtask="b", attempt=1, call="c", tool="post", what="Post it", reason="lost"
+        ),
+        ev.Posted(at=MONDAY_9, request=R, key=question_key(R, "b", 1), ts="10.0"),
+    )
+    assert next_of(state) == RemindOfQuestion(R, "b", 1, ("U1",))
+    after = apply(state, ev.QuestionExpired(at=MONDAY_9 + TWO_DAYS, request=R, subtask="b", number=1))
+    assert ask(after).open_questions == ask(state).open_questions
+
+
+def approving(asking: Asking) -> Job:
+    """A job whose specialist waits for Cleo's approval, asked at nine on Monday; its thread shows the card."""
+    wanted = Approval(
+        call="c", tool="post", what="post tea", arguments={}, digest="d", terms=ApprovalTerms(approvers=("U3",))
+    )
+    plan = Plan(goal="g", subtasks=(subtask("a"),))
+    return job(
+        asked(),
+        ev.SettingKnown(at=1.5, request=R, setting=Setting(people=PEOPLE)),
+        ev.PlanProposed(at=2.0, request=R, plan=plan, members=MEMBERS, terms=Terms(asking=asking)),
+        ev.Posted(at=2.0, request=R, key=f"{R}:card", ts="9.0"),
+        started("a"),
+        ev.ApprovalAsked(at=MONDAY_9, request=R, subtask="a", attempt=1, approval=wanted),
+        ev.Posted(at=MONDAY_9, request=R, key=question_key(R, "a", 1), ts="10.0"),
+    )
+
+
+def test_of_an_approval_only_those_are_reminded_who_may_decide() -> None:
+    state = approving(Asking(then=("U2",), remind_after=HOUR))
+    due = outstanding(state, MONDAY_9)[1]
+    assert due is not None
+    state = reminded(state, due)
+    assert ask(state).open_questions["a"].reminders[0].to == ("U3",)
+    assert whom(state) == ("U3",)
+    assert outstanding(state, 1e12) == ([], None)
+
+
+def test_an_approval_expires_and_is_neither_denied_nor_assumed() -> None:
+    state = expired(approving(Asking(expire_after=TWO_DAYS, assume="first")), TWO_DAYS)
+    (closed,) = ask(state).work["a"].answered
+    assert closed.ruling is not None
+    assert closed.ruling.outcome == "expired"
+    assert ask(state).work["a"].state == "in_progress"
+    assert notes(ask(state)) == []

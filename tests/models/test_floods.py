@@ -1,0 +1,294 @@
+"""Replies without measure: thousands of calls, words without end. The loop goes on, and so do deadlines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from bot.models.anthropic_messages import AnthropicMessages
+from bot.models.openai_chat import OpenAIChat
+from bot.models.openai_responses import OpenAIResponses
+from bot.models.provider_model import ProviderModel
+from bot.models.think_tags import ThinkTagStripper
+from bot.models.wire import MOST_CALLS, Connection
+from specialists.turns.model import ModelError
+from tests.models.conftest import CLAUDE, GPT, QUICK, ask
+from tests.providers.wire import Api
+
+Events = Iterable[dict[str, Any]]
+MANY = 20_000
+HELD = 0.1
+"""Seconds of processor time that the loop may be held in one go."""
+USAGE = {"input_tokens": 5, "output_tokens": 5}
+
+
+def chat_event(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def chat_call(number: int) -> dict[str, Any]:
+    return {"index": number, "id": f"c{number}", "function": {"name": "look", "arguments": "{}"}}
+
+
+def chat_calls(count: int) -> Iterator[dict[str, Any]]:
+    yield from (chat_event({"tool_calls": [chat_call(number)]}) for number in range(count))
+    yield chat_event({}, "tool_calls")
+
+
+def chat_calls_at_once(count: int) -> Iterator[dict[str, Any]]:
+    yield chat_event({"tool_calls": [chat_call(number) for number in range(count)]}, "tool_calls")
+
+
+def anthropic_calls(count: int) -> Iterator[dict[str, Any]]:
+    yield {"type": "message_start", "message": {"usage": USAGE}}
+    for number in range(count):
+        block = {"type": "tool_use", "id": f"c{number}", "name": "look", "input": {}}
+        yield {"type": "content_block_start", "index": number, "content_block": block}
+        yield {
+            "type": "content_block_delta",
+            "index": number,
+            "delta": {"type": "input_json_delta", "partial_json": "{}"},
+        }
+    yield {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": USAGE}
+    yield {"type": "message_stop"}
+
+
+def responses_item(number: int) -> dict[str, Any]:
+    return {"type": "function_call", "id": f"f{number}", "call_id": f"c{number}", "name": "look", "arguments": "{}"}
+
+
+def responses_calls(count: int) -> Iterator[dict[str, Any]]:
+    for number in range(count):
+        yield {"type": "response.output_item.added", "item": responses_item(number)}
+    yield from responses_calls_at_once(count)
+
+
+def responses_calls_at_once(count: int) -> Iterator[dict[str, Any]]:
+    response = {"status": "completed", "output": [responses_item(number) for number in range(count)], "usage": USAGE}
+    yield {"type": "response.completed", "response": response}
+
+
+FLOODS: dict[str, tuple[Api, Callable[[int], Events]]] = {
+    "chat": ("chat", chat_calls),
+    "chat, one event": ("chat", chat_calls_at_once),
+    "anthropic": ("anthropic", anthropic_calls),
+    "responses": ("responses", responses_calls),
+    "responses, one event": ("responses", responses_calls_at_once),
+}
+
+
+@contextlib.contextmanager
+def served(events: Callable[[], Events]) -> Iterator[str]:
+    """The address of a server, in a thread of its own, that answers each request with a stream of these events."""
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        thread = threading.Thread(target=_serve, args=(door, events), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{door.getsockname()[1]}"
+        door.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+
+
+def _serve(door: socket.socket, events: Callable[[], Events]) -> None:
+    while True:
+        try:
+            connection, _ = door.accept()
+        except OSError:
+            return
+        with connection, connection.makefile("rb") as reader, contextlib.suppress(OSError):
+            length = 0
+            while line := reader.readline().strip().lower():
+                if line.startswith(b"content-length:"):
+                    length = int(line.partition(b":")[2])
+            reader.read(length)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+            piece = bytearray()
+            for event in events():
+                piece += f"data: {json.dumps(event)}\n\n".encode()
+                if len(piece) > 100_000:
+                    connection.sendall(piece)
+                    piece.clear()
+            connection.sendall(piece)
+
+
+def model_at(api: Api, url: str) -> ProviderModel:
+    if api == "anthropic":
+        return ProviderModel(AnthropicMessages("key", url), CLAUDE, provider="anthropic", retries=QUICK)
+    if api == "responses":
+        return ProviderModel(OpenAIResponses("key", f"{url}/v1"), GPT, provider="openai", retries=QUICK)
+    return ProviderModel(OpenAIChat("key", f"{url}/v1", tool_mode="native"), GPT, provider="home", retries=QUICK)
+
+
+@contextlib.asynccontextmanager
+async def watched() -> AsyncIterator[list[float]]:
+    """The longest processor time that the loop was held in one go, as a list of one figure."""
+    longest = [0.0]
+
+    async def tick() -> None:
+        while True:
+            before = time.thread_time()
+            await asyncio.sleep(0)
+            longest[0] = max(longest[0], time.thread_time() - before)
+
+    ticking = asyncio.create_task(tick())
+    try:
+        yield longest
+    finally:
+        ticking.cancel()
+
+
+@pytest.mark.parametrize("name", FLOODS)
+async def test_thousands_of_calls_in_one_reply_are_refused_and_hold_nobody_up(name: str) -> None:
+    api, flood = FLOODS[name]
+    ready = list(flood(MANY))
+    with served(lambda: ready) as url:
+        model = model_at(api, url)
+        await model._connect()  # the SDK takes longer to load than what is measured here
+        try:
+            async with watched() as held:
+                with pytest.raises(ModelError) as caught:
+                    await model.reply(ask(deadline=30.0))
+        finally:
+            await model.close()
+    assert caught.value.kind == "bad_reply"
+    assert f"more than {MOST_CALLS} tool calls" in str(caught.value)
+    assert held[0] <= HELD
+
+
+@pytest.mark.parametrize("name", FLOODS)
+async def test_as_many_as_are_believed_come_whole(name: str) -> None:
+    api, flood = FLOODS[name]
+    with served(lambda: flood(MOST_CALLS)) as url:
+        model = model_at(api, url)
+        try:
+            turn = await model.reply(ask())
+        finally:
+            await model.close()
+    assert [call.id for call in turn.calls] == [f"c{number}" for number in range(MOST_CALLS)]
+
+
+def endless(api: Api) -> Events:
+    while True:
+        if api == "anthropic":
+            yield {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "x"}}
+        elif api == "chat":
+            yield chat_event({"content": "x"})
+        else:
+            yield {"type": "response.output_text.delta", "delta": "x"}
+
+
+async def test_words_without_end_stop_at_the_deadline(api: Api) -> None:
+    with served(lambda: endless(api)) as url:
+        model = model_at(api, url)
+        await model._connect()
+        try:
+            async with watched() as held:
+                with pytest.raises(ModelError) as caught:
+                    await model.reply(ask(deadline=0.5))
+        finally:
+            await model.close()
+    assert caught.value.kind == "timeout"
+    assert held[0] <= HELD
+
+
+async def test_a_line_without_end_is_no_reply() -> None:
+    with served(lambda: [chat_event({"content": "x" * 9 * 1024 * 1024})]) as url:
+        model = model_at("chat", url)
+        try:
+            with pytest.raises(ModelError, match="goes on for more than 8 MB"):
+                await model.reply(ask())
+        finally:
+            await model.close()
+
+
+async def test_arguments_in_thousands_of_pieces_come_whole() -> None:
+    words = "word " * 4_000
+    text = json.dumps({"at": words})
+
+    def pieces() -> Events:
+        yield chat_event({"tool_calls": [chat_call(0) | {"function": {"name": "look", "arguments": ""}}]})
+        yield from (chat_event({"tool_calls": [{"index": 0, "function": {"arguments": letter}}]}) for letter in text)
+        yield chat_event({}, "tool_calls")
+
+    with served(pieces) as url:
+        model = model_at("chat", url)
+        try:
+            (call,) = (await model.reply(ask())).calls
+        finally:
+            await model.close()
+    assert call.arguments == {"at": words}
+
+
+class SlowToLoad(OpenAIChat):
+    """An SDK that takes its time, as on a busy machine."""
+
+    def __init__(self, url: str, loaded: threading.Event) -> None:
+        super().__init__("key", f"{url}/v1", tool_mode="native")
+        self.loads = 0
+        self._loaded = loaded
+
+    def connect(self) -> Connection:
+        self.loads += 1
+        self._loaded.wait(20)
+        return super().connect()
+
+
+async def test_loading_the_sdk_counts_and_goes_on_for_the_next_call() -> None:
+    loaded = threading.Event()
+    with served(lambda: [chat_event({"content": "Hello."}, "stop")]) as url:
+        wire = SlowToLoad(url, loaded)
+        model = ProviderModel(wire, GPT, provider="home", retries=QUICK)
+        try:
+            with pytest.raises(ModelError) as caught:
+                await model.reply(ask(deadline=0.2))
+            assert (caught.value.kind, caught.value.transient) == ("timeout", True)
+            loaded.set()
+            assert (await model.reply(ask())).text == "Hello."
+        finally:
+            loaded.set()
+            await model.close()
+    assert wire.loads == 1
+
+
+def test_thoughts_are_stripped_alike_whole_and_in_pieces() -> None:
+    dice = random.Random(5)
+    parts = [
+        "<think>",
+        "</think>",
+        "<thinking>",
+        "</thinking>",
+        "<thi",
+        "nk>",
+        " ",
+        "\n",
+        "\n\n",
+        "a",
+        "word",
+        "<",
+        "/",
+    ]
+    for _ in range(5_000):
+        text = "".join(dice.choices(parts, k=dice.randrange(1, 12)))
+        stripper, said, rest = ThinkTagStripper(), "", text
+        while rest:
+            cut = dice.randrange(1, len(rest) + 1)
+            said, rest = said + stripper.feed(rest[:cut]), rest[cut:]
+        said += stripper.end()
+        whole = ThinkTagStripper()
+        assert said == whole.feed(text) + whole.end(), text
+
+
+def test_a_long_thought_costs_what_it_is_long() -> None:
+    stripper = ThinkTagStripper()
+    before = time.thread_time()
+    said = [stripper.feed(piece) for piece in ["<think>", *["and "] * 200_000, "</think>", "\nSo.", " Yes."]]
+    assert "".join([*said, stripper.end()]) == "So. Yes."
+    assert time.thread_time() - before < 2

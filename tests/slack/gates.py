@@ -1,0 +1,68 @@
+"""A gate for tests of listeners without a store: settings and marks are kept in memory."""
+
+import time
+from typing import cast
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.access.access_values import ChannelValues
+from bot.access.channel_settings import ChannelSettings
+from bot.access.person_facts import Home
+from bot.slack.receive.gate import Gate
+from bot.slack.receive.settings_form import SettingsForm
+from bot.slack.send.budget import Budget
+from bot.slack.send.web_calls import WebCalls
+from bot.slack.show.people import People
+from bot.store.interface import Store, StoreError
+from handoff.audit_entry import AuditEntry
+
+
+class MemorySettings:
+    """`KeptSettings` in memory, and the clock of a store; `away` as the store can be."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, str]] = {}
+        self.away = False
+
+    @property
+    def settings(self) -> "MemorySettings":
+        return self
+
+    def clock(self) -> float:
+        return time.time()
+
+    async def put(self, team: str, name: str, payload: str) -> None:
+        self._there()
+        self.rows.setdefault(team, {})[name] = payload
+
+    async def of(self, team: str) -> dict[str, str]:
+        self._there()
+        return dict(self.rows.get(team, {}))
+
+    def _there(self) -> None:
+        if self.away:
+            raise StoreError("the store is away")
+
+
+class MemoryGate(Gate):
+    """A gate whose marks and notes can be looked at."""
+
+    def __init__(
+        self, client: AsyncWebClient, team: str, *, admins: frozenset[str] = frozenset(), **env: object
+    ) -> None:
+        self.kept, self.marks, self.noted = MemorySettings(), set[str](), list[AuditEntry]()
+        self.everywhere = ChannelValues.model_validate(env)
+        self.file: dict[str, ChannelValues] = {}
+        self.settings = ChannelSettings(cast("Store", self.kept), lambda _: self.everywhere, self.file, admins=admins)
+        self.people = People(client, WebCalls(Budget()), Home(team))
+
+        async def first(mark: str) -> bool:
+            new = mark not in self.marks
+            self.marks.add(mark)
+            return new
+
+        async def record(entry: AuditEntry) -> None:
+            self.noted.append(entry)
+
+        self.form = SettingsForm(self.settings, self.people, clock=time.time, note=record)
+        super().__init__(self.people, self.settings, first=first, clock=time.time, note=record)

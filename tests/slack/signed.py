@@ -1,0 +1,267 @@
+"""A real app in HTTP mode, asked by what Slack would send, signed: for trying what the local workspace never sends."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import itertools
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import aiohttp
+from aiohttp import web
+from slack_bolt.async_app import AsyncApp
+
+from bot.slack.receive.http import web_app
+from bot.slack.receive.listeners import register
+from bot.slack.receive.service import Answer, Service, Stop
+from bot.slack.send.web_calls import Background, close_client, make_client
+from bot.slack.views.card import STOP
+from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
+from bot.slack.views.question import ANSWER
+from bot.slack.views.status import JobLine
+from bot.workspace.workspace_server import Workspace
+from handoff.contracts import Place, Request
+from tests.slack.gates import MemoryGate
+from tests.slack.memory_service import MemoryService
+
+SECRET = "a signing secret"
+MANIFEST = Path(__file__).parents[2] / "manifest.yml"
+ROOT = "1700000000.000100"
+Json = dict[str, Any]
+KIND = {"sales": "channel", "general": "channel", "northwind": "channel", "leads": "group", "dm": "im"}
+_COUNT = itertools.count(1)
+
+
+class SeenService(MemoryService):
+    """Notes what reaches it, and says yes to all of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+        self.places: list[Place] = []
+
+    async def knows(self, place: Place) -> bool:
+        del place
+        return True
+
+    async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
+        self.places.append(place)
+        self.seen.append("turned away" if refusal else "request")
+        return await super().request(place, request, dedupe=dedupe, refusal=refusal)
+
+    async def reply(
+        self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
+    ) -> Answer:
+        del message, others, dedupe
+        self.places.append(place)
+        self.seen.append("reply")
+        return Answer("ignored" if mentioned else "heard")
+
+    async def answer(
+        self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
+    ) -> Answer:
+        del request, subtask, number, user, text, dedupe
+        self.places.append(place)
+        self.seen.append("answer")
+        return Answer("taken")
+
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
+        del team, job, user
+        self.places += [place] if place is not None else []
+        self.seen.append("stop")
+        return Stop("cancelling")
+
+    async def edited(self, place: Place, *_: Any, **__: Any) -> bool:
+        self.places.append(place)
+        self.seen.append("edit")
+        return True
+
+    async def jobs(self, team: str, user: str) -> list[JobLine]:
+        del team, user
+        self.seen.append("status")
+        return []
+
+
+@dataclass
+class Door:
+    """The app's address, and everything that may come in there."""
+
+    town: Workspace
+    gate: MemoryGate
+    service: SeenService
+    background: Background
+    url: str
+    session: aiohttp.ClientSession
+    last: str = field(default="")
+    wanted: int = 200
+    """The status that each answer must have."""
+
+    # -- people and places -----------------------------------------------------------------------
+
+    def place(self, name: str, person: str = "ana") -> str:
+        """The id of a channel; `dm` is the person's own with the bot, or ana's for who has none."""
+        if name != "dm":
+            return self.town.channel_id(name)
+        state = self.town._world.state
+        found = state.find_channel(self.user(person)) or state.find_channel(self.user("ana"))
+        assert found is not None
+        return found.id
+
+    def user(self, person: str) -> str:
+        state = self.town._world.state
+        return state.by_name[person].id
+
+    def team(self, person: str) -> str:
+        state = self.town._world.state
+        return state.by_name[person].team
+
+    # -- what comes in ---------------------------------------------------------------------------
+
+    async def knock(self, body: Json | str) -> Json | str:
+        """Send it, signed; the answer's body once everything that follows is done."""
+        form = isinstance(body, str)
+        text = body if isinstance(body, str) else json.dumps(body)
+        stamp = str(int(time.time()))
+        digest = hmac.new(SECRET.encode(), f"v0:{stamp}:".encode() + text.encode(), hashlib.sha256).hexdigest()
+        kind = "application/x-www-form-urlencoded" if form else "application/json"
+        sent = {"Content-Type": kind, "X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={digest}"}
+        async with self.session.post(self.url, data=text.encode(), headers=sent) as response:
+            assert response.status == self.wanted, (response.status, body)
+            answer = await response.text()
+        await self.background.drain(10)
+        found: Json | str = json.loads(answer) if answer.startswith("{") else answer
+        return found
+
+    async def come(self, way: str, person: str, place: str, **forged: Any) -> Json | str:
+        """Have a person come in some way at a place; `forged` changes the payload, by its path with dots."""
+        body = getattr(self, f"_{way}")(person, place)
+        for path, value in forged.items():
+            *names, last = path.split("__")
+            inner = body
+            for name in names:
+                inner = inner[name]
+            if value is None:
+                inner.pop(last, None)
+            else:
+                inner[last] = value
+        interactive = body.get("type") in {"block_actions", "message_action", "view_submission"}
+        if interactive:
+            return await self.knock(urlencode({"payload": json.dumps(body)}))
+        return await self.knock(urlencode(body) if "command" in body else body)
+
+    def _event(self, person: str, place: str, event: Json) -> Json:
+        shared = place == "northwind"
+        home = self.town.team_id
+        event = {"channel": self.place(place, person), "user": self.user(person), **event}
+        if person == "buildbot":
+            event["bot_id"] = self.town._world.state.identity.other_bot_id
+        if shared:
+            event |= {"user_team": self.team(person), "source_team": self.team(person)}
+        return {
+            "type": "event_callback",
+            "team_id": home,
+            "context_team_id": home,
+            "event_id": f"Ev{next(_COUNT)}",
+            "authorizations": [{"team_id": home, "enterprise_id": None, "user_id": self.town.bot_user_id}],
+            "is_ext_shared_channel": shared,
+            "event": {"team": self.team(person), **event},
+        }
+
+    def _mention(self, person: str, place: str) -> Json:
+        text = f"<@{self.town.bot_user_id}> compare the offers"
+        said: Json = {"type": "app_mention", "text": text, "ts": self._ts()}
+        if place == "dm":
+            said |= {"type": "message", "channel_type": "im"}
+        return self._event(person, place, said)
+
+    def _follow_up(self, person: str, place: str) -> Json:
+        kind = KIND.get(place, "mpim")
+        said = {"type": "message", "text": "shorter", "ts": self._ts(), "thread_ts": ROOT, "channel_type": kind}
+        return self._event(person, place, said)
+
+    def _base(self, kind: str, person: str) -> Json:
+        home, team = self.town.team_id, self.team(person)
+        user = {"id": self.user(person), "name": person, "team_id": team}
+        trigger = self.town._world.views.trigger(user["id"])
+        return {"type": kind, "user": user, "team": {"id": team if team != home else home}, "trigger_id": trigger}
+
+    def _clicked(self, person: str, place: str, action: Json) -> Json:
+        message = {"ts": self._ts(), "thread_ts": ROOT}
+        action = {"type": "button", "block_id": "b", "action_ts": "1.1", **action}
+        where = {"channel": {"id": self.place(place, person)}, "message": message, "actions": [action]}
+        return {**self._base("block_actions", person), **where, "container": {"type": "message"}}
+
+    def _answer(self, person: str, place: str) -> Json:
+        job = Place(team=self.town.team_id, channel=self.place(place, person), thread_ts=ROOT).job_id
+        choice = {"job": job, "request": "r", "subtask": "s", "number": 1, "text": "yes", "asked": "U1"}
+        return self._clicked(person, place, {"action_id": f"{ANSWER}0", "value": json.dumps(choice)})
+
+    def _stop(self, person: str, place: str) -> Json:
+        return self._clicked(person, place, {"action_id": STOP, "value": "-"})
+
+    def _command(self, person: str, place: str) -> Json:
+        where = {"team_id": self.team(person), "channel_id": self.place(place, person)}
+        return {"command": "/leadhand", "text": "status", "user_id": self.user(person), **where, "trigger_id": "1.2.3"}
+
+    def _shortcut(self, person: str, place: str) -> Json:
+        message = {"ts": self._ts(), "thread_ts": ROOT, "text": "look at this", "user": self.user("ana")}
+        where = {"channel": {"id": self.place(place, person)}, "message": message, "callback_id": START_JOB}
+        return {**self._base("message_action", person), **where}
+
+    def _view(self, person: str, place: str) -> Json:
+        told = {"team": self.town.team_id, "channel": self.place(place, person), "thread_ts": ROOT, "ts": ROOT}
+        told |= {"author": "", "files": [], "text": ""}
+        put_in = {REQUEST_BLOCK: {REQUEST_ACTION: {"type": "plain_text_input", "value": "do it"}}}
+        view = {"id": f"V{next(_COUNT)}", "type": "modal", "callback_id": START_JOB, "state": {"values": put_in}}
+        return {**self._base("view_submission", person), "view": {**view, "private_metadata": json.dumps(told)}}
+
+    def _ts(self) -> str:
+        self.last = f"1700000001.{next(_COUNT):06}"
+        return self.last
+
+    # -- what came of it -------------------------------------------------------------------------
+
+    def told(self) -> list[Json]:
+        """What was tried to be shown to one person alone, oldest first."""
+        return [call.args for call in self.town.calls("chat.postEphemeral")]
+
+    def opened(self) -> int:
+        """How many windows were opened."""
+        return self.town.call_count("views.open")
+
+
+@asynccontextmanager
+async def signed_door(
+    *, admins: tuple[str, ...] = (), service_of: Callable[[Door], Service] | None = None
+) -> AsyncIterator[Door]:
+    """A workspace, and the real app behind a door of its own. `admins` are people's names.
+
+    `service_of` makes the service in place of one that only notes what reaches it.
+    """
+    town = await Workspace.start(MANIFEST, rate_limits=False)
+    client = make_client(town.bot_token, town.api_url)
+    app = AsyncApp(client=client, signing_secret=SECRET, process_before_response=True)
+    service = SeenService()
+    gate = MemoryGate(client, town.team_id, admins=frozenset(town.person(name).id for name in admins))
+    door = Door(town, gate, service, Background(), "", aiohttp.ClientSession())
+    background = door.background = register(app, service_of(door) if service_of else service, gate, gate.form)
+    runner = web.AppRunner(web_app(app, signing_secret=SECRET), access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    bound: Any = runner.addresses[0]
+    try:
+        door.url = f"http://127.0.0.1:{bound[1]}/slack/events"
+        yield door
+    finally:
+        await door.session.close()
+        await background.drain()
+        await runner.cleanup()
+        await close_client(client)
+        await town.stop()

@@ -1,0 +1,94 @@
+"""channels.yml: what it sets, and what is said of what is wrong with it: file, line, remedy."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.access.access_values import NAMES, ChannelValues, Origin, combined
+from bot.access.channels_file import NAME, read
+
+GOOD = """\
+# where they differ
+C0123ABCD:
+  users: [U0123ABCD, S0123ABCD]
+  guests: true
+  follow_ups: off
+C0456EFGH:
+  allowed: no
+  strangers:
+    - T0123ABCD
+  approvers: [S0123ABCD]
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / NAME).write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_missing_file_says_nothing_and_an_empty_one_neither(tmp_path: Path) -> None:
+    assert (read(tmp_path).channels, read(tmp_path).faults) == ({}, [])
+    assert (read(written(tmp_path, "# none yet\n")).channels, read(tmp_path).faults) == ({}, [])
+
+
+def test_each_value_is_read(tmp_path: Path) -> None:
+    file = read(written(tmp_path, GOOD))
+    assert file.faults == []
+    assert file.channels == {
+        "C0123ABCD": ChannelValues(users=("U0123ABCD", "S0123ABCD"), guests=True, follow_ups=False),
+        "C0456EFGH": ChannelValues(allowed=False, strangers=("T0123ABCD",), approvers=("S0123ABCD",)),
+    }
+
+
+WRONG = [
+    ("C0123ABCD:\n  guests: true\n  user: [U0123ABCD]\n", 3, "unknown key user (did you mean users?)"),
+    ("C0123ABCD:\n  whatever: 1\n", 2, f"the keys are {', '.join(NAMES)}"),
+    ("C0123ABCD:\n  guests: sometimes\n", 2, "guests: it takes true or false"),
+    ("C0123ABCD:\n  guests:\n", 2, "guests: it takes true or false"),
+    ("C0123ABCD:\n  users: U0123ABCD\n", 2, "users: it takes a list of ids"),
+    ("C0123ABCD:\n  users:\n  - U0123ABCD\n  - ana\n", 3, "users: ana is no id of a person (U...) or group (S...)"),
+    ("C0123ABCD:\n  users: [[U1]]\n", 2, "users: it takes ids"),
+    ("C0123ABCD:\n  strangers: [U0123ABCD]\n", 2, "strangers: U0123ABCD is no id of a workspace (T...)"),
+    ("C0123ABCD:\n  guests: on\n  guests: off\n", 3, "the key guests stands there twice; keep one"),
+    ("C0123ABCD:\n  guests: on\nC0123ABCD:\n  guests: off\n", 3, "the channel C0123ABCD stands there twice; keep one"),
+    ("sales:\n  guests: on\n", 1, "sales is no id of a channel"),
+    ("C0123ABCD: open\n", 1, "a channel is not a list of `key: value` lines"),
+    ("- C0123ABCD\n", 1, "the file is not a list of channels"),
+    ("C0123ABCD:\n  guests: [\n", 3, "not valid YAML"),
+    ("a: " * 2, 1, "not valid YAML"),
+    (
+        f"C0123ABCD:\n  users: [{', '.join(f'U0{number:04}' for number in range(101))}]\n",
+        2,
+        "at most 100 are allowed; name a user group instead",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "words"), WRONG)
+def test_what_is_wrong_is_said_with_file_line_and_remedy(tmp_path: Path, text: str, line: int, words: str) -> None:
+    (fault,) = read(written(tmp_path, text)).faults
+    assert (fault.path, fault.line) == (tmp_path / NAME, line)
+    assert words in fault.text, fault.text
+
+
+def test_a_file_that_is_no_text_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b"\xff\xfe\x00")
+    (fault,) = read(tmp_path).faults
+    assert "save it as UTF-8" in fault.text
+    (tmp_path / NAME).write_bytes(b"[" * 100_000)
+    assert read(tmp_path).faults
+
+
+def test_the_form_comes_before_the_file_that_before_the_environment_and_each_value_says_whence() -> None:
+    values = {"form": True, "file": False, "environment": True}
+    by_ana = {"guests": Origin("form", "U0ANA", 7.0)}
+    for left_out in (set[str](), {"form"}, {"form", "file"}, {"form", "file", "environment"}):
+        sources = [
+            (ChannelValues(guests=None if source in left_out else value), by_ana if source == "form" else source)
+            for source, value in values.items()
+        ]
+        access = combined(sources)  # type: ignore[arg-type] - a mapping or the name of a source
+        told = next(((source, values[source]) for source in values if source not in left_out), ("default", False))
+        assert (access.origin("guests").source, access.guests) == told
+        assert access.origin("guests") == (by_ana["guests"] if told[0] == "form" else Origin(told[0]))  # type: ignore[arg-type]
+        assert access.origin("users") == Origin("default")

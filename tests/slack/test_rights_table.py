@@ -1,0 +1,308 @@
+"""Who may do what in a thread: persons x deeds x places, each through the real app on a real store, signed.
+
+Ana asked, and waits for an answer of hers; Ben asked for something else in her thread. What must come of each deed is
+worked out by `expected`, which knows nothing of the code: it holds the rules as docs/operating.md tells them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from bot.jobs.instance import Instance
+from bot.jobs.job_service import JobService
+from bot.limits.call_limits import CallLimits
+from bot.limits.rules import Rules
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.slack.views.answer_message import FEEDBACK
+from bot.slack.views.card import STOP
+from bot.slack.views.question import ANSWER
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import RedisStore
+from handoff import events as ev
+from handoff.audit_entry import AuditEntry
+from handoff.contracts import Place, Request
+from handoff.engine.engine import fold
+from handoff.state import Job
+from handoff.summary import begun, projection
+from tests.slack.signed import Door, signed_door
+
+PERSONS = {
+    "requester": "ana",
+    "who asked for something else": "ben",
+    "who asked nothing": "cleo",
+    "admin": "cleo",
+    "guest": "gus",
+    "stranger": "sol",
+}
+PLACES = ("sales", "leads", "northwind", "dm", "mpdm-ana--ben--gus-1")
+DEEDS = (
+    "ask", "answer", "click", "click a forged number", "click a forged job", "click a forged request", "stop",
+    "say stop", "cancel", "status", "trace", "release", "feedback", "edit", "delete",
+)  # fmt: skip
+FORGED: dict[str, dict[str, Any]] = {
+    "click a forged number": {"number": 7},
+    "click a forged job": {"job": "J0000000000"},
+    "click a forged request": {"request": "1.0"},
+}
+OUTSIDE = {"guest": "Guests cannot use me here", "stranger": "People of your workspace cannot use me here"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a deed: what it did to the job, and the line that its person alone was told (its gist)."""
+
+    did: frozenset[str] = frozenset()
+    told: str = ""
+
+
+def did(*what: str, told: str = "") -> Outcome:
+    return Outcome(frozenset(what), told)
+
+
+NO_ANSWER = "I took that as a request of your own. The open question is for @ana: nobody else can answer it."
+
+# ---------------------------------------------------------------- the oracle
+
+
+def expected(kind: str, deed: str, place: str) -> Outcome:
+    """What must come of it. `@name` in a line stands for a mention, `name` for a person."""
+    person, inside = PERSONS[kind], kind not in OUTSIDE
+    if deed == "delete":  # Slack says that a message is gone, and not by whom: it lets only those do it who may
+        return did("ana withdrew")
+    if not inside:
+        silent = deed == "edit" or (deed == "answer" and place != "dm")
+        return did(told="" if silent else OUTSIDE[kind])
+    simple = {
+        "ask": did("heard ana") if kind == "requester" else did(f"{person} asked", told=NO_ANSWER),
+        "edit": did("ana edited") if kind == "requester" else did(),
+        "feedback": did(f"thumb of {person}", told="Thank you"),
+        "click a forged number": did(told="That question is closed"),
+        "click a forged request": did(told="That question is closed"),
+        "click a forged job": did(told="That button no longer does anything"),
+        "release": did(told="That job is not set aside" if kind == "admin" else "Only an admin may do that"),
+    }
+    if deed in simple:
+        return simple[deed]
+    if deed in ("answer", "click"):
+        mine = did("ana answered Oslo")
+        return mine if kind == "requester" else did(told="That question is for @ana: nobody else can answer it.")
+    if deed in ("stop", "say stop", "cancel"):
+        return stop(kind, deed)
+    sees = {
+        "status": kind in ("requester", "who asked for something else", "admin"),
+        "trace": kind in ("requester", "who asked for something else", "admin"),
+    }[deed]
+    if not sees:
+        return did(told={"status": "Only people who said something", "trace": "Only people who asked"}[deed])
+    steps = {"requester": "steps of ana", "who asked for something else": "steps of ben", "admin": "steps of ana, ben"}
+    return did(told="the job" if deed == "status" else steps[kind])
+
+
+def stop(kind: str, deed: str) -> Outcome:
+    goes_on = "What @{} asked for goes on: only they or an admin can stop it."
+    if kind == "admin":
+        return did("ana stopped", "ben stopped", told="Stopping. A report")
+    if kind == "requester":
+        return did("ana stopped", told=goes_on.format("ben"))
+    if kind == "who asked for something else":
+        return did("ben stopped", told=goes_on.format("ana"))
+    named = "Only @ana or @ben, who asked for this, or an admin can stop it."
+    return did(told="Only who asked for it, or an admin, can stop it." if deed == "cancel" else named)
+
+
+# ---------------------------------------------------------------- what really happens
+
+
+@dataclass
+class Table:
+    """A workspace, the real app behind its door, and jobs in a real store."""
+
+    door: Door
+    store: RedisStore
+    noted: list[AuditEntry] = field(default_factory=list)
+    count: int = 0
+
+    def channel(self, place: str) -> str:
+        return self.door.place(place, "ana")
+
+    async def job(self, place: str) -> Place:
+        """A thread in which Ana's request waits for her answer, and Ben's waits for hers."""
+        self.count += 1
+        where = Place(team=self.door.town.team_id, channel=self.channel(place), thread_ts=f"1700000000.{self.count:06}")
+        key, at = JobKey(where.team, where.job_id), self.store.clock()
+        log: list[ev.Event] = []
+        for name, ts in (("ana", where.thread_ts), ("ben", f"1700000500.{self.count:06}")):
+            request = Request(id=ts, user=self.door.user(name), text=f"a question of {name}", at=at)
+            log.append(ev.RequestAdded(at=at, place=where, request=request))
+            ids, fields = (f"made:{ts}",), begun(where, request)
+            await self.store.jobs.ingest(key, ev.dump(log[-1]), dedupe=ids, user=request.user, fields=fields)
+        asked = {"question": "Which city?", "options": ("Oslo", "Bergen")}
+        log.append(ev.PlannerAsked.model_validate({"at": at, "request": where.thread_ts, **asked}))
+        claim = await self.store.jobs.claim("me", lease=60, schema=ev.SCHEMA, prefer=key)
+        assert claim is not None
+        job = fold(log)
+        assert job is not None
+        taken = [entry.seq for entry in await self.store.jobs.inbox(key)]
+        written = [ev.dump(event) for event in log]
+        await self.store.jobs.commit(claim, "made", 0, written, taken=taken, fields=projection(job), schema=ev.SCHEMA)
+        await self.store.jobs.release(claim, due=None)
+        return where
+
+    async def state(self, where: Place) -> tuple[Job, list[ev.Event]]:
+        """The job with what came in, and what that was."""
+        key = JobKey(where.team, where.job_id)
+        came = [ev.load(entry.payload) for entry in await self.store.jobs.inbox(key)]
+        job = fold([*(ev.load(entry.payload) for entry in await self.store.jobs.log(key)), *came])
+        assert job is not None
+        return job, came
+
+    async def do(self, deed: str, person: str, where: Place) -> str:
+        """Have it done; returns the answer of a command."""
+        body = self.body(deed, person, where)
+        if "command" in body:
+            answer = await self.door.knock(urlencode(body))
+            return json.dumps(answer, ensure_ascii=False)
+        await self.door.knock(urlencode({"payload": json.dumps(body)}) if "actions" in body else body)
+        return ""
+
+    def body(self, deed: str, person: str, where: Place) -> dict[str, Any]:
+        """What Slack would send for it, forged where the deed says so."""
+        door, root = self.door, where.thread_ts
+        place = next(name for name in PLACES if self.channel(name) == where.channel)
+        if deed.startswith("click"):
+            choice = {"job": where.job_id, "request": root, "subtask": "", "number": 1, "text": "Oslo"}
+            choice |= {"click a forged number": {"number": 7}, "click a forged job": {"job": "J0000000000"}}.get(
+                deed, {}
+            )
+            choice |= {"request": "1.0"} if deed == "click a forged request" else {}
+            return self.click(person, where, f"{ANSWER}0", json.dumps(choice))
+        if deed == "stop":
+            return self.click(person, where, STOP, "-")
+        if deed == "feedback":
+            return self.click(person, where, FEEDBACK, json.dumps({"request": root, "good": True}))
+        if deed in ("cancel", "status", "trace", "release"):
+            return {**door._command(person, place), "channel_id": where.channel, "text": f"{deed} {where.job_id}"}
+        if deed in ("edit", "delete"):
+            return self.change(deed, person, place, where)
+        body = door._mention(person, place) if deed != "answer" else door._follow_up(person, place)
+        bot = f"<@{door.town.bot_user_id}>"
+        text = {"ask": f"{bot} compare the two offers", "say stop": f"{bot} stop", "answer": "Oslo"}[deed]
+        body["event"] |= {"channel": where.channel, "thread_ts": root, "text": text}
+        return body
+
+    def click(self, person: str, where: Place, action: str, value: str) -> dict[str, Any]:
+        place = next(name for name in PLACES if self.channel(name) == where.channel)
+        body = self.door._clicked(person, place, {"action_id": action, "value": value})
+        body["message"]["thread_ts"] = where.thread_ts
+        body["channel"]["id"] = where.channel
+        return body
+
+    def change(self, deed: str, person: str, place: str, where: Place) -> dict[str, Any]:
+        said = {"ts": where.thread_ts, "user": self.door.user(person), "text": "a question of ana"}
+        if deed == "edit":
+            after = {**said, "text": "something else", "edited": {"ts": "1800000000.1"}}
+            event = {"type": "message", "subtype": "message_changed", "message": after, "previous_message": said}
+        else:
+            event = {
+                "type": "message",
+                "subtype": "message_deleted",
+                "deleted_ts": said["ts"],
+                "previous_message": said,
+            }
+        kind = {"dm": "im", "leads": "group"}.get(place, "mpim" if place.startswith("mpdm") else "channel")
+        event |= {"channel": where.channel, "channel_type": kind, "hidden": True, "ts": f"1800000000.{self.count:06}"}
+        body = self.door._event(person, place, event)
+        del body["event"]["user"]
+        return body
+
+    # -- what came of it -------------------------------------------------------------------------
+
+    async def outcome(self, deed: str, person: str, place: str) -> Outcome:
+        where = await self.job(place)
+        self.door.gate.marks.clear()
+        told = len(self.door.told())
+        answer = await self.do(deed, person, where)
+        job, came = await self.state(where)
+        lines = [str(one["text"]) for one in self.door.told()[told:] if one["user"] == self.door.user(person)]
+        assert len(lines) <= 1, lines
+        return Outcome(frozenset(self.changes(job, came)), self.in_names("".join(lines) or answer))
+
+    def changes(self, job: Job, came: list[ev.Event]) -> list[str]:
+        """What the deed did, by people's names."""
+        names = {self.door.user(name): name for name in ("ana", "ben", "cleo", "gus", "sol")}
+        found = [f"{names[ask.request.user]} asked" for ask in job.asks[2:]]
+        for ask in job.asks:
+            name = names[ask.request.user]
+            found += [f"{name} withdrew"] if ask.withdrawn else [f"{name} stopped"] if ask.cancelled_by else []
+            found += [f"{names[one.user]} answered {one.text}" for one in ask.answered]
+            found += [f"{name} edited"] if ask.request.text == "something else" else []
+        waits = [one for one in job.heard if not one.outcome]
+        found += [f"heard {names[one.message.user]}" for one in waits]
+        return found + [f"thumb of {names[one.user]}" for one in came if isinstance(one, ev.FeedbackGiven)]
+
+    def in_names(self, line: str) -> str:
+        for name in ("ana", "ben", "cleo"):
+            line = line.replace(f"<@{self.door.user(name)}>", f"@{name}").replace(self.door.user(name), name)
+        return line
+
+
+def gist(deed: str, line: str) -> str:
+    """What a shown job or trace holds, in a word; any other line is itself."""
+    if deed == "status" and "Job J" in line:
+        return "the job"
+    if deed == "trace" and "asked by" in line:
+        return "steps of " + ", ".join(name for name in ("ana", "ben", "cleo") if f"asked by {name}" in line)
+    return line
+
+
+@asynccontextmanager
+async def table(store: RedisStore, *, admins: tuple[str, ...]) -> AsyncIterator[Table]:
+    noted: list[AuditEntry] = []
+
+    async def note(entry: AuditEntry) -> None:
+        noted.append(entry)
+
+    limits = CallLimits(store.counters, RehearsalModel(), Rules(), store.clock)
+    instance = Instance(store, object(), slots=1, lease=5)  # type: ignore[arg-type]  # it never runs
+    made: dict[str, Any] = {}
+
+    def service(door: Door) -> JobService:
+        named = frozenset(door.user(name) for name in admins)
+        made["door"] = door
+        return JobService(store, instance, limits, admins=named, settings=door.gate.settings, note=note)
+
+    async with signed_door(admins=admins, service_of=service) as door:
+        yield Table(door, store, noted)
+    await limits.close(1)
+
+
+@pytest.mark.parametrize("kind", PERSONS)
+async def test_who_may_do_what_where(store: RedisStore, kind: str) -> None:
+    person, tried = PERSONS[kind], 0
+    async with table(store, admins=("cleo",) if kind == "admin" else ()) as tried_at:
+        for place in PLACES:
+            for deed in DEEDS:
+                wanted = expected(kind, deed, place)
+                refused = len(tried_at.noted)
+                found = await tried_at.outcome(deed, person, place)
+                line = gist(deed, found.told)
+                assert (found.did, bool(line)) == (wanted.did, bool(wanted.told)), (kind, place, deed, found, wanted)
+                assert wanted.told in line, (kind, place, deed, line, wanted)
+                notes = [note for note in tried_at.noted[refused:] if note.outcome == "refused"]
+                theirs = wanted.told.startswith(("Only", "That question is for"))
+                assert len(notes) == theirs, (kind, place, deed, notes)
+                assert all((note.user, note.job) != ("", "") and note.why for note in notes)
+                tried += 1
+    assert tried == len(PLACES) * len(DEEDS)
+
+
+def test_the_table_is_as_large_as_it_says() -> None:
+    assert (len(PERSONS), len(PLACES)) == (6, 5)
+    assert len(DEEDS) >= 9

@@ -1,0 +1,88 @@
+"""The audit of a store: added to with commits and beside them, read in order, kept for its own time."""
+
+import pytest
+
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import RedisStore
+from bot.store.retention import Retention
+from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, fresh_store
+
+
+async def read(kit: Kit, since: float = 0.0) -> list[str]:
+    return [entry async for entry in kit.store.audit.read(since=since)]
+
+
+async def test_entries_come_with_their_commit_and_once(kit: Kit) -> None:
+    claim = await kit.claimed()
+    done = await kit.store.jobs.commit(claim, "1", 0, ['{"e":1}'], audit=['{"a":1}', '{"a":2}'])
+    assert kit.ok(done)
+    await kit.store.jobs.commit(claim, "1", 0, ['{"e":1}'], audit=['{"a":1}', '{"a":2}'])
+    await kit.store.jobs.commit(claim, "2", 7, ['{"e":1}'], audit=['{"a":3}'])
+    assert await read(kit) == ['{"a":1}', '{"a":2}'], "a repeat and a commit that is refused leave nothing"
+
+
+async def test_an_owner_that_is_fenced_adds_nothing(kit: Kit) -> None:
+    claim = await kit.claimed(lease=1.0)
+    kit.advance(2.0)
+    assert await kit.store.jobs.claim("other", lease=10.0, schema=1) is not None
+    await kit.store.jobs.commit(claim, "1", 0, ['{"e":1}'], audit=['{"a":1}'])
+    assert await read(kit) == []
+
+
+async def test_what_follows_from_no_event_is_noted_beside_it_in_order(kit: Kit) -> None:
+    await kit.store.audit.note("T1", JOB.job, '{"a":1}')
+    kit.advance(5.0)
+    await kit.store.audit.note("T2", "", '{"a":2}')
+    later = await kit.store.now()
+    kit.advance(5.0)
+    await kit.store.audit.note("T1", OTHER_JOB.job, '{"a":3}')
+    assert await read(kit) == ['{"a":1}', '{"a":2}', '{"a":3}']
+    assert await read(kit, since=later + 1) == ['{"a":3}']
+
+
+async def test_many_entries_are_read_page_by_page(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.store.redis.redis_audit.PAGE", 5)
+    store = await fresh_store(server_url, partitions=3)
+    try:
+        jobs = [JobKey("T1", f"J{number:010}") for number in range(9)]
+        for number in range(100):
+            await store.audit.note("T1", jobs[number % 9].job, f'{{"a":{number}}}')
+        found = [entry async for entry in store.audit.read()]
+    finally:
+        await store.close()
+    assert sorted(found) == sorted(f'{{"a":{number}}}' for number in range(100))
+
+
+async def test_an_entry_outlives_its_job_and_goes_after_its_own_time(server_url: str) -> None:
+    store = await fresh_store(server_url, partitions=1, retention=Retention(jobs=0.1, audit=1.5))
+    try:
+        await store.jobs.ingest(JOB, "{}", dedupe=["1"])
+        claim = await store.jobs.claim("me", lease=10.0, schema=1)
+        assert claim is not None
+        taken = [entry.seq for entry in await store.jobs.inbox(JOB)]
+        await store.jobs.commit(claim, "1", 0, ["{}"], taken=taken, ends=True, audit=['{"a":1}'])
+        await store.jobs.release(claim, due=None)
+        await eventually(lambda: _gone(store))
+        assert [entry async for entry in store.audit.read()] == ['{"a":1}']
+        kit = store._clock
+        kit.offset_ms += 1_600
+        await store.audit.note("T1", "", '{"a":2}')
+        assert [entry async for entry in store.audit.read()] == ['{"a":2}']
+    finally:
+        await store.close()
+
+
+async def _gone(store: RedisStore) -> bool:
+    return await store.jobs.head(JOB) is None
+
+
+async def test_a_clock_that_goes_back_loses_no_entry(server_url: str) -> None:
+    store: RedisStore = await fresh_store(server_url, partitions=1)
+    try:
+        store._clock.offset_ms = 60_000
+        await store.audit.note("T1", "", '{"a":1}')
+        store._clock.offset_ms = 0
+        await store.audit.note("T1", "", '{"a":2}')
+        assert [entry async for entry in store.audit.read()] == ['{"a":1}', '{"a":2}']
+    finally:
+        await store.close()

@@ -1,0 +1,146 @@
+"""A store forgets a job whole and once, keeps its files for their own time, and drops what it is told to."""
+
+import asyncio
+
+import pytest
+
+from bot.store.counters import DAY, Counter
+from bot.store.interface import Commit, Forgotten, JobKey
+from bot.store.redis.redis_store import RedisStore
+from bot.store.retention import Retention
+from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, fresh_store
+
+BIG = '{"n":"' + "x" * 20_000 + '"}'
+
+
+async def test_a_job_is_erased_whole_and_whoever_owned_it_is_fenced(kit: Kit) -> None:
+    store = kit.store
+    await store.jobs.ingest(JOB, BIG, dedupe=["0"], user="U1")
+    claim = await store.jobs.claim("me", lease=10.0, schema=1)
+    assert claim is not None
+    assert kit.ok(await store.jobs.commit(claim, "1", 0, [BIG], taken=[1]))
+    digest = await store.blobs.put(JOB, b"file")
+    await store.blobs.came_from(JOB, ["F1"])
+    await store.outbox.begin(claim, "1.0:card", "op")
+    await store.outbox.done(claim, "1.0:card", "2.0")
+    before = await store.now()
+    done = await store.jobs.forget(JOB, users=["U1"], files=["F1"], audit=['{"a":1}'])
+    assert done is not kit.repeats, "a repeat says that there is nothing left"
+    assert await store.jobs.forget(JOB, users=["U1"], audit=['{"a":2}']) is False
+    assert [entry async for entry in store.audit.read()] == ['{"a":1}']
+    assert (await store.jobs.forgotten(JOB) or 0.0) >= before
+    assert await store.jobs.head(JOB) is None
+    assert await store.jobs.log(JOB) == await store.jobs.inbox(JOB) == []
+    assert await store.outbox.messages(JOB) == {}
+    assert {key: one.ts for key, one in (await store.outbox.left_behind(JOB)).items()} == {"1.0:card": "2.0"}
+    assert await store.jobs.asked_by("T1", "U1") == []
+    assert await store.blobs.jobs_that_read("T1", "F1") == []
+    with pytest.raises(KeyError):
+        await store.blobs.get(JOB, digest)
+    assert await store.jobs.commit(claim, "2", 1, ["{}"]) is Commit.FENCED
+    assert await store.jobs.beat(claim, lease=10.0) is False
+    assert await store.outbox.begin(claim, "1.0:answer", "op2") is None
+    assert await store.jobs.release(claim, due=None) is False
+    with pytest.raises(Forgotten):
+        await store.blobs.put(JOB, b"late")
+    assert await store.jobs.claim("other", lease=10.0, schema=1) is None
+    await store.outbox.taken_back(JOB)
+    assert await store.outbox.left_behind(JOB) == {}
+
+
+async def test_what_was_said_before_makes_it_no_job_again_and_what_is_said_later_does(kit: Kit) -> None:
+    store = kit.store
+    await kit.claimed()
+    await store.jobs.forget(JOB, users=[])
+    at = await store.jobs.forgotten(JOB)
+    assert at is not None
+    assert await store.jobs.signal(JOB, "{}", dedupe=["2"]) is False
+    assert await store.jobs.ingest(JOB, "{}", dedupe=["3"], said=at - 1) is False
+    assert await store.jobs.head(JOB) is None
+    assert await store.jobs.ingest(JOB, "{}", dedupe=["4"], said=at + 1) is True
+    assert await store.jobs.head(JOB) is not None
+    assert await store.blobs.put(JOB, b"new")
+
+
+async def test_another_job_and_another_team_keep_everything(kit: Kit) -> None:
+    store = kit.store
+    others = (OTHER_JOB, JobKey("T2", JOB.job))
+    for key in (JOB, *others):
+        await store.jobs.ingest(key, "{}", dedupe=[f"first {key}"], user="U1")
+        await store.blobs.put(key, b"file")
+    await store.jobs.forget(JOB, users=["U1"])
+    for key in others:
+        assert await store.jobs.head(key) is not None
+        assert await store.blobs.count(key) == (1, 4)
+    assert [head.key for head in await store.jobs.asked_by("T2", "U1")] == [others[1]]
+
+
+async def test_bytes_are_dropped_or_replaced_and_their_room_is_free_again(kit: Kit) -> None:
+    store = kit.store
+    await kit.claimed()
+    one, two = await store.blobs.put(JOB, b"one"), await store.blobs.put(JOB, b"twotwo")
+    await store.blobs.drop(JOB, {one: b"", two: b"2", "0" * 64: b""})
+    with pytest.raises(KeyError):
+        await store.blobs.get(JOB, one)
+    assert await store.blobs.get(JOB, two) == b"2"
+    assert await store.blobs.count(JOB) == (1, 1)
+
+
+async def test_files_may_go_before_their_job_and_its_record_stays_whole(server_url: str) -> None:
+    store: RedisStore = await fresh_store(server_url, retention=Retention(jobs=60.0, materials=0.2))
+    try:
+        await store.jobs.ingest(JOB, BIG, dedupe=["1"])
+        claim = await store.jobs.claim("me", lease=10.0, schema=1)
+        assert claim is not None
+        digest = await store.blobs.put(JOB, b"file")
+        assert await store.jobs.commit(claim, "1", 0, [BIG], taken=[1], ends=True) is Commit.OK
+
+        async def gone() -> bool:
+            return await store.blobs.count(JOB) == (0, 0)
+
+        await store.jobs.release(claim, due=None)
+        await eventually(gone)
+        with pytest.raises(KeyError):
+            await store.blobs.get(JOB, digest)
+        assert [entry.payload for entry in await store.jobs.log(JOB)] == [BIG]
+    finally:
+        await store.close()
+
+
+async def test_files_stay_while_there_is_something_to_do(server_url: str) -> None:
+    store: RedisStore = await fresh_store(server_url, retention=Retention(jobs=60.0, materials=0.2))
+    try:
+        await store.jobs.ingest(JOB, "{}", dedupe=["1"])
+        claim = await store.jobs.claim("me", lease=10.0, schema=1)
+        assert claim is not None
+        digest = await store.blobs.put(JOB, b"file")
+        await store.jobs.commit(claim, "1", 0, ["{}"], taken=[1])
+        await store.jobs.release(claim, due=None)  # it waits for a person
+        await asyncio.sleep(0.4)
+        assert await store.blobs.get(JOB, digest) == b"file"
+    finally:
+        await store.close()
+
+
+async def test_what_an_earlier_release_kept_is_found(server_url: str) -> None:
+    """It kept files with the large events."""
+    store: RedisStore = await fresh_store(server_url)
+    try:
+        await store._server.command("HSET", store._keys.of_job(JOB)[4], "abc", b"old", "size", 3)
+        assert await store.blobs.get(JOB, "abc") == b"old"
+        await store.blobs.drop(JOB, {"abc": b""})
+        with pytest.raises(KeyError):
+            await store.blobs.get(JOB, "abc")
+    finally:
+        await store.close()
+
+
+async def test_counters_of_a_job_go_at_once_and_those_of_a_person_with_the_day(kit: Kit) -> None:
+    job, person = Counter("job:T1/J1:micros", "life", 100, 7), Counter("person:T1/U1:micros", "day", 100, 7)
+    await kit.store.counters.admit("op", [job, person], patience=0.0, hold=1.0)
+    await kit.store.counters.forget([job, person])
+    assert await kit.store.counters.spent([job, person]) == [0, 7]
+    store = kit.store
+    assert isinstance(store, RedisStore)
+    left = await store._server.command("TTL", f"{store._keys.limits}day:{person.name}")
+    assert 0 < left <= DAY

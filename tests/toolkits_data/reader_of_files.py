@@ -1,0 +1,28 @@
+"""A child that reads and tries to change what it was given, and writes where it works."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from specialists.toolkits.confine import given
+
+NAMES = ("bytes", "file", "folder/a", "gone")
+
+
+def main() -> None:
+    told = {
+        "read": {name: ended(lambda name=name: Path(given(name)).read_text(encoding="utf-8")) for name in NAMES},
+        "written": {name: ended(lambda name=name: Path(given(name)).open("r+").close()) for name in NAMES},
+        "own": ended(lambda: Path("own").write_text("x", encoding="utf-8") and "done"),
+    }
+    sys.stdout.write(json.dumps(told))
+
+
+def ended(attempt: Callable[[], object]) -> object:
+    try:
+        return attempt()
+    except OSError as error:
+        return type(error).__name__
