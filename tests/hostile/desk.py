@@ -58,8 +58,8 @@ class Nobody:
 class Reader:
     """A person who approves the calls that the request names, and denies the others.
 
-    `named` are the digests of those calls, with the likeness of each. Of several to the same place the first is approved
-    for all.
+    `named` are the digests of those calls, with the likeness of each. The first of several to one place is approved for
+    all of them.
     """
 
     named: Mapping[str, tuple[str, str, str]]

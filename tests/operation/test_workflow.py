@@ -43,7 +43,8 @@ def test_what_it_runs_exists() -> None:
         "bash .ci/advisories",
     ]
     assert all(name in (ROOT / ".ci" / "run").read_text(encoding="utf-8") for name in NAMES)
-    assert re.search(r"^hostile: .*\n\t.* -m tests\.hostile ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^hostile: .*\n\t.* -m tests\.hostile ", rules, re.MULTILINE)
 
 
 def test_all_locks_are_looked_at_for_advisories_and_hold_hashes_alone() -> None:
