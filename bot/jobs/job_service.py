@@ -237,9 +237,17 @@ class JobService:
         return True
 
     async def answer(
-        self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
+        self,
+        place: Place,
+        *,
+        request: str,
+        subtask: str,
+        number: int,
+        user: str,
+        option: int | str,
+        dedupe: tuple[str, ...],
     ) -> Answer:
-        """Record a click on a button of a question as its answer."""
+        """See `Service.answer`. Only what the question offers is an answer, whatever a button says."""
         key = _key(place)
         head = await self._store.jobs.head(key)
         if head is None:
@@ -250,6 +258,8 @@ class JobService:
                 if not question.may_answer(user, actor.groups):
                     await self._refused("answered", key, head, user, NOT_ASKED, request=request, target=subtask)
                     return Answer("not_yours", question.whom)
+                if (text := _chosen(question, option)) is None:
+                    return Answer("stale")
                 await self._record_answer(place, question, actor, text, dedupe)
                 return Answer("taken")
         await self._refused("answered", key, head, user, CLOSED, request=request, target=subtask)
@@ -455,6 +465,13 @@ def _meant(asked: Sequence[OpenQuestion], text: str) -> OpenQuestion | None:
     if len(asked) > 1:
         return None
     return next((one for one in asked if answers_plainly(text, one.options)), None)
+
+
+def _chosen(question: OpenQuestion, option: int | str) -> str | None:
+    """Return the option that a button stands for; None if the question offers none such."""
+    if isinstance(option, int):
+        return question.options[option] if 0 <= option < len(question.options) else None
+    return next((one for one in question.options if option and one.strip().startswith(option)), None)
 
 
 def _said(request: Request) -> float | None:

@@ -88,9 +88,11 @@ def test_answers_that_count_and_answers_that_do_not() -> None:
 
 
 def test_a_stop_counts_once() -> None:
-    stop = ev.CancelRequested(at=4.0, user="U9")
+    stop = ev.CancelRequested(at=4.0, user="U9", admin=True)
     entries = told(asked(), planned(subtask("a")), stop, stop)
     assert brief(entries)[1:] == [("stopped", "U9", "", "done"), ("stopped", "U9", "", "refused")]
+    theirs = told(asked(), planned(subtask("a")), ev.CancelRequested(at=4.0, user="U9"))
+    assert brief(theirs)[1:] == [("stopped", "U9", "", "refused")], "it is not for them to stop"
     assert entries[2].why == NOTHING_TO_STOP
 
 
@@ -162,7 +164,7 @@ def test_no_event_makes_the_audit_quote_anybody(kind: type[ev.Fact]) -> None:
         "plan": planned(subtask("b")).plan, "verdict": "accepted", "aim": "request", "kind": "model",
         "escalation": escalated().escalation, "setting": {}, "specialist": "analyst", "tier": "fast",
         "receipt": "r", "key": "k", "ts": "1", "owner": "o", "lost": 1, "away": 1.0, "round": 1, "good": True,
-        "faults": (CANARY,), "number": 1, "count": 1, "decision": "approve",
+        "faults": (CANARY,), "to": ("U1",), "number": 1, "count": 1, "decision": "approve",
         "approval": Approval(tool="post_note", what=CANARY, arguments={"text": CANARY}, leaves=CANARY, why=CANARY),
     }  # fmt: skip
     if "message" in kind.model_fields and kind.model_fields["message"].annotation is Request:

@@ -100,7 +100,15 @@ class MemoryService:
         return self._fresh(dedupe) and not self.changes.append(f"{message} is gone")  # type: ignore[func-returns-value]
 
     async def answer(
-        self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
+        self,
+        place: Place,
+        *,
+        request: str,
+        subtask: str,
+        number: int,
+        user: str,
+        option: int | str,
+        dedupe: tuple[str, ...],
     ) -> Answer:
         asked = next((each for each in self.open if each[:4] == (place, request, subtask, number)), None)
         if asked is None:
@@ -109,7 +117,7 @@ class MemoryService:
             return Answer("not_yours", (asked[4],))
         self._fresh(dedupe)
         self.open.remove(asked)
-        self.answers.append(text)
+        self.answers.append(str(option))
         return Answer("taken")
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:

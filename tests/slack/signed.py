@@ -65,9 +65,17 @@ class SeenService(MemoryService):
         return Answer("ignored" if mentioned else "heard")
 
     async def answer(
-        self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
+        self,
+        place: Place,
+        *,
+        request: str,
+        subtask: str,
+        number: int,
+        user: str,
+        option: int | str,
+        dedupe: tuple[str, ...],
     ) -> Answer:
-        del request, subtask, number, user, text, dedupe
+        del request, subtask, number, user, option, dedupe
         self.places.append(place)
         self.seen.append("answer")
         return Answer("taken")

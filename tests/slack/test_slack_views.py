@@ -249,12 +249,12 @@ def test_a_question_offers_its_options_and_says_who_is_asked() -> None:
     assert [each["action_id"] for each in elements] == ["answer:0", "answer:1"]
     choice = choice_of(elements[1]["value"])
     assert choice is not None
-    assert (choice.job, choice.request, choice.subtask, choice.number, choice.text) == (
+    assert (choice.job, choice.request, choice.subtask, choice.number, choice.option) == (
         job_of(ask).id,
         "100.1",
         "a",
         1,
-        "2026",
+        1,
     )
 
 
@@ -266,9 +266,7 @@ def test_long_and_many_options_become_numbers() -> None:
     taken(message)
     buttons = message.blocks[2]["elements"]
     assert [each["text"]["text"] for each in buttons] == ["1", "2", "3", "4", "5"]
-    assert all(
-        (choice := choice_of(each["value"])) and choice.text.startswith(str(n)) for n, each in enumerate(buttons)
-    )
+    assert [choice.option for each in buttons if (choice := choice_of(each["value"]))] == [0, 1, 2, 3, 4]
 
 
 def test_an_answered_question_has_no_buttons_and_says_who_decided() -> None:
@@ -311,7 +309,14 @@ def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
     elements = message.blocks[1]["elements"]
     assert [each["text"]["text"] for each in elements] == ["It happened", "It did not happen", "Stop this part"]
     choices = [choice_of(each["value"]) for each in elements]
-    assert [choice.text for choice in choices if choice] == ["It happened", "It did not happen", "Stop this part"]
+    assert [choice.option for choice in choices if choice] == [0, 1, 2]
+
+
+def test_a_button_of_an_earlier_release_carries_the_text_of_its_option() -> None:
+    old = {"job": "J", "request": "r", "subtask": "s", "number": 1, "text": "2026", "asked": "U1"}
+    choice = choice_of(json.dumps(old))
+    assert choice is not None
+    assert choice.option == "2026"
 
 
 def test_what_may_have_been_carried_out_is_named_in_every_end() -> None:

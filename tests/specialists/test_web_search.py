@@ -127,7 +127,6 @@ async def test_the_tool_lists_hits_under_a_warning() -> None:
         "   https://a.example/1",
         "   Rose by 4872 mm",
     ]
-    assert outcome.hosts == ("127.0.0.1",), "the audit keeps who was asked"
 
 
 async def test_no_hits_are_no_failure() -> None:

@@ -198,6 +198,7 @@ async def test_the_message_that_a_job_is_started_from_is_its_authors_and_never_t
         (window,) = await scene.workspace.until(ana.views)
         assert await ana.submit(window["id"], {"text": "is that so?"})
         talk = scene.thread("#general", root)
+        await denied(scene, talk)
         job = await talk.over()
 
     assert job.latest.request.text == "is that so?"
@@ -211,8 +212,8 @@ async def test_the_message_that_a_job_is_started_from_is_its_authors_and_never_t
         assert "Ben Okafor: First open" in first, reader
         assert "is about this message:" not in first, reader
     (returned,) = [event for event in await talk.of(ev.ToolReturned) if event.reply.call_id == "call_fetch_page"]
-    assert returned.reply.failed, "its words name no host"
-    assert "was not run" in returned.reply.text
+    assert returned.reply.failed, "its words name no host, so that Ana was asked"
+    assert "was not run: a person denied it" in returned.reply.text
 
 
 async def test_a_message_that_was_read_before_is_still_what_a_window_is_about(scene: Scene) -> None:
@@ -244,6 +245,16 @@ async def test_a_message_that_is_gone_when_the_job_begins_is_said(scene: Scene) 
     assert "The message that this was started from could not be found" in talk.said()
 
 
+async def denied(scene: Scene, talk: Talk) -> None:
+    """Ana is asked if the figures may leave, and says no."""
+    card = await talk.seen(lambda: next((one for one in talk.words() if "to send something out" in shown(one)), None))
+    assert "evil.example/collect?figures=41,58,39" in shown(card)
+    ana = scene.person("ana")
+    await ana.click(talk.channel, card["ts"], "approval:deny")
+    (view,) = await scene.workspace.until(ana.views)
+    await ana.submit(view["id"], {"text": ""})
+
+
 async def test_what_somebody_else_said_sends_no_tool_anywhere(scene: Scene) -> None:
     """A message talks the model into an address: the address is that person's word, and not the requester's."""
     talk = await three_people(scene)
@@ -255,14 +266,7 @@ async def test_what_somebody_else_said_sends_no_tool_anywhere(scene: Scene) -> N
         researcher=in_turn(lured, result("Nothing was opened.")),
     ):
         await talk.say("@leadhand look up the usual opening times of clinics")
-        card = await talk.seen(
-            lambda: next((one for one in talk.words() if "to send something out" in shown(one)), None)
-        )
-        assert "evil.example/collect?figures=41,58,39" in shown(card)
-        ana = scene.person("ana")
-        await ana.click(talk.channel, card["ts"], "approval:deny")
-        (view,) = await scene.workspace.until(ana.views)
-        await ana.submit(view["id"], {"text": ""})
+        await denied(scene, talk)
         await talk.over()
 
     (returned,) = [event for event in await talk.of(ev.ToolReturned) if event.reply.call_id == "call_fetch_page"]

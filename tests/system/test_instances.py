@@ -20,6 +20,7 @@ from bot.settings import Settings
 from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_jobs import RedisJobs
 from bot.store.redis.redis_store import RedisStore
+from bot.store.retention import AS_EVER
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, Post
@@ -125,7 +126,6 @@ class Endless(Breaking):
         return None
 
 
-DAY = 86_400.0
 QUICK = Bounds(beyond=0.2, effect=0.2, post=0.2, step=5.0)
 
 
@@ -171,7 +171,7 @@ class Hanging(RedisJobs):
 
 
 async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptureFixture, store: RedisStore) -> None:
-    store.jobs = Hanging(store._calls, DAY)
+    store.jobs = Hanging(store._calls, AS_EVER)
     await ingested(store)
     claim = await store.jobs.claim("me", lease=0.1, schema=ev.SCHEMA)
     assert claim is not None
@@ -255,7 +255,7 @@ async def test_an_instance_does_not_spin_for_a_job_that_it_is_not_given(store: R
             self.looks += 1
             return None
 
-    store.jobs = elusive = Elusive(store._calls, DAY)
+    store.jobs = elusive = Elusive(store._calls, AS_EVER)
     await ingested(store)
     instance = Instance(store, Endless(), slots=1, lease=1.0)
     work = asyncio.create_task(instance.run())
@@ -304,7 +304,7 @@ async def test_a_job_that_is_heard_of_several_times_is_claimed_once(store: Redis
             self.preferred += [prefer] if prefer is not None else []
             return await super().claim(owner, prefer=prefer, **how)
 
-    store.jobs = asked = Asked(store._calls, DAY)
+    store.jobs = asked = Asked(store._calls, AS_EVER)
     asked.preferred, effects = [], Endless()
     await ingested(store)
     instance = Instance(store, effects, slots=4, lease=30.0)

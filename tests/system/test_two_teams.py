@@ -118,7 +118,7 @@ async def _only_own(store: RedisStore, mine: Team, other: Team) -> None:
     for user in PEOPLE:
         (line,) = await mine.service.left(mine.team, CHANNELS[0], user)
         assert f"{mine.spent[user]:,}" in line, line
-        assert await mine.limits.used_up(Payer(mine.team, CHANNELS[0], user, "")) == ""
+        assert await mine.limits.used_up(Payer(mine.team, CHANNELS[0], user, "")) is None
 
 
 async def _keys_hold_the_team(store: RedisStore) -> None:

@@ -90,7 +90,7 @@ class Actions:
                     subtask=choice.subtask,
                     number=choice.number,
                     user=click.user,
-                    text=choice.text,
+                    option=choice.option,
                     dedupe=click.dedupe,
                 )
         except Unrecorded:

@@ -129,9 +129,17 @@ class Service(Protocol):
         """Record that a file was deleted, in all jobs that read it. Returns how many these are."""
 
     async def answer(
-        self, place: Place, *, request: str, subtask: str, number: int, user: str, text: str, dedupe: tuple[str, ...]
+        self,
+        place: Place,
+        *,
+        request: str,
+        subtask: str,
+        number: int,
+        user: str,
+        option: int | str,
+        dedupe: tuple[str, ...],
     ) -> Answer:
-        """Record a click on an answer's button."""
+        """Record a click on an answer's button: the option's number, or its beginning as earlier releases put it."""
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
         """Stop what the person may stop of a job, named by its id or by its place: their requests, for an admin all."""

@@ -20,7 +20,7 @@ from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place
 
 if TYPE_CHECKING:
-    from bot.slack.receive.service import Stop
+    from bot.slack.receive.service import CancelVerdict, Stop
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,14 @@ def stop_words(stop: Stop) -> str:
         if not stop.others:
             return "Only who asked for it, or an admin, can stop it."
         return f"Only {_names(stop.others, 'or')}, who asked for this, or an admin can stop it."
-    return {"cancelling": STOPPING, "noted": STOP_NOTED, "nothing": NOTHING_TO_STOP, "unknown": UNKNOWN}[stop.verdict]
+    words: dict[CancelVerdict, str] = {
+        "cancelling": STOPPING,
+        "noted": STOP_NOTED,
+        "nothing": NOTHING_TO_STOP,
+        "unknown": UNKNOWN,
+        "forgotten": IS_FORGOTTEN,
+    }
+    return words[stop.verdict]
 
 
 def _names(people: Sequence[str], word: str) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import (
-    BUTTON_VALUE_LIMIT,
     Outgoing,
     actions,
     button,
@@ -35,13 +34,13 @@ _MESSAGE_LIMIT = 2400
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The value of an answer's button."""
+    """The value of an answer's button. `option` counts the question's options from 0; earlier releases put its text."""
 
     job: str
     request: str
     subtask: str
     number: int
-    text: str
+    option: int | str
 
 
 def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
@@ -51,7 +50,8 @@ def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
     head = called(asked.whom)
     if asked.doubt is not None:
         return _doubt(job, ask, subtask, asked.doubt)
-    options = [option.strip() for option in asked.options if option.strip()][:MAX_BUTTONS]
+    places = [place for place, option in enumerate(asked.options) if option.strip()][:MAX_BUTTONS]
+    options = [asked.options[place].strip() for place in places]
     known = known_addresses(job, ask)
     message = clean(asked.message, known=known, limit=_MESSAGE_LIMIT)
     title = clean(asker(ask, subtask), limit=150)
@@ -66,8 +66,8 @@ def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
         blocks.append(
             actions(
                 [
-                    button(label, f"{ANSWER}{index}", _value(job, ask, subtask, option))
-                    for index, (label, option) in enumerate(zip(labels, options, strict=True))
+                    button(label, f"{ANSWER}{index}", _value(job, ask, subtask, place))
+                    for index, (label, place) in enumerate(zip(labels, places, strict=True))
                 ]
             )
         )
@@ -129,7 +129,7 @@ def _doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outgoing:
         ),
         actions(
             [
-                button(option, f"{ANSWER}{index}", _value(job, ask, subtask, option))
+                button(option, f"{ANSWER}{index}", _value(job, ask, subtask, index))
                 for index, option in enumerate(OPTIONS)
             ]
         ),
@@ -138,28 +138,22 @@ def _doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outgoing:
     return Outgoing(text=f"{who} Please check: was this carried out? {what}", blocks=tuple(blocks), priority="question")
 
 
-def _value(job: Job, ask: Ask, subtask: str, option: str) -> str:
+def _value(job: Job, ask: Ask, subtask: str, option: int) -> str:
     number = ask.open_questions[subtask].number
-    kept = option
-    while True:
-        choice = {"job": job.id, "request": ask.id, "subtask": subtask, "number": number, "text": kept}
-        value = json.dumps(choice, ensure_ascii=False)
-        if len(value) <= BUTTON_VALUE_LIMIT:
-            return value
-        kept = kept[: len(kept) * 3 // 4]
+    return json.dumps({"job": job.id, "request": ask.id, "subtask": subtask, "number": number, "option": option})
 
 
 def choice_of(value: str) -> Choice | None:
     """Read a button's value. None if it is none of ours."""
     try:
         fields = json.loads(value)
-        texts = [fields[name] for name in ("job", "request", "subtask", "text")]
-        number = fields["number"]
+        texts = [fields[name] for name in ("job", "request", "subtask")]
+        number, option = fields["number"], fields["option"] if "option" in fields else fields["text"]
     except (ValueError, KeyError, TypeError):
         return None
     if not all(isinstance(text, str) for text in texts) or not isinstance(number, int):
         return None
-    return Choice(texts[0], texts[1], texts[2], number, texts[3])
+    return Choice(texts[0], texts[1], texts[2], number, option) if isinstance(option, int | str) else None
 
 
 def question_answered(title: str, answer: Answered, known: Collection[str] = ()) -> Outgoing:
