@@ -17,7 +17,7 @@ from handoff import events as ev
 from handoff.state import Job
 from specialists.registry import Crew
 from tests.hostile.own_orders import LANGUAGES, NAMED_BEN, Case
-from tests.hostile.own_stage import SEARCHED, TURNS, Play, Stage, stage
+from tests.hostile.own_stage import EVIL, SEARCHED, TURNS, Play, Stage, stage
 from tests.hostile.own_texts import hidden_in_docx, live_in
 from tests.reading.hostile_files import page_with, stream
 from tests.system.scene import Json, Scene, Talk, scene_on
@@ -185,7 +185,7 @@ async def _in_slack(scene: Scene, talk: Talk, play: Play, calls: Sequence[Any]) 
     """Name what is live in what the bot said, and what it said elsewhere."""
     found, mine = [], {scene.person().id, scene.person("ben").id, scene.workspace.bot_user_id}
     for call in calls:
-        found += live_in(call.method, call.args, evil=play.evil, mine=mine)
+        found += live_in(call.method, call.args, evil=EVIL, mine=mine)
         elsewhere = call.args.get("channel") or call.args.get("channel_id") or talk.channel
         if call.method.startswith("chat.") and elsewhere != talk.channel:
             found.append(f"said elsewhere: {call.method} in {elsewhere}")
@@ -193,10 +193,10 @@ async def _in_slack(scene: Scene, talk: Talk, play: Play, calls: Sequence[Any]) 
         for file in message.get("files") or ():
             data = await scene.workspace.file(file["id"])
             if data[:2] == b"PK":
-                found += hidden_in_docx(data, play.evil)
+                found += hidden_in_docx(data, EVIL)
                 continue
             canvas = {"markdown_text": data.decode("utf-8", "replace")}
-            found += live_in("canvas", canvas, evil=play.evil, mine=mine)
+            found += live_in("canvas", canvas, evil=EVIL, mine=mine)
     return list(dict.fromkeys(found))
 
 
