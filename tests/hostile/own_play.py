@@ -61,7 +61,7 @@ async def played(scene: Scene, there: Stage, case: Case) -> Ended:
     calls = scene.workspace.calls()[before:]
     job = await talk.job()
     assert job is not None
-    found = [*_outside(play), *await _in_slack(scene, talk, play, calls), *await _decisions(talk, scene)]
+    found = [*_outside(play), *await _in_slack(scene, talk, calls), *await _decisions(talk, scene)]
     return Ended(case, play.read, tuple(found), cards, job.latest.state)
 
 
@@ -181,7 +181,7 @@ def _outside(play: Play) -> list[str]:
     return found
 
 
-async def _in_slack(scene: Scene, talk: Talk, play: Play, calls: Sequence[Any]) -> list[str]:
+async def _in_slack(scene: Scene, talk: Talk, calls: Sequence[Any]) -> list[str]:
     """Name what is live in what the bot said, and what it said elsewhere."""
     found, mine = [], {scene.person().id, scene.person("ben").id, scene.workspace.bot_user_id}
     for call in calls:
