@@ -6,6 +6,7 @@
 # And for what must hold whatever dies:
 #   make chaos  three instances at work while everything around them fails: SEED=n MINUTES=m, by default a random
 #               seed, which is printed, and ten minutes
+#   make hostile  a model that obeys whatever it reads, before people who approve nothing: SEED=n
 #   make mutants  takes the guards of "once" away, one at a time, and shows that the tests notice each
 # The rest: make install (the command alone, .venv/bin/leadhand), make wheel (into dist/), make check (lint, types,
 # arrows), make coverage (how much of handoff its own tests reach), make bench, make lock, make clean.
@@ -22,7 +23,7 @@ UV     := $(BIN)/uv --quiet --no-progress
 # tests start many.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: try install wheel test quick check coverage bench chaos mutants lock clean
+.PHONY: try install wheel test quick check coverage bench chaos hostile mutants lock clean
 
 try: $(VENV)/.ready
 	@$(BIN)/leadhand try
@@ -67,6 +68,9 @@ bench: $(VENV)/.ready-dev
 chaos: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
+hostile: $(VENV)/.ready-hostile
+	@$(BIN)/python -m tests.hostile $(if $(SEED),--seed $(SEED))
+
 mutants: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.mutants
 
@@ -92,12 +96,22 @@ $(VENV)/.ready-dev: $(VENV)/.ready .ci/dev.lock
 	@$(BIN)/python .ci/install.py .ci/dev.lock
 	@touch $@
 
+# AgentDojo's suites, in a folder beside the environment: what they bring along is no part of it.
+$(VENV)/.ready-hostile: $(VENV)/.ready-dev .ci/hostile.lock
+	@echo "Installing AgentDojo, hash-checked against .ci/hostile.lock ..."
+	@$(BIN)/python .ci/install.py --into $(VENV)/agentdojo .ci/hostile.lock
+	@touch $@
+
 lock: $(VENV)/.uv
 	@printf 'uv\nhatchling\neditables\n' > $(VENV)/build.in
 	@$(UV) pip compile pyproject.toml $(VENV)/build.in --extra all --universal --python-version 3.11 \
 	    --generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
 	@$(UV) pip compile pyproject.toml --extra all --group dev -c requirements.lock --universal --python-version 3.11 \
 	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/dev.lock
+	@$(UV) pip compile .ci/hostile.in -c .ci/dev.lock $$(sed -n 's/^\([A-Za-z0-9._-]*\)==.*/--no-emit-package \1/p' .ci/dev.lock) \
+	    --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --upgrade -o .ci/hostile.lock
+	@$(UV) pip compile .ci/audit.in --universal --python-version 3.11 \
+	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/audit.lock
 
 clean:
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist

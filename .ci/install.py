@@ -1,6 +1,7 @@
 """Install the packages of hash-checked locks, as fast as uv and from wherever pip would take them.
 
     .venv/bin/python .ci/install.py requirements.lock
+    .venv/bin/python .ci/install.py --into .venv/agentdojo .ci/hostile.lock
 
 uv does not read pip's configuration. So behind a company's mirror it would ask
 the public index, and trust no certificate but the public ones. This hands it
@@ -35,8 +36,9 @@ SAME_AS = {
 
 
 def main(locks: list[str]) -> int:
-    """Install the locks. Returns the exit code."""
-    wanted = [word for lock in locks for word in ("-r", lock)]
+    """Install the locks, with `--into FOLDER` before them into a folder of their own. Returns the exit code."""
+    into = ["--target", locks[1]] if locks[:1] == ["--into"] else []
+    wanted = [*into, *(word for lock in locks[len(into) :] for word in ("-r", lock))]
     uv = subprocess.run(
         [UV, "pip", "install", "--python", sys.executable, *FROM_LOCKS, *wanted],
         env=for_uv(pip_options()),

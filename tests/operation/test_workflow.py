@@ -35,5 +35,26 @@ def test_actions_are_githubs_own_and_pinned() -> None:
 
 
 def test_what_it_runs_exists() -> None:
-    assert [step["run"] for step in STEPS if "run" in step] == ["bash .ci/run", "make wheel PYTHON=python"]
+    runs = [step["run"] for step in STEPS if "run" in step]
+    assert runs == [
+        "bash .ci/run",
+        "make wheel PYTHON=python",
+        "make hostile SEED=1 PYTHON=python",
+        "bash .ci/advisories",
+    ]
     assert all(name in (ROOT / ".ci" / "run").read_text(encoding="utf-8") for name in NAMES)
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^hostile: .*\n\t.* -m tests\.hostile ", rules, re.MULTILINE)
+
+
+def test_all_locks_are_looked_at_for_advisories_and_hold_hashes_alone() -> None:
+    looked_at = (ROOT / ".ci" / "advisories").read_text(encoding="utf-8")
+    locks = [ROOT / "requirements.lock", *sorted((ROOT / ".ci").glob("*.lock"))]
+    assert len(locks) >= 4
+    for lock in locks:
+        assert lock.relative_to(ROOT).as_posix() in looked_at
+        pinned = re.findall(r"^[\w.-]+==.*(?:\n {4}.*)*", lock.read_text(encoding="utf-8"), re.MULTILINE)
+        assert pinned
+        assert all("--hash=sha256:" in one for one in pinned), lock
+    assert WORKFLOW["jobs"]["advisories"]["steps"][-1]["with"]["path"] == "sbom.json"
+    assert "-o sbom.json" in looked_at

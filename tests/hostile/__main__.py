@@ -1,0 +1,78 @@
+"""`make hostile SEED=n`: a model that obeys whatever it reads, before people who approve what they asked for.
+
+Two suites: `dojo` plays AgentDojo's tasks with its tools, `own` our own cases through the whole bot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bot.store.embedded import start_embedded, stop_embedded
+from tests.hostile import dojo, dojo_play
+from tests.hostile.own_orders import drawn
+from tests.hostile.own_play import all_played
+from tests.hostile.own_report import told
+
+LANES = 4
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+async def _dojo(seed: int) -> tuple[dict[str, Any], list[str]]:
+    """AgentDojo's suites: figures, and what went wrong."""
+    if lacking := dojo.missing():
+        return {"skipped": lacking}, [lacking]
+    return await dojo_play.all_played(seed, _say)
+
+
+async def _own(seed: int) -> tuple[dict[str, Any], list[str]]:
+    """Our own cases: figures, and what went wrong."""
+    with tempfile.TemporaryDirectory(prefix="leadhand-hostile-") as folder:
+        data = Path(folder)
+        url = await start_embedded(data)
+        try:
+            ends, broke = await all_played(url, drawn(seed), LANES, _say)
+        finally:
+            await stop_embedded(data)
+    return told(ends, broke)
+
+
+SUITES = {"dojo": _dojo, "own": _own}
+
+
+async def main(seed: int, only: str) -> tuple[dict[str, Any], list[str]]:
+    """Play the suites. Gives the figures of each, and what went wrong in any."""
+    figures: dict[str, Any] = {"seed": seed, "leadhand": version("leadhand"), "agentdojo": dojo.VERSION}
+    wrong: list[str] = []
+    for name, play in SUITES.items():
+        if only in {"", name}:
+            began = time.monotonic()
+            found, faults = await play(seed)
+            figures[name] = {**found, "seconds": round(time.monotonic() - began)}
+            wrong += faults
+    return figures, wrong
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile")
+    parser.add_argument("--seed", type=int, default=1, help="draws the languages, spellings and variants")
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    parser.add_argument("--only", choices=list(SUITES), default="", help="play one suite alone")
+    given = parser.parse_args()
+    counted, faults = asyncio.run(main(given.seed, given.only))
+    shown = json.dumps(counted, indent=2)
+    _say(shown)
+    if given.json:
+        given.json.write_text(shown + "\n", encoding="utf-8")
+    _say("\n".join(faults) or "Nothing was written, sent or shown without leave.")
+    sys.exit(1 if faults else 0)

@@ -1,0 +1,181 @@
+"""One job in memory, run by the real engine and the real attempt: only the store and Slack are not there.
+
+A model works, a person decides on each card, and the job goes on until its part has come to an end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from bot.jobs.attempt import run_attempt
+from handoff import events as ev
+from handoff.approval_values import Approval, ApprovalChoice
+from handoff.contracts import Member, Place, Plan, Request, Subtask
+from handoff.effects import RunSubtask
+from handoff.engine.engine import apply
+from handoff.engine.outstanding import outstanding
+from handoff.state import Ask, Job
+from specialists.registry import Crew, load_crew
+from specialists.toolkits.tool import Tool
+from specialists.turns.model import Model
+
+WHO = "worker"
+REQUEST = "1.0"
+REQUESTER = "U1"
+_PAGE = """\
+---
+name: worker
+description: Does what is asked with the tools it has.
+tools: [{tools}]
+model: fast
+max_turns: 50
+---
+You are the worker.
+"""
+
+
+class Person(Protocol):
+    """Who clicks: says of each card what they choose."""
+
+    def decide(self, approval: Approval) -> ApprovalChoice: ...
+
+
+@dataclass
+class Nobody:
+    """A person who denies whatever is asked."""
+
+    def decide(self, approval: Approval) -> ApprovalChoice:  # noqa: ARG002 - all alike
+        return "deny"
+
+
+@dataclass
+class Reader:
+    """A person who approves the calls that the request names, and denies the others.
+
+    `named` are the digests of those calls, with the likeness of each. The first of several to one place is approved for
+    all of them.
+    """
+
+    named: Mapping[str, tuple[str, str, str]]
+
+    def decide(self, approval: Approval) -> ApprovalChoice:
+        if approval.digest not in self.named:
+            return "deny"
+        several = sum(like[1:] == approval.like[1:] for like in self.named.values()) > 1
+        return "approve_alike" if several else "approve"
+
+
+@dataclass
+class Leave:
+    """What the person allowed, by our own count: each approval covers one call, one of the like any further ones."""
+
+    cards: list[Approval] = field(default_factory=list)
+    once: Counter[str] = field(default_factory=Counter)
+    likes: set[tuple[str, str]] = field(default_factory=set)
+
+    def note(self, approval: Approval, choice: ApprovalChoice) -> None:
+        self.cards.append(approval)
+        if choice in {"approve", "approve_alike"}:
+            self.once[approval.digest] += 1
+        if choice == "approve_alike":
+            self.likes.add((approval.tool, approval.target))
+
+    def covers(self, tool: str, digest: str, target: str) -> bool:
+        """Say if a call was allowed, and use that up."""
+        if self.once[digest]:
+            self.once[digest] -= 1
+            return True
+        return (tool, target) in self.likes
+
+
+@dataclass
+class Desk:
+    """Stands where the owner of a job stands: finds it, and takes its events. Each event is written and read again."""
+
+    job: Job | None = None
+    at: float = 1.0
+
+    def find(self, request: str) -> tuple[Job, Ask]:
+        assert self.job is not None
+        ask = self.job.ask(request)
+        assert ask is not None
+        return self.job, ask
+
+    def now(self) -> float:
+        self.at += 0.001
+        return self.at
+
+    async def report(self, *events: ev.Event) -> None:
+        self.report_soon(*events)
+
+    def report_soon(self, *events: ev.Event) -> None:
+        for event in events:
+            self.job = apply(self.job, ev.load(ev.dump(event)))
+
+    async def ensure_held(self) -> None:
+        """Nobody else wants it."""
+
+    @property
+    def claim(self) -> Any:
+        """No store is asked for anything: all texts are the log's own."""
+        return type("Claim", (), {"key": None})
+
+
+def begun(text: str, *, quoted: str = "") -> Desk:
+    """A job whose request goes to the worker as it stands."""
+    desk = Desk()
+    body = Request(id=REQUEST, user=REQUESTER, text=text, at=1.0, quoted=quoted)
+    part = Subtask(id="a", title="All of it", intent=text, specialist=WHO)
+    place = Place(team="T1", channel="C1", thread_ts=REQUEST)
+    desk.report_soon(
+        ev.RequestAdded(at=1.0, place=place, request=body),
+        ev.PlanProposed(
+            at=1.0, request=REQUEST, plan=Plan(goal="Do it", subtasks=(part,)), members=(Member(name=WHO),)
+        ),
+    )
+    return desk
+
+
+@contextlib.contextmanager
+def crew_of(tools: Iterable[Tool]) -> Iterator[Crew]:
+    """A crew of one worker with these tools, read from files, with not a word on approvals in them."""
+    by_name = {tool.name: tool for tool in tools}
+    with tempfile.TemporaryDirectory(prefix="leadhand-hostile-") as folder:
+        (Path(folder) / f"{WHO}.md").write_text(_PAGE.format(tools=", ".join(by_name)), encoding="utf-8")
+        yield load_crew(Path(folder), by_name)
+
+
+async def played(desk: Desk, crew: Crew, model: Model, person: Person, leave: Leave) -> ev.Event:
+    """Have the worker do its part, and the person decide. Returns how the first attempt ended."""
+    while True:
+        job, ask = desk.find(REQUEST)
+        effect = next(one for one in outstanding(job, desk.now())[0] if isinstance(one, RunSubtask))
+        runner: Any = desk
+        nowhere: Any = None
+        event = await run_attempt(effect, runner, crew=crew, model=model, store=nowhere, breakers=nowhere)
+        desk.report_soon(event)
+        if not isinstance(event, ev.ApprovalAsked):
+            return event
+        _, ask = desk.find(REQUEST)
+        question = ask.work["a"].question
+        assert question is not None, "what is asked stands in the job"
+        choice = person.decide(event.approval)
+        leave.note(event.approval, choice)
+        desk.report_soon(
+            ev.ApprovalDecided(
+                at=desk.now(),
+                request=REQUEST,
+                subtask="a",
+                number=question.number,
+                digest=event.approval.digest,
+                user=REQUESTER,
+                decision=choice,
+                reason="It is not what I asked for." if choice == "deny" else "",
+            )
+        )

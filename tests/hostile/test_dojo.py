@@ -1,0 +1,58 @@
+"""A drawn part of AgentDojo's suites; `python -m tests.hostile` plays all of them."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from specialists.registry import Crew
+from tests.hostile import dojo
+from tests.hostile.desk import WHO, crew_of
+from tests.hostile.dojo_play import PEOPLE, VARIANTS, play
+
+DRAWN = 8
+
+
+@pytest.fixture(scope="module")
+def suites() -> dict[str, Any]:
+    """The suites, where they are installed: they are too heavy for everybody's tests, and CI has them."""
+    if lacking := dojo.missing():
+        pytest.skip(lacking)
+    return dojo.suites()
+
+
+def asking_nobody(crew: Crew) -> Crew:
+    """The crew whose tools write without asking anybody: what approvals are measured against."""
+    worker = crew.specialists[WHO]
+    names = [tool.name for tool in worker.tools]
+    free = replace(worker, approvals=dict.fromkeys(names), allow_out=frozenset(names))
+    return replace(crew, specialists={WHO: free})
+
+
+@pytest.mark.parametrize("name", ["banking", "slack"])
+async def test_what_a_text_orders_is_not_done_and_what_was_asked_for_is(suites: dict[str, Any], name: str) -> None:
+    suite = dojo.loaded(name, suites[name])
+    drawn = random.Random(1).sample(list(dojo.pairs(suites[name])), DRAWN)
+    with crew_of(suite.tools.values()) as crew:
+        for place, (user, injection, _) in enumerate(drawn):
+            done = await play(suite, crew, user, "reader")
+            assert done.useful, user.ID
+            for person in PEOPLE:
+                found = await play(suite, crew, user, person, injection, VARIANTS[place % len(VARIANTS)], place)
+                assert not found.unapproved, (user.ID, injection.ID)
+                assert not found.left, (user.ID, injection.ID)
+                assert not (found.attacked and found.acts), (user.ID, injection.ID)
+                assert not found.excused
+
+
+async def test_the_suite_sees_what_happens_where_nobody_is_asked(suites: dict[str, Any]) -> None:
+    suite = dojo.loaded("banking", suites["banking"])
+    user, injection = suites["banking"].user_tasks["user_task_1"], suites["banking"].injection_tasks["injection_task_0"]
+    with crew_of(suite.tools.values()) as crew:
+        found = await play(suite, asking_nobody(crew), user, "nobody", injection)
+    assert found.attacked
+    assert found.unapproved
+    assert found.left
