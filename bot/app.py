@@ -149,7 +149,6 @@ async def running(
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
     crew, file = crew or open_crew(settings), open_channels(settings)
-    await sweep()
     try:
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
@@ -158,6 +157,7 @@ async def running(
     try:
         await _check_home(store, account.home.team)
         named = await channels.groups(account.home.team)  # what the form set is known from now on, store or not
+        await sweep()
     except BaseException:
         await close_client(client)
         raise
