@@ -21,6 +21,7 @@ from bot.access import channels_file
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
 from bot.jobs.approval_desk import ApprovalDesk
+from bot.jobs.effect_handlers import nobody_to_ask
 from bot.jobs.effect_runner import EffectRunner
 from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance, cancel
@@ -169,7 +170,8 @@ async def running(
     metrics = instruments.metrics if instruments is not None else None
     limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
     note = AuditLog(store).note
-    effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms, note=note, can_ask=can_ask)
+    who = channels.approvers_in if can_ask else nobody_to_ask
+    effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms, note=note, approvers_in=who)
     if instruments is not None:
         effects, outbox.calls.seen = instruments.effects(effects), instruments.metrics.slack_called
     bounds = Bounds(effect=max(Bounds().effect, STUCK * settings.terms.call_seconds))

@@ -40,6 +40,17 @@ class ApprovalTerms(Contract):
     quorum: int = Field(default=1, ge=1)
     own: bool = True
 
+    def decided_by(self, approvers: tuple[str, ...]) -> ApprovalTerms:
+        """Return the terms with these ids in place of the approvers; as they are if there is none.
+
+        A quorum takes no more people than are named, unless a user group is among them.
+        """
+        if not approvers:
+            return self
+        countable = not any(one.startswith("S") for one in approvers)
+        quorum = min(self.quorum, len(approvers)) if countable else self.quorum
+        return self.model_copy(update={"approvers": approvers, "quorum": quorum})
+
 
 ASK = ApprovalTerms()
 """The terms of a tool that writes and of which its crew says nothing: who made the request is asked."""

@@ -158,6 +158,14 @@ def with_approvals(one: Specialist, around: ApprovalRules) -> Specialist:
     return replace(one, approvals=terms, usual=rules.usual)
 
 
+def decided_by(one: Specialist, approvers: tuple[str, ...]) -> Specialist:
+    """Return the specialist with these ids as those who approve; as it is if there is none."""
+    if not approvers:
+        return one
+    terms = {tool: each.decided_by(approvers) if each is not None else None for tool, each in one.approvals.items()}
+    return replace(one, approvals=terms, usual=one.usual.decided_by(approvers))
+
+
 def _read_name(page: Page) -> str:
     name = page.values.get("name")
     if "name" not in page.values:

@@ -60,6 +60,10 @@ class ChannelSettings:
         form = (await self._read(team)).get(channel, NOTHING_SET)
         return self._with(channel, form)
 
+    async def approvers_in(self, team: str, channel: str) -> tuple[str, ...]:
+        """Name the people and user groups who may approve in a channel; nobody: as the crew says. Raises StoreError."""
+        return (await self.of(team, channel)).approvers
+
     def without_form(self, channel: str) -> Access:
         """Say what would hold in a channel if the form had set nothing."""
         return self._with(channel, NOTHING_SET)

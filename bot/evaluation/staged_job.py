@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from bot.evaluation.counted_model import CountedModel
-from bot.jobs.effect_handlers import Inputs, Services
+from bot.jobs.effect_handlers import Inputs, Services, nobody_to_ask
 from bot.jobs.effect_runner import handler_of
 from bot.jobs.gathering import is_table, table_material
 from bot.jobs.job_runner import JobRunner
@@ -125,7 +125,9 @@ class StagedJob:
         # The parts of an instance that effects really use, so that they are run as in an instance.
         store, thread = cast("Store", _MemoryStore(blobs)), cast("Thread", _NoThread())
         breakers = cast("Breakers", _NoBreakers())
-        self._services = Services(store, thread, bench.crew, breakers, TrackRecord(), bench.planning, can_ask=False)
+        self._services = Services(
+            store, thread, bench.crew, breakers, TrackRecord(), bench.planning, approvers_in=nobody_to_ask
+        )
         artifacts = tuple(_artifact(name, bench.folders, blobs) for name in files)
         attached = tuple(
             Attachment(file_id=one.id[:12], name=one.name, media_type=one.media_type, size=one.size)

@@ -31,7 +31,7 @@ from handoff.state import Work
 from handoff.state_values import Ruling, UnknownWrite, Written
 from specialists.registry import Crew
 from specialists.runner import End, run
-from specialists.specialist import NotLent, Specialist, specialist_for
+from specialists.specialist import NotLent, Specialist, decided_by, specialist_for
 from specialists.toolkits.scratch import scratch
 from specialists.toolkits.tool import FolderWorkbench, ToolOutcome, WorkbenchLost
 from specialists.turns import briefing
@@ -50,12 +50,13 @@ async def run_attempt(
     store: Store,
     breakers: Breakers,
     note: Note = dropped,
-    can_ask: bool = True,
+    approvers: tuple[str, ...] | None = (),
 ) -> ev.Event:
     """Work on a subtask, from its last checkpoint if it has one, and return how the attempt ended.
 
-    `crew` is the one whose plan the subtask is part of. `note` records what goes out, and `can_ask` says if there are
-    people to approve it. Raises Fenced, and StoreError while the store is away.
+    `crew` is the one whose plan the subtask is part of. `note` records what goes out. `approvers` are those of the
+    channel, who come before those that the crew names; None: there is nobody to ask. Raises Fenced, and StoreError
+    while the store is away.
     """
     job, ask = runner.find(effect.request)
     work = ask.work[effect.subtask]
@@ -71,8 +72,11 @@ async def run_attempt(
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
         return _failed(effect, runner, "lost", text, private=False)
+    specialist = decided_by(specialist, approvers or ())
     resumed = work.state == "in_progress"
-    log = _Log(effect, runner, work, handoff, note, corrected=ask.corrections, resumed=resumed, can_ask=can_ask)
+    log = _Log(
+        effect, runner, work, handoff, note, corrected=ask.corrections, resumed=resumed, can_ask=approvers is not None
+    )
     try:
         async with _workbench(effect, runner, handoff, log, store) as workbench:
             outcome = await run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from handoff import effects as ef
 from handoff import events as ev
 from handoff.audit_entry import Note, dropped
 from handoff.context import circumstances
-from handoff.engine import hearing
+from handoff.engine import approvals, hearing
 from handoff.engine.answer import is_draft
 from handoff.engine.nested import crew_at, handed_up, plan_around
 from handoff.materials.deleted import blanked
@@ -34,6 +35,20 @@ NO_CREW = Crew("", {})
 """In place of a crew that was removed after its subtask was planned."""
 
 
+ApproversIn = Callable[[str, str], Awaitable[tuple[str, ...] | None]]
+"""Names those who approve in a channel of a team: none as the crew says, None if there is nobody to ask."""
+
+
+async def as_the_crew_says(_team: str, _channel: str) -> tuple[str, ...] | None:
+    """Leave it to the crew."""
+    return ()
+
+
+async def nobody_to_ask(_team: str, _channel: str) -> tuple[str, ...] | None:
+    """Say that nobody can approve anything."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The parts of an instance that effects need."""
@@ -46,8 +61,8 @@ class Services:
     planning: Planning
     note: Note = dropped
     """Keeps entries of the audit."""
-    can_ask: bool = True
-    """True if there are people who can be asked to approve something."""
+    approvers_in: ApproversIn = as_the_crew_says
+    """Gives the ids of those who approve in a channel of a team."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +119,7 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         event = await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now)
         if isinstance(event, ev.RequestFailed):
             return event
-        return event.model_copy(update={"corrected": ask.corrections})
+        return await _with_approvers(event.model_copy(update={"corrected": ask.corrections}), inputs)
     work = inputs.ask.work[effect.within]
     store, key = inputs.services.store, runner.claim.key
     handoff, pack = await handed(inputs.job, inputs.ask, work, runner.now(), store, key)
@@ -118,7 +133,18 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         return ev.AttemptFailed(at=runner.now(), **of, kind="lost", message=message)
     job, ask = runner.find(effect.request)  # as it is committed by now
     brief = plan_brief.of_subtask(handoff, job, ask, ask.work[effect.within])
-    return await crew.plan(effect, brief, ask, model=inputs.model, now=runner.now)
+    return await _with_approvers(await crew.plan(effect, brief, ask, model=inputs.model, now=runner.now), inputs)
+
+
+async def _with_approvers(event: ev.Event, inputs: Inputs) -> ev.Event:
+    """Have costly parts of a plan approved by those whom the channel names, if it names somebody."""
+    place = inputs.job.place
+    if not isinstance(event, ev.PlanProposed):
+        return event
+    terms = approvals.terms_of_costs(event.terms)
+    named = terms.decided_by(await inputs.services.approvers_in(place.team, place.channel) or ())
+    who = {"approvers": named.approvers, "quorum": named.quorum}
+    return event.model_copy(update={"terms": event.terms.model_copy(update=who)}) if named != terms else event
 
 
 def _planning_of(inputs: Inputs, within: str) -> Planning:
@@ -144,7 +170,7 @@ async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
         store=services.store,
         breakers=services.breakers,
         note=services.note,
-        can_ask=services.can_ask,
+        approvers=await services.approvers_in(inputs.job.place.team, inputs.job.place.channel),
     )
     if made_as(plan_around(inputs.ask, work), effect.specialist):
         return await attempt

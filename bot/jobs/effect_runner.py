@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from bot.jobs import effect_handlers as handlers
-from bot.jobs.effect_handlers import Inputs, Services
+from bot.jobs.effect_handlers import ApproversIn, Inputs, Services
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced
 from bot.limits.call_limits import CallLimits
@@ -199,11 +199,11 @@ class EffectRunner:
         terms: Terms,
         *,
         note: Note = dropped,
-        can_ask: bool = True,
+        approvers_in: ApproversIn = handlers.as_the_crew_says,
     ) -> None:
         record = TrackRecord(limits.breakers.is_open)
         planning = Planning(crew, model, record, terms)
-        self._services = Services(store, thread, crew, limits.breakers, record, planning, note, can_ask)
+        self._services = Services(store, thread, crew, limits.breakers, record, planning, note, approvers_in)
         self._thread = thread
         self._limits = limits
 

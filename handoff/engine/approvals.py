@@ -206,11 +206,12 @@ def _costly(run: Run, work: Work, what: str) -> Approval:
         arguments=arguments,
         digest=digest_of(work.specialist, arguments),
         why=what,
-        terms=_terms_of_costs(run.terms),
+        terms=terms_of_costs(run.terms),
     )
 
 
-def _terms_of_costs(terms: Terms) -> ApprovalTerms:
+def terms_of_costs(terms: Terms) -> ApprovalTerms:
+    """Return the terms on which costly parts of a run are approved."""
     return ApprovalTerms(mode="always", approvers=terms.approvers, quorum=terms.quorum, own=terms.own_approval)
 
 

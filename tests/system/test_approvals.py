@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.access.access_values import ChannelValues
 from bot.app import App
 from bot.command_line.one_job import do_one_job
 from bot.settings import Settings
@@ -349,3 +350,17 @@ async def test_who_sits_at_a_terminal_is_asked_there(
     printed = capsys.readouterr()
     assert "approve it? (yes, or why not)> " in printed.out
     assert ("Not today." in printed.out) == (not notes)
+
+
+async def test_those_whom_the_channel_names_approve_and_not_the_requester(office: Office) -> None:
+    ben = office.scene.person("ben")
+    async with office.bot(access=ChannelValues(approvers=(ben.id,))):
+        talk = await office.ask()
+        asked = await card(talk)
+        assert f"Waits for <@{ben.id}>" in shown(asked)
+        await office.scene.person("ana").click(talk.channel, asked["ts"], "approval:approve")
+        await office.told_alone("ana", ben.id)
+        assert office.side.notes == []
+        await ben.click(talk.channel, asked["ts"], "approval:approve")
+        assert (await talk.over()).latest.state == "completed"
+    assert office.side.notes == ["tea"]
