@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import random
 import socket
@@ -138,11 +139,14 @@ async def watched() -> AsyncIterator[list[float]]:
             await asyncio.sleep(0)
             longest[0] = max(longest[0], time.thread_time() - before)
 
+    gc.collect()
+    gc.freeze()  # what thousands of earlier tests left is no work of the loop's
     ticking = asyncio.create_task(tick())
     try:
         yield longest
     finally:
         ticking.cancel()
+        gc.unfreeze()
 
 
 @pytest.mark.parametrize("name", FLOODS)
