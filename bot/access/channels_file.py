@@ -10,7 +10,8 @@ import yaml
 from pydantic import ValidationError
 
 from bot.access.access_values import CHANNEL, NAMES, ChannelValues
-from specialists.loading.frontmatter import CrewFault, did_you_mean, yaml_fault
+from specialists.loading.frontmatter import CrewFault, did_you_mean
+from specialists.loading.yaml_root import yaml_root
 
 NAME = "channels.yml"
 MOST_BYTES = 1024 * 1024
@@ -40,25 +41,7 @@ def read(folder: Path) -> ChannelsFile:
     file = ChannelsFile(folder / NAME)
     if not file.path.exists():
         return file
-    try:
-        data = file.path.read_bytes()
-        if len(data) > MOST_BYTES:
-            file.faults.append(
-                CrewFault(file.path, 1, f"the file has {len(data)} bytes; at most {MOST_BYTES} are read")
-            )
-            return file
-        root = yaml.compose(data.decode("utf-8-sig"), Loader=yaml.SafeLoader)
-    except (OSError, UnicodeDecodeError) as error:
-        file.faults.append(CrewFault(file.path, 1, f"the file cannot be read ({error}); save it as UTF-8"))
-        return file
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        text = f"the file is not valid YAML: {yaml_fault(error)}"
-        file.faults.append(CrewFault(file.path, mark.line + 1 if mark else 1, text))
-        return file
-    except RecursionError:
-        file.faults.append(CrewFault(file.path, 1, "the file is nested too deep"))
-        return file
+    root = yaml_root(file.path, file.faults, most=MOST_BYTES)
     if root is not None:
         _read(file, root)
     return file

@@ -6,38 +6,27 @@ the log counts: each is looked up after it was recorded, so that whoever came se
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pydantic import ValidationError
 
 from bot.jobs.instance import Instance
+from bot.jobs.job_reading import read_job
 from bot.slack.receive.approval_clicks import Decision, Found, Refused, Taken, Verdict
+from bot.slack.show.people import GroupsOf, no_groups
 from bot.slack.views.approval import Spot
-from bot.store.interface import JobKey, LogBroken, Store
+from bot.store.interface import JobKey, Store
 from handoff import events as ev
 from handoff.approval_values import Approval
 from handoff.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place
 from handoff.engine.approvals import may_decide
-from handoff.engine.replay import open_log
 from handoff.state import Ask, Job, Work
 from handoff.state_values import Answered, Question
-from handoff.upcasters import NewerEvent
 from specialists.registry import Crew
 from specialists.toolkits.tool import Tool
 from specialists.turns.approving import shown
 from specialists.turns.finish_tools import faults_of
-
-log = logging.getLogger(__name__)
-
-Groups = Callable[[str], Awaitable[tuple[str, ...]]]
-
-
-async def no_groups(_user: str) -> tuple[str, ...]:
-    """Know of no user groups."""
-    return ()
 
 
 class ApprovalDesk:
@@ -59,7 +48,7 @@ class ApprovalDesk:
         crew: Crew,
         *,
         admins: frozenset[str],
-        groups: Groups = no_groups,
+        groups: GroupsOf = no_groups,
         note: Note = dropped,
     ) -> None:
         self._store = store
@@ -160,15 +149,9 @@ class ApprovalDesk:
         await self._note(AuditEntry(deed=deed, user=user, outcome="refused", **of, **what))
 
     async def _job(self, place: Place) -> Job | None:
-        """Read the job with all that came in, also what its owner has not taken yet; None if it is not known."""
-        key = JobKey(place.team, place.job_id)
-        try:
-            waiting = [entry.payload for entry in await self._store.jobs.inbox(key)]
-            logged = [entry.payload for entry in await self._store.jobs.log(key)]
-            return open_log([*logged, *waiting])
-        except (LogBroken, NewerEvent, ValueError) as error:
-            log.error("job %s: its log cannot be read (%s)", place.job_id, type(error).__name__)  # noqa: TRY400 - one line
-            return None
+        """Read the job with all that came in, also what its owner has not taken yet; None if it cannot be read."""
+        found = await read_job(self._store.jobs, JobKey(place.team, place.job_id))
+        return found if isinstance(found, Job) else None
 
 
 def _asked(job: Job | None, spot: Spot) -> tuple[Question, Work] | None:

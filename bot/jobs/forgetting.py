@@ -15,6 +15,7 @@ import logging
 from collections import Counter
 from typing import Any
 
+from bot.jobs.job_reading import read_job
 from bot.limits.rules import forgotten_counters
 from bot.logs import log_deed
 from bot.slack.send.outbox import Outbox
@@ -22,13 +23,11 @@ from bot.slack.send.taking_back import TakenBack, take_back
 from bot.slack.send.web_calls import CALL_SECONDS, NoReply
 from bot.slack.show.direct_message import tell_person
 from bot.slack.views.erasure import Erased, Forgettable, ToForget, receipt
-from bot.store.interface import Head, JobKey, LogBroken, Store, StoreError
+from bot.store.interface import Head, JobKey, Store, StoreError
 from handoff.audit_entry import AuditEntry, Note, dropped
 from handoff.contracts import Place
-from handoff.engine.replay import open_log
 from handoff.forgettable import askers, kept_files, may_forget, sources
 from handoff.state import ENDED, Job
-from handoff.upcasters import NewerEvent
 from specialists.toolkits.table_cache import TableCache, cache_folder
 
 log = logging.getLogger(__name__)
@@ -112,7 +111,8 @@ class Forgetting:
     async def _look(self, head: Head) -> tuple[ToForget, set[str]]:
         """Return what is kept of a job, and who asked for something in it; "" for those whom nobody can tell."""
         key = head.key
-        job = await self._read(key)
+        found_job = await read_job(self._store.jobs, key)
+        job = found_job if isinstance(found_job, Job) else None
         number, size = await self._store.blobs.count(key)
         posts = [one for one in (await self._store.outbox.messages(key)).values() if one.ts or one.draft_ts]
         who = askers(job) if job is not None else {}
@@ -131,13 +131,6 @@ class Forgetting:
             sources=sources(job) if job is not None else (),
         )
         return found, set(who.values()) if who else {""}
-
-    async def _read(self, key: JobKey) -> Job | None:
-        try:
-            entries = [*await self._store.jobs.log(key), *await self._store.jobs.inbox(key)]
-            return open_log([entry.payload for entry in entries])
-        except (LogBroken, NewerEvent, ValueError):
-            return None
 
     async def _refuse(self, team: str, user: str, **what: str) -> None:
         of = {"at": self._store.clock(), "team": team, "deed": "forgot", "user": user, "outcome": "refused"}

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from bot.access.channel_settings import ChannelSettings
 from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance
+from bot.jobs.job_reading import read_job
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SCOPES, Payer
 from bot.slack.receive.service import Answer, OverBudget, Stop, Traced
+from bot.slack.show.people import GroupsOf, no_groups
 from bot.store.interface import Head, JobKey, LogBroken, Store
 from bot.trace import own_steps, steps_of
 from handoff import events as ev
@@ -22,15 +24,14 @@ from handoff.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place, Request
 from handoff.deeds import CLOSED
 from handoff.engine.hearing import answers_plainly
-from handoff.engine.replay import open_log
 from handoff.spoken import chooses, is_thanks
 from handoff.state import ENDED, Job
 from handoff.summary import OpenQuestion, begun, joined, open_questions, queries
-from handoff.upcasters import NewerEvent
 
 if TYPE_CHECKING:
     from bot.slack.receive.service import Denied, ReleaseVerdict
     from bot.slack.views.erasure import Forgettable
+    from bot.slack.views.question import Choice
     from bot.slack.views.status import JobLine
 
 log = logging.getLogger(__name__)
@@ -46,12 +47,6 @@ MOST_HEARD = 5_000
 """Events in a job's log from which on only mentions are heard in its thread: a log has an end."""
 MOST_THUMBS = 5
 """Thumbs of one person on one answer that are recorded: up, down and up again are changes of mind."""
-
-
-async def no_groups(user: str) -> tuple[str, ...]:
-    """Know of no user groups."""
-    del user
-    return ()
 
 
 class JobService:
@@ -77,7 +72,7 @@ class JobService:
         admins: frozenset[str],
         settings: ChannelSettings,
         note: Note = dropped,
-        groups_of: Callable[[str], Awaitable[tuple[str, ...]]] = no_groups,
+        groups_of: GroupsOf = no_groups,
         forgetting: Forgetting | None = None,
     ) -> None:
         self._store = store
@@ -236,33 +231,23 @@ class JobService:
         self._instance.nudge(key)
         return True
 
-    async def answer(
-        self,
-        place: Place,
-        *,
-        request: str,
-        subtask: str,
-        number: int,
-        user: str,
-        option: int | str,
-        dedupe: tuple[str, ...],
-    ) -> Answer:
+    async def answer(self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...]) -> Answer:
         """See `Service.answer`. Only what the question offers is an answer, whatever a button says."""
         key = _key(place)
         head = await self._store.jobs.head(key)
         if head is None:
             return Answer(await self._missing(key))
-        actor = await self._actor(user)
+        actor, about = await self._actor(user), {"request": choice.request, "target": choice.subtask}
         for question in _open(head):
-            if (question.request, question.subtask, question.number) == (request, subtask, number):
+            if (question.request, question.subtask, question.number) == (choice.request, choice.subtask, choice.number):
                 if not question.may_answer(user, actor.groups):
-                    await self._refused("answered", key, head, user, NOT_ASKED, request=request, target=subtask)
+                    await self._refused("answered", key, head, user, NOT_ASKED, **about)
                     return Answer("not_yours", question.whom)
-                if (text := _chosen(question, option)) is None:
+                if (text := _chosen(question, choice.option)) is None:
                     return Answer("stale")
                 await self._record_answer(place, question, actor, text, dedupe)
                 return Answer("taken")
-        await self._refused("answered", key, head, user, CLOSED, request=request, target=subtask)
+        await self._refused("answered", key, head, user, CLOSED, **about)
         return Answer("stale")
 
     async def _record_answer(
@@ -288,7 +273,7 @@ class JobService:
         if head is None:
             return Stop(await self._missing(key))
         actor = await self._actor(user)
-        found = await self._read(key)
+        found = await read_job(self._store.jobs, key)
         if isinstance(found, str):  # its owner cannot say who asked for what; the head knows who asked last
             mine = actor.admin or head.fields.get("user") == user
             ends, others = int(mine), tuple(one for one in (head.fields.get("user", ""),) if not mine)
@@ -369,25 +354,12 @@ class JobService:
         head = await self._store.jobs.head(key)
         if head is None:
             return await self._missing(key)
-        found, actor = await self._read(key), await self._actor(user)
+        found, actor = await read_job(self._store.jobs, key), await self._actor(user)
         sees = await self._asked_there(key, head, actor) if isinstance(found, str) else rights.may_see(found, actor)
         if not sees:
             await self._refused("traced", key, head, user, NOT_THERE)
             return "not_yours"
         return found
-
-    async def _read(self, key: JobKey) -> Job | Denied:
-        """Return a job as it will be once its inbox is taken in."""
-        try:
-            waiting = await self._store.jobs.inbox(key)  # read first: what is taken in meanwhile is not missed
-            found = open_log([entry.payload for entry in [*await self._store.jobs.log(key), *waiting]])
-        except NewerEvent:
-            return "newer"
-        except (LogBroken, ValueError) as error:
-            # Only its type: the text of a validation error quotes what people wrote.
-            log.error("job %s: its log cannot be read (%s)", key.job, type(error).__name__)  # noqa: TRY400 - one line
-            return "unreadable"
-        return found if found is not None else "unknown"
 
     async def _asked_there(self, key: JobKey, head: Head, actor: rights.Actor) -> bool:
         """Return True if the person asked for something in a job whose log cannot say so, or is an admin."""
@@ -401,7 +373,7 @@ class JobService:
         head = await self._store.jobs.head(key)
         if head is None:
             return await self._missing(key)
-        found, actor = await self._read(key), await self._actor(user)
+        found, actor = await read_job(self._store.jobs, key), await self._actor(user)
         own = frozenset[str]() if isinstance(found, str) else rights.traced(found, actor)
         asked = await self._asked_there(key, head, actor) if isinstance(found, str) else bool(own)
         if not asked:
@@ -429,12 +401,8 @@ class JobService:
 
         Unlike the trace they are for all: they say how the figures came about that stand in the thread.
         """
-        try:
-            job = open_log([entry.payload for entry in await self._store.jobs.log(_key(place))])
-        except (LogBroken, NewerEvent, ValueError) as error:
-            log.error("job %s: its log cannot be read (%s)", place.job_id, type(error).__name__)  # noqa: TRY400 - one line
-            return []
-        ask = job.ask(request) if job is not None else None
+        job = await read_job(self._store.jobs, _key(place))
+        ask = job.ask(request) if isinstance(job, Job) else None
         return queries(ask) if ask is not None else []
 
     async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:

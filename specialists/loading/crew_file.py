@@ -19,8 +19,9 @@ from handoff.working_time import read_span
 from specialists.loading import approval_keys
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import asked_fault
-from specialists.loading.frontmatter import CrewFault, Page, did_you_mean, yaml_fault
+from specialists.loading.frontmatter import CrewFault, Page, did_you_mean
 from specialists.loading.rule_patterns import BadPattern, compiled, ways
+from specialists.loading.yaml_root import yaml_root
 from specialists.toolkits.tool import Tool
 from specialists.turns import finish_tools
 
@@ -83,19 +84,7 @@ def read(folder: Path, specialists: Iterable[str], tools: Mapping[str, Tool] = _
     file = CrewFile(folder / NAME, about=Page(folder / NAME))
     if not file.path.exists():
         return file
-    try:
-        root = yaml.compose(file.path.read_bytes().decode("utf-8-sig"), Loader=yaml.SafeLoader)
-    except (OSError, UnicodeDecodeError) as error:
-        file.faults.append(CrewFault(file.path, 1, f"the file cannot be read ({error}); save it as UTF-8"))
-        return file
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        text = f"the file is not valid YAML: {yaml_fault(error, 'put patterns in single quotes')}"
-        file.faults.append(CrewFault(file.path, mark.line + 1 if mark else 1, text))
-        return file
-    except RecursionError:
-        file.faults.append(CrewFault(file.path, 1, "the file is nested too deep"))
-        return file
+    root = yaml_root(file.path, file.faults, hint="put patterns in single quotes")
     if root is not None:
         _read(file, root, tuple(specialists), tools)
     return file

@@ -6,6 +6,9 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+from bot.slack.views.erasure import FORGET
+from bot.slack.views.settings_view import SETTINGS
+
 Json = dict[str, Any]
 
 ODD: tuple[Any, ...] = (
@@ -105,6 +108,7 @@ def payloads() -> list[tuple[str, Json]]:
         {**_IN_CHANNEL, **_SHORTCUT},
         {**_WHO, "type": "shortcut", "callback_id": "anything"},
         {**_WHO, "type": "view_submission", "view": _VIEW, "response_urls": []},
+        *({**_WHO, "type": "view_submission", "view": {**_VIEW, "callback_id": name}} for name in (SETTINGS, FORGET)),
         {**_WHO, "type": "view_closed", "view": _VIEW, "is_cleared": False},
         {**_CLICK, "type": "block_suggestion", "action_id": "a", "block_id": "b", "value": "x"},
     ]

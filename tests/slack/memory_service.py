@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from bot.slack.receive.service import Answer, Denied, OverBudget, ReleaseVerdict, Stop, Traced
 from bot.slack.views.erasure import Forgettable, ToForget
+from bot.slack.views.question import Choice
 from bot.slack.views.status import JobLine
 from bot.store.interface import Entry, StoreError
 from bot.trace import steps_of
@@ -99,25 +100,16 @@ class MemoryService:
         del place
         return self._fresh(dedupe) and not self.changes.append(f"{message} is gone")  # type: ignore[func-returns-value]
 
-    async def answer(
-        self,
-        place: Place,
-        *,
-        request: str,
-        subtask: str,
-        number: int,
-        user: str,
-        option: int | str,
-        dedupe: tuple[str, ...],
-    ) -> Answer:
-        asked = next((each for each in self.open if each[:4] == (place, request, subtask, number)), None)
+    async def answer(self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...]) -> Answer:
+        named = (place, choice.request, choice.subtask, choice.number)
+        asked = next((each for each in self.open if each[:4] == named), None)
         if asked is None:
             return Answer("stale")
         if asked[4] != user:
             return Answer("not_yours", (asked[4],))
         self._fresh(dedupe)
         self.open.remove(asked)
-        self.answers.append(str(option))
+        self.answers.append(str(choice.option))
         return Answer("taken")
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:

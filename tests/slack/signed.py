@@ -24,7 +24,7 @@ from bot.slack.receive.service import Answer, Service, Stop
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
-from bot.slack.views.question import ANSWER
+from bot.slack.views.question import ANSWER, Choice
 from bot.slack.views.status import JobLine
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Request
@@ -64,18 +64,8 @@ class SeenService(MemoryService):
         self.seen.append("reply")
         return Answer("ignored" if mentioned else "heard")
 
-    async def answer(
-        self,
-        place: Place,
-        *,
-        request: str,
-        subtask: str,
-        number: int,
-        user: str,
-        option: int | str,
-        dedupe: tuple[str, ...],
-    ) -> Answer:
-        del request, subtask, number, user, option, dedupe
+    async def answer(self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...]) -> Answer:
+        del choice, user, dedupe
         self.places.append(place)
         self.seen.append("answer")
         return Answer("taken")

@@ -364,3 +364,16 @@ async def test_those_whom_the_channel_names_approve_and_not_the_requester(office
         await ben.click(talk.channel, asked["ts"], "approval:approve")
         assert (await talk.over()).latest.state == "completed"
     assert office.side.notes == ["tea"]
+
+
+async def test_a_window_of_an_approval_that_slack_does_not_open_is_told(office: Office) -> None:
+    ana = office.scene.person("ana")
+    async with office.bot():
+        talk = await office.ask()
+        asked = await card(talk)
+        office.scene.workspace.faults.add("views.open", "error", error="expired_trigger_id")
+        await ana.click(talk.channel, asked["ts"], "approval:deny")
+        await office.told_alone("ana", "did not open the window")
+        await ana.click(talk.channel, asked["ts"], "approval:approve")
+        assert (await talk.over()).latest.state == "completed"
+    assert office.side.notes == ["tea"]

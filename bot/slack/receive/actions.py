@@ -84,15 +84,7 @@ class Actions:
     async def _answer(self, click: Click, choice: Choice, client: AsyncWebClient) -> None:
         try:
             async with soon():
-                answer = await self._service.answer(
-                    click.place,
-                    request=choice.request,
-                    subtask=choice.subtask,
-                    number=choice.number,
-                    user=click.user,
-                    option=choice.option,
-                    dedupe=click.dedupe,
-                )
+                answer = await self._service.answer(click.place, choice, user=click.user, dedupe=click.dedupe)
         except Unrecorded:
             self._tell(client, click, notices.NOT_RECORDED)
             return

@@ -11,10 +11,10 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.payloads import Click, Malformed, parse_click
+from bot.slack.receive.payloads import Click, Malformed, Window, parse_click, parse_window
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, note, soon, tell
+from bot.slack.show.notices import Unrecorded, note, open_window, soon, tell
 from bot.slack.text.cleaning import mention
 from bot.slack.views.approval import ALIKE, APPROVE, DENY, EDIT, SHOW, Spot, people, spot_of
 from bot.slack.views.approval_windows import (
@@ -143,28 +143,31 @@ class ApprovalClicks:
         if about is not None:
             click, spot = about
             kind = str(action["action_id"])
+            text = ""
             try:
                 async with soon():
                     found = await self._approvals.look(click.place, spot, click.user, decides=kind != SHOW)
-                if isinstance(found, Found):
-                    window = _window(kind, found, window_metadata(click.place, spot))
-                    await client.views_open(trigger_id=str(body.get("trigger_id")), view=window)
-                else:
-                    self._tell(client, click.place, click.user, refusal(found))
             except Unrecorded:
-                self._tell(client, click.place, click.user, notices.NOT_READ)
+                text = notices.NOT_READ
+            else:
+                if isinstance(found, Refused):
+                    text = refusal(found)
+                else:
+                    window = _window(kind, found, window_metadata(click.place, spot))
+                    opened = await open_window(client, str(body.get("trigger_id")), window)
+                    text = "" if opened else notices.NO_WINDOW
+            if text:
+                self._tell(client, click.place, click.user, text)
         await ack()
 
     async def on_edited(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
         """Take edited arguments; what does not fit the tool is said beside its field."""
-        view = _view(body)
-        about, user = window_about(str(view.get("private_metadata", ""))), _user(body)
-        if about is None or not user:
-            log.warning("a window without its approval was left alone")
+        about = _sent(body)
+        if about is None:
             await ack()
             return
-        place, spot = about
-        given = _values(view)
+        sent, place, spot = about
+        given, user = _values(sent), sent.user
         try:
             async with soon():
                 found = await self._approvals.look(place, spot, user, decides=True)
@@ -172,7 +175,7 @@ class ApprovalClicks:
                 if isinstance(found, Refused):
                     verdict = found
                 else:
-                    verdict = await self._edited(place, spot, user, given, found, dedupe=_dedupe(view))
+                    verdict = await self._edited(place, spot, user, given, found, dedupe=_dedupe(sent))
         except Unrecorded:
             await _errors(ack, given, "", notices.NOT_RECORDED)
             return
@@ -195,20 +198,16 @@ class ApprovalClicks:
 
     async def on_denied(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
         """Take a denial with its reason."""
-        view = _view(body)
-        about, user = window_about(str(view.get("private_metadata", ""))), _user(body)
-        if about is None or not user:
-            log.warning("a window without its approval was left alone")
+        about = _sent(body)
+        if about is None:
             await ack()
             return
-        place, spot = about
-        reason = str(_state(view).get(REASON_BLOCK, {}).get(REASON_ACTION, {}).get("value") or "").strip()[
-            :REASON_LIMIT
-        ]
+        sent, place, spot = about
+        reason, user = sent.typed(REASON_BLOCK, REASON_ACTION)[:REASON_LIMIT], sent.user
         try:
             async with soon():
                 decision = Decision("deny", reason=reason)
-                verdict = await self._approvals.decide(place, spot, user, decision, dedupe=_dedupe(view))
+                verdict = await self._approvals.decide(place, spot, user, decision, dedupe=_dedupe(sent))
         except Unrecorded:
             await ack(response_action="errors", errors={REASON_BLOCK: notices.NOT_RECORDED})
             return
@@ -266,31 +265,25 @@ def _window(kind: str, found: Found, metadata: str) -> dict[str, Any]:
     return deny_window(found.approval, metadata) if kind == DENY else arguments_window(found.approval)
 
 
-def _view(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    view = body.get("view")
-    return view if isinstance(view, Mapping) else {}
+def _sent(body: Mapping[str, Any]) -> tuple[Window, Place, Spot] | None:
+    """Read a window that was sent, and the approval that it is about. None if it is none of ours."""
+    sent = parse_window(body)
+    about = window_about(sent.metadata) if isinstance(sent, Window) else None
+    if about is None or not isinstance(sent, Window):
+        log.warning("a window without its approval was left alone")
+        return None
+    return sent, *about
 
 
-def _user(body: Mapping[str, Any]) -> str:
-    user = body.get("user")
-    return str(user.get("id") or "") if isinstance(user, Mapping) else ""
-
-
-def _state(view: Mapping[str, Any]) -> Mapping[str, Any]:
-    state = view.get("state")
-    values = state.get("values") if isinstance(state, Mapping) else None
-    return values if isinstance(values, Mapping) else {}
-
-
-def _dedupe(view: Mapping[str, Any]) -> tuple[str, ...]:
+def _dedupe(sent: Window) -> tuple[str, ...]:
     """Name what a window hands in. The same window may be sent again with other values after a fault."""
-    return (f"view:{view.get('id', '')}:{view.get('hash', '')}",)
+    return (f"view:{sent.id}:{sent.hash}",)
 
 
-def _values(view: Mapping[str, Any]) -> dict[str, str]:
+def _values(sent: Window) -> dict[str, str]:
     """Return what stands in the fields, by argument."""
     found: dict[str, str] = {}
-    for block, elements in _state(view).items():
+    for block, elements in sent.values.items():
         for element in elements.values() if block.startswith(FIELD) and isinstance(elements, Mapping) else ():
             option = element.get("selected_option") or {}
             found[block.removeprefix(FIELD)] = str(element.get("value") or option.get("value") or "")

@@ -7,16 +7,14 @@ import logging
 import re
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import ClientError
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
-from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.payloads import Command
+from bot.slack.receive.payloads import Command, Window, parse_window
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, note, soon, tell
+from bot.slack.show.notices import Unrecorded, note, open_window, soon, tell
 from bot.slack.views.erasure import FORGET, forget_modal, nothing_to_forget
 from bot.slack.views.outgoing import Outgoing
 from handoff.contracts import Place
@@ -56,12 +54,8 @@ async def ask_to_forget(service: Service, command: Command, job: str, client: As
     if not found.jobs:
         return note(nothing_to_forget(found))
     metadata = json.dumps({"team": command.team, "channel": command.channel, "job": job, "person": person})
-    try:
-        await client.views_open(trigger_id=command.trigger, view=forget_modal(found, command.user, metadata))
-    except (SlackApiError, ClientError) as error:
-        log.warning("a window was not opened: %s", type(error).__name__)
-        return note(NO_WINDOW)
-    return note(ASKED)
+    opened = await open_window(client, command.trigger, forget_modal(found, command.user, metadata))
+    return note(ASKED if opened else NO_WINDOW)
 
 
 def _person(command: Command) -> str:
@@ -84,29 +78,28 @@ class ForgetWindow:
 
     async def on_forget(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
         """Have erased what the window named. Who may is asked again: much can happen while it is open."""
-        view, who = body.get("view"), body.get("user")
-        wish = _wish(view.get("private_metadata")) if isinstance(view, dict) else None
-        user = who.get("id") if isinstance(who, dict) else None
-        if wish is None or not isinstance(view, dict) or not isinstance(user, str):
+        sent = parse_window(body)
+        wish = _wish(sent.metadata) if isinstance(sent, Window) else None
+        if wish is None or not isinstance(sent, Window):
             log.warning("a window without its wish was left alone")
             await ack()
             return
         try:
             async with soon():
-                mark = str(view.get("id", ""))
-                begun = await self._service.forget(wish["team"], user, mark, job=wish["job"], person=wish["person"])
+                of = {"job": wish["job"], "person": wish["person"]}
+                begun = await self._service.forget(wish["team"], sent.user, sent.id, **of)
             text = BEGUN if begun else NOTHING
         except Unrecorded:
             text = notices.NOT_RECORDED
         await ack()
         place = Place(team=wish["team"], channel=wish["channel"], thread_ts="")
-        self._background.start(tell(client, place, user, note(text)), "confirm that it is forgotten")
+        self._background.start(tell(client, place, sent.user, note(text)), "confirm that it is forgotten")
 
 
-def _wish(metadata: object) -> dict[str, str] | None:
+def _wish(metadata: str) -> dict[str, str] | None:
     """Read what a window carries; None if it is none of ours."""
     try:
-        fields = json.loads(str(metadata))
+        fields = json.loads(metadata)
         return {name: str(fields[name]) for name in ("team", "channel", "job", "person")}
     except (ValueError, KeyError, TypeError):
         return None

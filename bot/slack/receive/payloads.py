@@ -153,9 +153,13 @@ class Shortcut:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window that was sent: who sent it, what it was opened with, and what was typed, by block and action."""
+    """A window that was sent: who sent it, what it was opened with, and what was typed, by block and action.
+
+    `hash` is another each time that the same window is sent.
+    """
 
     id: str
+    hash: str
     team: str
     user: str
     metadata: str
@@ -346,7 +350,9 @@ def parse_window(body: Json) -> Window | Malformed:
     if isinstance(fields, Malformed):
         return fields
     values = _mapping(_mapping(view, "state"), "values")
-    return Window(fields["id"], fields["team"], fields["user"], fields["private_metadata"], values)
+    return Window(
+        fields["id"], str(view.get("hash") or ""), fields["team"], fields["user"], fields["private_metadata"], values
+    )
 
 
 def parse_files(files: object) -> tuple[Attachment, ...]:

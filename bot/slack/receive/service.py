@@ -11,6 +11,7 @@ from handoff.state import Job
 
 if TYPE_CHECKING:
     from bot.slack.views.erasure import Forgettable
+    from bot.slack.views.question import Choice
     from bot.slack.views.status import JobLine
 
 AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown", "forgotten"]
@@ -128,18 +129,8 @@ class Service(Protocol):
     async def file_deleted(self, team: str, file: str) -> int:
         """Record that a file was deleted, in all jobs that read it. Returns how many these are."""
 
-    async def answer(
-        self,
-        place: Place,
-        *,
-        request: str,
-        subtask: str,
-        number: int,
-        user: str,
-        option: int | str,
-        dedupe: tuple[str, ...],
-    ) -> Answer:
-        """Record a click on an answer's button: the option's number, or its beginning as earlier releases put it."""
+    async def answer(self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...]) -> Answer:
+        """Record a click on an answer's button."""
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
         """Stop what the person may stop of a job, named by its id or by its place: their requests, for an admin all."""

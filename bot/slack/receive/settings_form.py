@@ -7,18 +7,16 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from aiohttp import ClientError
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
-from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
-from bot.slack.receive.payloads import Command
+from bot.slack.receive.payloads import Command, Window, parse_window
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, note, soon, tell
+from bot.slack.show.notices import Unrecorded, note, open_window, soon, tell
 from bot.slack.show.people import People
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.settings_view import SETTINGS, Faults, settings_modal, settings_of, settings_text
@@ -39,7 +37,7 @@ class SettingsForm:
         settings: What holds, and where the form's values are kept.
         people: Knows our workspace and its user groups.
         clock: The store's time, for the audit.
-        record: Keeps an entry of the audit.
+        note: Keeps an entry of the audit.
     """
 
     def __init__(
@@ -70,12 +68,7 @@ class SettingsForm:
             groups = await self._people.groups()
             access = await self._settings.of(team, channel)
             view = settings_modal(channel, access, self._settings.without_form(channel), form.values, groups)
-            try:
-                await client.views_open(trigger_id=command.trigger, view=view)
-            except (SlackApiError, ClientError, TimeoutError) as error:
-                log.warning("the window of the settings was not opened (%s)", type(error).__name__)
-                return note(NOT_OPENED)
-            return note(OPENED)
+            return note(OPENED if await open_window(client, command.trigger, view) else NOT_OPENED)
         return settings_text(channel, access, await self._handles(access), form=False)
 
     async def _handles(self, access: Access) -> dict[str, str]:
@@ -84,22 +77,22 @@ class SettingsForm:
 
     async def on_save(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
         """Keep what an admin put into the window; whoever is none (any more) is told so."""
-        user, channel = str(body["user"]["id"]), _channel(body)
-        place = Place(team=str(body["team"]["id"]), channel=channel, thread_ts="")
-        if not channel:
+        sent = parse_window(body)
+        channel = _channel(sent.metadata) if isinstance(sent, Window) else ""
+        if not isinstance(sent, Window) or not channel:
             log.warning("a window of settings without its channel was left alone")
             await ack()
             return
+        place, user = Place(team=sent.team, channel=channel, thread_ts=""), sent.user
         if user not in self._settings.admins:
             await self._note(place, user, "refused", "not an admin")
             self._background.start(tell(client, place, user, note(notices.NO_SETTINGS)), "refuse a change of settings")
             await ack()
             return
-        values = body.get("view", {}).get("state", {}).get("values", {})
         try:
             async with soon():
                 known = (await self._settings.form(place.team, channel)).values
-                found = settings_of(values if isinstance(values, dict) else {}, known)
+                found = settings_of(dict(sent.values), known)
                 if isinstance(found, Faults):
                     await ack(response_action="errors", errors=dict(found.errors))
                     return
@@ -127,8 +120,8 @@ class SettingsForm:
         )
 
 
-def _channel(body: dict[str, Any]) -> str:
+def _channel(metadata: str) -> str:
     try:
-        return str(json.loads(body["view"]["private_metadata"])["channel"])
+        return str(json.loads(metadata)["channel"])
     except (ValueError, KeyError, TypeError):
         return ""

@@ -40,6 +40,13 @@ DIRECT = "a direct message"
 
 Answer = dict[str, Any]
 Send = Callable[[], Awaitable[AsyncSlackResponse]]
+GroupsOf = Callable[[str], Awaitable[tuple[str, ...]]]
+"""Gives the user groups that a person is in, of those that settings and crews name: see `People.groups_of`."""
+
+
+async def no_groups(_user: str) -> tuple[str, ...]:
+    """Know of no user groups."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +103,7 @@ class People:
         """Do the same, `kept` seconds old at most; None if Slack cannot be asked."""
         if not self._named:
             return ()
-        found = await self._asked(
-            "usergroups.list",
-            GROUPS,
-            lambda: self._client.usergroups_list(include_users=True),
-            kept=kept,
-            patience=FACTS_PATIENCE,
-            priority="question",
-        )
+        found = await self._user_groups(kept)
         listed = found.get("usergroups") if found is not None else None
         if not isinstance(listed, list):
             why = "no answer" if found is None else _fault(found)
@@ -113,16 +113,19 @@ class People:
         groups = [group for group in listed if isinstance(group, dict) and user in (group.get("users") or ())]
         return tuple(sorted(self._named & {str(group.get("id")) for group in groups}))
 
-    async def groups(self) -> tuple[tuple[str, str], ...]:
-        """List the workspace's user groups by id and handle; none if Slack cannot be asked in time."""
-        found = await self._asked(
+    async def _user_groups(self, kept: float) -> Answer | None:
+        return await self._asked(
             "usergroups.list",
             GROUPS,
             lambda: self._client.usergroups_list(include_users=True),
-            kept=FACTS_KEPT,
+            kept=kept,
             patience=FACTS_PATIENCE,
             priority="question",
         )
+
+    async def groups(self) -> tuple[tuple[str, str], ...]:
+        """List the workspace's user groups by id and handle; none if Slack cannot be asked in time."""
+        found = await self._user_groups(FACTS_KEPT)
         listed = (found or {}).get("usergroups")
         each = [group for group in listed if isinstance(group, dict)] if isinstance(listed, list) else []
         return tuple((str(group.get("id")), str(group.get("handle") or group.get("name") or "")) for group in each)
@@ -145,11 +148,7 @@ class People:
         return tuple(Known(user=user, names=named, offset=offset) for user, named, (_, offset) in told)
 
     async def _profile(self, user: str) -> tuple[str, ...]:
-        found = await self._look_up("users.info", f"users.info {user}", lambda: self._client.users_info(user=user))
-        about = _fields(found.get("user"))
-        profile = _fields(about.get("profile"))
-        names = (profile.get("real_name"), about.get("real_name"), profile.get("display_name"), about.get("name"))
-        return tuple(name for name in names if isinstance(name, str) and name)
+        return _names(await self._about(user))
 
     async def name(self, user: str) -> str:
         """Return a person's name; empty if Slack does not tell it in time."""
@@ -160,12 +159,13 @@ class People:
         known = Setting(**await self._person(user))
         return known.zone, known.offset
 
-    async def _person(self, user: str) -> dict[str, Any]:
+    async def _about(self, user: str) -> Answer:
         found = await self._look_up("users.info", f"users.info {user}", lambda: self._client.users_info(user=user))
-        about = _fields(found.get("user"))
-        profile = _fields(about.get("profile"))
-        names = (profile.get("real_name"), about.get("real_name"), profile.get("display_name"), about.get("name"))
-        told: dict[str, Any] = {"requester": next((name for name in names if isinstance(name, str) and name), "")}
+        return _fields(found.get("user"))
+
+    async def _person(self, user: str) -> dict[str, Any]:
+        about = await self._about(user)
+        told: dict[str, Any] = {"requester": next(iter(_names(about)), "")}
         zone, offset = about.get("tz"), about.get("tz_offset")
         if isinstance(zone, str) and zone and isinstance(offset, int) and abs(offset) < 86_400:
             told |= {"zone": zone.removeprefix("Etc/"), "offset": offset}
@@ -234,6 +234,13 @@ class People:
 
 def _fault(answer: Answer) -> str:
     return str(answer.get("error") or "a field is missing")
+
+
+def _names(about: Answer) -> tuple[str, ...]:
+    """Return a person's names, the real one first."""
+    profile = _fields(about.get("profile"))
+    names = (profile.get("real_name"), about.get("real_name"), profile.get("display_name"), about.get("name"))
+    return tuple(name for name in names if isinstance(name, str) and name)
 
 
 def _fields(value: object) -> dict[str, Any]:

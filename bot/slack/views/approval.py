@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.argument_blocks import argument_blocks, quoted
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, counted, moment, section
-from handoff.approval_values import ADMINS, Approval
+from bot.slack.views.waiting import in_row, named
+from handoff.approval_values import Approval
 from handoff.state import Ask, Job
 from handoff.state_values import Answered, Question, Ruling
 from handoff.summary import title_of
@@ -52,14 +53,7 @@ def spot_of(value: str) -> Spot | None:
 
 def people(whom: Sequence[str]) -> str:
     """Name who may decide: people, user groups, and an admin."""
-    named = [_one(one) for one in whom]
-    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
-
-
-def _one(one: str) -> str:
-    if one == ADMINS:
-        return "an admin"
-    return f"<!subteam^{clean(one)}>" if one.startswith("S") and one.isalnum() else mention(one)
+    return in_row([named(one) for one in whom], "or")
 
 
 def approval(job: Job, ask: Ask, subtask: str, question: Question, until: float | None = None) -> Outgoing:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.slack.views.outgoing import Block
+from bot.slack.views.waiting import element
 from handoff.visible_text import visible
 
 SHORT, BRIEF, WHOLE = (600, 12), (240, 4), (2_900, 60)
@@ -76,14 +77,8 @@ def people_line(before: str, whom: Sequence[str], after: str = "") -> Block:
     for place, one in enumerate(whom):
         if place:
             parts.append(_text(" or " if place == len(whom) - 1 else ", "))
-        parts.append(_person(one))
+        parts.append(element(one))
     return {"type": "rich_text", "elements": [_line([*parts, *([_text(after)] if after else [])])]}
-
-
-def _person(one: str) -> Block:
-    if one.startswith("S"):
-        return {"type": "usergroup", "usergroup_id": one}
-    return {"type": "user", "user_id": one} if one.startswith(("U", "W")) else _text("an admin")
 
 
 def _argument(name: str, text: str) -> list[Block]:

@@ -20,9 +20,19 @@ def whom_words(whom: Sequence[str], *, reader: str = "", anybody: str = ANYBODY)
 
 
 def _named(one: str) -> str:
-    if one == ADMINS:
-        return "an admin"
-    return f"anyone in {mention(one)}" if is_group(one) else mention(one)
+    return f"anyone in {named(one)}" if is_group(one) else named(one)
+
+
+def named(one: str) -> str:
+    """Name a person or a user group by its id, or `admins`."""
+    return "an admin" if one == ADMINS else mention(one)
+
+
+def element(one: str) -> Block:
+    """Name a person or a user group by its id, or `admins`, in a rich text."""
+    if is_group(one):
+        return {"type": "usergroup", "usergroup_id": one}
+    return {"type": "text", "text": "an admin"} if one == ADMINS else {"type": "user", "user_id": one}
 
 
 def in_row(words: Sequence[str], last: str) -> str:
@@ -38,6 +48,5 @@ def waits_for(text: str, whom: Sequence[str]) -> Block:
         between = "" if number == 0 else " or " if number == len(whom) - 1 else ", "
         between += "anyone in " if is_group(one) else ""
         elements += [{"type": "text", "text": between}] if between else []
-        named = {"type": "usergroup", "usergroup_id": one} if is_group(one) else {"type": "user", "user_id": one}
-        elements.append(named)
+        elements.append(element(one))
     return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}
