@@ -48,6 +48,7 @@ from bot.slack.show.thread import Thread
 from bot.store.interface import Store
 from specialists.registry import CREWS, Crew, CrewError, load_crew
 from specialists.toolkits.catalogue import all_tools
+from specialists.toolkits.toolkit import ToolSettings
 
 if TYPE_CHECKING:
     from bot.operation.instrumentation import Instrumentation
@@ -96,7 +97,8 @@ def crew_folder(settings: Settings) -> Path:
 def open_crew(settings: Settings) -> Crew:
     """Load the crew of the settings, with its tools. Raises SettingsError naming every fault, by file and line."""
     try:
-        return load_crew(crew_folder(settings), all_tools(search_settings(settings)))
+        setup = ToolSettings(settings.env, settings.data)
+        return load_crew(crew_folder(settings), all_tools(search_settings(settings), settings=setup), setup)
     except CrewError as error:
         raise SettingsError(str(error)) from None
 
@@ -203,7 +205,7 @@ async def running(
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
-        await _end(app, background, limits)
+        await _end(app, background, limits, crew)
 
 
 async def _check_home(store: Store, team: str) -> None:
@@ -217,11 +219,12 @@ async def _check_home(store: Store, team: str) -> None:
         )
 
 
-async def _end(app: App, background: Background, limits: CallLimits) -> None:
+async def _end(app: App, background: Background, limits: CallLimits, crew: Crew) -> None:
     try:
         await app.instance.stop()
         await cancel(app.work)
         seconds = app.instance.time_left()
         await asyncio.gather(background.drain(seconds), app.thread.close(seconds), limits.close(seconds))
     finally:
+        await crew.close()
         await app.model.close()

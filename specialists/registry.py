@@ -13,17 +13,19 @@ from handoff.engine.nested import SLASH
 from handoff.planning.adhoc import NAME, Allowance
 from handoff.planning.routing import Rule
 from specialists import specialist
-from specialists.loading import crew_checks, crew_file, frontmatter
+from specialists.loading import crew_checks, crew_file, crew_toolkits, frontmatter
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.frontmatter import CrewFault, Page
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool
+from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
 CREWS = Path(__file__).parent / "crews"
 DEPTH_LIMIT = 3
 LEVELS = 3
 """Crews that lie in each other, the outermost counted."""
+_NO_SETTINGS = ToolSettings()
 
 _EXAMPLE = """\
 A specialist is one Markdown file in the crew's folder, named after it. For example translator.md:
@@ -72,7 +74,7 @@ class Crew:
     could be made; empty: the member that comes first.
     `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `approvals` is what its
     file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts to which something
-    private may go without asking anybody.
+    private may go without asking anybody. `toolkits` are those that lie in its folder.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Crew:
     about: About = About()
     allow_out: frozenset[str] = frozenset()
     approvals: ApprovalRules = NOTHING_SAID
+    toolkits: tuple[Toolkit, ...] = ()
 
     def within(self, name: str) -> Crew | None:
         """Find the crew with that path, at whatever level; None if there is none."""
@@ -113,19 +116,28 @@ class Crew:
         inside = {name: one for crew in self.crews.values() for name, one in crew.everyone.items()}
         return {**self.specialists, **inside}
 
+    async def close(self) -> None:
+        """End what the toolkits of this crew and of the crews inside it hold open."""
+        for toolkit in self.toolkits:
+            if toolkit.close is not None:
+                await toolkit.close()
+        for crew in self.crews.values():
+            await crew.close()
+
 
 def available_crews(folder: Path = CREWS) -> tuple[str, ...]:
     """List the names of the crews in a folder, in order."""
     return tuple(sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._"))
 
 
-def load_crew(folder: Path, tools: Mapping[str, Tool]) -> Crew:
+def load_crew(folder: Path, tools: Mapping[str, Tool], settings: ToolSettings = _NO_SETTINGS) -> Crew:
     """Read and check a crew, with the crews inside it.
 
     Args:
         folder: The crew's folder. Files may lie in folders inside it, `DEPTH_LIMIT` levels in all. One of those that
             has a `crew.yml` is a crew of its own, and a member of this one under the folder's name.
-        tools: All tools there are, by name.
+        tools: All tools there are besides those of the crew's own toolkits, by name.
+        settings: What its toolkits are set up with.
 
     Raises:
         CrewError: Anything at all is wrong; it names every fault.
@@ -135,7 +147,7 @@ def load_crew(folder: Path, tools: Mapping[str, Tool]) -> Crew:
         hint = f"; there are: {others}" if others else ""
         raise CrewError(folder, [CrewFault(folder, 1, f"there is no such folder{hint}")])
     faults: list[CrewFault] = []
-    crew, _ = _read_crew(folder, tools, (), faults)
+    crew, _ = _read_crew(folder, tools, (), faults, settings)
     crew = _with_approvals(crew, NOTHING_SAID, faults)
     if faults:
         raise CrewError(folder, faults)
@@ -159,20 +171,22 @@ def _with_approvals(crew: Crew, around: ApprovalRules, faults: list[CrewFault]) 
 
 
 def _read_crew(
-    folder: Path, tools: Mapping[str, Tool], names: tuple[str, ...], faults: list[CrewFault]
+    folder: Path, tools: Mapping[str, Tool], names: tuple[str, ...], faults: list[CrewFault], settings: ToolSettings
 ) -> tuple[Crew, Page]:
     """Read a crew as far as it can be read, and what it says of itself, whose faults are not added yet.
 
     `names` are those of the folders that lead to it from the outermost crew's. What is wrong is added to `faults`.
     """
     path = SLASH.join(names)
+    toolkits = crew_toolkits.read(folder, tools, settings, faults)
+    tools = {**tools, **{tool.name: tool for toolkit in toolkits for tool in toolkit.tools}}
     folders = _crew_folders(folder)
     if len(names) == LEVELS - 1:
         text = f"more than {LEVELS} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
         faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
         read = []
     else:
-        read = [_read_crew(inner, tools, (*names, inner.name), faults) for inner in folders]
+        read = [_read_crew(inner, tools, (*names, inner.name), faults, settings) for inner in folders]
     files = [one for one in sorted(folder.rglob("*.md")) if not one.name.startswith(".") and not _lies_in(one, folders)]
     pages = [frontmatter.read(one) for one in files if _depth(folder, one) <= DEPTH_LIMIT]
     faults.extend(
@@ -189,7 +203,8 @@ def _read_crew(
     faults.extend(fault for page in (*pages, *about.values()) for fault in page.faults)
     own = crew_file.read(folder, [*(page.path.stem for page in pages), *about], tools)
     faults.extend(own.faults)
-    return _crew(folder, path, found, [crew for crew, _ in read], own, tools), _about(own, names)
+    crew = _crew(folder, path, found, [crew for crew, _ in read], own, tools)
+    return replace(crew, toolkits=toolkits), _about(own, names)
 
 
 def _crew(

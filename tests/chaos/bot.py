@@ -31,9 +31,9 @@ IMPORTED = (
 """What an instance would import one by one when it starts."""
 
 
-def with_ours(search: SearchSettings | None = None, fetch: FetchSettings | None = None) -> dict[str, Tool]:
+def with_ours(search: SearchSettings | None = None, fetch: FetchSettings | None = None, **more: Any) -> dict[str, Tool]:
     """All tools there are, and ours."""
-    return {**catalogue.all_tools(search, fetch), **{tool.name: tool for tool in tools()}}
+    return {**catalogue.all_tools(search, fetch, **more), **{tool.name: tool for tool in tools()}}
 
 
 def life(start: dict[str, Any]) -> int:
