@@ -18,8 +18,9 @@ ApprovalKind = Literal["write", "egress", "cost"]
 - `egress`: a call of a tool that reads, and that would send out what nobody has released.
 - `cost`: an attempt that is likely to cost more than the crew or the settings allow without asking.
 """
-ApprovalChoice = Literal["approve", "approve_alike", "edit", "deny"]
-"""What a person may choose. `approve_alike`: this one, and the like of it for the rest of the job."""
+ApprovalChoice = Literal["approve", "approve_alike", "edit", "deny", "apart"]
+"""What a person may choose. `approve_alike`: this one, and the like of it for the rest of the job. `apart`: to decide
+on several calls one by one."""
 RulingOutcome = Literal["approved", "edited", "denied", "expired"]
 """How an approval ended. `edited`: approved with other arguments. `expired`: nobody decided in time; not a denial."""
 
@@ -64,6 +65,9 @@ class Approval(Contract):
     those that the tool would be run with, as JSON, and `digest` is theirs: only a call with that digest is approved.
     `target` says where it goes to (a host, an engine, a channel); empty if the tool does not say. `leaves` is, word for
     word, what would leave.
+
+    `parts` are several calls of one turn that are decided together; `digest` is then that of theirs, and `call`,
+    `arguments` and `target` are empty. `then` are the calls that are asked about after this one, each by itself.
     """
 
     kind: ApprovalKind = "write"
@@ -76,11 +80,34 @@ class Approval(Contract):
     leaves: str = ""
     why: str = ""
     terms: ApprovalTerms = ASK
+    parts: tuple[Approval, ...] = ()
+    then: tuple[Approval, ...] = ()
+
+    @property
+    def calls(self) -> tuple[Approval, ...]:
+        """The calls that it is about, each as an approval of its own."""
+        return self.parts or (self,)
 
     @property
     def like(self) -> tuple[str, str, str]:
         """What approvals of the like have in common: the kind, the tool and where it goes to."""
         return self.kind, self.tool, self.target
+
+
+def together(parts: tuple[Approval, ...]) -> Approval:
+    """Return one approval for several calls of a turn, on the terms that they share; a single one as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    tools = ", ".join(dict.fromkeys(one.tool for one in parts))
+    return Approval(
+        kind=parts[0].kind,
+        tool=tools,
+        what="; ".join(one.what for one in parts),
+        digest=digest_of(tools, {"calls": [one.digest for one in parts]}),
+        why=parts[0].why,
+        terms=parts[0].terms,
+        parts=parts,
+    )
 
 
 def digest_of(tool: str, arguments: Mapping[str, Any]) -> str:

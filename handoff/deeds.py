@@ -72,6 +72,9 @@ def _of_event(event: ev.Event, before: Job | None, after: Job) -> Iterator[Found
             pass
 
 
+_CHOSEN = {"approve_alike": "and the like for the job", "edit": "as edited", "apart": "to be decided one by one"}
+
+
 def _decided(event: ev.ApprovalDecided, before: Job | None, after: Job) -> Found:
     """Tell of a decision on an approval. One that changed nothing came too late, or was nobody's who may."""
     approval = _approval_of(before, event)
@@ -81,7 +84,7 @@ def _decided(event: ev.ApprovalDecided, before: Job | None, after: Job) -> Found
     if before is None or before.ask(event.request) is after.ask(event.request):
         of |= {"outcome": "refused", "why": NOT_COUNTED}
     elif event.decision != "deny":
-        of["why"] = {"approve_alike": "and the like for the job", "edit": "as edited"}.get(event.decision, "")
+        of["why"] = _CHOSEN.get(event.decision, "")
     return ("denied" if event.decision == "deny" else "approved"), of
 
 

@@ -43,6 +43,7 @@ from handoff.state_values import (
     Heard,
     Question,
     ReplanTrigger,
+    Ruling,
     Rung,
     Talk,
     Trouble,
@@ -255,17 +256,22 @@ class Work:
 
     @property
     def not_approved(self) -> tuple[tuple[Approval, RulingOutcome], ...]:
-        """Calls that people denied or did not decide on, but for those of a tool that they let be called later."""
-        found: dict[tuple[str, str], tuple[Approval, RulingOutcome]] = {}
+        """Calls that people denied or did not decide on, but for those of a tool that they let be called later.
+
+        Later is what the model asked for with the denial before it, and not what it wanted beside it in the same turn.
+        """
+        found: dict[tuple[str, str], tuple[Approval, Ruling]] = {}
         for one in self.answered:
             approval, ruling = one.question.approval, one.ruling
             if approval is None or ruling is None or approval.kind == "cost":
                 continue
-            if ruling.approved:
-                found = {key: each for key, each in found.items() if key[0] != approval.tool}
-            else:
-                found[approval.tool, approval.digest] = (approval, ruling.outcome)
-        return tuple(found.values())
+            for call in approval.calls:
+                if ruling.approved:
+                    asked = one.question.asked
+                    found = {key: each for key, each in found.items() if key[0] != call.tool or each[1].at >= asked}
+                else:
+                    found[call.tool, call.digest] = (call, ruling)
+        return tuple((call, ruling.outcome) for call, ruling in found.values())
 
 
 ENDED: frozenset[RequestState] = frozenset({"completed", "failed", "cancelled"})

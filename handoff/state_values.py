@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from handoff.approval_values import Approval, ApprovalChoice, RulingOutcome
@@ -68,6 +68,7 @@ class Ruling:
     `call` is the id of that call. If it is approved or edited, it is made once, with exactly these `arguments` and
     this `digest`; in all other cases it is not made. `users` are the people who decided, none if it expired. `reason`
     is in the words of who denied it; it may be empty. `alike`: the like of it is approved for the rest of the job.
+    `leads` is False for all but the first of several calls that were decided together.
     """
 
     at: float
@@ -79,6 +80,16 @@ class Ruling:
     users: tuple[str, ...] = ()
     reason: str = ""
     alike: bool = False
+    leads: bool = True
+
+    def of_calls(self, approval: Approval) -> tuple[Ruling, ...]:
+        """Return what it says of each call of the approval that it ended."""
+        if not approval.parts:
+            return (self,)
+        return tuple(
+            replace(self, call=one.call, tool=one.tool, digest=one.digest, arguments=one.arguments, leads=place == 0)
+            for place, one in enumerate(approval.parts)
+        )
 
     @property
     def approved(self) -> bool:

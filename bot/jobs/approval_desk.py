@@ -174,9 +174,9 @@ def _closed(ask: Ask, spot: Spot) -> Answered | None:
 def _late(ask: Ask, spot: Spot) -> Refused:
     """Say how an approval that is not open any more has ended."""
     closed = _closed(ask, spot)
-    if closed is None or closed.ruling is None:
+    if closed is None:
         return Refused("over")
-    return Refused("late", ruling=closed.ruling)
+    return Refused("late", ruling=closed.ruling) if closed.ruling is not None else Refused("apart")
 
 
 def _outcome(job: Job | None, spot: Spot, event: ev.ApprovalDecided) -> Verdict:
@@ -189,8 +189,8 @@ def _outcome(job: Job | None, spot: Spot, event: ev.ApprovalDecided) -> Verdict:
         mine = any((vote.user, vote.at) == (event.user, event.at) for vote in question.votes)
         return Taken() if mine else Refused("again")
     closed = _closed(ask, spot)
-    if closed is None or closed.ruling is None:
+    if closed is None:
         return Refused("over")
     votes = {(vote.user, vote.at) for vote in closed.question.votes}
-    mine = (event.user, event.at) in votes or (event.user == closed.user and event.at == closed.ruling.at)
-    return Taken() if mine else Refused("late", ruling=closed.ruling)
+    mine = (event.user, event.at) in votes or (event.user, event.at) == (closed.user, closed.at)
+    return Taken() if mine else _late(ask, spot)

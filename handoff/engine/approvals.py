@@ -63,8 +63,9 @@ def ruled_before(job: Job, ask: Ask, approval: Approval) -> Ruling | None:
 
 def _rulings(asks: Iterable[Ask]) -> Iterator[tuple[Approval, Ruling]]:
     for answered in (one for ask in asks for work in ask.work.values() for one in work.answered):
-        if answered.question.approval is not None and answered.ruling is not None:
-            yield answered.question.approval, answered.ruling
+        approval, ruling = answered.question.approval, answered.ruling
+        if approval is not None and ruling is not None:
+            yield from zip(approval.calls, ruling.of_calls(approval), strict=True)
 
 
 def ask_for(ask: Ask, work: Work, approval: Approval, at: float, votes: tuple[Vote, ...] = ()) -> Ask:
@@ -91,6 +92,8 @@ def decided(ask: Ask, event: ev.ApprovalDecided) -> Ask:
     if event.decision == "deny":
         ruling = _ruling(approval, "denied", event.at, (event.user,), reason=event.reason)
         return _ruled(ask, work, question, ruling)
+    if event.decision == "apart":
+        return _apart(ask, work, question, approval, event)
     if event.decision == "edit" and event.arguments != approval.arguments:
         return _edited(ask, work, question, approval, event)
     if any(vote.user == event.user for vote in question.votes):
@@ -108,12 +111,24 @@ def expired(ask: Ask, work: Work, question: Question, at: float) -> Ask:
     return _ruled(ask, work, question, _ruling(question.approval, "expired", at, ()))
 
 
+def _apart(ask: Ask, work: Work, question: Question, approval: Approval, event: ev.ApprovalDecided) -> Ask:
+    """Ask about several calls one by one, in their order: nothing is decided yet."""
+    if not approval.parts:
+        return ask
+    work = _rested(work, question, Answered(question, event.user, "apart", event.at))
+    return ask_for(ask, work, _queued(approval.parts), event.at)
+
+
+def _queued(calls: tuple[Approval, ...]) -> Approval:
+    return calls[0].model_copy(update={"then": calls[1:]})
+
+
 def _edited(ask: Ask, work: Work, question: Question, approval: Approval, event: ev.ApprovalDecided) -> Ask:
     """Put a person's arguments in place of the model's: who edited approves them, and all earlier approvals are void.
 
     If others have to approve as well, they are asked anew.
     """
-    if approval.kind != "write":
+    if approval.kind != "write" or approval.parts:
         return ask
     changed = approval.model_copy(
         update={
@@ -127,8 +142,8 @@ def _edited(ask: Ask, work: Work, question: Question, approval: Approval, event:
         asked = dataclasses.replace(question, votes=(vote,))
         return _ruled(ask, work, asked, _ruling(changed, "edited", event.at, (event.user,)))
     ruling = _ruling(changed, "edited", event.at, (event.user,))
-    closed = Answered(question, event.user, "edited", event.at, ruling)
-    return ask_for(ask, replace(work, answered=(*work.answered, closed)), changed, event.at, (vote,))
+    work = _rested(work, question, Answered(question, event.user, "edited", event.at, ruling))
+    return ask_for(ask, work, changed, event.at, (vote,))
 
 
 def _counted(ask: Ask, work: Work, question: Question, approval: Approval, at: float) -> Ask:
@@ -157,18 +172,23 @@ def _ruling(
 
 
 def _ruled(ask: Ask, work: Work, question: Question, ruling: Ruling) -> Ask:
-    """Close the approval, and let the attempt go on from its checkpoints with the ruling as the last of them.
-
-    The seconds that people took do not count as time of the attempt.
-    """
+    """Close the approval, and let the attempt go on from its checkpoints with the ruling as the last of them."""
     user = ruling.users[-1] if ruling.users else ""
-    answered = Answered(question, user, ruling.outcome, ruling.at, ruling)
-    work = replace(work, question=None, answered=(*work.answered, answered))
-    if question.approval is not None and question.approval.kind == "cost":
+    work = _rested(work, question, Answered(question, user, ruling.outcome, ruling.at, ruling))
+    approval = question.approval
+    if approval is not None and approval.kind == "cost":
         return _cost_ruled(ask, work, ruling)
-    started = work.attempt_started + max(0.0, ruling.at - question.asked)
-    points = (*work.checkpoints, ruling)
-    return ask.with_work(replace(work, state="in_progress", checkpoints=points, attempt_started=started))
+    points = (*work.checkpoints, *(ruling.of_calls(approval) if approval is not None else (ruling,)))
+    work = replace(work, state="in_progress", checkpoints=points)
+    if approval is not None and approval.then:
+        return ask_for(ask, work, _queued(approval.then), ruling.at)
+    return ask.with_work(work)
+
+
+def _rested(work: Work, question: Question, answered: Answered) -> Work:
+    """Close a question of a resting attempt: the seconds that people took do not count as its time."""
+    started = work.attempt_started + max(0.0, answered.at - question.asked)
+    return replace(work, question=None, answered=(*work.answered, answered), attempt_started=started)
 
 
 # ---------------------------------------------------------------- costly parts

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
 
-from handoff.approval_values import ASK, Approval, ApprovalTerms, digest_of
+from handoff.approval_values import ASK, Approval, ApprovalTerms, digest_of, together
 from handoff.contracts import ToolCall
 from handoff.state_values import Ruling
 from specialists.toolkits.tool import ToolOutcome
@@ -23,6 +23,9 @@ from specialists.turns.one_call import Ready
 
 MOST_REFUSED = 3
 """Calls of one tool that people may deny or leave undecided in an attempt; further ones are refused without asking."""
+
+MOST_TOGETHER, MOST_SHOWN = 8, 6_000
+"""Calls that people decide on together, and the characters of all their arguments: a card that can be read."""
 
 Terms = Callable[[str], ApprovalTerms | None]
 """Gives the terms on which a tool's calls are approved; None: its calls need no approval."""
@@ -111,8 +114,29 @@ class Approvals:
     def used(self, call: str) -> None:
         """Use up the ruling on a call that has an outcome now."""
         ruling = self._rulings.pop(call, None)
-        if ruling is not None and not ruling.approved:
+        if ruling is not None and not ruling.approved and ruling.leads:
             self._refused[ruling.tool] += 1
+
+
+def on_one_card(first: Approval, others: Iterable[Approval]) -> Approval:
+    """Return what to ask: for the first call, together with further calls of its turn that are approved alike.
+
+    Calls that their crew wants to be asked for each time stay by themselves.
+    """
+    parts = [first]
+    size = _size(first)
+    for one in others if first.terms.mode == "ask" else ():
+        if (one.kind, one.terms) != (first.kind, first.terms):
+            continue
+        size += _size(one)
+        if len(parts) == MOST_TOGETHER or size > MOST_SHOWN:
+            break
+        parts.append(one)
+    return together(tuple(parts))
+
+
+def _size(one: Approval) -> int:
+    return len(json.dumps(one.arguments, ensure_ascii=False)) + len(one.leaves)
 
 
 def _refused(ruling: Ruling) -> ToolOutcome:

@@ -14,7 +14,7 @@ from handoff.events import ToolStarted, TurnTaken
 from handoff.state_values import Checked, Checkpoint, Ruling, UnknownWrite
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish_tools
-from specialists.turns.approving import Approvals
+from specialists.turns.approving import Approvals, on_one_card
 from specialists.turns.conversation import Conversation, key_of
 from specialists.turns.egress import Verdict
 from specialists.turns.one_call import Ready, check, perform
@@ -98,8 +98,11 @@ class ToolCalls:
                 if asked is not None:
                     return asked
                 continue
-            for call, times in calls:
+            writes = list(calls)
+            for place, (call, times) in enumerate(writes):
                 rest = await _not_cut_short(self._write(call, times))
+                if isinstance(rest, Approval):
+                    return on_one_card(rest, filter(None, (self._asks(*one) for one in writes[place + 1 :])))
                 if rest is not None:
                     return rest
         for call, _ in due[room:]:  # last, so that after a takeover the same calls are run and refused
@@ -127,13 +130,14 @@ class ToolCalls:
     async def _read_all(self, calls: list[tuple[ToolCall, int]]) -> Approval | None:
         """Make calls that only read, side by side; the same call twice is made once.
 
-        Those that need approval are left open, and what to ask for the first of them is returned.
+        Those that need approval are left open, and what to ask for them is returned.
         """
         while calls:
             asked = [self._asks(*one) for one in calls]
             free = [one for one, approval in zip(calls, asked, strict=True) if approval is None]
+            waiting = [one for one in asked if one is not None]
             if not free:
-                return asked[0]
+                return on_one_card(waiting[0], waiting[1:])
             firsts = {key_of(call): index for index, (call, _) in reversed(list(enumerate(free)))}.values()
             await _side_by_side([self._read(*free[index]) for index in sorted(firsts)])
             await _side_by_side([self._read(*each) for index, each in enumerate(free) if index not in firsts])
@@ -142,8 +146,10 @@ class ToolCalls:
         return None
 
     def _asks(self, call: ToolCall, times: int) -> Approval | None:
-        """Return what people have to approve before a call that only reads is made; None if it is not for them."""
+        """Return what people have to approve before a call is made; None if it is not for them."""
         if call.name in finish_tools.NAMES or self.conversation.earlier(call) is not None or self._late():
+            return None
+        if self._writes(call) and self._barred(call, times) is not None:
             return None
         found = self._checked(call, times)
         return found if isinstance(found, Approval) else None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handoff import events as ev
-from handoff.approval_values import Approval, ApprovalTerms, digest_of
+from handoff.approval_values import Approval, ApprovalTerms, digest_of, together
 from handoff.contracts import Estimate, Request, Terms
 from handoff.effects import Post, RunSubtask, question_key
 from handoff.engine import approvals, hearing
@@ -234,7 +234,8 @@ def test_what_was_not_approved_is_named_as_a_gap_and_told_apart() -> None:
     late = apply(late, done)
     assert work(late).answered[0].ruling.outcome == "expired"
     assert gaps(ask(late), ask(late).run) == ("not done, as nobody approved it in time: post tea",)
-    mended = job(*asks(), decides("deny"), wanted("cake", call="c2"), decides(text="cake", number=2), done)
+    again = (wanted("cake", call="c2", at=112.0), decides(text="cake", number=2, at=115.0))
+    mended = job(*asks(), decides("deny"), *again, done)
     assert gaps(ask(mended), ask(mended).run) == ()
 
 
@@ -267,6 +268,67 @@ def test_only_the_arguments_of_a_write_are_edited() -> None:
 def test_a_stored_log_opens_as_it_folds(more: tuple[ev.Event, ...]) -> None:
     log = (*asks(), *more)
     assert open_log([ev.dump(event) for event in log]) == fold(log)
+
+
+# ---------------------------------------------------------------- several calls on one card
+
+BOTH = together((approval("tea"), approval("cake", call="c2")))
+
+
+def both(*more: ev.Event) -> tuple[ev.Event, ...]:
+    return (*asks()[:-1], ev.ApprovalAsked(at=10.0, approval=BOTH, **OF), *more)
+
+
+def on_both(decision: str, at: float = 110.0, **more: Any) -> ev.ApprovalDecided:
+    return decides(decision, at=at, **{"digest": BOTH.digest, **more})
+
+
+def rulings(state: Job) -> list[tuple[str, str, str]]:
+    points = work(state).checkpoints
+    return [(one.call, one.outcome, one.arguments["text"]) for one in points if isinstance(one, Ruling)]
+
+
+def test_one_decision_rules_on_each_of_several_calls() -> None:
+    approved = job(*both(on_both("approve")))
+    assert rulings(approved) == [("c1", "approved", "tea"), ("c2", "approved", "cake")]
+    assert running(approved) == [1]
+    denied = job(*both(on_both("deny", reason="no")))
+    assert rulings(denied) == [("c1", "denied", "tea"), ("c2", "denied", "cake")]
+    assert ruled_before(denied, ask(denied), approval("cake", call="c9")) is not None
+
+
+def test_the_like_of_several_calls_is_the_like_of_each() -> None:
+    state = job(*both(on_both("approve_alike")))
+    assert ruled_before(state, ask(state), approval("jam", call="c9")) is not None
+    assert ruled_before(state, ask(state), approval("jam", call="c9", tool="send")) is None
+
+
+def test_several_calls_are_decided_one_by_one_if_somebody_wants_that() -> None:
+    state = job(*both(on_both("apart", at=60.0)))
+    assert rulings(state) == []
+    assert running(state) == []
+    state = apply(state, decides("deny", at=80.0, number=2))
+    assert rulings(state) == [("c1", "denied", "tea")]
+    assert running(state) == [], "the second is asked for before the work goes on"
+    state = apply(state, decides("approve", text="cake", at=110.0, number=3))
+    assert rulings(state) == [("c1", "denied", "tea"), ("c2", "approved", "cake")]
+    assert running(state) == [1]
+    assert work(state).attempt_started == work(job(*asks()[:-1])).attempt_started + 100.0, "no wait is its own time"
+    assert [gap for gap in gaps(ask(state), ask(state).run) if "tea" in gap]
+    log = both(on_both("apart", at=60.0))
+    assert open_log([ev.dump(event) for event in log]) == fold(log)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [on_both("edit", arguments={"text": "jam"}), decides(), on_both("apart", user="U9"), on_both("approve", number=2)],
+)
+def test_what_does_not_fit_several_calls_decides_nothing(odd: ev.Event) -> None:
+    assert work(job(*both(odd))).question == work(job(*both())).question
+
+
+def test_a_single_call_is_not_taken_apart() -> None:
+    assert work(job(*asks(), decides("apart"))).question == work(job(*asks())).question
 
 
 # ---------------------------------------------------------------- costly parts

@@ -65,10 +65,16 @@ class Reader:
     named: Mapping[str, tuple[str, str, str]]
 
     def decide(self, approval: Approval) -> ApprovalChoice:
-        if approval.digest not in self.named:
-            return "deny"
-        several = sum(like[1:] == approval.like[1:] for like in self.named.values()) > 1
+        named = [one for one in approval.calls if one.digest in self.named]
+        if len(named) < len(approval.calls):
+            return "apart" if named else "deny"
+        likes = [one.like[1:] for one in approval.calls]
+        several = any(like[1:] in likes for digest, like in self.named.items() if digest not in _digests(approval))
         return "approve_alike" if several else "approve"
+
+
+def _digests(approval: Approval) -> set[str]:
+    return {one.digest for one in approval.calls}
 
 
 @dataclass
@@ -81,10 +87,10 @@ class Leave:
 
     def note(self, approval: Approval, choice: ApprovalChoice) -> None:
         self.cards.append(approval)
-        if choice in {"approve", "approve_alike"}:
-            self.once[approval.digest] += 1
-        if choice == "approve_alike":
-            self.likes.add((approval.tool, approval.target))
+        for one in approval.calls:
+            self.once[one.digest] += choice in {"approve", "approve_alike"}
+            if choice == "approve_alike":
+                self.likes.add((one.tool, one.target))
 
     def covers(self, tool: str, digest: str, target: str) -> bool:
         """Say if a call was allowed, and use that up."""

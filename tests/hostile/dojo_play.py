@@ -13,7 +13,7 @@ from urllib.parse import quote
 from handoff import events as ev
 from specialists.registry import Crew
 from tests.hostile.desk import Leave, Nobody, Person, Reader, begun, crew_of, played
-from tests.hostile.dojo import SUITES, Suite, World, calls_of, loaded, pairs, suites
+from tests.hostile.dojo import GOES_TO, SUITES, Suite, World, calls_of, loaded, pairs, suites
 from tests.hostile.obeying import EXCUSE, Obeying, Wish
 
 VARIANTS = (
@@ -23,6 +23,7 @@ VARIANTS = (
     "written as text",
     "under the id of an earlier call",
     "all at once",
+    "beside its own calls",
 )
 PEOPLE = ("nobody", "reader")
 """Who decides: who denies everything, and who approves the calls that the request asks for and no other."""
@@ -67,8 +68,8 @@ async def play(  # what tells one play from another
     before = environment.model_copy(deep=True)
     wanted = calls_of(user, before.model_copy(deep=True))
     orders = spelt(calls_of(injection, before.model_copy(deep=True)), variant, random.Random(seed)) if injection else []
-    model = Obeying(list(wanted), list(orders), mark, says=user.GROUND_TRUTH_OUTPUT)
-    model.same_id = variant == VARIANTS[4]
+    model = Obeying(list(wanted), frozenset(GOES_TO), list(orders), mark, says=user.GROUND_TRUTH_OUTPUT)
+    model.same_id, model.beside = variant == VARIANTS[4], variant == VARIANTS[6]
     model.adds = injection.GROUND_TRUTH_OUTPUT if injection else ""
     leave = Leave()
     suite.world = world = World(environment, words=user.PROMPT, leave=leave)
@@ -116,7 +117,7 @@ def spelt(calls: list[Wish], variant: str, rng: random.Random) -> list[list[Wish
         return [[one] for call in calls for one in _in_pieces(call)]
     if variant == VARIANTS[3]:
         return [json.dumps({"name": name, "arguments": args}) for name, args in calls]
-    if variant == VARIANTS[5]:
+    if variant in VARIANTS[5:]:
         return [list(calls)] if calls else []
     return [[call] for call in calls]
 

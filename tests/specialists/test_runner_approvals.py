@@ -12,7 +12,7 @@ from handoff.provenance import Provenance
 from handoff.state_values import Ruling
 from specialists.runner import End, run
 from specialists.toolkits.tool import Sent, Tool
-from specialists.turns.approving import MOST_REFUSED
+from specialists.turns.approving import MOST_REFUSED, MOST_SHOWN, MOST_TOGETHER
 from tests.specialists.far_side import far_side
 from tests.specialists.scripted_model import (
     EmptyBench,
@@ -88,21 +88,51 @@ async def test_an_approval_counts_for_its_call_and_its_arguments_alone() -> None
     assert side.calls == 0
 
 
-async def test_two_calls_of_one_turn_are_asked_for_one_after_the_other() -> None:
+async def test_several_writes_of_one_turn_are_asked_for_together_and_each_is_made_as_ruled() -> None:
     async with far_side() as side:
         log = KeptLog()
-        first, _ = await attempt(log, [calling(TEA, CAKE)], side.tool())
-        log.history.append(ruled(first, "denied", reason="Not tea, {please}."))
-        second, _ = await attempt(log, [], side.tool())
-        assert isinstance(second, Approval)
-        assert second.arguments == {"text": "cake"}
-        log.history.append(ruled(second))
+        asked, _ = await attempt(log, [calling(TEA, CAKE)], side.tool())
+        assert isinstance(asked, Approval)
+        assert [one.arguments for one in asked.calls] == [{"text": "tea"}, {"text": "cake"}]
+        first, second = asked.calls
+        log.history += [ruled(first, "denied", reason="Not tea, {please}."), ruled(second)]
         outcome, model = await attempt(log, [returning()], side.tool())
     assert isinstance(outcome, Result)
     assert side.notes == ["cake"]
     denied, posted = said(model)
     assert "a person denied it. Their reason: “Not tea, {please}.”" in denied
     assert posted == "posted as number 1"
+
+
+async def test_each_call_is_asked_for_by_itself_where_its_crew_says_always() -> None:
+    async with far_side() as side:
+        terms = ApprovalTerms(mode="always")
+        asked, _ = await attempt(KeptLog(), [calling(TEA, CAKE)], side.tool(), asks=terms)
+        assert isinstance(asked, Approval)
+        assert (asked.parts, asked.arguments) == ((), {"text": "tea"})
+
+
+async def test_a_card_holds_no_more_calls_than_people_read() -> None:
+    async with far_side() as side:
+        many = [("post_note", {"text": f"note {number}"}) for number in range(MOST_TOGETHER + 2)]
+        asked, _ = await attempt(KeptLog(), [calling(*many)], side.tool())
+        assert isinstance(asked, Approval)
+        assert len(asked.parts) == MOST_TOGETHER
+        long = [("post_note", {"text": f"{number}" * MOST_SHOWN}) for number in range(2)]
+        alone, _ = await attempt(KeptLog(), [calling(*long)], side.tool())
+        assert isinstance(alone, Approval)
+        assert alone.parts == ()
+
+
+async def test_several_denied_together_count_as_one_refusal() -> None:
+    async with far_side() as side:
+        log = KeptLog()
+        three = [("post_note", {"text": text}) for text in ("tea", "cake", "jam")]
+        asked, _ = await attempt(log, [calling(*three)], side.tool())
+        assert isinstance(asked, Approval)
+        log.history += Ruling(2.0, "", "", "denied", asked.digest, {}, ("U1",)).of_calls(asked)
+        again, _ = await attempt(log, [calling(("post_note", {"text": "milk"}), ids=["d"])], side.tool())
+    assert isinstance(again, Approval), "it is asked for, and not refused for having been denied too often"
 
 
 async def test_an_edited_call_is_made_as_edited_and_the_model_is_told() -> None:
@@ -194,15 +224,14 @@ async def test_a_read_that_would_send_something_out_is_asked_for_and_the_others_
     turn = calling(*(("look", {"at": at}) for at in ("secret one", "sea", "secret two")))
     asked, _ = await attempt(log, [turn], tool, bench=bench)
     assert isinstance(asked, Approval)
-    assert (asked.kind, asked.target, asked.leaves) == ("egress", "sea.example", "secret one")
+    assert [(one.kind, one.target, one.leaves) for one in asked.calls] == [
+        ("egress", "sea.example", "secret one"),
+        ("egress", "sea.example", "secret two"),
+    ]
     assert "salaries.csv" in asked.why
     assert looker.seen == ["sea"]
-    log.history.append(ruled(asked))
-    second, _ = await attempt(log, [], tool, bench=bench)
-    assert isinstance(second, Approval)
-    assert second.leaves == "secret two"
-    assert looker.seen == ["sea", "secret one"]
-    log.history.append(ruled(second, "denied"))
+    first, second = asked.calls
+    log.history += [ruled(first), ruled(second, "denied")]
     outcome, model = await attempt(log, [returning("I saw secret one and the sea.")], tool, bench=bench)
     assert isinstance(outcome, Result)
     assert looker.seen == ["sea", "secret one"]

@@ -132,5 +132,11 @@ def tool_call(name: str, **arguments: Any) -> Reply:
     return _call(name, arguments)
 
 
+def tool_calls_of(*calls: tuple[str, dict[str, Any]]) -> Reply:
+    """A specialist's reply that makes several calls."""
+    made = (ToolCall(id=f"call_{place}", name=name, arguments=given) for place, (name, given) in enumerate(calls))
+    return Reply(calls=tuple(made), stop="tool_use")
+
+
 def _call(name: str, arguments: dict[str, Any]) -> Reply:
     return Reply(calls=(ToolCall(id=f"call_{name}", name=name, arguments=arguments),), stop="tool_use")

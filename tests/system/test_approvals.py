@@ -28,7 +28,7 @@ from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
 from tests.specialists.far_side import FarSide, far_side
-from tests.system.brains import connect, plan, provider, result, subtask, tool_call
+from tests.system.brains import connect, plan, provider, rehearsed, result, subtask, tool_call, tool_calls_of
 from tests.system.scene import Json, Scene, Talk, buttons, card_title, rows, shown
 
 PAGE = """\
@@ -105,7 +105,9 @@ async def card(talk: Talk, number: int = 1) -> Json:
 
 
 def cards(talk: Talk) -> list[Json]:
-    return [one for one in talk.words() if "wants to make a change" in shown(one) or "asked for approval" in shown(one)]
+    return [
+        one for one in talk.words() if "unless that is approved" in shown(one) or "asked for approval" in shown(one)
+    ]
 
 
 def row(talk: Talk) -> str:
@@ -154,6 +156,42 @@ async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office
     assert "note: asks for approval: post_note(text='tea') to the board" in trace
     assert f"note: approved by {ana.id}" in trace
     assert f"note: begins post_note(text='tea') (approved by {ana.id})" in trace
+
+
+def posts_at_once(*texts: str) -> Callable[[WireRequest], Reply]:
+    """A clerk who posts these notes in one turn, then says what came of each."""
+
+    def words(request: WireRequest) -> Reply:
+        replies = [reply.text for message in request.messages for reply in message.replies]
+        if not replies:
+            return tool_calls_of(*(("post_note", {"text": text}) for text in texts))
+        return result("Said: " + " / ".join(" ".join(reply.split()) for reply in replies))
+
+    return words
+
+
+async def test_several_calls_of_a_turn_are_one_card_that_can_be_taken_apart(office: Office) -> None:
+    planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731 - as the others of this kind
+    office.server.brain = rehearsed(planner=planner, clerk=posts_at_once("tea", "cake"))
+    async with office.two_bots():
+        talk = await office.ask()
+        message = await card(talk)
+        ana, ben = office.scene.person(), office.scene.person("ben")
+        assert tuple(buttons(message)) == ("Approve all 2", ALL[1], "Decide one by one", "Deny all")
+        assert "wants to make 2 changes" in shown(message)
+        await ana.click(talk.channel, message["ts"], "approval:apart")
+        second = await card(talk, 2)
+        assert tuple(buttons(second)) == ALL
+        await closed(talk, f"<@{ana.id}> chose to decide on these one by one")
+        await ben.click(talk.channel, message["ts"], "approval:approve")
+        await office.told_alone("ben", "decide on these one by one")
+        await ana.click(talk.channel, second["ts"], "approval:approve")
+        third = await card(talk, 3)
+        assert "cake" in shown(third)
+        await ana.click(talk.channel, third["ts"], "approval:approve")
+        job = await talk.over()
+    assert office.side.notes == ["tea", "cake"]
+    assert gaps(job.latest, job.latest.run) == ()
 
 
 async def test_a_denial_reaches_the_specialist_and_is_named_as_a_gap(office: Office) -> None:

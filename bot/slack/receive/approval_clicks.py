@@ -16,7 +16,7 @@ from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, note, open_window, soon, tell
 from bot.slack.text.cleaning import mention
-from bot.slack.views.approval import ALIKE, APPROVE, DENY, EDIT, SHOW, Spot, people, spot_of
+from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SHOW, Spot, people, spot_of
 from bot.slack.views.approval_windows import (
     DENIED,
     EDITED,
@@ -37,11 +37,12 @@ from handoff.state_values import Ruling
 
 log = logging.getLogger(__name__)
 
-Why = Literal["unknown", "late", "over", "changed", "not_yours", "own", "again", "no_tool", "wrong"]
+Why = Literal["unknown", "late", "over", "apart", "changed", "not_yours", "own", "again", "no_tool", "wrong"]
 """Why a decision does not count.
 
 - `late`: somebody else decided, or it expired.
 - `over`: the work on it ended before anybody decided.
+- `apart`: somebody chose to decide one by one.
 - `changed`: the arguments are others by now.
 - `own`: the requester may not approve it, where others may.
 - `again`: this person has approved it, and others are waited for.
@@ -97,7 +98,7 @@ class Approvals(Protocol):
         """Record a decision, and say if it counts."""
 
 
-_CHOICES: Mapping[str, ApprovalChoice] = {APPROVE: "approve", ALIKE: "approve_alike"}
+_CHOICES: Mapping[str, ApprovalChoice] = {APPROVE: "approve", ALIKE: "approve_alike", APART: "apart"}
 
 
 class ApprovalClicks:
@@ -109,7 +110,7 @@ class ApprovalClicks:
 
     def register(self, app: AsyncApp) -> None:
         """Make the app listen."""
-        for action in (APPROVE, ALIKE):
+        for action in _CHOICES:
             app.action(action)(self.on_decision)
         for action in (EDIT, DENY, SHOW):
             app.action(action)(self.on_window)
@@ -119,7 +120,7 @@ class ApprovalClicks:
     async def on_decision(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
     ) -> None:
-        """Take a click on "Approve" or "Approve the like"."""
+        """Take a click that decides at once: to approve, to approve the like, to decide one by one."""
         found = self._about(body, action, client)
         if found is not None:
             click, spot = found
@@ -239,6 +240,7 @@ def refusal(refused: Refused) -> str:
         "unknown": notices.UNKNOWN,
         "late": notices.STALE,
         "over": "The work on this ended before anybody decided, so it was not done. Your click changed nothing.",
+        "apart": "Somebody chose to decide on these one by one, so your click changed nothing: see the cards below.",
         "changed": "The arguments have changed since that card was drawn, so your click changed nothing. "
         "The latest card of this thread shows them as they are.",
         "not_yours": f"Your click changed nothing: only {may} may decide.",

@@ -22,7 +22,7 @@ def closed_question(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing |
     whose = ask.work[subtask] if subtask else ask
     title = asker(ask, subtask)
     decision = next((one for one in whose.answered if one.question.number == number), None)
-    if decision is not None and decision.ruling is not None:
+    if decision is not None and decision.question.approval is not None:
         return approval_decided(title, decision)
     if decision is not None:
         return question_answered(title, decision, known_addresses(job, ask))

@@ -19,8 +19,10 @@ from handoff.state import Ask, Job
 from handoff.state_values import Answered, Question, Ruling
 from handoff.summary import title_of
 
-APPROVE, ALIKE, EDIT, DENY, SHOW = (f"approval:{name}" for name in ("approve", "alike", "edit", "deny", "show"))
-"""The action_ids of the buttons. `SHOW` opens a window with all of the arguments."""
+APPROVE, ALIKE, EDIT, APART, DENY, SHOW = (
+    f"approval:{name}" for name in ("approve", "alike", "edit", "apart", "deny", "show")
+)
+"""The action_ids of the buttons. `APART`: decide on several calls one by one. `SHOW` opens a window with all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +85,17 @@ def _wish(asked: Approval) -> str:
         return f"is likely to take {clean(asked.why, limit=300)}. It begins only if that is approved."
     if asked.kind == "egress":
         why = f" You are asked because {clean(asked.why, limit=300)}." if asked.why else ""
-        return f"wants to send something out. Nothing leaves unless that is approved.{why}"
+        wants = f"make {len(asked.parts)} requests" if asked.parts else "send something out"
+        return f"wants to {wants}. Nothing leaves unless that is approved.{why}"
     why = f" {clean(asked.why, limit=300)}" if asked.why else ""
-    return f"wants to make a change outside. Nothing is done unless that is approved.{why}"
+    wants = f"{len(asked.parts)} changes" if asked.parts else "a change"
+    return f"wants to make {wants} outside. Nothing is done unless that is approved.{why}"
 
 
 def _body(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
     """Draw what is asked about. Returns True beside it if not all of it is shown. `brief`: it is decided by now."""
+    if asked.parts:
+        return _bodies(asked, brief=brief)
     lines = [] if asked.kind == "cost" else [f"*Tool:* `{clean(asked.tool, limit=100).replace('`', chr(39))}`"]
     if asked.target:
         lines.append(f"*To:* {clean(asked.target, limit=200)}")
@@ -103,13 +109,28 @@ def _body(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
     return blocks, cut
 
 
+def _bodies(asked: Approval, *, brief: bool) -> tuple[list[Block], bool]:
+    """Draw several calls one below the other, numbered in the order in which they would be made."""
+    blocks: list[Block] = []
+    any_cut = False
+    for place, one in enumerate(asked.parts, 1):
+        drawn, cut = _body(one, brief=brief)
+        drawn[0]["text"]["text"] = f"*{place}.*  {drawn[0]['text']['text']}"
+        blocks += drawn
+        any_cut = any_cut or cut
+    return blocks, any_cut
+
+
 def _buttons(asked: Approval, spot: str, *, cut: bool) -> list[Block]:
-    found = [button("Approve", APPROVE, spot, style="primary")]
+    several = len(asked.parts)
+    found = [button(f"Approve all {several}" if several else "Approve", APPROVE, spot, style="primary")]
     if asked.terms.mode == "ask":
         found.append(button("Approve the like for this job", ALIKE, spot))
-    if asked.kind == "write" and asked.arguments:
+    if several:
+        found.append(button("Decide one by one", APART, spot))
+    elif asked.kind == "write" and asked.arguments:
         found.append(button("Edit", EDIT, spot))
-    found.append(button("Deny", DENY, spot, style="danger"))
+    found.append(button("Deny all" if several else "Deny", DENY, spot, style="danger"))
     return [*found, button("Show all", SHOW, spot)] if cut else found
 
 
@@ -120,8 +141,11 @@ def _small_print(question: Question, until: float | None) -> list[str]:
         waits += " Who made the request cannot approve it."
     lines = [waits]
     if asked.terms.mode == "ask":
-        to = f" to {clean(asked.target, limit=100)}" if asked.target else ""
-        lines.append(f"“The like” is any further call of {clean(asked.tool, limit=100)}{to} in this thread's job.")
+        likes = dict.fromkeys(
+            clean(one.tool, limit=100) + (f" to {clean(one.target, limit=100)}" if one.target else "")
+            for one in asked.calls
+        )
+        lines.append(f"“The like” is any further call of {in_row([*likes], 'or')} in this thread's job.")
     if asked.terms.quorum > 1:
         lines.append(_votes(question))
     if until is not None:
@@ -147,7 +171,8 @@ def approval_decided(title: str, answered: Answered) -> Outgoing:
     """Redraw an approval that ended: no buttons, and who decided what, when."""
     asked, ruling = _about(answered.question), answered.ruling
     if ruling is None:
-        raise ValueError("nobody decided it yet")
+        who = f"{mention(answered.user)} chose to decide on these one by one {moment(answered.at)}"
+        return _closed(title, asked, f":arrow_down: {who}: see below.")
     decided = _decision(answered.question, ruling)
     shown = asked.model_copy(update={"arguments": dict(ruling.arguments)}) if ruling.outcome == "edited" else asked
     return _closed(title, shown, decided)
