@@ -21,6 +21,7 @@ from handoff.effects import RunSubtask
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
 from handoff.state import Ask, Job
+from handoff.state_values import Question
 from specialists.registry import Crew, load_crew
 from specialists.toolkits.tool import Tool
 from specialists.turns.model import Model
@@ -168,20 +169,24 @@ async def played(desk: Desk, crew: Crew, model: Model, person: Person, leave: Le
         desk.report_soon(event)
         if not isinstance(event, ev.ApprovalAsked):
             return event
-        _, ask = desk.find(REQUEST)
-        question = ask.work["a"].question
-        assert question is not None, "what is asked stands in the job"
-        choice = person.decide(event.approval)
-        leave.note(event.approval, choice)
-        desk.report_soon(
-            ev.ApprovalDecided(
-                at=desk.now(),
-                request=REQUEST,
-                subtask="a",
-                number=question.number,
-                digest=event.approval.digest,
-                user=REQUESTER,
-                decision=choice,
-                reason="It is not what I asked for." if choice == "deny" else "",
-            )
+        while (question := desk.find(REQUEST)[1].work["a"].question) is not None:
+            _decide(desk, question, person, leave)
+
+
+def _decide(desk: Desk, question: Question, person: Person, leave: Leave) -> None:
+    approval = question.approval
+    assert approval is not None, "nothing else is asked here"
+    choice = person.decide(approval)
+    leave.note(approval, choice)
+    desk.report_soon(
+        ev.ApprovalDecided(
+            at=desk.now(),
+            request=REQUEST,
+            subtask="a",
+            number=question.number,
+            digest=approval.digest,
+            user=REQUESTER,
+            decision=choice,
+            reason="It is not what I asked for." if choice == "deny" else "",
         )
+    )
