@@ -41,6 +41,7 @@ NOT_THEIRS = "neither asked for something in it nor an admin"
 NOT_THERE = "said nothing in the thread"
 NOT_ASKED = "the question is for somebody else"
 NO_ADMIN = "not an admin"
+RAISED = "raised by as much again"
 LONGEST_ID = 80
 """Characters of an id that came from outside, in the audit."""
 MOST_HEARD = 5_000
@@ -126,10 +127,16 @@ class JobService:
 
     async def raise_budget(self, place: Place, user: str, scope: str, *, by: str, operation: str) -> str | None:
         """See `Service.raise_budget`."""
+        key, target = _key(place), f"budget {scope}"
         if by not in self.admins:
+            await self._refused("configured", key, None, by, NO_ADMIN, target=target)
             return None
         payer = Payer(place.team, place.channel, user, place.job_id)
-        return await self._limits.raise_budget(payer, scope, operation) if scope in SCOPES else ""
+        now = await self._limits.raise_budget(payer, scope, operation) if scope in SCOPES else ""
+        if now and await self._limits.first_in_an_hour(f"raised:{place.team}/{operation}"):
+            of = {"at": self._store.clock(), "team": key.team, "channel": place.channel, "job": key.job, "user": by}
+            await self._note(AuditEntry.model_validate({"deed": "configured", **of, "target": target, "why": RAISED}))
+        return now
 
     async def _recorded(self, key: JobKey, request: str) -> bool:
         """Return True if the request, or a message that may become one, is recorded: Slack repeats what it sends."""

@@ -161,7 +161,7 @@ def crew_of(tools: Iterable[Tool]) -> Iterator[Crew]:
 async def played(desk: Desk, crew: Crew, model: Model, person: Person, leave: Leave) -> ev.Event:
     """Have the worker do its part, and the person decide. Returns how the first attempt ended."""
     while True:
-        job, ask = desk.find(REQUEST)
+        job, _ = desk.find(REQUEST)
         effect = next(one for one in outstanding(job, desk.now())[0] if isinstance(one, RunSubtask))
         runner: Any = desk
         nowhere: Any = None

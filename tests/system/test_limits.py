@@ -166,6 +166,9 @@ async def test_at_the_cap_a_person_asks_the_admins_and_one_of_them_allows_more(s
         assert sum("within the last hour" in each for each in words) == 1
         assert any("An admin allowed more" in each for each in words)
         assert cleo.ephemerals("#general") == []
+    lines = [json.loads(line) async for line in scene.store.audit.read()]
+    raised = [(one["user"], one["target"]) for one in lines if one["deed"] == "configured"]
+    assert raised == [(ben.id, "budget person")], "and once recorded"
 
 
 async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:

@@ -25,7 +25,9 @@ from bot.slack.receive.payloads import (
     parse_shortcut,
     parse_stop,
 )
+from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT
 from bot.slack.views.card import STOP
+from bot.slack.views.over_budget import ALLOW_MORE
 from bot.slack.views.question import ANSWER
 from handoff.audit_entry import Deed
 from handoff.contracts import Place
@@ -39,6 +41,13 @@ _COMMANDS: Mapping[str, Deed] = {
     "settings": "configured",
     "forget": "forgot",
 }
+_CLICKS: Mapping[str, Deed] = {
+    STOP: "stopped",
+    DENY: "denied",
+    ALLOW_MORE: "configured",
+    **dict.fromkeys((APPROVE, ALIKE, EDIT, APART), "approved"),
+}
+"""What a click on one of these buttons would do; answers have numbers in their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +177,7 @@ def _of_click(body: Json) -> Acting | None:
     if isinstance(click, Malformed):  # in a window, unless it cannot be read
         return _of_view(body)
     name = str(first.get("action_id", ""))
-    deed: Deed = "answered" if name.startswith(ANSWER) else "stopped" if name == STOP else "asked"
+    deed: Deed = "answered" if name.startswith(ANSWER) else _CLICKS.get(name, "asked")
     return _person(body, "click", click.user, click.place, click.place, click.dedupe[0], deed)
 
 
