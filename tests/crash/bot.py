@@ -50,6 +50,7 @@ async def work(start: Start) -> None:
         app_token=start.app_token,
         slack_api_url=start.api_url,
         slack_unlimited=True,
+        terms=SCENARIOS[start.scenario].terms,
     )
     store = await RedisStore.connect(start.store_url, prefix=start.prefix, clock_offset_ms=round(start.later * 1000))
     model = WatchedModel(PlayedModel(SCENARIOS[start.scenario]), passages)

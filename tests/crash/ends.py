@@ -65,7 +65,7 @@ async def end_of(talk: Talk) -> tuple[End | None, str]:
     posted = sorted(
         _plain(event.key, talk) + ("!" if event.fault else "")
         for event in events
-        if isinstance(event, ev.Posted) and ":question" not in event.key
+        if isinstance(event, ev.Posted) and not any(kind in event.key for kind in (":question", ":reminder"))
     )
     end = End(
         messages=tuple(ordered),
@@ -81,11 +81,11 @@ async def end_of(talk: Talk) -> tuple[End | None, str]:
 
 
 def without_questions(end: End) -> End:
-    """The end without the questions that were answered, and each approval once: who repeats a call asks again."""
+    """The end without reminders and closed questions, and each approval once: who repeats a call asks again."""
     messages: list[Shown] = []
     for one in end.messages:
         approval = "asked for approval" in one.text and not any(one.text == other.text for other in messages)
-        if not one.key.startswith("question") or one.buttons or approval:
+        if not one.key.startswith(("question", "reminder")) or one.buttons or approval:
             messages.append(one)
     return replace(end, messages=tuple(messages))
 

@@ -60,7 +60,8 @@ class Stage:
             await asyncio.gather(people, return_exceptions=True)
             await store.close()
         points = passed(Path(start.passages))
-        return Undisturbed(end, tuple(dict.fromkeys(points)), calls_in(points))
+        plainly = without_questions(end) if SCENARIOS[name].may_ask else end
+        return Undisturbed(plainly, tuple(dict.fromkeys(points)), calls_in(points))
 
     async def killed(self, name: str, point: str, expected: Undisturbed) -> bool:
         """Play it with a bot that dies at a point. False where it never came there. Raises Broke."""

@@ -18,9 +18,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from bot.models.choosing import ANTHROPIC_TIERS
+from bot.settings import TERMS
 from bot.workspace.person import Attached
 from bot.workspace.refusal import ActionFailed
-from handoff.contracts import Tier, ToolCall, Turn, Usage
+from handoff.contracts import Asking, Terms, Tier, ToolCall, Turn, Usage
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.turns.model import ModelCall
 from tests.system.brains import subtask
@@ -108,14 +109,17 @@ async def streams(call: ModelCall) -> Turn:
     return turn("".join(pieces))
 
 
+WHICH_CITY = turn(
+    "", ("escalate", {"reason": "ambiguous_input", "message": "Which city?", "options": ["Oslo", "Bergen"]})
+)
+
+
 async def asks_first(call: ModelCall) -> Turn:
     """A question, and once it is answered a result with the answer in it."""
     brief = call.messages[0].text
     if "Answered by a person: " in brief:
         return result("Chosen: " + brief.rpartition("Answered by a person: ")[2].split("\n")[0].strip())
-    return turn(
-        "", ("escalate", {"reason": "ambiguous_input", "message": "Which city?", "options": ["Oslo", "Bergen"]})
-    )
+    return WHICH_CITY
 
 
 async def writes(call: ModelCall) -> Turn:
@@ -253,8 +257,10 @@ def tools(far_side: Path) -> dict[str, Tool]:
 class Scenario:
     """A request and all that goes with it. `words` are by the purpose of a call.
 
-    `letters` is how many arrive at the far side. `may_ask`: after a crash people may be asked one thing more.
-    `new` are words of the points that no other scenario has: the suite runs those alone, if there are any.
+    `letters` is how many arrive at the far side. `may_ask`: after a crash people may be asked one thing more, and need
+    not be reminded of what expired meanwhile.
+    `new` are words of the points that no other scenario has: the suite runs those alone, if there are any. `terms` are
+    those of the bots' settings.
     """
 
     name: str
@@ -265,6 +271,7 @@ class Scenario:
     people: Callable[[Talk, Path], Coroutine[Any, Any, None]] = nothing
     letters: int = 0
     may_ask: bool = False
+    terms: Terms = TERMS
     new: tuple[str, ...] = ()
 
 
@@ -313,6 +320,10 @@ COFFEE = {
     "why": "There is only coffee.",
 }
 REVISION = {"why": "", "add": [COFFEE], "drop": [], "reassign": [], "rebrief": []}
+IMPATIENT = Terms(
+    asking=Asking(remind_after=0.3, expire_after=0.5, assume="first", opens=0, closes=24, days=7), confidence=80
+)
+"""People are reminded once, soon and whatever the hour, and not waited for much longer."""
 INSIDE_OFFICE, INSIDE_PRESS = subtask("inside", "office"), subtask("inside", "press")
 LOW, HIGH = "Waste in May 2026 was 4.2 %.", "In May 2026, waste came to 6.1 percent."
 UNSURE = {"reason": "confidence_too_low", "message": "I am not sure of the unit.", "options": []}
@@ -340,6 +351,13 @@ _ALL = (
         "question",
         {"planner": planned(WRITER), "specialist:writer": asks_first},
         people=clicks,
+    ),
+    Scenario(
+        "unanswered",
+        {"planner": planned(WRITER), "specialist:writer": once_told("Oslo", WHICH_CITY, result("Tea in Oslo."))},
+        terms=IMPATIENT,
+        may_ask=True,
+        new=("QuestionReminded", "QuestionExpired"),
     ),
     Scenario(
         "asked_first",

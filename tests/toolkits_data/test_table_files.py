@@ -199,7 +199,7 @@ async def test_huge_files_are_refused_before_they_are_read(bench: Bench) -> None
 async def test_a_workbook_that_unpacks_to_far_more_than_memory_is_bounded(bench: Bench) -> None:
     told = await profile(bench({"bomb.xlsx": _bomb(workbook_bytes({"S": [["a"]]}))}), "bomb.xlsx")
     assert told.failed
-    assert any(words in told.text for words in ("memory", "processor time", "broken workbook"))
+    assert any(words in told.text for words in ("memory", "processor time", "longer than 20 s", "broken workbook"))
 
 
 def _bomb(source: bytes) -> bytes:
