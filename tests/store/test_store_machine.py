@@ -478,15 +478,12 @@ def _settles_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_random_histories(server_url: str) -> None:
-    _play(server_url, 100, shrink=True)
+    _play(server_url, 70, shrink=True)
 
 
-@pytest.mark.parametrize(
+@pytest.mark.parametrize(  # the guards of `commit` and of the outbox are those of tests/mutants
     ("script", "kept", "broken"),
     [
-        ("commit", "state[1] ~= ARGV[3] or state[2] ~= ARGV[4]", "false"),
-        ("commit", "tonumber(state[3]) ~= expected", "false"),
-        ("commit", "redis.call('ZSCORE', OPS, operation)", "false"),
         ("beat", "not owns(ARGV[3], ARGV[4])", "false"),
         ("release", "redis.call('XLEN', INBOX) > 0", "false"),
         ("ingest", "not redis.call('ZSCORE', LEASE, member)", "true"),
@@ -497,7 +494,6 @@ def test_random_histories(server_url: str) -> None:
         ("quarantine", "redis.call('ZREM', LEASE, member)", ""),
         ("ingest", "if quarantined then\n  fade_on()", "if false then\n  fade_on()"),
         ("claim", "redis.call('ZREM', DUE, member)\n  redis.call('ZREM', NEWER", "redis.call('ZREM', NEWER"),
-        ("outbox_begin", "known.operation == operation", "known.operation ~= ''"),
     ],
 )
 def test_random_histories_notice_a_broken_script(
