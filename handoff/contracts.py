@@ -527,6 +527,8 @@ class Setting(Contract):
 
     `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC. `people`
     are the others who may be asked: those whom the requester mentioned, who spoke in the thread, or whom a crew names.
+    `contact` is whom the crew sends people to when nothing works: an id of a person, user group or channel, or words;
+    `contact_name` is what people call them.
     """
 
     requester: str = ""
@@ -534,6 +536,8 @@ class Setting(Contract):
     zone: str = "UTC"
     offset: int = 0
     people: tuple[Known, ...] = ()
+    contact: str = ""
+    contact_name: str = ""
 
 
 class Place(Contract):

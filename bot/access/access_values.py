@@ -101,6 +101,15 @@ class Access:
         return groups_in((*self.users, *self.approvers))
 
 
+def kind_of(named: str) -> Literal["person", "group", "channel", "words"]:
+    """Say what a crew's contact is. An id has a digit: “CEO” is a word."""
+    if not any(one.isdigit() for one in named):
+        return "words"
+    if PERSON.fullmatch(named):
+        return "person"
+    return "group" if GROUP.fullmatch(named) else "channel" if CHANNEL.fullmatch(named) else "words"
+
+
 def groups_in(named: Sequence[str]) -> frozenset[str]:
     """Pick the user groups out of ids of people and groups."""
     return frozenset(one for one in named if GROUP.fullmatch(one))

@@ -66,6 +66,11 @@ class Planning:
         """The Slack ids of the people whom the crew names for questions."""
         return tuple(sorted(one for one in self._crew.asked if one[:1] in {"U", "W"}))
 
+    @property
+    def contact(self) -> str:
+        """Whom the crew sends people to when nothing works; empty: it names nobody."""
+        return self._crew.contact
+
     def within(self, path: str) -> Planning | None:
         """Return the planning of the crew with that path, at any depth; None if there is no such crew (any more)."""
         if path == self._crew.path:

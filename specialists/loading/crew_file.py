@@ -20,7 +20,7 @@ from handoff.planning.adhoc import Allowance
 from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import Rule
 from handoff.working_time import read_span
-from specialists.loading import approval_keys, crew_making, crew_pipeline, crew_rules
+from specialists.loading import approval_keys, crew_contact, crew_making, crew_pipeline, crew_rules
 from specialists.loading import crew_nodes as nodes
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import asked_fault
@@ -55,6 +55,7 @@ class CrewFile:
     default: str = ""
     """The member that gets a request for which no plan could be made; empty: the first one."""
     pipeline: Pipeline | None = None
+    contact: str = ""
     make: Allowance | None = None
     allow_out: frozenset[str] = frozenset()
     """The tools and hosts to which something private may go without asking."""
@@ -125,6 +126,11 @@ def _default(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.default = "".join(nodes.names(file, node, key, named.members)[:1])
     if isinstance(node, yaml.SequenceNode):
         file.fault(node, "default names one specialist")
+
+
+def _contact(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+    del key, named
+    file.contact = crew_contact.read(file, node)
 
 
 def _pipeline(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
@@ -216,6 +222,7 @@ _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, Named], None]] = {
     "rules": _rules,
     "equals": _equals,
     "default": _default,
+    "contact": _contact,
     "pipeline": _pipeline,
     **dict.fromkeys(_TERMS, _number),
     "critic": _critic,
