@@ -157,9 +157,10 @@ class Work:
     about calls in doubt, and `approvals` what people were asked to approve. `cost_approved`: they approved what it is
     likely to cost. `answers` are people's answers, kept over attempts.
 
-    Trouble: `rungs` are the rungs of the ladder that were taken. `brief`, if not empty, replaces the intent of the
-    plan. `refining` is the error from which the brief is to be rewritten, and `trouble` is the trouble that led to a
-    rewrite or a replan. `reason` says why the subtask is in error or skipped.
+    Trouble: `rungs` are the rungs of the ladder that were taken, and `tried` the specialists that had the subtask
+    before the present one. `brief`, if not empty, replaces the intent of the plan. `refining` is the error from which
+    the brief is to be rewritten, and `trouble` is the trouble that led to a rewrite or a replan. `reason` says why the
+    subtask is in error or skipped.
 
     Results on the way to acceptance: `look` is the result that waits for the judge, `wanting` the last result that was
     sent back, `best` the best one so far, and `rounds` counts the results that were found wanting.
@@ -189,6 +190,7 @@ class Work:
     approvals: int = 0
     cost_approved: bool = False
     rungs: tuple[Rung, ...] = ()
+    tried: tuple[str, ...] = ()
     failed_calls: int = 0
     spent: float = 0.0
     resumed: float = 0.0
