@@ -512,6 +512,8 @@ class Request(Contract):
     """What Slack is to be asked for beside it: its own `files`, which its event may lack, or the `thread` before it."""
     quoted: str = ""
     """What of the text somebody else wrote: the message that the request was started from."""
+    crew: str = ""
+    """The name of the crew that it is for, in a bot with several; empty: as the request before it, else the usual."""
 
 
 class Known(Contract):

@@ -94,6 +94,8 @@ class RequestAdded(Fact):
     place: Place
     request: Request
     refusal: str = ""
+    usual: str = ""
+    """The crew of the channel in a bot with several: it gets a thread's first request that names none itself."""
 
 
 class MessageHeard(Fact):
@@ -140,6 +142,8 @@ class RequestEdited(Fact):
     user: str
     text: str
     stamp: float = 0.0
+    crew: str = ""
+    """The crew that the message names now, in a bot with several; empty: none."""
 
 
 class RequestWithdrawn(Fact):

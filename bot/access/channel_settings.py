@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.access.access_values import NAMES, Access, ChannelValues, Origin, combined, groups_in
@@ -36,6 +36,7 @@ class ChannelSettings:
         environment: Gives what the environment sets for a channel, by its id.
         file: What `channels.yml` sets, by the channel's id.
         admins: Slack ids of people who may use the form.
+        crews: The names of the bot's crews, the usual one first; none where there is but one.
     """
 
     def __init__(
@@ -45,11 +46,13 @@ class ChannelSettings:
         file: Mapping[str, ChannelValues],
         *,
         admins: frozenset[str] = frozenset(),
+        crews: Sequence[str] = (),
     ) -> None:
         self._store = store
         self._environment = environment
         self._file = file
         self.admins = admins
+        self.crews = tuple(crews)
         self._forms: dict[str, tuple[float, dict[str, FormValues]]] = {}
 
     async def of(self, team: str, channel: str) -> Access:
@@ -74,7 +77,8 @@ class ChannelSettings:
                 (form.values, form.origins),
                 (self._file.get(channel, ChannelValues()), "file"),
                 (self._environment(channel), "environment"),
-            ]
+            ],
+            crew=next(iter(self.crews), ""),
         )
 
     async def form(self, team: str, channel: str) -> FormValues:

@@ -95,6 +95,7 @@ class Planning:
 
         `model` is on the job's account.
         """
+        await self._record.look()
         fixed = None if effect.faults else self._without_asking(brief)
         if fixed is not None:
             of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
@@ -151,6 +152,7 @@ class Planning:
         """
         from bot.supervisor.replanner import ask_replanner  # noqa: PLC0415 - only where a plan is looked at again
 
+        await self._record.look()
         run = ask.run_of(effect.within)
         trigger = replan.current_trigger(ask)
         if trigger is None or (trigger.within, trigger.subtask) != (effect.within, effect.subtask):
