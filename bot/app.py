@@ -180,7 +180,7 @@ async def running(
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
         raise SettingsError(str(error)) from None
-    channels = ChannelSettings(store, settings.in_channel, file, admins=settings.admins, crews=crews.names)
+    channels = ChannelSettings(store, settings.in_channel, file, admins=settings.admins, crews=crews.described)
     try:
         await _check_home(store, account.home.team)
         named = await channels.groups(account.home.team)  # what the form set is known from now on, store or not

@@ -41,13 +41,18 @@ class Crews:
         """The names by which people and channels choose; none if there is nothing to choose."""
         return tuple(self.by_name) if len(self.by_name) > 1 else ()
 
+    @property
+    def described(self) -> Mapping[str, str]:
+        """What each says of itself in its file, by name; empty if there is nothing to choose."""
+        return {name: self.by_name[name].about.description for name in self.names}
+
     def find(self, name: str) -> Crew | None:
         """Find a crew; the usual one for an empty name, None if there is none of that name."""
         return self.by_name.get(name) if name else self.usual
 
     @property
     def asked(self) -> frozenset[str]:
-        """The Slack ids of those whom the crews name for questions and approvals, and of their contacts."""
+        """The Slack ids of those whom the crews name for questions and approvals, in files of theirs."""
         return frozenset(one for crew in self.by_name.values() for one in crew.asked)
 
     async def close(self) -> None:

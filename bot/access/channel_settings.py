@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from bot.access.access_values import NAMES, Access, ChannelValues, Origin, combined, groups_in
 from bot.store.interface import Store, StoreError
@@ -36,7 +37,7 @@ class ChannelSettings:
         environment: Gives what the environment sets for a channel, by its id.
         file: What `channels.yml` sets, by the channel's id.
         admins: Slack ids of people who may use the form.
-        crews: The names of the bot's crews, the usual one first; none where there is but one.
+        crews: The bot's crews by name, the usual one first, with what each says of itself; none if there is but one.
     """
 
     def __init__(
@@ -46,13 +47,13 @@ class ChannelSettings:
         file: Mapping[str, ChannelValues],
         *,
         admins: frozenset[str] = frozenset(),
-        crews: Sequence[str] = (),
+        crews: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._store = store
         self._environment = environment
         self._file = file
         self.admins = admins
-        self.crews = tuple(crews)
+        self.crews = crews
         self._forms: dict[str, tuple[float, dict[str, FormValues]]] = {}
 
     async def of(self, team: str, channel: str) -> Access:

@@ -83,6 +83,7 @@ class JobService:
         self._note = note
         self._groups_of = groups_of
         self.admins = admins
+        self.crews = settings.crews
 
     def clock(self) -> float:
         """Return the time on the store's clock."""
@@ -92,7 +93,7 @@ class JobService:
         """Record a request. Returns False for a duplicate."""
         crew, text = self._crew_called(request.text)
         request = request.model_copy(update={"at": self._store.clock(), "text": text, "crew": crew})
-        usual = (await self._settings.of(place.team, place.channel)).crew if self._settings.crews else ""
+        usual = (await self._settings.of(place.team, place.channel)).crew if self.crews else ""
         event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal, usual=usual)
         key = _key(place)
         new = await self._store.jobs.ingest(
@@ -108,7 +109,7 @@ class JobService:
 
     def _crew_called(self, text: str) -> tuple[str, str]:
         """Return the crew that a text begins with, and the rest of it."""
-        return crew_called(text, self._settings.crews)
+        return crew_called(text, self.crews)
 
     async def knows(self, place: Place) -> bool:
         """See `Service.knows`."""
