@@ -97,9 +97,10 @@ else:
 class Run:
     """One plan under way: the plan of a request, or the plan of a crew that works on a subtask.
 
-    `within` is the id of that subtask; empty: the request's own run. `since` is when its time began to run: for a
-    request when its plan was made, for a crew when the attempt began. `paused` is the seconds in which nobody could
-    work on it, and `waits_since` is when it began to wait for people. All times are seconds since the epoch.
+    `within` is the id of that subtask; empty: the request's own run. `fixed`: the plan is the crew's pipeline. `since`
+    is when its time began to run: for a request when its plan was made, for a crew when the attempt began. `paused` is
+    the seconds in which nobody could work on it, and `waits_since` is when it began to wait for people. All times are
+    seconds since the epoch.
 
     On the way from the results to the answer: `disputed` are contradictions that wait for the arbiter, `conflicts`
     those that it confirmed or left open (None: nobody has looked). `reduced` holds the condensed notes by round and
@@ -112,6 +113,7 @@ class Run:
     within: str = ""
     state: RequestState = "submitted"
     plan: Plan | None = None
+    fixed: bool = False
     members: Mapping[str, Member] = field(default_factory=lambda: NOTHING)
     rejections: tuple[tuple[str, ...], ...] = ()
     terms: Terms = PLAIN
