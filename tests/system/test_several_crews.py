@@ -84,6 +84,7 @@ async def test_a_word_chooses_the_crew_and_only_an_instance_that_has_it_works(sc
                 job = await talk.over()
                 await busy.over()
             told = await scene.command("help")
+            status, trace = await scene.command(f"status {job.id}"), await scene.command(f"trace {job.id}")
             await talk.say("@leadhand and change 13?")
             again = await talk.over(requests=2)
     first, second = again.asks
@@ -98,6 +99,9 @@ async def test_a_word_chooses_the_crew_and_only_an_instance_that_has_it_works(sc
         "Look at who changed it before.\n\nThe request:\nis change 12 fine?",
     ]
     assert job.latest.state == "completed"
+    assert "of the crew review" in str(status)
+    assert "of the crew review: is change 12 fine?" in str(trace)
+    assert "pipeline: the crew's own plan of 2 steps" in str(trace)
     assert "begin with the name of one, such as “review: ...”" in str(told)
     bugs = next(request for request in server.requests if purpose_of(request) == "specialist:bugs")
     assert "is change 12 fine?" in first_text(bugs)
