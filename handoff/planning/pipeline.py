@@ -59,8 +59,9 @@ class Pipeline:
 
 
 def takes(pipeline: Pipeline | None, brief: PlanBrief) -> bool:
-    """Return True if what is to be planned goes into the pipeline."""
-    return pipeline is not None and (pipeline.follow_ups == "pipeline" or not brief.earlier)
+    """Return True if what is to be planned goes into the pipeline. What was refused before makes no follow-up."""
+    follows = any(not one.refusal for one in brief.earlier)
+    return pipeline is not None and (pipeline.follow_ups == "pipeline" or not follows)
 
 
 def planned(pipeline: Pipeline, brief: PlanBrief) -> Plan:

@@ -64,6 +64,7 @@ def test_a_follow_up_goes_into_it_unless_the_crew_leaves_it_to_the_planner(tmp_p
     assert [takes(left, one) for one in (first, later)] == [True, False]
     assert [takes(always, one) for one in (first, later)] == [True, True]
     assert not takes(None, first)
+    assert takes(left, PlanBrief("again", earlier=(ask(job(asked(refusal="It was empty."))),)))
 
 
 def test_a_long_request_is_given_as_material_instead(tmp_path: Path) -> None:
