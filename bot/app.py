@@ -234,8 +234,7 @@ async def running(
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
-        await board.close()
-        await _end(app, background, limits, crews)
+        await _end(app, background, limits, crews, board)
 
 
 async def _check_home(store: Store, team: str) -> None:
@@ -249,12 +248,13 @@ async def _check_home(store: Store, team: str) -> None:
         )
 
 
-async def _end(app: App, background: Background, limits: CallLimits, crews: Crews) -> None:
+async def _end(app: App, background: Background, limits: CallLimits, crews: Crews, board: InstanceBoard) -> None:
     try:
         await app.instance.stop()
         await cancel(app.work)
         seconds = app.instance.time_left()
         await asyncio.gather(background.drain(seconds), app.thread.close(seconds), limits.close(seconds))
     finally:
+        await board.close()
         await crews.close()
         await app.model.close()

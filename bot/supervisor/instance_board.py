@@ -28,6 +28,8 @@ LOAD_COUNTS = 2.5 * BEAT
 """Seconds after which the load of an instance that says nothing more counts as none."""
 CREWS_COUNT = 4.5 * BEAT
 """Seconds after which its crews are no longer taken to be there: longer than a restart takes."""
+LAST = 0.1
+"""Seconds that the last row of an instance may take: it is being stopped."""
 MOST_ROW = 16 * 1024
 """Characters of a row that are read."""
 
@@ -126,11 +128,15 @@ class InstanceBoard:
         return row.age + time.monotonic() - self._looked
 
     async def close(self) -> None:
-        """Put nothing more."""
+        """Say that nothing is under way here any more, if the store can be told quickly, and then nothing more."""
         self._dirty = False
         if self._putting is not None:
             self._putting.cancel()
             await asyncio.gather(self._putting, return_exceptions=True)
+        self._mine.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST):
+                await self.put()
 
 
 def _row(age: float, text: str) -> _Row:

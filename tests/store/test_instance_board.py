@@ -37,6 +37,10 @@ async def test_the_load_of_equals_is_that_of_all_instances(store: RedisStore) ->
     assert second.load("writer").waiting == 2
     assert lightest(equals, second.load)[0] == "scribe"
     assert TrackRecord(crew="other", equals=equals, board=boards[1]).load("writer").waiting == 0
+    await boards[0].close()
+    boards[1]._looked -= instance_board.LOOK
+    await second.look()
+    assert second.load("writer").waiting == 0, "who was stopped has nothing under way"
     gate.set()
     await asyncio.gather(*tasks)
     for board in boards:
