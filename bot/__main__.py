@@ -212,6 +212,7 @@ def _add_route(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--file", metavar="NAME", action="append", default=[], help="a file that is attached; only its name counts"
     )
+    command.add_argument("--crew", metavar="NAME", default="", help="one of LEADHAND_CREW; default the first")
     command.add_argument("--json", action="store_true", help="print the decision as JSON")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 

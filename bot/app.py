@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from bot.jobs.approval_desk import ApprovalDesk
 from bot.jobs.effect_handlers import nobody_to_ask
 from bot.jobs.effect_runner import EffectRunner
 from bot.jobs.forgetting import Forgetting
-from bot.jobs.instance import Instance, cancel
+from bot.jobs.instance import Instance, cancel, new_name
 from bot.jobs.job_runner import Effects
 from bot.jobs.job_service import JobService
 from bot.jobs.tasks import Bounds
@@ -46,7 +47,9 @@ from bot.slack.send.web_calls import Background, close_client
 from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
+from bot.supervisor.instance_board import InstanceBoard
 from specialists.registry import CREWS, Crew, CrewError, load_crew
+from specialists.several_crews import Crews
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.toolkit import ToolSettings
 
@@ -103,9 +106,29 @@ def open_crew(settings: Settings) -> Crew:
         raise SettingsError(str(error)) from None
 
 
-def open_channels(settings: Settings) -> Mapping[str, ChannelValues]:
-    """Read the settings of channels beside the crew. Raises SettingsError naming every fault, by file and line."""
-    file = channels_file.read(crew_folder(settings))
+def open_crews(settings: Settings) -> Crews:
+    """Load all crews of the settings. Raises SettingsError naming every fault of all of them, by file and line."""
+    found: list[Crew] = []
+    faults: list[str] = []
+    for name in dict.fromkeys((settings.crew, *settings.more_crews)):
+        try:
+            found.append(open_crew(dataclasses.replace(settings, crew=name)))
+        except SettingsError as error:
+            faults.append(str(error))
+    if faults:
+        raise SettingsError("\n\n".join(faults))
+    try:
+        return Crews.of(found)
+    except ValueError as error:
+        raise SettingsError(f"LEADHAND_CREW: {error}.") from None
+
+
+def open_channels(settings: Settings, crews: Sequence[str] = ()) -> Mapping[str, ChannelValues]:
+    """Read the settings of channels beside the usual crew; `crews` are those that a channel may choose from.
+
+    Raises SettingsError naming every fault, by file and line.
+    """
+    file = channels_file.read(crew_folder(settings), crews)
     if file.faults:
         raise SettingsError("\n".join(str(fault) for fault in file.faults))
     return file.channels
@@ -139,7 +162,7 @@ async def running(
     settings: Settings,
     store: Store,
     model: ChosenModel,
-    crew: Crew | None = None,
+    crew: Crew | Crews | None = None,
     *,
     looks: Sequence[float] = LOOKS,
     instruments: Instrumentation | None = None,
@@ -147,16 +170,17 @@ async def running(
 ) -> AsyncIterator[App]:
     """Run a bot on `store` inside the `with` block. At its end all jobs are released, for other instances to go on.
 
-    `crew` is the one of the settings unless given; `looks` are those of `Outbox`; `instruments` count what happens;
-    `can_ask` says if there are people who can approve something.
+    `crew` is the one, or those, of the settings unless given; `looks` are those of `Outbox`; `instruments` count what
+    happens; `can_ask` says if there are people who can approve something.
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
-    crew, file = crew or open_crew(settings), open_channels(settings)
+    crews = Crews.of([crew]) if isinstance(crew, Crew) else crew or open_crews(settings)
+    file = open_channels(settings, crews.names)
     try:
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
         raise SettingsError(str(error)) from None
-    channels = ChannelSettings(store, settings.in_channel, file, admins=settings.admins)
+    channels = ChannelSettings(store, settings.in_channel, file, admins=settings.admins, crews=crews.described)
     try:
         await _check_home(store, account.home.team)
         named = await channels.groups(account.home.team)  # what the form set is known from now on, store or not
@@ -167,17 +191,22 @@ async def running(
     # From the model and Slack up to the instance, which claims jobs from the store and runs them.
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=account.user, looks=looks)
     people = People(client, outbox.calls, account.home)
-    people.name_groups([*named, *crew.asked])
+    people.name_groups([*named, *crews.asked])
     thread = Thread(client, outbox, store, people, model_label=model.label)
     metrics = instruments.metrics if instruments is not None else None
     limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
     note = AuditLog(store).note
     who = channels.approvers_in if can_ask else nobody_to_ask
-    effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms, note=note, approvers_in=who)
+    name = new_name()
+    board = InstanceBoard(store.board, name, crews.by_name)
+    runs = EffectRunner(store, thread, model, crews, limits, settings.terms, board, note=note, approvers_in=who)
+    effects: Effects = runs
     if instruments is not None:
         effects, outbox.calls.seen = instruments.effects(effects), instruments.metrics.slack_called
     bounds = Bounds(effect=max(Bounds().effect, STUCK * settings.terms.call_seconds))
-    instance = Instance(store, effects, slots=settings.slots, lease=settings.lease, bounds=bounds)
+    instance = Instance(
+        store, effects, slots=settings.slots, lease=settings.lease, bounds=bounds, name=name, elsewhere=runs.elsewhere
+    )
     # From what people do in Slack down to the store.
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
     gate = Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock, note=note)
@@ -192,12 +221,12 @@ async def running(
         groups_of=people.groups_of,
         forgetting=forgetting,
     )
-    desk = ApprovalDesk(store, instance, crew, admins=settings.admins, groups=people.groups_of, note=note)
+    desk = ApprovalDesk(store, instance, crews, admins=settings.admins, groups=people.groups_of, note=note)
     form = SettingsForm(channels, people, clock=store.clock, note=note)
     background = register(bolt, service, gate, form, desk)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
-    beside = [asyncio.create_task(model.warm()), asyncio.create_task(forgetting.run())]
+    beside = [asyncio.create_task(one) for one in (model.warm(), forgetting.run(), board.run())]
     app = App(bolt, instance, store, model, thread, work)
     try:
         yield app
@@ -205,7 +234,7 @@ async def running(
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
-        await _end(app, background, limits, crew)
+        await _end(app, background, limits, crews, board)
 
 
 async def _check_home(store: Store, team: str) -> None:
@@ -219,12 +248,13 @@ async def _check_home(store: Store, team: str) -> None:
         )
 
 
-async def _end(app: App, background: Background, limits: CallLimits, crew: Crew) -> None:
+async def _end(app: App, background: Background, limits: CallLimits, crews: Crews, board: InstanceBoard) -> None:
     try:
         await app.instance.stop()
         await cancel(app.work)
         seconds = app.instance.time_left()
         await asyncio.gather(background.drain(seconds), app.thread.close(seconds), limits.close(seconds))
     finally:
-        await crew.close()
+        await board.close()
+        await crews.close()
         await app.model.close()

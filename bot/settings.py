@@ -81,6 +81,9 @@ class Settings:
     redis_url: str = field(default="", repr=False)
     data: Path = Path("~/.local/share/leadhand")
     crew: str = "general"
+    """The usual crew: a folder of specialists/crews, or a path."""
+    more_crews: tuple[str, ...] = ()
+    """Further crews, chosen by channel or by a word."""
     http: Address = HTTP
     slots: int = 20
     lease: float = 15.0
@@ -144,7 +147,8 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_SILENCE": "seconds that a model's server may say nothing before a call is given up; default 120. A "
     "server at home gets a second more for every 20 tokens of the prompts it has to read, until its first word",
     "LEADHAND_DATA": "the folder of the embedded server and the local workspace; default ~/.local/share/leadhand",
-    "LEADHAND_CREW": "the crew: a folder of specialists/crews, or a path; default general",
+    "LEADHAND_CREW": "the crew: a folder of specialists/crews, or a path; default general. Several with commas: the "
+    "first is the usual one, others are chosen by channel or by a word (`review: ...`)",
     "LEADHAND_DEADLINE": "minutes of work after which a request is answered with what is there; default 30",
     "LEADHAND_SUBTASK_DEADLINE": "seconds for all attempts at one subtask; default 300",
     "LEADHAND_CALL_DEADLINE": "seconds that one model call of the supervisor may take in all; default 600. A call of a "
@@ -201,6 +205,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
     """Read the settings from an environment, by default that of this process. Raises SettingsError for a bad value."""
     env = dict(os.environ if env is None else env)
     _check_addresses(env)
+    crews = _ids(env.get("LEADHAND_CREW", "")) or (Settings.crew,)
     return Settings(
         env=env,
         bot_token=env.get("SLACK_BOT_TOKEN", ""),
@@ -209,7 +214,8 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         slack_api_url=env.get("SLACK_API_URL", "") or Settings.slack_api_url,
         redis_url=env.get("REDIS_URL", ""),
         data=Path(env.get("LEADHAND_DATA", "") or Settings.data).expanduser(),
-        crew=env.get("LEADHAND_CREW", "") or Settings.crew,
+        crew=crews[0],
+        more_crews=crews[1:],
         http=_http(env.get("LEADHAND_PORT", "").strip()),
         slots=_whole(env, "LEADHAND_SLOTS", Settings.slots, low=1, high=1000),
         lease=_number(env, "LEADHAND_LEASE", Settings.lease, low=1, high=600),

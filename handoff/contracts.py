@@ -512,6 +512,8 @@ class Request(Contract):
     """What Slack is to be asked for beside it: its own `files`, which its event may lack, or the `thread` before it."""
     quoted: str = ""
     """What of the text somebody else wrote: the message that the request was started from."""
+    crew: str = ""
+    """The name of the crew that it is for, in a bot with several; empty: as the request before it, else the usual."""
 
 
 class Known(Contract):
@@ -527,6 +529,8 @@ class Setting(Contract):
 
     `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC. `people`
     are the others who may be asked: those whom the requester mentioned, who spoke in the thread, or whom a crew names.
+    `contact` is whom the crew sends people to when nothing works: an id of a person, user group or channel, or words;
+    `contact_name` is what people call them.
     """
 
     requester: str = ""
@@ -534,6 +538,8 @@ class Setting(Contract):
     zone: str = "UTC"
     offset: int = 0
     people: tuple[Known, ...] = ()
+    contact: str = ""
+    contact_name: str = ""
 
 
 class Place(Contract):

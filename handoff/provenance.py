@@ -155,14 +155,21 @@ class _Views:
         """Name what the writers of a brief had seen, unless it is what the requester wrote, whole and word for word.
 
         Known words are not enough: a long brief in a few of them could say anything, and which passage was chosen says
-        something as well.
+        something as well. A step of a crew's pipeline is in the crew's words and the request's: nobody wrote it who had
+        seen more than what is around it.
         """
         own = [_words(text) for text in (ask.request.text, *own_words(self.job, ask))]
-        if all(_words(text) in own for text in _told(ask, work) if text.strip()):
-            return
+        brief, later = tuple(_briefed(work)), tuple(_told_later(ask, work))
+        fixed = _is_fixed(ask, work)
+        if all(_words(text) in own for text in (*(() if fixed else brief), *later) if text.strip()):
+            shown: tuple[str, ...] = ()
+            if not fixed:
+                return
+        else:
+            shown = self._shown_to_planner(ask)
         outer = ask.work.get(work.within)
         around = self.of(ask, outer) if outer is not None else ()
-        for name in dict.fromkeys((*self._shown_to_planner(ask), *around)):
+        for name in dict.fromkeys((*shown, *around)):
             yield name.removeprefix(f"{_WRITTEN} ")
 
     def _shown_to_planner(self, ask: Ask) -> tuple[str, ...]:
@@ -198,10 +205,19 @@ class _Views:
 _WRITTEN = "a brief written by who had seen"
 
 
-def _told(ask: Ask, work: Work) -> Iterator[str]:
-    """Yield what others wrote of what a subtask is told: its brief, its faults, the questions that were answered."""
+def _is_fixed(ask: Ask, work: Work) -> bool:
+    """Return True if a subtask is as the crew's pipeline has it: neither revised nor rewritten."""
+    return ask.run_around(work).fixed and not (work.changed or work.brief or work.instead_of)
+
+
+def _briefed(work: Work) -> Iterator[str]:
+    """Yield the brief of a subtask, and when it is done."""
     yield work.brief_text
     yield work.subtask.done_when
+
+
+def _told_later(ask: Ask, work: Work) -> Iterator[str]:
+    """Yield what others wrote of what a subtask is told besides: its faults, the questions that were answered."""
     yield from work.wanting.faults if work.wanting is not None else ()
     for said in (*ask.answered, *work.answered):
         yield from (said.question.message, said.text)

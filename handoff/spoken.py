@@ -148,3 +148,14 @@ def chooses(text: str, options: Iterable[str]) -> bool:
 def is_short(text: str) -> bool:
     """Return True if a text is a word or two, and no question."""
     return not is_question(text) and len(words_of(text)) <= SHORT and len(text) <= 40
+
+
+def crew_called(text: str, crews: Iterable[str]) -> tuple[str, str]:
+    """Return the crew that a text begins with (“review: ...”) and the rest of it; an empty name and the whole if none.
+
+    A word that is no crew's is no word of ours: “Note: ...” stays as it is.
+    """
+    head, colon, rest = text.partition(":")
+    said = head.strip().casefold()
+    name = next((one for one in crews if one.casefold() == said), "") if colon and rest.strip() else ""
+    return (name, rest.strip()) if name else ("", text)

@@ -98,9 +98,10 @@ else:
 class Run:
     """One plan under way: the plan of a request, or the plan of a crew that works on a subtask.
 
-    `within` is the id of that subtask; empty: the request's own run. `since` is when its time began to run: for a
-    request when its plan was made, for a crew when the attempt began. `paused` is the seconds in which nobody could
-    work on it, and `waits_since` is when it began to wait for people. All times are seconds since the epoch.
+    `within` is the id of that subtask; empty: the request's own run. `fixed`: the plan is the crew's pipeline. `since`
+    is when its time began to run: for a request when its plan was made, for a crew when the attempt began. `paused` is
+    the seconds in which nobody could work on it, and `waits_since` is when it began to wait for people. All times are
+    seconds since the epoch.
 
     On the way from the results to the answer: `disputed` are contradictions that wait for the arbiter, `conflicts`
     those that it confirmed or left open (None: nobody has looked). `reduced` holds the condensed notes by round and
@@ -113,6 +114,7 @@ class Run:
     within: str = ""
     state: RequestState = "submitted"
     plan: Plan | None = None
+    fixed: bool = False
     members: Mapping[str, Member] = field(default_factory=lambda: NOTHING)
     rejections: tuple[tuple[str, ...], ...] = ()
     terms: Terms = PLAIN
@@ -158,9 +160,10 @@ class Work:
     about calls in doubt, and `approvals` what people were asked to approve. `cost_approved`: they approved what it is
     likely to cost. `answers` are people's answers, kept over attempts.
 
-    Trouble: `rungs` are the rungs of the ladder that were taken. `brief`, if not empty, replaces the intent of the
-    plan. `refining` is the error from which the brief is to be rewritten, and `trouble` is the trouble that led to a
-    rewrite or a replan. `reason` says why the subtask is in error or skipped.
+    Trouble: `rungs` are the rungs of the ladder that were taken, and `tried` the specialists that had the subtask
+    before the present one. `brief`, if not empty, replaces the intent of the plan. `refining` is the error from which
+    the brief is to be rewritten, and `trouble` is the trouble that led to a rewrite or a replan. `reason` says why the
+    subtask is in error or skipped.
 
     Results on the way to acceptance: `look` is the result that waits for the judge, `wanting` the last result that was
     sent back, `best` the best one so far, and `rounds` counts the results that were found wanting.
@@ -190,6 +193,7 @@ class Work:
     approvals: int = 0
     cost_approved: bool = False
     rungs: tuple[Rung, ...] = ()
+    tried: tuple[str, ...] = ()
     failed_calls: int = 0
     spent: float = 0.0
     resumed: float = 0.0

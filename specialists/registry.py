@@ -11,9 +11,10 @@ from handoff.approval_values import ADMINS
 from handoff.contracts import ANYONE, REQUESTER, RESERVED, Tier
 from handoff.engine.nested import SLASH
 from handoff.planning.adhoc import NAME, Allowance
+from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import Rule
 from specialists import specialist
-from specialists.loading import crew_checks, crew_file, crew_toolkits, frontmatter
+from specialists.loading import crew_checks, crew_contact, crew_file, crew_toolkits, frontmatter
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.frontmatter import CrewFault, Page
@@ -71,7 +72,8 @@ class Crew:
     `terms` what its requests are worked on under, where its file says so: fields of `handoff.contracts.Terms`.
     `roles` the tiers of its supervisor's roles that its file names, and `asking` what it says on questions to people:
     fields of `handoff.contracts.Asking`. `default` is who gets a request for which no plan
-    could be made; empty: the member that comes first.
+    could be made; empty: the member that comes first. `pipeline` is its fixed plan, None if the planner plans.
+    `contact` is whom people are sent to when nothing works: its own or that of the crew around it.
     `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `approvals` is what its
     file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts to which something
     private may go without asking anybody. `toolkits` are those that lie in its folder.
@@ -85,6 +87,8 @@ class Crew:
     roles: Mapping[str, Tier] = field(default_factory=dict)
     asking: Mapping[str, Any] = field(default_factory=dict)
     default: str = ""
+    pipeline: Pipeline | None = None
+    contact: str = ""
     make: Allowance | None = None
     lent: Mapping[str, Tool] = field(default_factory=dict)
     path: str = ""
@@ -148,7 +152,7 @@ def load_crew(folder: Path, tools: Mapping[str, Tool], settings: ToolSettings = 
         raise CrewError(folder, [CrewFault(folder, 1, f"there is no such folder{hint}")])
     faults: list[CrewFault] = []
     crew, _ = _read_crew(folder, tools, (), faults, settings)
-    crew = _with_approvals(crew, NOTHING_SAID, faults)
+    crew = _with_contact(_with_approvals(crew, NOTHING_SAID, faults), "")
     if faults:
         raise CrewError(folder, faults)
     return crew
@@ -167,6 +171,18 @@ def _with_approvals(crew: Crew, around: ApprovalRules, faults: list[CrewFault]) 
         terms={**crew.terms, **who},
         specialists={name: specialist.with_approvals(one, rules) for name, one in crew.specialists.items()},
         crews={path: _with_approvals(inner, rules, faults) for path, inner in crew.crews.items()},
+    )
+
+
+def _with_contact(crew: Crew, around: str) -> Crew:
+    """Return the crew with whom people are sent to, in the prompts too that have a place for it."""
+    contact = crew.contact or around
+    people = crew.specialists.items()
+    return replace(
+        crew,
+        contact=contact,
+        specialists={name: replace(one, prompt=crew_contact.in_prompt(one.prompt, contact)) for name, one in people},
+        crews={path: _with_contact(inner, contact) for path, inner in crew.crews.items()},
     )
 
 
@@ -232,6 +248,8 @@ def _crew(
         approvals=own.approvals,
         roles=own.roles,
         default=own.default,
+        pipeline=own.pipeline,
+        contact=own.contact,
         make=own.make,
         allow_out=own.allow_out,
         lent={name: tools[name] for name in own.make.tools if name in tools} if own.make else {},
@@ -297,7 +315,12 @@ def _renamed(own: CrewFile, path: str) -> CrewFile:
     if make is not None:
         taken = frozenset(_outside(path, name) for name in make.taken)
         make = replace(make, fallback=_outside(path, make.fallback), taken=make.taken | taken)
-    return replace(own, rules=rules, equals=equals, default=_outside(path, own.default), make=make)
+    steps = own.pipeline.steps if own.pipeline else ()
+    pipeline = own.pipeline and replace(
+        own.pipeline, steps=tuple(replace(step, specialist=_outside(path, step.specialist)) for step in steps)
+    )
+    default = _outside(path, own.default)
+    return replace(own, rules=rules, equals=equals, default=default, make=make, pipeline=pipeline)
 
 
 def _rule_renamed(rule: Rule, path: str) -> Rule:

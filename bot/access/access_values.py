@@ -18,12 +18,20 @@ CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,30}")
 PERSON = re.compile(r"[UW][A-Z0-9]{2,30}")
 GROUP = re.compile(r"S[A-Z0-9]{2,30}")
 TEAM = re.compile(r"[TE][A-Z0-9]{2,30}")
+MOST_NAME = 75
 MOST_NAMED = 100
 """People, groups or workspaces that one value names: as many as a menu of Slack's holds. Groups hold more."""
 
 
 def _people(named: tuple[str, ...]) -> tuple[str, ...]:
     return _each(named, lambda one: PERSON.fullmatch(one) or GROUP.fullmatch(one), "of a person (U...) or group (S...)")
+
+
+def _crew(name: str) -> str:
+    if not name.strip() or len(name) > MOST_NAME:
+        message = f"a crew's name is a word of at most {MOST_NAME} characters"
+        raise ValueError(message)
+    return name.strip()
 
 
 def _teams(named: tuple[str, ...]) -> tuple[str, ...]:
@@ -43,6 +51,7 @@ def _each(named: tuple[str, ...], fits: Callable[[str], object], what: str) -> t
 
 People = Annotated[tuple[str, ...], AfterValidator(_people)]
 Teams = Annotated[tuple[str, ...], AfterValidator(_teams)]
+CrewName = Annotated[str, AfterValidator(_crew)]
 
 
 class ChannelValues(BaseModel):
@@ -54,6 +63,7 @@ class ChannelValues(BaseModel):
     - strangers: the ids of other workspaces whose people may (Slack Connect).
     - approvers: ids of the people and user groups that may approve; empty: as the crew says.
     - follow_ups: whether replies without a mention are heard in threads that have a job.
+    - crew: the name of the crew that gets what is asked there, in a bot with several.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
@@ -64,10 +74,12 @@ class ChannelValues(BaseModel):
     strangers: Teams | None = None
     approvers: People | None = None
     follow_ups: bool | None = None
+    crew: CrewName | None = None
 
 
 NAMES: tuple[str, ...] = tuple(ChannelValues.model_fields)
 DEFAULTS = ChannelValues(allowed=True, users=(), guests=False, strangers=(), approvers=(), follow_ups=True)
+"""The crew has no default here: it is the first of the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,7 @@ class Access:
     strangers: tuple[str, ...] = ()
     approvers: tuple[str, ...] = ()
     follow_ups: bool = True
+    crew: str = ""
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
     def origin(self, name: str) -> Origin:
@@ -101,19 +114,29 @@ class Access:
         return groups_in((*self.users, *self.approvers))
 
 
+def kind_of(named: str) -> Literal["person", "group", "channel", "words"]:
+    """Say what a crew's contact is. An id has a digit: “CEO” is a word."""
+    if not any(one.isdigit() for one in named):
+        return "words"
+    if PERSON.fullmatch(named):
+        return "person"
+    return "group" if GROUP.fullmatch(named) else "channel" if CHANNEL.fullmatch(named) else "words"
+
+
 def groups_in(named: Sequence[str]) -> frozenset[str]:
     """Pick the user groups out of ids of people and groups."""
     return frozenset(one for one in named if GROUP.fullmatch(one))
 
 
-def combined(sources: Sequence[tuple[ChannelValues, Mapping[str, Origin] | Source]]) -> Access:
-    """Put the sources of a channel together, the one that counts most first.
+def combined(sources: Sequence[tuple[ChannelValues, Mapping[str, Origin] | Source]], *, crew: str = "") -> Access:
+    """Put the sources of a channel together, the one that counts most first. `crew` is the default one.
 
     With each comes where its values are from: of the form a mapping, for each value was set by somebody.
     """
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
-    for found, source in [*sources, (DEFAULTS, "default")]:
+    default = DEFAULTS.model_copy(update={"crew": crew})
+    for found, source in [*sources, (default, "default")]:
         for name in NAMES:
             value = getattr(found, name)
             if value is not None and name not in values:

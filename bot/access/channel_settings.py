@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from bot.access.access_values import NAMES, Access, ChannelValues, Origin, combined, groups_in
 from bot.store.interface import Store, StoreError
@@ -36,6 +37,7 @@ class ChannelSettings:
         environment: Gives what the environment sets for a channel, by its id.
         file: What `channels.yml` sets, by the channel's id.
         admins: Slack ids of people who may use the form.
+        crews: The bot's crews by name, the usual one first, with what each says of itself; none if there is but one.
     """
 
     def __init__(
@@ -45,11 +47,13 @@ class ChannelSettings:
         file: Mapping[str, ChannelValues],
         *,
         admins: frozenset[str] = frozenset(),
+        crews: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._store = store
         self._environment = environment
         self._file = file
         self.admins = admins
+        self.crews = crews
         self._forms: dict[str, tuple[float, dict[str, FormValues]]] = {}
 
     async def of(self, team: str, channel: str) -> Access:
@@ -74,7 +78,8 @@ class ChannelSettings:
                 (form.values, form.origins),
                 (self._file.get(channel, ChannelValues()), "file"),
                 (self._environment(channel), "environment"),
-            ]
+            ],
+            crew=next(iter(self.crews), ""),
         )
 
     async def form(self, team: str, channel: str) -> FormValues:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,18 +37,21 @@ class ChannelsFile:
         self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
 
 
-def read(folder: Path) -> ChannelsFile:
-    """Read the file in a crew's folder; a missing one says nothing. Never raises: see `ChannelsFile.faults`."""
+def read(folder: Path, crews: Sequence[str] = ()) -> ChannelsFile:
+    """Read the file in a crew's folder; a missing one says nothing. Never raises: see `ChannelsFile.faults`.
+
+    `crews` are the names that a channel may choose from; without any, it may name none.
+    """
     file = ChannelsFile(folder / NAME)
     if not file.path.exists():
         return file
     root = yaml_root(file.path, file.faults, most=MOST_BYTES)
     if root is not None:
-        _read(file, root)
+        _read(file, root, crews)
     return file
 
 
-def _read(file: ChannelsFile, root: yaml.Node) -> None:
+def _read(file: ChannelsFile, root: yaml.Node, crews: Sequence[str]) -> None:
     if not isinstance(root, yaml.MappingNode):
         file.fault(root, "the file is not a list of channels; write a channel's id, a colon, and its values below it")
         return
@@ -58,11 +62,11 @@ def _read(file: ChannelsFile, root: yaml.Node) -> None:
             file.fault(key, text)
         elif channel in file.channels:
             file.fault(key, f"the channel {channel} stands there twice; keep one")
-        elif (found := _channel(file, node)) is not None:
+        elif (found := _channel(file, node, crews)) is not None:
             file.channels[channel] = found
 
 
-def _channel(file: ChannelsFile, node: yaml.Node) -> ChannelValues | None:
+def _channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> ChannelValues | None:
     """Read the values of one channel; what is wrong is noted, and then there are none."""
     if not isinstance(node, yaml.MappingNode):
         file.fault(node, f"a channel is not a list of `key: value` lines; the keys are {', '.join(NAMES)}")
@@ -78,6 +82,11 @@ def _channel(file: ChannelsFile, node: yaml.Node) -> ChannelValues | None:
         else:
             lines[name] = value
             values[name] = _plain(value)
+    named = values.get("crew")
+    if "crew" in lines and named not in crews:
+        there = f"there are {', '.join(crews)}" if crews else "there is one crew; LEADHAND_CREW takes several"
+        file.fault(lines["crew"], f"there is no crew {named}{did_you_mean(str(named), crews)}; {there}")
+        return None
     try:
         return ChannelValues.model_validate(values)
     except ValidationError as error:

@@ -8,10 +8,11 @@ import os
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import yaml
 
-from bot.app import manifest_path, open_channels, open_crew
+from bot.app import manifest_path, open_channels, open_crew, open_crews
 from bot.command_line.console import say
 from bot.command_line.model_proof import prove
 from bot.models.choosing import ModelSettingsError, choose_model
@@ -21,6 +22,7 @@ from bot.slack.connection import NotConnected, bot_account, prove_app_token, sco
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.interface import StoreError
 from bot.store.retention import DAY, Retention
+from specialists.crew_size import crowded
 
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
@@ -66,12 +68,16 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
 async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
     """Each verdict as soon as it is known."""
     try:
-        crew = open_crew(settings)
-        yield Verdict("crew", f"{settings.crew}: {', '.join(crew.everyone)}")
+        crews = open_crews(settings)
+        for crew in crews.by_name.values():
+            word = f" (by “{crew.name}: ...”)" if crew.name in crews.names else ""
+            yield Verdict("crew", f"{crew.name}{word}: {', '.join(crew.everyone)}", risk=crowded(crew))
+        names = crews.names
     except SettingsError as error:
         yield Verdict("crew", fault=str(error))
+        names = tuple(Path(one).name for one in (settings.crew, *settings.more_crews) if settings.more_crews)
     try:
-        channels = open_channels(settings)
+        channels = open_channels(settings, names)
         if channels:
             yield Verdict("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}")
     except SettingsError as error:

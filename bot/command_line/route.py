@@ -7,6 +7,8 @@ import json
 import mimetypes
 import sys
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from bot.app import open_crew
@@ -19,6 +21,7 @@ from handoff.contracts import Artifact, Material, Place, Request, Usage
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, Event, PlannerAsked, PlanProposed, PlanRejected, RequestFailed
 from handoff.planning.plan_brief import of_request
+from handoff.spoken import crew_called
 from handoff.state import Ask, Job
 
 NOWHERE = Place(team="", channel="", thread_ts="0")
@@ -31,26 +34,37 @@ async def route(options: argparse.Namespace, settings: Settings) -> int:
         model = await choose_model(settings.env)
     except ModelSettingsError as error:
         raise SettingsError(str(error)) from None
+    settings, text = _chosen(options, settings)
     try:
-        event, rejected = await _decided(options, settings, model)
+        event, rejected = await _decided(options, text, settings, model)
     finally:
         await model.close()
     if isinstance(event, RequestFailed):
         print(f"leadhand: {event.step}: {event.reason}. {event.advice}", file=sys.stderr)  # noqa: T201
         return NOBODY
-    found = told(event, options.text, model.label, rejected)
+    found = told(event, text, model.label, rejected)
+    if settings.more_crews or options.crew:
+        found = {"crew": Path(settings.crew).name, **found}
     say(json.dumps(found, indent=2, ensure_ascii=False) if options.json else in_words(found))
     return IN_PART if found["missing"] else DECIDED
 
 
+def _chosen(options: argparse.Namespace, settings: Settings) -> tuple[Settings, str]:
+    """Return the settings with the crew that the options or the text name, and the text without its word."""
+    named = {Path(crew).name: crew for crew in (settings.crew, *settings.more_crews)}
+    word, text = crew_called(options.text, named) if settings.more_crews else ("", options.text)
+    crew = options.crew or word
+    return (replace(settings, crew=named.get(crew, crew)) if crew else settings), text
+
+
 async def _decided(
-    options: argparse.Namespace, settings: Settings, model: ChosenModel
+    options: argparse.Namespace, text: str, settings: Settings, model: ChosenModel
 ) -> tuple[Event, tuple[PlanRejected, ...]]:
     """Return the decision, and the replies of the planner that were refused before it."""
     planning = Planning(open_crew(settings), model, TrackRecord(), settings.terms)
     now = time.time()
     files = tuple(_file(name) for name in options.file)
-    ask = Ask(Request(id="0", user="", text=options.text, at=now), gathered=True, materials=files)
+    ask = Ask(Request(id="0", user="", text=text, at=now), gathered=True, materials=files)
     brief = of_request(Job(NOWHERE, (ask,)), ask)
     first = await planning.plan(MakePlan(ask.id), brief, ask, now=time.time)
     if not isinstance(first, PlanRejected):
@@ -89,7 +103,7 @@ def told(event: Event, text: str, label: str, rejected: tuple[PlanRejected, ...]
     return {
         **found,
         "does": "hand" if handed else "plan",
-        "by": f"rule {event.rule}" if event.rule else label,
+        "by": f"rule {event.rule}" if event.rule else "the crew's pipeline" if event.pipeline else label,
         "parts": parts,
         "missing": list(event.plan.missing),
         "strategy": event.plan.strategy,
@@ -110,4 +124,5 @@ def in_words(found: dict[str, Any]) -> str:
             lines.append(f"- {part['id']}: {part['specialist']}: {part['title']}{after}")
     lines += [f"missing: nobody in the crew can {part}" for part in found["missing"]]
     lines += [f"refused at first: {fault}" for fault in found["refused"]]
+    lines = [f"crew {found['crew']}:", *lines] if "crew" in found else lines
     return "\n".join([*lines, *(f"why: {why}" for why in found["why"])])

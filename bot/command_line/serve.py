@@ -8,7 +8,7 @@ import gc
 import logging
 from collections.abc import AsyncIterator
 
-from bot.app import open_crew, open_store, running
+from bot.app import open_crews, open_store, running
 from bot.command_line.console import say
 from bot.jobs.shutdown import StopSignal, run_until_stopped
 from bot.logs import about
@@ -45,10 +45,10 @@ async def _serve(settings: Settings, stop: StopSignal) -> None:
     from bot.operation.instrumentation import Instrumentation  # noqa: PLC0415 - metrics are of a bot that stays
 
     instruments = Instrumentation()
-    crew = instruments.crew(open_crew(settings))
+    crews = instruments.crews(open_crews(settings))
     async with instruments.server(settings.operation) as url, open_store(settings) as plain:
         store, model = instruments.store(plain), instruments.model(await chosen_model(settings))
-        async with running(settings, store, model, crew, instruments=instruments) as app:
+        async with running(settings, store, model, crews, instruments=instruments) as app:
             with about(instance=app.instance.name), instruments.watching(app.instance, app.work, slots=settings.slots):
                 async with connected(app.bolt, settings) as connection:
                     stop.ready = True

@@ -23,7 +23,7 @@ from handoff.contracts import Place
 from handoff.engine.approvals import may_decide
 from handoff.state import Ask, Job, Work
 from handoff.state_values import Answered, Question
-from specialists.registry import Crew
+from specialists.several_crews import Crews
 from specialists.toolkits.tool import Tool
 from specialists.turns.approving import shown
 from specialists.turns.finish_tools import faults_of
@@ -35,7 +35,7 @@ class ApprovalDesk:
     Args:
         store: Where jobs live.
         instance: Woken when somebody decided.
-        crew: Whose tools are asked about: they check arguments that people edit.
+        crews: Whose tools are asked about: they check arguments that people edit.
         admins: Slack ids of the admins.
         groups: Gives the user groups of a person, by their ids.
         note: Keeps in the audit who was refused.
@@ -45,7 +45,7 @@ class ApprovalDesk:
         self,
         store: Store,
         instance: Instance,
-        crew: Crew,
+        crews: Crews,
         *,
         admins: frozenset[str],
         groups: GroupsOf = no_groups,
@@ -54,7 +54,7 @@ class ApprovalDesk:
         self._store = store
         self._note = note
         self._instance = instance
-        self._crew = crew
+        self._crews = crews
         self._admins = admins
         self._groups = groups
 
@@ -72,7 +72,7 @@ class ApprovalDesk:
         approval = question.approval
         if approval is None:
             return Refused("unknown")
-        tool = self._tool(work, approval)
+        tool = self._tool(job, spot, work, approval)
         return Found(approval, tool.spec.parameters if tool is not None else {})
 
     async def decide(
@@ -86,7 +86,7 @@ class ApprovalDesk:
             refused = refused or Refused("unknown")
             await self._refuse(place, spot, user, "denied" if decision.choice == "deny" else "approved", refused)
             return refused
-        checked = self._checked(asked[1], asked[0].approval, decision)
+        checked = self._checked(job, spot, asked[1], asked[0].approval, decision)
         if isinstance(checked, Refused):
             return checked
         event = ev.ApprovalDecided(
@@ -107,11 +107,13 @@ class ApprovalDesk:
         self._instance.nudge(key)
         return _outcome(await self._job(place), spot, event) if new else Taken()
 
-    def _checked(self, work: Work, approval: Approval | None, decision: Decision) -> dict[str, Any] | Refused:
+    def _checked(
+        self, job: Job | None, spot: Spot, work: Work, approval: Approval | None, decision: Decision
+    ) -> dict[str, Any] | Refused:
         """Check edited arguments as the tool does, and return them as it is run with them."""
         if decision.choice != "edit" or approval is None:
             return {}
-        tool = self._tool(work, approval)
+        tool = self._tool(job, spot, work, approval)
         if tool is None:
             return Refused("no_tool")
         try:
@@ -121,8 +123,10 @@ class ApprovalDesk:
             return Refused("wrong", field=where, words=faults_of(error))
         return {"arguments": shown(arguments), "what": tool.words(arguments)}
 
-    def _tool(self, work: Work, approval: Approval) -> Tool | None:
-        specialist = self._crew.everyone.get(work.specialist)
+    def _tool(self, job: Job | None, spot: Spot, work: Work, approval: Approval) -> Tool | None:
+        ask = job.ask(spot.request) if job is not None else None
+        crew = self._crews.find(ask.request.crew) if ask is not None else None
+        specialist = crew.everyone.get(work.specialist) if crew is not None else None
         return specialist.toolbox.get(approval.tool) if specialist is not None else None
 
     async def _refused(self, job: Job | None, spot: Spot, user: str) -> Refused | None:

@@ -110,8 +110,8 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
     runner, planning = inputs.runner, inputs.services.planning
     if not effect.within:
         if inputs.ask.setting is None:
-            asked = planning.asked_by_name
-            await runner.report(await inputs.services.thread.look_around(inputs.job, inputs.ask, asked))
+            asked, contact = planning.asked_by_name, planning.contact
+            await runner.report(await inputs.services.thread.look_around(inputs.job, inputs.ask, asked, contact))
         job, ask = runner.find(effect.request)  # as it is committed by now
         shown = [one.text for one in plan_brief.beginnings_of(job, ask)]
         texts = await load(shown, job, ask, inputs.services.store, runner.claim.key)

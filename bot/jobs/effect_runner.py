@@ -21,6 +21,7 @@ from bot.models.choosing import ChosenModel
 from bot.slack.send.web_calls import Gone
 from bot.slack.show.thread import Thread
 from bot.store.interface import Claim, Store, StoreError
+from bot.supervisor.instance_board import InstanceBoard
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
@@ -30,6 +31,7 @@ from handoff.contracts import Terms
 from handoff.state import Ask, Job
 from handoff.summary import QuarantineNotice
 from specialists.registry import Crew
+from specialists.several_crews import Crews
 
 log = logging.getLogger(__name__)
 
@@ -186,24 +188,42 @@ def handler_of(effect: ef.Effect) -> Handler[Any]:
     return HANDLERS[type(effect)]
 
 
+_OF_CREW = (ef.MakePlan, ef.RevisePlan, ef.RunSubtask, ef.OfRole)
+"""The effects that need the request's crew."""
+
+
+def equals_of(crew: Crew) -> tuple[str, ...]:
+    """Return the specialists of a crew, and of those inside it, among whom work is spread by their load."""
+    groups = [*crew.equals, *(rule.to for rule in crew.rules if len(rule.to) > 1)]
+    inside = [equals_of(inner) for inner in crew.crews.values()]
+    return tuple(dict.fromkeys(name for group in (*groups, *inside) for name in group))
+
+
 class EffectRunner:
     """The `Effects` of a running bot: one for all the jobs of an instance."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of an instance
         self,
         store: Store,
         thread: Thread,
         model: ChosenModel,
-        crew: Crew,
+        crews: Crews,
         limits: CallLimits,
         terms: Terms,
+        board: InstanceBoard,
         *,
         note: Note = dropped,
         approvers_in: ApproversIn = handlers.as_the_crew_says,
     ) -> None:
-        record = TrackRecord(limits.breakers.is_open)
-        planning = Planning(crew, model, record, terms)
-        self._services = Services(store, thread, crew, limits.breakers, record, planning, note, approvers_in)
+        def services(crew: Crew) -> Services:
+            is_out, equals = limits.breakers.is_open, equals_of(crew)
+            record = TrackRecord(is_out, crew=crew.name, equals=equals, board=board)
+            planning = Planning(crew, model, record, terms)
+            return Services(store, thread, crew, limits.breakers, record, planning, note, approvers_in)
+
+        self._services = {name: services(crew) for name, crew in crews.by_name.items()}
+        self._usual = crews.usual.name
+        self._board = board
         self._thread = thread
         self._limits = limits
 
@@ -211,9 +231,13 @@ class EffectRunner:
         """Run an effect and return what happened. A bug ends its step visibly, in the thread and in the log."""
         handler = handler_of(effect)
         job, ask = runner.find(effect.request)
+        services = self._services_of(ask)
+        if services is None and isinstance(effect, _OF_CREW):
+            return self._no_such_crew(ask, at=runner.now())
         try:
             model = self._limits.bound(payer_of(job, ask))
-            return await handler.run(effect, Inputs(self._services, runner, job, ask, model))
+            services = services or self._services[self._usual]
+            return await handler.run(effect, Inputs(services, runner, job, ask, model))
         except Gone as error:
             raise Fenced from error
         except (Fenced, StoreError):
@@ -222,6 +246,23 @@ class EffectRunner:
             log.exception("job %s: %s broke", runner.claim.key.job, type(effect).__name__)
             _, ask = runner.find(effect.request)  # as it stands now
             return handler.on_bug(effect, bug_of(error, at=runner.now(), ask=ask))
+
+    def _services_of(self, ask: Ask) -> Services | None:
+        """Return what the crew of a request works with; None if this instance has no such crew."""
+        return self._services.get(ask.request.crew or self._usual)
+
+    async def elsewhere(self, ask: Ask) -> bool:
+        """Return True if only another instance has the crew of a request."""
+        return self._services_of(ask) is None and await self._board.elsewhere(ask.request.crew)
+
+    def _no_such_crew(self, ask: Ask, *, at: float) -> ev.RequestFailed:
+        """Fail a request for a crew that is nowhere any more."""
+        there = ", ".join(self._services)
+        reason = f"it is for the crew {ask.request.crew!r}, which is not there (any more)"
+        advice = (
+            f"Begin with the name of another, such as “{self._usual}: ...”, or ask whoever runs me. There is {there}."
+        )
+        return ev.RequestFailed(at=at, request=ask.id, step="finding the crew", reason=reason, advice=advice)
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Keep the card and the session's status up to date."""

@@ -9,7 +9,7 @@ import logging
 import secrets
 from collections import Counter, OrderedDict, deque
 
-from bot.jobs.job_runner import Effects, JobRunner
+from bot.jobs.job_runner import LEAVE, Effects, Elsewhere, JobRunner, nowhere_else
 from bot.jobs.lease import boottime
 from bot.jobs.shutdown import SHUTDOWN_SECONDS
 from bot.jobs.tasks import Bounds
@@ -35,13 +35,33 @@ MOST_SLOTS = 0.75
 """The share of the slots that the jobs of one person may take."""
 
 
+LEFT_ALONE = LEAVE + 2.0
+"""Seconds for which another instance is let go first, after a job was left to it."""
+
+
+def new_name() -> str:
+    """Draw the name of an instance."""
+    return secrets.token_hex(6)
+
+
 class Instance:
-    """Runs up to `slots` jobs at once; each is owned for `lease` seconds unless renewed."""
+    """Runs up to `slots` jobs at once; each is owned for `lease` seconds unless renewed.
+
+    `elsewhere` says of a request if it has to be left to another instance.
+    """
 
     def __init__(
-        self, store: Store, effects: Effects, *, slots: int, lease: float, bounds: Bounds | None = None
+        self,
+        store: Store,
+        effects: Effects,
+        *,
+        slots: int,
+        lease: float,
+        bounds: Bounds | None = None,
+        name: str = "",
+        elsewhere: Elsewhere = nowhere_else,
     ) -> None:
-        self.name = secrets.token_hex(6)
+        self.name = name or new_name()
         self.full = ""
         """Why no job is claimed although slots are free; empty if jobs are claimed."""
         self._store = store
@@ -53,6 +73,9 @@ class Instance:
         self._tasks: set[asyncio.Task[None]] = set()
         self._unreleased: deque[Claim] = deque(maxlen=slots)
         self._away_since: float | None = None
+        self._elsewhere = elsewhere
+        self._left: dict[str, float] = {}
+        """Until when due jobs of a person are left alone, as one of theirs was left to another instance."""
         self._stopping = False
         self._stop_asked: float | None = None
         self._wake = asyncio.Event()
@@ -130,7 +153,15 @@ class Instance:
             return False
         if claim is None:
             return False
-        runner = JobRunner(claim, self._store, self._effects, lease=self._lease, since=since, bounds=self._bounds)
+        runner = JobRunner(
+            claim,
+            self._store,
+            self._effects,
+            lease=self._lease,
+            since=since,
+            bounds=self._bounds,
+            elsewhere=self._elsewhere,
+        )
         self._runners[claim.key] = runner
         self._hints.pop(claim.key, None)  # the runner reads the inbox first of all
         task = asyncio.create_task(self._run_job(claim.key, runner))
@@ -144,11 +175,17 @@ class Instance:
         Nobody has more than `MOST_SLOTS` of the slots, if there are enough to share.
         """
         claim = functools.partial(self._store.jobs.claim, self.name, lease=self._lease, schema=SCHEMA, prefer=hint)
+        left = self._left_alone()
         held = Counter(runner.claim.user for runner in self._runners.values() if runner.claim.user)
         if self._slots < SHARED or len(self._runners) < self._slots // 2 or not held:
-            return await claim()
+            return await claim(leave=left)
         many = [user for user, count in held.items() if count >= self._slots * MOST_SLOTS]
-        return await claim(leave=held) or await claim(leave=many)
+        return await claim(leave=[*held, *left]) or await claim(leave=[*many, *left])
+
+    def _left_alone(self) -> list[str]:
+        now = boottime()
+        self._left = {user: until for user, until in self._left.items() if until > now}
+        return list(self._left)
 
     async def _release_late(self) -> None:
         """Once the store is back, tell it which jobs we released meanwhile, so that nobody waits for their leases.
@@ -184,6 +221,8 @@ class Instance:
         finally:
             if self._runners.get(key) is runner:
                 del self._runners[key]
+            if runner.left and runner.claim.user:
+                self._left[runner.claim.user] = boottime() + LEFT_ALONE
             if runner.unreleased:
                 self._unreleased.append(runner.claim)
             self._wake.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from bot.jobs.event_writer import EventWriter
@@ -43,6 +44,18 @@ FOREVER = 3600.0
 """Seconds of sleep when only an event can be a reason to wake."""
 
 
+LEAVE = 0.5
+"""Seconds after which a job is due again that only another instance can go on with."""
+
+Elsewhere = Callable[[Ask], Awaitable[bool]]
+"""Says if a request has to be left to another instance."""
+
+
+async def nowhere_else(_ask: Ask) -> bool:
+    """Leave nothing to others."""
+    return False
+
+
 class Effects(Protocol):
     """The outside world of a job: runs its effects, and is told how the job gets on. Serves many job runners."""
 
@@ -69,6 +82,7 @@ class JobRunner:
         lease: Seconds that the job is ours unless renewed.
         since: When the claim was sent, on the clock of `bot.jobs.lease.boottime`; now unless given.
         bounds: When work counts as stuck.
+        elsewhere: Says if a request has to be left to another instance.
     """
 
     def __init__(
@@ -80,8 +94,11 @@ class JobRunner:
         lease: float,
         since: float | None = None,
         bounds: Bounds | None = None,
+        elsewhere: Elsewhere = nowhere_else,
     ) -> None:
         self.claim = claim
+        self.left = False
+        """True if we let go of the job because only another instance can go on with it."""
         self.idle = False
         """True if we released the job because nothing is runnable for now."""
         self.unreleased = False
@@ -90,6 +107,7 @@ class JobRunner:
         self._effects = effects
         self._lease = Lease(claim, store, seconds=lease, since=boottime() if since is None else since)
         self._bounds = bounds or Bounds()
+        self._elsewhere = elsewhere
         self._wake = asyncio.Event()
         self._writer = EventWriter(claim, store, self._wake.set)
         self._running = EffectTasks(self._run_effect, self._wake.set, self._bounds)
@@ -166,7 +184,7 @@ class JobRunner:
             try:
                 due = await self._first_to_end(main, renewals)
                 release = not self._quarantined
-                self.idle = release and self._posts_until is None
+                self.idle = release and self._posts_until is None and not self.left
             except asyncio.CancelledError:
                 # We are stopped in the middle of the work: another instance, or the next start, goes on at once.
                 self.stop()
@@ -264,6 +282,9 @@ class JobRunner:
             return None, None
         if self._posts_until is not None:
             return self._last_posts(self._posts_until)
+        if self.job.current is not None and await self._elsewhere(self.job.current):
+            self.left = True
+            return None, self.now() + LEAVE
         effects, due = outstanding(self.job, self.now())
         self._running.match(effects)
         self._announce(self.job)  # after the effects were started: showing it must not delay them

@@ -24,7 +24,7 @@ from handoff.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place, Request
 from handoff.deeds import CLOSED
 from handoff.engine.hearing import answers_plainly
-from handoff.spoken import chooses, is_thanks
+from handoff.spoken import chooses, crew_called, is_thanks
 from handoff.state import ENDED, Job
 from handoff.summary import OpenQuestion, begun, joined, open_questions, queries
 
@@ -84,6 +84,7 @@ class JobService:
         self._note = note
         self._groups_of = groups_of
         self.admins = admins
+        self.crews = settings.crews
 
     def clock(self) -> float:
         """Return the time on the store's clock."""
@@ -91,8 +92,10 @@ class JobService:
 
     async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
         """Record a request. Returns False for a duplicate."""
-        request = request.model_copy(update={"at": self._store.clock()})  # the clock of all times of a job
-        event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal)
+        crew, text = self._crew_called(request.text)
+        request = request.model_copy(update={"at": self._store.clock(), "text": text, "crew": crew})
+        usual = (await self._settings.of(place.team, place.channel)).crew if self.crews else ""
+        event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal, usual=usual)
         key = _key(place)
         new = await self._store.jobs.ingest(
             key,
@@ -104,6 +107,10 @@ class JobService:
         )
         self._instance.nudge(key)
         return new
+
+    def _crew_called(self, text: str) -> tuple[str, str]:
+        """Return the crew that a text begins with, and the rest of it."""
+        return crew_called(text, self.crews)
 
     async def knows(self, place: Place) -> bool:
         """See `Service.knows`."""
@@ -160,7 +167,7 @@ class JobService:
         """See `Service.reply`. A message that is no plain answer is left to the job: it knows what is under way."""
         key, text, user = _key(place), message.text, message.user
         head = await self._store.jobs.head(key)
-        if head is None:
+        if head is None or (mentioned and self._crew_called(text)[0]):  # whoever names a crew asks for something
             return Answer("ignored")
         groups = await self._groups_of(user) if _open(head) else ()
         asked = [one for one in _open(head) if one.may_answer(user, groups)]
@@ -208,7 +215,9 @@ class JobService:
         self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
     ) -> bool:
         """See `Service.edited`."""
-        event = ev.RequestEdited(at=self._store.clock(), message=message, user=user, text=text, stamp=stamp)
+        crew, text = self._crew_called(text)
+        of = {"message": message, "user": user, "text": text, "stamp": stamp, "crew": crew}
+        event = ev.RequestEdited.model_validate({"at": self._store.clock(), **of})
         return await self._changed(place, message, event, dedupe)
 
     async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:

@@ -18,7 +18,7 @@ from bot.operation.metrics import Metrics
 from bot.settings import Address
 from bot.store.interface import Store, StoreError
 from bot.store.redis.redis_store import RedisStore
-from specialists.registry import Crew
+from specialists.several_crews import Crews
 
 
 class Instrumentation:
@@ -39,9 +39,9 @@ class Instrumentation:
         """Return the model with its calls counted."""
         return MeteredModel(model, self.metrics)
 
-    def crew(self, crew: Crew) -> Crew:
-        """Return the crew with the calls of its tools counted."""
-        return metered_crew(crew, self.metrics)
+    def crews(self, crews: Crews) -> Crews:
+        """Return the crews with the calls of their tools counted."""
+        return Crews({name: metered_crew(crew, self.metrics) for name, crew in crews.by_name.items()})
 
     def effects(self, effects: Effects) -> Effects:
         """Return the effects with the ends of requests counted."""

@@ -41,6 +41,7 @@ def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store
         "schedules": _Metered(store.schedules, metrics, heartbeat, name="schedules."),
         "settings": _Metered(store.settings, metrics, heartbeat, name="settings."),
         "audit": _Metered(store.audit, metrics, heartbeat, name="audit."),
+        "board": _Metered(store.board, metrics, heartbeat, name="board."),
     }
     return cast("Store", _Metered(store, metrics, heartbeat, parts=parts))
 

@@ -1,8 +1,8 @@
 """The promises of a store. `bot.store.redis` keeps them on a Redis-compatible server.
 
-A store has six parts: `jobs`, the `outbox` of each job, `blobs` beside a job,
-`schedules`, the `settings` that admins make while the bot runs, the `audit`, and the
-`counters` that all instances share (`bot.store.counters`).
+A store has seven parts: `jobs`, the `outbox` of each job, `blobs` beside a job,
+`schedules`, the `settings` that admins make while the bot runs, the `audit`, the `board` on which
+instances tell each other how they are, and the `counters` that all share (`bot.store.counters`).
 A job is always in one of five places:
 
     due     there is something to do for it at a time; from then on `claim` gives it out
@@ -339,8 +339,18 @@ class Audit(Protocol):
         """Read the entries of all teams that were added since a time (seconds since the epoch), in that order."""
 
 
+class Board(Protocol):
+    """What instances tell each other of themselves: a text each, which the next one replaces."""
+
+    async def put(self, instance: str, row: str) -> None:
+        """Set the text of an instance."""
+
+    async def rows(self) -> dict[str, tuple[float, str]]:
+        """Read all, by instance: how old each is, in seconds, and the text. After some minutes a text is dropped."""
+
+
 class Store(Protocol):
-    """The place that all instances share: six parts, one clock."""
+    """The place that all instances share: seven parts, one clock."""
 
     @property
     def jobs(self) -> Jobs:
@@ -365,6 +375,10 @@ class Store(Protocol):
     @property
     def audit(self) -> Audit:
         """Who did what."""
+
+    @property
+    def board(self) -> Board:
+        """What instances tell each other."""
 
     @property
     def counters(self) -> Counters:

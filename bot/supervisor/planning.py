@@ -16,6 +16,7 @@ from handoff.engine.nested import inner_plan
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
 from handoff.materials.at_hand import material_of, needed_by
 from handoff.planning.estimates import CHARACTERS, Worker, estimates
+from handoff.planning.pipeline import planned, takes
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import route, spread
 from handoff.state import Ask, Job, Run, replace
@@ -65,6 +66,11 @@ class Planning:
         """The Slack ids of the people whom the crew names for questions."""
         return tuple(sorted(one for one in self._crew.asked if one[:1] in {"U", "W"}))
 
+    @property
+    def contact(self) -> str:
+        """Whom the crew sends people to when nothing works; empty: it names nobody."""
+        return self._crew.contact
+
     def within(self, path: str) -> Planning | None:
         """Return the planning of the crew with that path, at any depth; None if there is no such crew (any more)."""
         if path == self._crew.path:
@@ -85,20 +91,21 @@ class Planning:
     async def plan(
         self, effect: MakePlan, brief: PlanBrief, ask: Ask, *, now: Callable[[], float], model: Model | None = None
     ) -> Planned | AttemptFailed | Escalated:
-        """Try once to plan `brief`, or to do without a plan. No model is asked if a rule of the crew fits.
+        """Try once to plan `brief`, or to do without a plan. No model is asked if a rule fits, or there is a pipeline.
 
         `model` is on the job's account.
         """
-        routed = None if effect.faults else route(brief, self._crew.rules, self._record.load)
-        if routed is not None:
+        await self._record.look()
+        fixed = None if effect.faults else self._without_asking(brief)
+        if fixed is not None:
             of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
-            event = PlanProposed(**of, plan=routed.plan, rule=routed.rule, reasons=routed.reasons)
+            event = PlanProposed.model_validate({**of, **fixed})
         else:
             from bot.supervisor.adhoc_offer import made_of, making_of  # noqa: PLC0415 - only where a model plans
             from bot.supervisor.planner import ask_planner  # noqa: PLC0415 - the same
 
             making = making_of(self._crew)
-            planned = await ask_planner(
+            replied = await ask_planner(
                 effect,
                 brief,
                 members=self._offered,
@@ -108,11 +115,11 @@ class Planning:
                 terms=self._for_roles(self._terms, circumstances(now(), ask.setting)),
                 making=making,
             )
-            if isinstance(planned, RequestFailed) and effect.within:
-                return _not_planned(effect, planned)
-            if not isinstance(planned, PlanProposed):
-                return planned
-            event = planned
+            if isinstance(replied, RequestFailed) and effect.within:
+                return _not_planned(effect, replied)
+            if not isinstance(replied, PlanProposed):
+                return replied
+            event = replied
             if not event.plan.subtasks:
                 return _out_of_scope(effect, event) if effect.within else self._nobody_can(event, ask)
             plan, reasons = spread(event.plan, self._crew.equals, self._record.load)
@@ -126,6 +133,16 @@ class Planning:
         )
         return levelled(event, ask) if effect.within else event
 
+    def _without_asking(self, brief: PlanBrief) -> dict[str, Any] | None:
+        """Return the fields of `PlanProposed` for what a rule or the pipeline takes; None if the planner decides."""
+        load, pipeline = self._record.load, self._crew.pipeline
+        if routed := route(brief, self._crew.rules, load):
+            return {"plan": routed.plan, "rule": routed.rule, "reasons": routed.reasons}
+        if pipeline is None or not takes(pipeline, brief):
+            return None
+        plan, reasons = spread(planned(pipeline, brief), self._crew.equals, load)
+        return {"plan": plan, "pipeline": True, "reasons": (pipeline.reason, *reasons)}
+
     async def revise(
         self, effect: RevisePlan, job: Job, ask: Ask, *, now: float, model: Model | None = None
     ) -> PlanRevised:
@@ -135,6 +152,7 @@ class Planning:
         """
         from bot.supervisor.replanner import ask_replanner  # noqa: PLC0415 - only where a plan is looked at again
 
+        await self._record.look()
         run = ask.run_of(effect.within)
         trigger = replan.current_trigger(ask)
         if trigger is None or (trigger.within, trigger.subtask) != (effect.within, effect.subtask):

@@ -1,11 +1,15 @@
-"""The load and the past usage of specialists, as this instance saw them: for estimates, and to choose among equals."""
+"""The load and the past usage of a crew's specialists: for estimates, and to choose among equals.
+
+Past usage is what this instance saw. The load is that of all instances, see `bot.supervisor.instance_board`.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from bot.supervisor.instance_board import Busy, InstanceBoard
 from handoff import events as ev
 from handoff.contracts import Tier, Usage
 from handoff.effects import RunSubtask
@@ -17,10 +21,29 @@ REMEMBERED = 20
 
 
 class TrackRecord:
-    """A record of the attempts of one instance. `is_out` returns True if a specialist's breaker is known to be open."""
+    """A record of the attempts of one instance at the work of one crew.
 
-    def __init__(self, is_out: Callable[[str], bool] = lambda _: False) -> None:
+    Args:
+        is_out: Returns True if a specialist's breaker is known to be open.
+        crew: The crew's name.
+        equals: Its specialists that have equals: others are told of their load.
+        board: Where instances tell each other; None: there is no other.
+    """
+
+    def __init__(
+        self,
+        is_out: Callable[[str], bool] = lambda _: False,
+        *,
+        crew: str = "",
+        equals: Sequence[str] = (),
+        board: InstanceBoard | None = None,
+    ) -> None:
         self._is_out = is_out
+        self._crew = crew
+        self._equals = frozenset(equals)
+        self._board = board
+        if board is not None and equals:
+            board.tells(self._told)
         self._under_way: Counter[str] = Counter()
         self._past: dict[tuple[str, Tier], Past] = {}
         self._seconds: dict[str, Past] = {}
@@ -28,14 +51,31 @@ class TrackRecord:
     async def watch(self, effect: RunSubtask, attempt: Awaitable[ev.Event]) -> ev.Event:
         """Run the attempt and remember its usage. Only an attempt with a result shows what the work takes."""
         began = time.monotonic()
-        self._under_way[effect.specialist] += 1
+        self._count(effect.specialist, 1)
         try:
             event = await attempt
         finally:
-            self._under_way[effect.specialist] -= 1
+            self._count(effect.specialist, -1)
         if isinstance(event, ev.ResultReturned) and event.result.usage.calls:
             self._remember(effect.specialist, effect.tier, event.result.usage, time.monotonic() - began)
         return event
+
+    def _count(self, specialist: str, change: int) -> None:
+        self._under_way[specialist] += change
+        if self._board is not None and specialist in self._equals:
+            self._board.put_soon()
+
+    def _told(self) -> Mapping[str, Busy]:
+        return {f"{self._crew}:{name}": self._own(name) for name in self._equals}
+
+    def _own(self, specialist: str) -> Busy:
+        seen = self._seconds.get(specialist)
+        return Busy(self._under_way[specialist], seen.seconds if seen else None)
+
+    async def look(self) -> None:
+        """Find out how busy the specialists with equals are in other instances: `load` counts that."""
+        if self._board is not None and self._equals:
+            await self._board.look()
 
     def _remember(self, specialist: str, tier: Tier, usage: Usage, seconds: float) -> None:
         past = self._past.get((specialist, tier), NO_PAST)
@@ -47,6 +87,12 @@ class TrackRecord:
         return self._past.get((specialist, tier), NO_PAST)
 
     def load(self, specialist: str) -> Load:
-        """Return the specialist's load: attempts under way, seconds per attempt, and whether its breaker is open."""
-        seen = self._seconds.get(specialist)
-        return Load(self._under_way[specialist], seen.seconds if seen else None, self._is_out(specialist))
+        """Return the specialist's load: attempts under way, seconds per attempt, and whether its breaker is open.
+
+        Attempts are those of all instances, as `look` last saw the others; seconds are our own, else theirs.
+        """
+        own, others = self._own(specialist), Busy()
+        if self._board is not None and specialist in self._equals:
+            others = self._board.busy(f"{self._crew}:{specialist}")
+        seconds = others.seconds if own.seconds is None else own.seconds
+        return Load(own.waiting + others.waiting, seconds, self._is_out(specialist))

@@ -14,7 +14,7 @@ from typing import Literal
 Phrase = Literal[
     "less_sure", "more", "below", "unsupported", "contradict", "first", "second", "neither", "open", "nobody",
     "cut_off", "apart", "chosen", "without", "passages", "partly", "sources", "unread",
-    "denied", "expired",
+    "denied", "expired", "contact",
 ]  # fmt: skip
 Language = Literal["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ja", "zh"]
 
@@ -165,6 +165,13 @@ PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
             "nl": "niet gedaan, omdat niemand het op tijd goedkeurde: {what}",
             "pl": "nie zrobiono, bo nikt nie zatwierdził tego na czas: {what}",
             "ja": "期限内に承認されなかったため実行していません: {what}", "zh": "因无人及时批准, 未执行: {what}",
+        },
+        "contact": {
+            "en": "For the rest, turn to {who}.", "de": "Für den Rest hilft {who} weiter.",
+            "fr": "Pour le reste, adressez-vous à {who}.", "es": "Para lo demás, acude a {who}.",
+            "it": "Per il resto, rivolgiti a {who}.", "pt": "Para o resto, fale com {who}.",
+            "nl": "Voor de rest kun je terecht bij {who}.", "pl": "W sprawie reszty zwróć się do {who}.",
+            "ja": "残りについては{who}にご相談ください。", "zh": "其余部分请联系{who}。",
         },
         "sources": {
             "en": "Sources:", "de": "Quellen:", "fr": "Sources :", "es": "Fuentes:", "it": "Fonti:", "pt": "Fontes:",

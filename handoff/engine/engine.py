@@ -115,7 +115,9 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     if job.ask(event.request.id) is not None:
         return replace(job, seq=job.seq + 1)
     failure = Failure("the request", event.refusal) if event.refusal else None
-    ask = Ask(request=event.request, run=Run(failure=failure), refusal=event.refusal)
+    before = job.asks[-1].request.crew if job.asks else event.usual
+    request = event.request if event.request.crew else event.request.model_copy(update={"crew": before})
+    ask = Ask(request=request, run=Run(failure=failure), refusal=event.refusal)
     if not has_to_gather(event.request):
         ask = replace(ask, gathered=True)
     people = job.people | {event.request.user}

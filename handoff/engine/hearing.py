@@ -202,11 +202,15 @@ def edited(job: Job, event: ev.RequestEdited) -> Job:
         changed = dataclasses.replace(waits, message=message)
         return replace(job, heard=tuple(changed if one is waits else one for one in job.heard))
     ask = job.ask(event.message)
-    if ask is None or ask.refusal or ask.withdrawn or _same(ask, event.text) or event.stamp < ask.edited:
+    if ask is None or ask.refusal or ask.withdrawn or event.stamp < ask.edited:
+        return job
+    other_crew = event.crew not in {"", ask.request.crew} and ask.run.plan is None
+    if _same(ask, event.text) and not other_crew:
         return job
     if ask.request.user != event.user:
         return job
-    request = ask.request.model_copy(update={"text": event.text})
+    crew = event.crew if event.crew and ask.run.plan is None else ask.request.crew  # a plan stays with whose it is
+    request = ask.request.model_copy(update={"text": event.text, "crew": crew})
     new = replace(ask, request=request, wording=event.text, edited=event.stamp)
     receipt = Heard(f"{ask.id}~{event.at}", new.request)
     if ask.over or not correcting.is_open(ask):

@@ -65,13 +65,16 @@ LADDER: Mapping[Trouble, tuple[Rung, ...]] = MappingProxyType(
         "ambiguous_input": ("ask", "without"),
     }
 )
-"""For each kind of trouble, the rungs to take in order. A subtask takes a rung as often as it stands in the list.
+"""For each kind of trouble, the rungs to take in order. A subtask takes a rung as often as it stands in the list; the
+rung `fallback` as long as whoever failed last has a fallback that was not tried.
 
 A rung is passed over if it cannot be taken: no fallback, no stronger tier, no time or no revision is left. A person is
 asked if the specialist itself asks, and before a critical subtask is given up: the rung `ask` may be taken up to
 `MAX_QUESTIONS` times. After `MAX_FAILURES` only `without` is left.
 """
 
+_UNCOUNTED: frozenset[Rung] = frozenset({"ask", "fallback"})
+"""Rungs that have bounds of their own."""
 _STRONGER: Mapping[Tier, Tier] = MappingProxyType({"fast": "balanced", "balanced": "deep"})
 
 
@@ -79,10 +82,11 @@ _STRONGER: Mapping[Tier, Tier] = MappingProxyType({"fast": "balanced", "balanced
 class Standing:
     """The position of a subtask when something went wrong with it: all that the choice of the next rung depends on.
 
-    `failures` includes the present one. `fallback` is the specialist that may step in (empty: none), and
-    `fallback_tier` is the tier that it then works on (None: the present one). `left` is the seconds that are left to
-    the subtask, and `pause` the seconds that the provider asks to wait. `tiers` are those that the specialist may work
-    on (empty: all). `replans` is True if the planner may be asked once more.
+    `failures` includes the present one. `fallback` is the specialist that may step in for the present one (empty:
+    none), `fallback_tier` the tier that it then works on (None: the present one), and `tried` are those who had the
+    subtask before. `left` is the seconds that are left to the subtask, and `pause` the seconds that the provider asks
+    to wait. `tiers` are those that the specialist may work on (empty: all). `replans` is True if the planner may be
+    asked once more.
     """
 
     specialist: str
@@ -92,6 +96,7 @@ class Standing:
     questions: int = 0
     taken: tuple[Rung, ...] = ()
     fallback: str = ""
+    tried: tuple[str, ...] = ()
     critical: bool = False
     left: float = 300.0
     pause: float = 0.0
@@ -114,7 +119,7 @@ def after_trouble(trouble: Trouble, now: Standing) -> Next:
     """Choose the rung that follows a failure or an escalation of a subtask."""
     rungs = LADDER[trouble]
     for place, rung in enumerate(rungs):
-        if rung != "ask" and now.taken.count(rung) >= rungs[: place + 1].count(rung):
+        if rung not in _UNCOUNTED and now.taken.count(rung) >= rungs[: place + 1].count(rung):
             continue
         if found := _taken(rung, trouble, now):
             return found
@@ -129,7 +134,7 @@ def _taken(rung: Rung, trouble: Trouble, now: Standing) -> Next | None:
     if rung == "without" or _spent(now) or now.left < LEAST_SECONDS:
         return None
     if rung == "fallback":
-        steps_in = now.fallback and now.fallback != now.specialist
+        steps_in = now.fallback and now.fallback not in (now.specialist, *now.tried)
         delay = max(now.pause, BACKOFF[-1]) if trouble == "passing" else 0.0  # the fallback asks the same provider
         return Next(rung, now.fallback, now.fallback_tier or now.tier, delay) if steps_in and delay < now.left else None
     if rung == "replan":
@@ -216,6 +221,7 @@ def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pau
             questions=work.questions,
             taken=work.rungs,
             fallback=member.fallback if member else "",
+            tried=work.tried,
             critical=work.subtask.critical,
             left=seconds_left(ask, work),
             pause=pause,
@@ -246,8 +252,10 @@ def _tier_of_the_fallback(ask: Ask, work: Work, member: Member | None) -> Tier |
 
 def _again(work: Work, following: Next, at: float) -> Work:
     """Make the subtask ready for another attempt. The seconds that it has to wait count as spent."""
+    passed_on = following.specialist != work.specialist
     return replace(
         work,
+        tried=(*work.tried, work.specialist) if passed_on else work.tried,
         state="pending",
         specialist=following.specialist,
         tier=following.tier,

@@ -63,7 +63,7 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
     ask = ask.with_pack(event.at, run.within, event.pack)
     for reason in event.reasons:
         ask = ask.with_decision(event.at, run.within, "planned", reason)
-    run = replace(run, plan=event.plan, members=MappingProxyType(members))
+    run = replace(run, plan=event.plan, fixed=event.pipeline, members=MappingProxyType(members))
     if not run.within:  # a crew's run got its terms and its start time when its attempt began
         run = replace(run, since=event.at, paused=0.0, terms=event.terms)
     return replace(ask, work=MappingProxyType({**ask.work, **work})).with_run(run)

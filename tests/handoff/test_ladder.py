@@ -129,6 +129,7 @@ def climbed(trouble: Trouble, at: Standing) -> list[Rung]:
         now = replace(at, failures=failures, questions=questions, taken=tuple(found))
         found.append(after_trouble(trouble, now).rung)
         questions += found[-1] == "ask"
+        at = replace(at, tried=(at.fallback,)) if found[-1] == "fallback" else at  # which has none of its own
         assert len(found) <= MAX_FAILURES + MAX_QUESTIONS + 1
     return found
 
@@ -158,6 +159,36 @@ def test_whoever_steps_in_works_on_a_tier_of_its_own_unless_the_plan_says_which(
         assert (work.specialist, work.tier) == ("deep_one", expected)
 
 
+CHAIN = tuple(Member(name=name, fallback=other) for name, other in (("x", "y"), ("y", "z"), ("z", "")))
+
+
+def passed_on(*members: Member) -> list[str]:
+    """Who has the subtask of x after each failure that only a fallback can help."""
+    plan = planned(subtask("a", specialist="x")).model_copy(update={"members": members})
+    log: list[ev.Event] = [asked(), plan]
+    had = []
+    for attempt in range(1, MAX_FAILURES + 1):
+        work = ask(job(*log)).work["a"]
+        if work.state != "pending":
+            break
+        had.append(work.specialist)
+        began = started("a", attempt).model_copy(update={"specialist": work.specialist})
+        log += [began, failed("a", attempt)]
+    assert ask(job(*log)).work["a"].state == "error"
+    return had
+
+
+def test_a_fallback_has_a_fallback_of_its_own() -> None:
+    assert passed_on(*CHAIN) == ["x", "y", "z"]
+
+
+def test_the_chain_never_goes_back_and_never_beyond_three() -> None:
+    there_and_back = (Member(name="x", fallback="y"), Member(name="y", fallback="x"))
+    assert passed_on(*there_and_back) == ["x", "y"], "as a plan may name made ones: a crew's files may not"
+    longer = (*CHAIN[:2], Member(name="z", fallback="w"), Member(name="w"))
+    assert passed_on(*longer) == ["x", "y", "z"]
+
+
 def test_people_are_asked_of_a_critical_part_before_it_is_given_up() -> None:
     assert after_trouble("model", Standing("a", "fast", critical=True)).rung == "ask"
     assert after_trouble("model", Standing("a", "fast", critical=True, failures=MAX_FAILURES)).rung == "without"
@@ -172,6 +203,7 @@ STANDINGS = st.builds(
     questions=st.integers(0, 5),
     taken=st.lists(st.sampled_from(list(RUNGS)), max_size=6).map(tuple),
     fallback=st.sampled_from(["", "a", "b"]),
+    tried=st.lists(st.sampled_from(["a", "b", "c"]), max_size=3).map(tuple),
     critical=st.booleans(),
     left=st.floats(0, 400),
     pause=st.floats(0, 400),
@@ -190,6 +222,7 @@ def test_no_rung_is_taken_that_cannot_be(trouble: Trouble, at: Standing) -> None
     assert following.rung != "replan" or at.replans
     if following.rung == "fallback":
         assert following.specialist == at.fallback != at.specialist
+        assert following.specialist not in at.tried
     if following.rung == "ask":
         assert at.questions < MAX_QUESTIONS
 

@@ -148,6 +148,24 @@ def test_a_brief_in_the_requesters_words_is_theirs_only_if_it_is_all_of_them() -
     assert private(state, "b") == private(state, "c") == ("a brief written by who had seen pay.csv",)
 
 
+def test_a_step_of_a_pipeline_is_in_the_crews_words_and_the_requesters() -> None:
+    """Nobody wrote it who had seen the file: a step that is not given the file knows nothing of it."""
+    labs = Material(name="labs.csv", file=Artifact(id="f" * 64, name="labs.csv"), text="a" * 64)
+    read = ev.MaterialGathered(at=1.5, request=R, materials=(labs,))
+    request = asked().request.model_copy(update={"attachments": (Attachment(file_id="F1", name="labs.csv"),)})
+    added = ev.RequestAdded(at=1.0, place=PLACE, request=request)
+    steps = (brief("a", "Search the web. why did churn rise"), brief("b", "Read it.", needs=None))
+    for fixed, names in ((True, ()), (False, ("a brief written by who had seen labs.csv",))):
+        plan = planned(*steps).model_copy(update={"pipeline": fixed})
+        state = job(added, read, plan)
+        assert private(state) == names
+        assert "labs.csv" in private(state, "b")
+    made = planned(*steps).model_copy(update={"pipeline": True})
+    refined = ev.BriefRefined(at=5.0, request=R, subtask="a", attempt=1, intent="Search for the ward's labs.")
+    again = job(added, read, made, started("a"), failed("a", kind="bad_reply"), refined)
+    assert "a brief written by who had seen labs.csv" in private(again), "a role rewrote it that may know more"
+
+
 def test_a_request_that_goes_to_somebody_word_for_word_is_the_requesters_with_names_of_files_too() -> None:
     event = said_by("U1", "search what pay.csv lacks", attachments=(Attachment(file_id="F1", name="pay.csv"),))
     assert private(job(event, FILE, planned(brief("a", "search what pay.csv lacks")))) == ()

@@ -90,6 +90,10 @@ class MemoryService:
         self.answers.append(text)
         return Answer("taken")
 
+    @property
+    def crews(self) -> dict[str, str]:
+        return {}
+
     async def edited(
         self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
     ) -> bool:

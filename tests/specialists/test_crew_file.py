@@ -138,9 +138,11 @@ FAULTS = {
         "5: the pattern '(?=a)b' may not be",
     ),
     "many patterns": (f"rules:\n- {{name: r, to: a, when: {['x'] * 11}}}", "2: when has 11 patterns; at most 10"),
+    "a contact that mentions": ("contact: '<@U012AB>'", "1: contact takes the bare id, not <@U012AB>"),
+    "a long contact": (f"contact: {'x' * 121}", "1: contact takes an id of Slack, or words on one line"),
     "slow patterns": (
         "rules:\n" + "\n".join(f"- {{name: r{n}, to: a, when: ['\\w*\\w*x']}}" for n in range(12)),
-        "1: all patterns together could be tried in 20,172 ways from each place, and at most 20,000 are allowed",
+        "2: all patterns together could be tried in 20,172 ways from each place, and at most 20,000 are allowed",
     ),
     "bad files": (f"rules:\n{RULE[:-1]}, files: maybe}}", "2: files must be any, none, some, or a list of endings"),
     "alone": ("equals:\n- [a]", "2: a alone is nobody's equal"),
@@ -212,3 +214,24 @@ def test_what_it_says_on_questions_is_read(tmp_path: Path) -> None:
 def test_what_cannot_be_asked_is_named(tmp_path: Path, text: str, fault: str) -> None:
     with pytest.raises(CrewError, match=re.escape(fault)):
         load(tmp_path, text)
+
+
+def test_a_crew_may_say_whom_people_are_sent_to(tmp_path: Path) -> None:
+    assert load(tmp_path, "contact: S034CD").contact == "S034CD"
+    assert load(tmp_path, "contact: it-help@acme.org").contact == "it-help@acme.org"
+    assert load(tmp_path, "").contact == ""
+
+
+def test_the_contact_stands_in_prompts_and_holds_for_the_crews_inside(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    page = "---\nname: escalator\ndescription: Hands over.\ntools: []\nmodel: fast\n---\nHand over to {contact}.\n"
+    (inner / "escalator.md").write_text(page)
+    (inner / "crew.yml").write_text("description: Hands over.\n")
+    crew = load(tmp_path, "contact: '@it-help'")
+    found = crew.within("inner")
+    assert found is not None
+    assert found.contact == "@it-help"
+    assert "Hand over to @it-help." in found.specialists["inner/escalator"].prompt
+    without = load(tmp_path, "").everyone["inner/escalator"]
+    assert "Hand over to nobody (the crew names no contact)." in without.prompt

@@ -25,6 +25,7 @@ from handoff.contracts import Place
 from handoff.engine.engine import fold
 from handoff.state import Job
 from specialists.registry import Crew
+from specialists.several_crews import Crews
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -43,7 +44,7 @@ async def bot_in(
     *,
     prefix: str,
     model: ChosenModel | None = None,
-    crew: Crew | None = None,
+    crew: Crew | Crews | None = None,
     later: float = 0.0,
     **options: Any,
 ) -> AsyncIterator[App]:

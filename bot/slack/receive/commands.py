@@ -96,7 +96,7 @@ class Commands:
     async def help(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         """Say how to use the bot."""
         del command, job, client
-        return help_message(usage_lines(), thread_words())
+        return help_message(usage_lines(), thread_words(), self._service.crews)
 
     async def cancel(self, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
         """Stop a job."""

@@ -269,7 +269,7 @@ class Listeners:
             self._background.start(prompts, "suggest prompts")
 
     async def _show_home(self, client: AsyncWebClient, team: str, user: str) -> None:
-        how = help_text(usage_lines(), thread_words())
+        how = help_text(usage_lines(), thread_words(), self._service.crews)
         await client.views_publish(user_id=user, view=app_home(await self._service.jobs(team, user), user, how))
 
 

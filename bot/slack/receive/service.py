@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -80,6 +81,10 @@ class Service(Protocol):
     @property
     def admins(self) -> frozenset[str]:
         """Slack ids of the people who may do anything with any job."""
+
+    @property
+    def crews(self) -> Mapping[str, str]:
+        """The names of the crews that people choose from, the usual one first, with what each says of itself."""
 
     def clock(self) -> float:
         """Return the time on the clock that all times of jobs are on."""

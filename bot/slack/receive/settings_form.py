@@ -67,9 +67,12 @@ class SettingsForm:
             form = await self._settings.form(team, channel)
             groups = await self._people.groups()
             access = await self._settings.of(team, channel)
-            view = settings_modal(channel, access, self._settings.without_form(channel), form.values, groups)
+            without, crews = self._settings.without_form(channel), tuple(self._settings.crews)
+            view = settings_modal(channel, access, without, form.values, groups, crews)
             return note(OPENED if await open_window(client, command.trigger, view) else NOT_OPENED)
-        return settings_text(channel, access, await self._handles(access), form=False)
+        return settings_text(
+            channel, access, await self._handles(access), form=False, crews=tuple(self._settings.crews)
+        )
 
     async def _handles(self, access: Access) -> dict[str, str]:
         """Look up the handles of the user groups that are named, if any is."""
@@ -92,7 +95,7 @@ class SettingsForm:
         try:
             async with soon():
                 known = (await self._settings.form(place.team, channel)).values
-                found = settings_of(dict(sent.values), known)
+                found = settings_of(dict(sent.values), known, tuple(self._settings.crews))
                 if isinstance(found, Faults):
                     await ack(response_action="errors", errors=dict(found.errors))
                     return
@@ -110,7 +113,8 @@ class SettingsForm:
     async def _confirm(self, client: AsyncWebClient, place: Place, user: str) -> None:
         """Show an admin what holds now."""
         access = await self._settings.of(place.team, place.channel)
-        words = settings_text(place.channel, access, await self._handles(access), form=True)
+        crews = tuple(self._settings.crews)
+        words = settings_text(place.channel, access, await self._handles(access), form=True, crews=crews)
         await tell(client, place, user, words)
 
     async def _note(self, place: Place, user: str, outcome: Any, why: str, target: str = "") -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.access.access_values import groups_in
+from bot.access.access_values import groups_in, kind_of
 from bot.access.person_facts import Facts, Home, facts_of
 from bot.slack.send.budget import Priority
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
@@ -134,6 +134,15 @@ class People:
         """Say who asks and where; without what Slack does not tell in time."""
         person, channel = await asyncio.gather(self._person(user), self._channel(place.channel))
         return Setting(**person, channel=channel)
+
+    async def contact(self, named: str) -> str:
+        """Return what people call a crew's contact: a person's name, a group's handle, else as the crew has it."""
+        if kind_of(named) == "person":
+            return await self.name(named) or named
+        if kind_of(named) == "group":
+            handle = dict(await self.groups()).get(named, "")
+            return f"@{handle}" if handle else named
+        return named
 
     async def names(self, users: Sequence[str]) -> tuple[str, ...]:
         """Return the real and the display names of people; none of those that Slack does not tell in time."""

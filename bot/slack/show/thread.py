@@ -84,13 +84,19 @@ class Thread:
         """Say who may read the job's thread."""
         return await self._people.audience(job.place)
 
-    async def look_around(self, job: Job, ask: Ask, named: Sequence[str] = ()) -> SettingKnown:
-        """Ask Slack who made the request and where, and who else may be asked: of them the crew has `named` some."""
+    async def look_around(self, job: Job, ask: Ask, named: Sequence[str] = (), contact: str = "") -> SettingKnown:
+        """Ask Slack who made the request and where, and who else may be asked: of them the crew has `named` some.
+
+        Also what people call the crew's `contact`.
+        """
         setting = await self._people.setting(job.place, ask.request.user)
         others = [one for one in (*askable(job, ask), *named) if one != ask.request.user]
         if others:
             known = await self._people.known(tuple(dict.fromkeys(others)))
             setting = setting.model_copy(update={"people": known})
+        if contact:
+            called = {"contact": contact, "contact_name": await self._people.contact(contact)}
+            setting = setting.model_copy(update=called)
         return SettingKnown(at=self._store.clock(), request=ask.id, setting=setting)
 
     async def post(self, claim: Claim, job: Job, ask: Ask, key: str, *, allowed: Allowed) -> Sent:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, plain, split_answer
 from bot.slack.text.safe_text import find
+from bot.slack.views.contact_line import for_the_rest
 from bot.slack.views.outgoing import CONTEXT_LIMIT, Block, Outgoing, button, context, seconds, section
 from bot.slack.views.read_words import read_words
 from handoff.addresses import known_addresses
@@ -69,7 +70,8 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
     if lacks := gaps(ask, ask.run):
         lines = "\n".join(f"• {clean(gap, known=known, limit=400)}" for gap in lacks[:6])
         more = f"\n• {phrase('more', ask.request.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
-        blocks.append(section(f":warning: {phrase('partly', ask.request.text)}\n{lines}{more}"))
+        rest = f"\n{who}" if (who := for_the_rest(ask)) else ""
+        blocks.append(section(f":warning: {phrase('partly', ask.request.text)}\n{lines}{more}{rest}"))
     if sources := cited(ask):
         blocks.append(_sources(job, ask, sources, known))
     if known_besides := notes(ask):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import has_content, missing_from
+from bot.slack.views.contact_line import after_failure
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
 from handoff.engine.answer import out_of_reach
 from handoff.state import SETTLED, Ask, Job, Work
@@ -28,6 +29,8 @@ def failed(job: Job, ask: Ask) -> Outgoing:
     lines = [":x: *I could not answer this.*", f"*Step:* {step}", f"*Reason:* {reason}"]
     if ask.run.failure.advice:
         lines.append(f"*What you can do:* {clean(ask.run.failure.advice, limit=900)}")
+    if who := after_failure(ask):
+        lines.append(f"*Who can help:* {who}")
     progress = _progress(ask) if len(at_hand(ask)) > 1 else []
     blocks = [section("\n".join(lines)), *_out_of_reach(ask), *progress, *_unknown(ask), _took(job, ask)]
     return Outgoing(text=f"I could not answer this. {step}: {reason}", blocks=tuple(blocks))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bot.slack.text.cleaning import plain
@@ -25,21 +26,37 @@ PROMPTS: tuple[tuple[str, str], ...] = (
 """Title and text of the prompts that Slack suggests in a new conversation. It sends one as it is when it is clicked."""
 
 
-def help_text(usages: Sequence[str], words: Iterable[str]) -> str:
-    """Say in mrkdwn how to use the bot: its commands by their `usages`, and the `words` it knows in a thread."""
+def help_text(usages: Sequence[str], words: Iterable[str], crews: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Say in mrkdwn how to use the bot: its commands by their `usages`, and the `words` it knows in a thread.
+
+    `crews`, where there are several, each with what it says of itself; the first is the usual one.
+    """
     known = ", ".join(f"`{word}`" for word in words)
     return (
         "*Ask:* mention me in a channel, or write to me directly. Say what you need, attach files if it is about them. "
         "I plan the work, give each part to a specialist, and post one answer in the thread.\n"
         "*In the thread:* answer my questions with a button or a reply. Mention me again to ask for more. "
         f"Press *Stop* to stop. A mention with one of these words alone is a command: {known}.\n"
+        f"{_crews(crews)}"
         "*Commands:*\n" + "\n".join(f"• {usage}" for usage in usages)
     )
 
 
-def help_message(usages: Sequence[str], words: Iterable[str]) -> Outgoing:
+def _crews(crews: Mapping[str, str]) -> str:
+    """Say which crews there are, and how to choose one; nothing where there is no choice."""
+    if not crews:
+        return ""
+    usual, *others = crews
+    told = [f"• `{name}:` {plain(about, 200)}".rstrip() for name, about in crews.items()]
+    how = f"begin with the name of one, such as “{others[0]}: ...”; else it is `{usual}`, or the one of the channel."
+    return f"*Crews:* {how}\n" + "\n".join(told) + "\n"
+
+
+def help_message(
+    usages: Sequence[str], words: Iterable[str], crews: Mapping[str, str] = MappingProxyType({})
+) -> Outgoing:
     """Make a message of the help."""
-    return Outgoing(text="How to use Leadhand", blocks=(section(help_text(usages, words)),))
+    return Outgoing(text="How to use Leadhand", blocks=(section(help_text(usages, words, crews)),))
 
 
 def suggested_prompts() -> list[dict[str, str]]:

@@ -25,12 +25,14 @@ _LABELS = {
     "strangers": "People of other workspaces (Slack Connect)",
     "approvers": "Who may approve",
     "follow_ups": "Replies without a mention",
+    "crew": "Which crew works",
 }
 _HELP = {
     "users": "With “Only these”: the people and user groups named below.",
     "strangers": "With “Only these”: those of the workspaces named below.",
     "approvers": "With “Only these”: the people and user groups named below.",
     "follow_ups": "Whether replies in threads that have a job are heard. Answers to questions always are.",
+    "crew": "Of what names no other at its start, such as “review: ...”.",
 }
 _CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "allowed": ((YES, "Yes"), (NO, "No")),
@@ -52,31 +54,38 @@ class Faults:
     errors: Mapping[str, str]
 
 
-def settings_text(channel: str, access: Access, handles: Mapping[str, str], *, form: bool) -> Outgoing:
-    """Say what holds in a channel and where each value comes from.
+def settings_text(
+    channel: str, access: Access, handles: Mapping[str, str], *, form: bool, crews: Sequence[str] = ()
+) -> Outgoing:
+    """Say what holds in a channel and where each value comes from; of the crew only if there are several `crews`.
 
     `handles` are those of the user groups that are named, by id. `form`: it is an admin who reads.
     """
     where = "in your direct messages with me" if channel.startswith("D") else f"in <#{channel}>"
-    names = _names(channel)
+    names = _names(channel, crews)
     lines = [f"• *{_LABELS[name]}:* {_said(name, access, handles)} ({_from(access.origin(name))})" for name in names]
     end = [] if form else ["Admins change this with `/leadhand settings` in the channel."]
     return Outgoing(text=f"What holds {where}", blocks=tuple(sections([f"What holds {where}:", *lines, *end])))
 
 
 def settings_modal(
-    channel: str, access: Access, without: Access, form: ChannelValues, groups: Sequence[tuple[str, str]]
+    channel: str,
+    access: Access,
+    without: Access,
+    form: ChannelValues,
+    groups: Sequence[tuple[str, str]],
+    crews: Sequence[str] = (),
 ) -> Block:
     """Make the window for a channel.
 
     `form` is what it set before, `without` what would hold without it, `groups` are the workspace's user groups by id
-    and handle.
+    and handle, `crews` the names to choose from where there are several.
     """
     where = "your direct messages with me" if channel.startswith("D") else f"<#{channel}>"
     first = "The first choice of each menu is what holds where nothing is set here, and where that comes from."
     blocks: list[Block] = [context(f"For {where}. {first}")]
-    for name in _names(channel):
-        blocks.append(_choice(name, form, without))
+    for name in _names(channel, crews):
+        blocks.append(_choice(name, form, without, _choices(name, form, crews)))
         named: tuple[str, ...] = getattr(form, name) or () if name in {"users", "approvers"} else ()
         if name in {"users", "approvers"}:
             blocks += _pickers(name, named, groups)
@@ -94,21 +103,24 @@ def settings_modal(
     }
 
 
-def settings_of(values: Mapping[str, Any], known: ChannelValues) -> ChannelValues | Faults:
+def settings_of(values: Mapping[str, Any], known: ChannelValues, crews: Sequence[str] = ()) -> ChannelValues | Faults:
     """Read what was put into the window (its `state.values`); `known` is what the form set before.
 
-    Groups that Slack did not list when the window was opened stay as they were.
+    Groups that Slack did not list when the window was opened stay as they were; so does the crew where this bot has
+    none to choose from.
     """
-    read: dict[str, Any] = {}
+    read: dict[str, Any] = {"crew": known.crew} if known.crew and not crews else {}
     errors: dict[str, str] = {}
-    for name, choices in _CHOICES.items():
-        chosen = _chosen(values, name)
+    for name in _LABELS:
+        choices, chosen = _choices(name, known, crews), _chosen(values, name)
         if chosen == AS_BEFORE or not chosen:
             continue
         if chosen not in dict(choices):
             errors[name] = "Choose one of these."
-        elif chosen in {YES, NO}:
+        elif chosen in {YES, NO} and name != "crew":
             read[name] = chosen == YES
+        elif name == "crew":
+            read[name] = chosen
         elif chosen == EVERYBODY:
             read[name] = ()
         else:
@@ -123,14 +135,21 @@ def settings_of(values: Mapping[str, Any], known: ChannelValues) -> ChannelValue
     return Faults(errors) if errors else ChannelValues.model_validate(read)
 
 
-def _names(channel: str) -> list[str]:
-    """List the values that a channel has: a direct message with the bot cannot be left out."""
-    return [name for name in _LABELS if name != "allowed" or not channel.startswith("D")]
+def _names(channel: str, crews: Sequence[str]) -> list[str]:
+    """List the values that a channel has: a direct message cannot be left out, and one crew leaves no choice."""
+    without = {*(["allowed"] if channel.startswith("D") else []), *([] if crews else ["crew"])}
+    return [name for name in _LABELS if name not in without]
 
 
-def _choice(name: str, form: ChannelValues, without: Access) -> Block:
+def _choices(name: str, form: ChannelValues, crews: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """List what a value may be set to, each with its words. A crew that was set stays to be chosen."""
+    if name != "crew":
+        return _CHOICES[name]
+    return tuple((one, one) for one in dict.fromkeys((*crews, *([form.crew] if form.crew else []))))
+
+
+def _choice(name: str, form: ChannelValues, without: Access, told: Sequence[tuple[str, str]]) -> Block:
     value = getattr(form, name)
-    told = _CHOICES[name]
     chosen = AS_BEFORE if value is None else _option_of(value)
     elsewhere = f"{_LEFT_TO.get(without.origin(name).source, '')}: {_short(name, without)}"
     options = [_option(AS_BEFORE, elsewhere), *(_option(key, label) for key, label in told)]
@@ -192,6 +211,8 @@ def _option(value: str, label: str) -> Block:
 
 
 def _option_of(value: object) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, tuple):
         return NAMED if value else EVERYBODY
     return YES if value else NO
@@ -237,6 +258,8 @@ def _said(name: str, access: Access, handles: Mapping[str, str]) -> str:
 def _short(name: str, access: Access) -> str:
     """Say a value in a few words."""
     value = getattr(access, name)
+    if name == "crew":
+        return plain(str(value), 75)
     if isinstance(value, bool) or not value:
         words = dict(_CHOICES[name])
         return words[_option_of(value)].lower().replace("may not", "may not use it")

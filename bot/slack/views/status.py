@@ -110,7 +110,8 @@ def status_job(job: Job, now: float, reader: str, left: Sequence[str] = ()) -> O
         whom = waited_for(ask) if ask.state == "input_required" else None
         waits = f" · {_waiting(whom, reader)}" if whom is not None else ""
         title = f"{mark} *{clean(card_title(ask, now), limit=300)}*"
-        blocks.append(section(f"{title}\nasked by {mention(ask.request.user)}{waits}"))
+        crew = f" of the crew {clean(plain(ask.request.crew, 75))}" if ask.request.crew else ""
+        blocks.append(section(f"{title}\nasked by {mention(ask.request.user)}{crew}{waits}"))
     if job.quarantine is not None:
         step, reason = clean(job.quarantine.step, limit=200), clean(job.quarantine.reason, limit=500)
         blocks.append(section(f":warning: *Set aside* at: {step}\n{reason}"))
@@ -277,7 +278,9 @@ def _decided_words(event: ev.ApprovalDecided) -> str:
 def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  one line for each kind of event
     match event:
         case ev.RequestAdded():
-            return f"asked by {event.request.user}: {event.request.text}" + (" (refused)" if event.refusal else "")
+            whom = f" of the crew {event.request.crew}" if event.request.crew else ""
+            refused = " (refused)" if event.refusal else ""
+            return f"asked by {event.request.user}{whom}: {event.request.text}{refused}"
         case ev.MessageHeard():
             return f"{event.message.user} wrote to others" if event.others else f"heard {event.message.user}"
         case ev.MessageSorted():

@@ -100,6 +100,11 @@ class Keys:
         return f"{self.part(0)}:settings:{pair(team, 'all')}"
 
     @property
+    def board(self) -> str:
+        """Key of what instances tell each other of themselves."""
+        return f"{self.part(0)}:board"
+
+    @property
     def fixed(self) -> str:
         """Key of the number of partitions that the jobs are spread over."""
         return f"{self.part(0)}:partitions"

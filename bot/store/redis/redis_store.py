@@ -17,6 +17,7 @@ from bot.store.interface import Claim, Intent, JobKey, PayloadTooLarge, StoreErr
 from bot.store.redis import layout
 from bot.store.redis.layout import BLOBS, FILES, OUTBOX, SETTINGS_LIMIT, Keys, job_key, member, names, pair
 from bot.store.redis.redis_audit import RedisAudit
+from bot.store.redis.redis_board import RedisBoard
 from bot.store.redis.redis_counters import NOTICE, RedisCounters
 from bot.store.redis.redis_jobs import RedisJobs
 from bot.store.redis.script_calls import Calls, ServerClock, ms, nonce, unless_full
@@ -183,6 +184,7 @@ class RedisStore:
         self.schedules = RedisSchedules(self._calls)
         self.settings = RedisSettings(self._calls)
         self.audit = RedisAudit(self._calls, retention)
+        self.board = RedisBoard(self._calls)
         self.counters = RedisCounters(self._calls)
 
     @classmethod

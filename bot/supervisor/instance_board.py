@@ -1,0 +1,153 @@
+"""What instances know of each other: which crews each has, and how busy the specialists are that have equals.
+
+Each instance puts a row on the store's board every `BEAT` seconds, and at once when an attempt of a specialist with
+equals begins or ends. A row that is not renewed counts no more, so that nothing has to be cleared after a crash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.store.interface import Board, StoreError
+
+log = logging.getLogger(__name__)
+
+BEAT = 10.0
+"""Seconds between two rows of an instance."""
+LOOK = 1.0
+"""Seconds for which what others said is not read again: so old the load of a living instance may be, besides the time
+that its row takes to get here."""
+LOAD_COUNTS = 2.5 * BEAT
+"""Seconds after which the load of an instance that says nothing more counts as none."""
+CREWS_COUNT = 4.5 * BEAT
+"""Seconds after which its crews are no longer taken to be there: longer than a restart takes."""
+LAST = 0.1
+"""Seconds that the last row of an instance may take: it is being stopped."""
+MOST_ROW = 16 * 1024
+"""Characters of a row that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Attempts of a specialist under way, and the seconds that one takes (None: not known)."""
+
+    waiting: int = 0
+    seconds: float | None = None
+
+
+Mine = Callable[[], Mapping[str, Busy]]
+"""Gives the load of an instance's own specialists that have equals, by crew and name: `crew:specialist`."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """What another instance said, and how old that was (s) when it was read."""
+
+    age: float
+    crews: frozenset[str] = frozenset()
+    load: Mapping[str, Busy] = field(default_factory=dict)
+
+
+class InstanceBoard:
+    """The board as one instance sees it. While the store is away, what was last read holds as long as it counts.
+
+    Args:
+        board: The store's.
+        name: This instance.
+        crews: The names of its crews.
+    """
+
+    def __init__(self, board: Board, name: str, crews: Iterable[str]) -> None:
+        self._board = board
+        self._name = name
+        self._crews = sorted(crews)
+        self._mine: list[Mine] = []
+        self._others: list[_Row] = []
+        self._looked = float("-inf")
+        self._dirty = False
+        self._putting: asyncio.Task[None] | None = None
+
+    def tells(self, mine: Mine) -> None:
+        """Put what `mine` gives into the rows from now on."""
+        self._mine.append(mine)
+
+    async def put(self) -> None:
+        """Put a row."""
+        load = {key: [busy.waiting, busy.seconds] for mine in self._mine for key, busy in mine().items()}
+        with contextlib.suppress(StoreError):  # the next beat says it
+            await self._board.put(self._name, json.dumps({"crews": self._crews, "load": load}))
+
+    def put_soon(self) -> None:
+        """Put a row now, without waiting for it. What changes meanwhile is put after it."""
+        self._dirty = True
+        if self._putting is None or self._putting.done():
+            self._putting = asyncio.create_task(self._put_while_dirty())
+
+    async def _put_while_dirty(self) -> None:
+        while self._dirty:
+            self._dirty = False
+            await self.put()
+
+    async def run(self) -> None:
+        """Put a row again and again, until cancelled."""
+        while True:
+            await self.put()
+            await asyncio.sleep(BEAT)
+
+    async def look(self) -> None:
+        """Read what the others say, unless that was done a moment ago."""
+        if time.monotonic() - self._looked < LOOK:
+            return
+        try:
+            rows = await self._board.rows()
+        except StoreError as error:
+            log.info("what other instances do could not be read: %s", error)
+            return
+        self._looked = time.monotonic()
+        self._others = [_row(age, text) for name, (age, text) in rows.items() if name != self._name]
+
+    def busy(self, key: str) -> Busy:
+        """Say how busy a specialist (`crew:specialist`) is in all other instances together, as last read."""
+        said = [row.load[key] for row in self._others if key in row.load and self._age(row) <= LOAD_COUNTS]
+        times = [one.seconds for one in said if one.seconds is not None]
+        return Busy(sum(one.waiting for one in said), sum(times) / len(times) if times else None)
+
+    async def elsewhere(self, crew: str) -> bool:
+        """Return True if another instance has that crew, or had it a moment ago."""
+        await self.look()
+        return any(crew in row.crews and self._age(row) <= CREWS_COUNT for row in self._others)
+
+    def _age(self, row: _Row) -> float:
+        return row.age + time.monotonic() - self._looked
+
+    async def close(self) -> None:
+        """Say that nothing is under way here any more, if the store can be told quickly, and then nothing more."""
+        self._dirty = False
+        if self._putting is not None:
+            self._putting.cancel()
+            await asyncio.gather(self._putting, return_exceptions=True)
+        self._mine.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST):
+                await self.put()
+
+
+def _row(age: float, text: str) -> _Row:
+    """Read a row. One that cannot be read says nothing: a newer release may write it in another way."""
+    try:
+        fields: Any = json.loads(text[:MOST_ROW])
+        load = {str(key): _busy(*one) for key, one in fields["load"].items()}
+        return _Row(age, frozenset(map(str, fields["crews"])), load)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return _Row(age)
+
+
+def _busy(waiting: Any, seconds: Any) -> Busy:
+    return Busy(int(waiting), None if seconds is None else float(seconds))

@@ -1,0 +1,29 @@
+"""Says of a crew that has grown too large for one planner what to do about it."""
+
+from __future__ import annotations
+
+from specialists.registry import Crew
+
+FLAT = 8
+"""Specialists side by side from which on planners choose worse: they read all of them with each request."""
+
+
+def crowded(crew: Crew) -> str:
+    """Suggest crews inside a crew with many specialists side by side; empty if it has not so many.
+
+    A crew whose plan is fixed asks no planner, so there it does not matter.
+    """
+    many = [_words(one) for one in _all(crew) if one.pipeline is None and len(one.specialists) >= FLAT]
+    return "; ".join(many)
+
+
+def _words(crew: Crew) -> str:
+    where = f"in {crew.path}, " if crew.path else ""
+    return (
+        f"{where}{len(crew.specialists)} specialists stand side by side, and planners choose worse among so many; put "
+        "those that belong together into a folder with a crew.yml that describes them"
+    )
+
+
+def _all(crew: Crew) -> list[Crew]:
+    return [crew, *(one for inner in crew.crews.values() for one in _all(inner))]

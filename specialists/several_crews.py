@@ -1,0 +1,61 @@
+"""The crews of one bot: several by their names, of which the first is the usual one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from specialists.registry import Crew
+
+
+@dataclass(frozen=True)
+class Crews:
+    """Crews by name, in the order of the settings; there is one at least.
+
+    A crew alone has no name outside: nothing that is kept names it, so that its folder may be called otherwise.
+    """
+
+    by_name: Mapping[str, Crew]
+
+    @classmethod
+    def of(cls, crews: Iterable[Crew]) -> Crews:
+        """Put crews together. Raises ValueError if two have one name, or if there is none."""
+        by_name: dict[str, Crew] = {}
+        for crew in crews:
+            if crew.name in by_name:
+                message = f"two crews are called {crew.name}; each needs a folder of another name"
+                raise ValueError(message)
+            by_name[crew.name] = crew
+        if not by_name:
+            message = "there is no crew"
+            raise ValueError(message)
+        return cls(by_name)
+
+    @property
+    def usual(self) -> Crew:
+        """The crew of whatever names none."""
+        return next(iter(self.by_name.values()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which people and channels choose; none if there is nothing to choose."""
+        return tuple(self.by_name) if len(self.by_name) > 1 else ()
+
+    @property
+    def described(self) -> Mapping[str, str]:
+        """What each says of itself in its file, by name; empty if there is nothing to choose."""
+        return {name: self.by_name[name].about.description for name in self.names}
+
+    def find(self, name: str) -> Crew | None:
+        """Find a crew; the usual one for an empty name, None if there is none of that name."""
+        return self.by_name.get(name) if name else self.usual
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """The Slack ids of those whom the crews name for questions and approvals, in files of theirs."""
+        return frozenset(one for crew in self.by_name.values() for one in crew.asked)
+
+    async def close(self) -> None:
+        """End what their toolkits hold open."""
+        for crew in self.by_name.values():
+            await crew.close()

@@ -1,0 +1,94 @@
+"""The crew of a channel: from the form, channels.yml or the settings, with where it comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.access.access_values import ChannelValues, Origin, combined
+from bot.access.channels_file import NAME, read
+from bot.app import open_crews
+from bot.settings import Settings, SettingsError, read_settings
+from bot.slack.views.settings_view import AS_BEFORE, settings_modal, settings_of, settings_text
+from bot.workspace.blocks import check_view
+
+CREWS = ("general", "review")
+NOTHING = ChannelValues()
+
+
+def test_the_form_comes_before_the_file_and_that_before_the_first_crew() -> None:
+    form, file = ChannelValues(crew="review"), ChannelValues(crew="law")
+    of_ana = {"crew": Origin("form", "U0ANA", 7.0)}
+    both = combined([(form, of_ana), (file, "file")], crew="general")
+    assert (both.crew, both.origin("crew").user) == ("review", "U0ANA")
+    assert combined([(NOTHING, {}), (file, "file")], crew="general").crew == "law"
+    alone = combined([(NOTHING, {})], crew="general")
+    assert (alone.crew, alone.origin("crew").source) == ("general", "default")
+
+
+def test_a_file_may_name_a_crew_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text("C0123ABCD:\n  crew: review\n")
+    assert read(tmp_path, CREWS).channels["C0123ABCD"].crew == "review"
+    (tmp_path / NAME).write_text("C0123ABCD:\n  crew: revue\n")
+    (fault,) = read(tmp_path, CREWS).faults
+    assert (fault.line, fault.text) == (
+        2,
+        "there is no crew revue (did you mean review?); there are general, review",
+    )
+    (fault,) = read(tmp_path).faults
+    assert "there is one crew; LEADHAND_CREW takes several" in fault.text
+
+
+def window(form: ChannelValues, crews: tuple[str, ...] = CREWS) -> tuple[dict[str, Any], dict[str, str]]:
+    """The window, and the options of its menu of crews by their values."""
+    without = combined([(ChannelValues(crew="law"), "file")])
+    view = check_view(settings_modal("C0123ABCD", without, without, form, (), crews))
+    menu = next((block for block in view["blocks"] if block.get("block_id") == "crew"), None)
+    return view, {one["value"]: one["text"]["text"] for one in menu["element"]["options"]} if menu else {}
+
+
+def test_the_window_offers_the_crews_where_there_are_several() -> None:
+    _, offered = window(NOTHING)
+    assert offered == {AS_BEFORE: "channels.yml: law", "general": "general", "review": "review"}
+    _, offered = window(ChannelValues(crew="gone"))
+    assert "gone" in offered, "what was set stays to be seen"
+    assert window(NOTHING, ())[1] == {}
+
+
+def chosen(value: str) -> dict[str, Any]:
+    return {"crew": {"crew": {"selected_option": {"value": value}}}}
+
+
+def test_what_is_chosen_is_kept_and_what_cannot_be_chosen_here_stays() -> None:
+    assert settings_of(chosen("review"), NOTHING, CREWS) == ChannelValues(crew="review")
+    assert settings_of(chosen(AS_BEFORE), ChannelValues(crew="review"), CREWS) == NOTHING
+    assert not isinstance(settings_of(chosen("law"), NOTHING, CREWS), ChannelValues)
+    kept = settings_of({}, ChannelValues(crew="review"))
+    assert kept == ChannelValues(crew="review"), "an instance with one crew loses nothing"
+
+
+def test_everybody_can_read_which_crew_works() -> None:
+    access = combined([(ChannelValues(crew="review"), "file")], crew="general")
+    assert "*Which crew works:* review (from channels.yml)" in str(
+        settings_text("C0123ABCD", access, {}, form=False, crews=CREWS).blocks
+    )
+    assert "Which crew" not in str(settings_text("C0123ABCD", access, {}, form=False).blocks)
+
+
+def test_the_settings_take_several_crews_and_name_what_is_wrong_with_all(tmp_path: Path) -> None:
+    settings = read_settings({"LEADHAND_CREW": " general, /srv/review ,law"})
+    assert (settings.crew, settings.more_crews) == ("general", ("/srv/review", "law"))
+    assert read_settings({}).crew == "general"
+    with pytest.raises(SettingsError) as raised:
+        open_crews(settings)
+    assert "/srv/review:1: there is no such folder" in str(raised.value)
+    assert "law:1: there is no such folder" in str(raised.value)
+    for folder in ("a", "b"):
+        (tmp_path / folder / "desk").mkdir(parents=True)
+        page = "---\nname: clerk\ndescription: Files.\ntools: []\nmodel: fast\n---\nYou file.\n"
+        (tmp_path / folder / "desk" / "clerk.md").write_text(page)
+    twice = Settings(env={}, crew=str(tmp_path / "a" / "desk"), more_crews=(str(tmp_path / "b" / "desk"),))
+    with pytest.raises(SettingsError, match="LEADHAND_CREW: two crews are called desk"):
+        open_crews(twice)

@@ -1,0 +1,79 @@
+"""What instances tell each other: their crews and the load of equals, and that what died counts no more."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from bot.store.redis.redis_store import RedisStore
+from bot.supervisor import instance_board
+from bot.supervisor.instance_board import CREWS_COUNT, LOAD_COUNTS, Busy, InstanceBoard
+from bot.supervisor.track_record import TrackRecord
+from handoff import events as ev
+from handoff.effects import RunSubtask
+from handoff.planning.routing import lightest
+
+EFFECT = RunSubtask("1.0", "a", 1, "writer", "fast", 60.0)
+
+
+def failed() -> ev.Event:
+    return ev.AttemptFailed(at=1.0, request="1.0", subtask="a", attempt=1, kind="model", message="m")
+
+
+async def test_the_load_of_equals_is_that_of_all_instances(store: RedisStore) -> None:
+    boards = [InstanceBoard(store.board, name, ["general"]) for name in ("one", "two")]
+    equals = ("writer", "scribe")
+    first, second = (TrackRecord(crew="general", equals=equals, board=board) for board in boards)
+    gate = asyncio.Event()
+
+    async def attempt() -> ev.Event:
+        await gate.wait()
+        return failed()
+
+    tasks = [asyncio.create_task(first.watch(EFFECT, attempt())) for _ in range(2)]
+    await asyncio.sleep(0)
+    await boards[0].put()
+    await second.look()
+    assert second.load("writer").waiting == 2
+    assert lightest(equals, second.load)[0] == "scribe"
+    assert TrackRecord(crew="other", equals=equals, board=boards[1]).load("writer").waiting == 0
+    await boards[0].close()
+    boards[1]._looked -= instance_board.LOOK
+    await second.look()
+    assert second.load("writer").waiting == 0, "who was stopped has nothing under way"
+    gate.set()
+    await asyncio.gather(*tasks)
+    for board in boards:
+        await board.close()
+
+
+async def test_what_an_instance_said_last_counts_for_a_bounded_time(store: RedisStore) -> None:
+    ages = {"there": 1.0, "slow": LOAD_COUNTS + 1, "gone": CREWS_COUNT + 1}
+    for name, age in ages.items():
+        load = {"general:writer": [1, 2.0]}
+        row = json.dumps({"crews": [name], "load": load})
+        await store._server.command("HSET", store._keys.board, name, f"{store.clock() - age:.3f} {row}")
+    for name, text in (("odd", "1"), ("newer", '{"crews": {"a": 1}, "load": [[]]}'), ("worse", "{")):
+        await store.board.put(name, text)
+    board = InstanceBoard(store.board, "me", ["general"])
+    assert [await board.elsewhere(name) for name in ages] == [True, True, False]
+    assert board.busy("general:writer") == Busy(1, 2.0), "a slow one counts as idle"
+    assert not await board.elsewhere("general"), "that is only here"
+
+
+async def test_an_old_row_is_dropped(store: RedisStore) -> None:
+    await store._server.command("HSET", store._keys.board, "old", f"{store.clock() - 3600:.3f} x")
+    await store.board.put("new", "y")
+    assert list(await store.board.rows()) == ["new"]
+    assert list(await store._server.command("HGETALL", store._keys.board)) == [b"new"]
+
+
+async def test_a_store_that_is_away_changes_nothing(store: RedisStore) -> None:
+    board = InstanceBoard(store.board, "me", ["general"])
+    other = InstanceBoard(store.board, "other", ["law"])
+    await other.put()
+    assert await board.elsewhere("law")
+    await store.close()
+    board._looked -= instance_board.LOOK
+    assert await board.elsewhere("law"), "as last heard"
+    await board.put()

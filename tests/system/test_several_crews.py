@@ -1,0 +1,135 @@
+"""Several crews in one bot: chosen by a word and by channel, a fixed plan, and whom people are sent to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bot.app import App, running
+from bot.models.choosing import ChosenModel
+from bot.settings import Settings
+from bot.store.redis.redis_store import RedisStore
+from handoff import events as ev
+from specialists.registry import Crew, load_crew
+from specialists.several_crews import Crews
+from tests.providers.faults import Fault
+from tests.providers.scripts import first_text, purpose_of
+from tests.system.brains import Gate, connect, in_turn, plan, provider, purposes, result, subtask
+from tests.system.scene import Scene, eventually
+
+PIPELINE = """\
+description: Reviews changes.
+contact: it-help@acme.org
+pipeline:
+- {specialist: bugs, title: Bugs, brief: 'Look for bugs. {request}'}
+- {specialist: history, title: History, brief: Look at who changed it before.}
+"""
+
+
+def crew_of(folder: Path, names: list[str], crew_file: str) -> Crew:
+    """A crew of specialists without tools."""
+    folder.mkdir()
+    for name in names:
+        page = f"---\nname: {name}\ndescription: Works.\ntools: []\nmodel: fast\n---\nYou are the {name}.\n"
+        (folder / f"{name}.md").write_text(page)
+    (folder / "crew.yml").write_text(crew_file)
+    return load_crew(folder, {})
+
+
+def crews_in(folder: Path) -> tuple[Crew, Crew]:
+    """The crew `desk`, with a clerk, and the crew `review`, with a fixed plan."""
+    desk = crew_of(folder / "desk", ["clerk"], "description: Files things.\n")
+    return desk, crew_of(folder / "review", ["bugs", "history"], PIPELINE)
+
+
+@asynccontextmanager
+async def deaf(scene: Scene, model: ChosenModel, crew: Crew) -> AsyncIterator[App]:
+    """A bot that works, and to which Slack delivers nothing."""
+    settings = Settings(env={}, bot_token=scene.workspace.bot_token, slack_api_url=scene.workspace.api_url)
+    store = await RedisStore.connect(scene.url, prefix=scene.prefix)
+    try:
+        async with running(settings, store, model, crew) as app:
+            yield app
+    finally:
+        await store.close()
+
+
+async def test_a_word_chooses_the_crew_and_only_an_instance_that_has_it_works(scene: Scene, tmp_path: Path) -> None:
+    desk, review = crews_in(tmp_path)
+    gate = Gate(result("Filed."))
+    words = {
+        "planner": lambda _: plan(subtask("file", "clerk")),
+        "clerk": gate,
+        "bugs": lambda _: result("No bugs."),
+        "history": lambda _: result("Ana wrote it."),
+        "synthesizer": lambda _: None,
+    }
+    async with provider(**words) as server:
+        model = connect("chat", server)
+        async with scene.bot(model, crew=Crews.of([desk, review]), slots=1):
+            busy = await scene.ask("File the note", who="ben", channel="#sales")
+            await gate.reached.wait()
+            async with deaf(scene, model, desk):
+                talk = await scene.ask("Review: is change 12 fine?")
+
+                async def left() -> bool:
+                    head = await scene.store.jobs.head(talk.key)
+                    return head is not None and head.epoch >= 1 and not head.owner
+
+                assert await eventually(left), "the one that lacks the crew took it, and let go of it"
+                assert "specialist:bugs" not in purposes(server)
+                gate.open()
+                job = await talk.over()
+                await busy.over()
+            told = await scene.command("help")
+            status, trace = await scene.command(f"status {job.id}"), await scene.command(f"trace {job.id}")
+            await talk.say("@leadhand and change 13?")
+            again = await talk.over(requests=2)
+    first, second = again.asks
+    assert (first.request.crew, first.request.text) == ("review", "is change 12 fine?")
+    assert second.request.crew == "review", "a follow-up stays with the crew of the request before it"
+    assert purposes(server).count("planner") == 1, "the desk's"
+    planned = (await talk.of(ev.PlanProposed))[0]
+    assert planned.pipeline
+    assert planned.reasons == ("pipeline: the crew's own plan of 2 steps, without asking the planner",)
+    assert [one.intent for one in planned.plan.subtasks] == [
+        "Look for bugs. is change 12 fine?",
+        "Look at who changed it before.\n\nThe request:\nis change 12 fine?",
+    ]
+    assert job.latest.state == "completed"
+    assert "of the crew review" in str(status)
+    assert "of the crew review: is change 12 fine?" in str(trace)
+    assert "pipeline: the crew's own plan of 2 steps" in str(trace)
+    assert "begin with the name of one, such as “review: ...”" in str(told)
+    bugs = next(request for request in server.requests if purpose_of(request) == "specialist:bugs")
+    assert "is change 12 fine?" in first_text(bugs)
+
+
+async def test_a_channel_has_its_crew_and_a_failure_says_who_can_go_on(scene: Scene, tmp_path: Path) -> None:
+    desk, review = crews_in(tmp_path)
+    for channel, crew in (("#sales", "review"), ("@leadhand", "law")):
+        row = json.dumps({"values": {"crew": crew}, "set": {}})
+        await scene.store.settings.put(scene.workspace.team_id, scene.person().channel(channel).id, row)
+    lost = Fault(400, "no such thing")
+    words = {"bugs": in_turn(result("No bugs."), lost), "history": in_turn(lost), "clerk": lambda _: result("Filed.")}
+    words |= {"planner": lambda _: plan(subtask("file", "clerk"))}
+    async with provider(**words) as server, scene.bot(connect("chat", server), crew=Crews.of([desk, review])):
+        part = await scene.ask("Note: change 12 is large", channel="#sales")
+        in_part = await part.over()
+        await part.say("@leadhand desk: file it then")
+        filed = await part.over(requests=2)
+        nothing = await scene.ask("and change 13?", channel="#sales")
+        failed = await nothing.over()
+        nowhere = await scene.ask("is this legal?", channel="@leadhand")
+        gone = await nowhere.over()
+    assert (in_part.latest.request.crew, in_part.latest.request.text) == ("review", "Note: change 12 is large")
+    assert in_part.latest.state == "completed"
+    assert "For the rest, turn to `it-help@acme.org`." in part.said()
+    assert (filed.latest.request.crew, filed.latest.request.text) == ("desk", "file it then")
+    assert failed.latest.state == "failed"
+    assert nothing.said().count("Somebody at `it-help@acme.org` can take it from here.") == 1
+    assert gone.latest.state == "failed"
+    assert "it is for the crew 'law', which is not there (any more)" in nowhere.said()
+    assert "There is desk, review." in nowhere.said()
