@@ -74,12 +74,14 @@ def toolkit_of(module: ModuleType, origin: str, settings: ToolSettings, fault: C
     values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     tools = [value for value in values.values() if isinstance(value, Tool)]
     runs = {each for tool in tools for each in (tool.run, tool.look_up, tool.what, tool.target, tool.sends) if each}
-    plain = [
-        value
-        for value in values.values()
-        if inspect.isfunction(value) and value.__module__ == module.__name__ and value not in runs
-    ]
+    plain = [value for value in values.values() if _is_own_function(value, module) and value not in runs]
     return _collected([*tools, *plain], Toolkit(origin), fault)
+
+
+def _is_own_function(value: Any, module: ModuleType) -> bool:
+    """Say if a value is a function that was written in the module, decorated or not."""
+    own = getattr(value, "__module__", "") == module.__name__
+    return own and callable(value) and hasattr(value, "__name__") and not isinstance(value, type)
 
 
 def given_by(gives: Any, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
@@ -91,14 +93,24 @@ def given_by(gives: Any, origin: str, settings: ToolSettings, fault: Callable[[s
         return _collected(list(given), Toolkit(origin), fault)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is named, and costs these tools
         text = f"{getattr(gives, '__name__', 'it')} raises {_said(error)}; mend it, or take it away"
-        raise Unfit(text, getattr(getattr(gives, "__code__", None), "co_firstlineno", 0)) from None
+        raise Unfit(text, _line_of(gives)) from None
+
+
+def _line_of(function: Any) -> int:
+    return getattr(getattr(inspect.unwrap(function), "__code__", None), "co_firstlineno", 0)
 
 
 def _collected(values: Iterable[Any], into: Toolkit, fault: Callable[[str, int], None]) -> Toolkit:
     tools: list[Tool] = []
     lines: dict[str, int] = {}
+    values = list(values)
+    if not values:
+        fault("it has no function that could be a tool; write one with types and a docstring, or remove the file", 0)
     for value in values:
-        line = getattr(getattr(value, "__code__", None), "co_firstlineno", 0)
+        if not callable(value) and not isinstance(value, Tool):
+            fault(f"it gives a {type(value).__name__}, which is neither a tool nor a function", 0)
+            continue
+        line = _line_of(value.run if isinstance(value, Tool) else value)
         try:
             tool = value if isinstance(value, Tool) else tool_of(value)
         except NoTool as error:
@@ -110,8 +122,6 @@ def _collected(values: Iterable[Any], into: Toolkit, fault: Callable[[str, int],
         if not found:
             tools.append(tool)
             lines[tool.name] = line or 1
-    if not tools and not lines:
-        fault("it has no function that could be a tool; write one with types and a docstring, or remove it", 0)
     return replace(into, tools=tuple(tools), lines={**lines, **into.lines})
 
 
