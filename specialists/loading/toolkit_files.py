@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from specialists.loading.frontmatter import CrewFault
 from specialists.toolkits.plain_functions import NoTool, tool_of
@@ -28,6 +28,8 @@ GIVES = "tools"
 """The function of a module that gives its tools itself: `tools()` or `tools(settings)`."""
 _PACKAGE = "leadhand_toolkits_"
 _LINE_LIMIT = 200
+
+_T = TypeVar("_T")
 
 
 class Unfit(Exception):
@@ -142,33 +144,37 @@ def _imported(path: Path, name: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise Unfit("the file cannot be imported; give it a name of letters, digits and _")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    in_time(lambda: spec.loader.exec_module(module), str(path))  # type: ignore[union-attr]  # looked at above
+    return module
+
+
+def in_time(imports: Callable[[], _T], file: str = "") -> _T:
+    """Import something in bounded time. Raises Unfit, with the line of `file` at which the error came up."""
+    done: list[_T] = []
     raised: list[BaseException] = []
 
     def work() -> None:
         try:
-            spec.loader.exec_module(module)  # type: ignore[union-attr]  # looked at above
+            done.append(imports())
         except BaseException as error:  # noqa: BLE001 - nothing is hidden: it is named below
             raised.append(error)
 
     thread = Thread(target=work, daemon=True)
     thread.start()
     thread.join(IMPORT_SECONDS)
-    if thread.is_alive():
-        raise Unfit(
-            f"it takes longer than {IMPORT_SECONDS:g} s to import; do such work in a function, when it is called"
-        )
     if raised:
-        raise Unfit(
-            f"it raises {_said(raised[0])} when it is imported; mend it, or take the file away", _line(raised[0], path)
-        )
-    return module
+        text = f"it raises {_said(raised[0])} when it is imported; mend it, or take it away"
+        raise Unfit(text, _line(raised[0], file))
+    if not done:
+        raise Unfit(f"it takes longer than {IMPORT_SECONDS:g} s to import; do such work when a function is called")
+    return done[0]
 
 
-def _line(error: BaseException, path: Path) -> int:
+def _line(error: BaseException, file: str) -> int:
     """Find the line of a file at which an error came up; 0 if it is not in the file."""
-    if isinstance(error, SyntaxError) and error.filename == str(path):
+    if isinstance(error, SyntaxError) and error.filename == file:
         return error.lineno or 0
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return (lines[-1] if lines else 0) or 0
 
 

@@ -196,7 +196,7 @@ def test_two_files_with_a_tool_of_one_name_are_refused(tmp_path: Path) -> None:
 def test_a_file_that_takes_too_long_to_import_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(crew_toolkits.toolkit_files, "IMPORT_SECONDS", 0.05)
     (found,) = faults(tmp_path, f="import time\ntime.sleep(0.3)")
-    assert found.startswith("f.py:1: it takes longer than 0.05 s to import; do such work in a function")
+    assert found.startswith("f.py:1: it takes longer than 0.05 s to import; do such work when a function")
 
 
 def test_a_tool_that_is_declared_wrongly_is_named_in_its_file(tmp_path: Path) -> None:
