@@ -156,6 +156,8 @@ async def running(
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
     crew, file = crew or open_crew(settings), open_channels(settings)
+    for warning in crew.every_warning:
+        log.warning("%s", warning)
     try:
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:

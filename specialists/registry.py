@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +15,7 @@ from handoff.engine.nested import SLASH
 from handoff.planning.adhoc import NAME, Allowance
 from handoff.planning.routing import Rule
 from specialists import specialist
-from specialists.loading import crew_checks, crew_file, crew_toolkits, frontmatter
+from specialists.loading import crew_checks, crew_file, crew_folders, crew_toolkits, frontmatter
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.frontmatter import CrewFault, Page
@@ -25,12 +27,9 @@ CREWS = Path(__file__).parent / "crews"
 DEPTH_LIMIT = 3
 LEVELS = 3
 """Crews that lie in each other, the outermost counted."""
-BESIDE = ("demo", "evaluation", "knowledge", "skills", "toolkits")
-"""Folders of a crew, beside its specialists, in which no specialist is looked for."""
-NO_SPECIALISTS = ("AGENTS.md", "CLAUDE.md", "README.md")
-"""Markdown files of a crew that are no specialists: its house rules, and what its readers read."""
-_TAKEN = f"folders called {', '.join(BESIDE)} hold other things than crews; call this one something else"
+CLOSE_SECONDS = 10.0
 _NO_SETTINGS = ToolSettings()
+_log = logging.getLogger(__name__)
 
 _EXAMPLE = """\
 A specialist is one Markdown file in the crew's folder, named after it. For example translator.md:
@@ -125,13 +124,19 @@ class Crew:
         inside = {name: one for crew in self.crews.values() for name, one in crew.everyone.items()}
         return {**self.specialists, **inside}
 
+    @property
+    def every_warning(self) -> tuple[CrewFault, ...]:
+        """What people should know of the files of this crew and of all inside it."""
+        return (*self.warnings, *(each for crew in self.crews.values() for each in crew.every_warning))
+
     async def close(self) -> None:
-        """End what the toolkits of this crew and of the crews inside it hold open."""
-        for toolkit in self.toolkits:
-            if toolkit.close is not None:
-                await toolkit.close()
-        for crew in self.crews.values():
-            await crew.close()
+        """End what the toolkits of this crew and of the crews inside it hold open, each in bounded time."""
+        closing = [kit.close() for kit in self.toolkits if kit.close is not None]
+        ends = (asyncio.wait_for(each, CLOSE_SECONDS) for each in closing)
+        ended = await asyncio.gather(*ends, *(crew.close() for crew in self.crews.values()), return_exceptions=True)
+        for error in ended:
+            if isinstance(error, Exception):
+                _log.warning("a toolkit could not be closed: %s: %s", type(error).__name__, error)
 
 
 def available_crews(folder: Path = CREWS) -> tuple[str, ...]:
@@ -198,15 +203,15 @@ def _read_crew(
     path = SLASH.join(names)
     toolkits = crew_toolkits.read(folder, tools, settings, faults)
     tools = {**tools, **{tool.name: tool for toolkit in toolkits for tool in toolkit.tools}}
-    folders = _crew_folders(folder)
+    folders = crew_folders.inside(folder)
     if len(names) == LEVELS - 1:
         text = f"more than {LEVELS} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
         faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
         read = []
     else:
         read = [_read_crew(inner, tools, (*names, inner.name), faults, settings) for inner in folders]
-    faults.extend(CrewFault(folder / name / crew_file.NAME, 1, _TAKEN) for name in _taken_names(folder))
-    files = _pages(folder, folders)
+    faults.extend(crew_folders.faults(folder))
+    files = crew_folders.pages(folder, folders)
     pages = [frontmatter.read(one) for one in files if _depth(folder, one) <= DEPTH_LIMIT]
     faults.extend(
         CrewFault(one, 1, f"the file lies more than {DEPTH_LIMIT} levels deep; move it up")
@@ -282,40 +287,6 @@ def _depth(folder: Path, path: Path) -> int:
 
 
 # ---------------------------------------------------------------- crews inside the crew
-
-
-def _crew_folders(folder: Path) -> list[Path]:
-    """List the folders inside a crew's that are crews of their own, those with a `crew.yml`, in order.
-
-    Their files are their own. Other folders inside a crew are only there for order.
-    """
-    found: list[Path] = []
-    for path in _ordering_folders(folder, top=True):
-        found += [path] if (path / crew_file.NAME).exists() else _crew_folders(path)
-    return found
-
-
-def _pages(folder: Path, crews: list[Path], *, top: bool = True) -> list[Path]:
-    """List the files of a crew's own specialists, in order, without those of the crews inside it."""
-    own = [one for one in folder.glob("*.md") if one.name[0] != "." and not (top and one.name in NO_SPECIALISTS)]
-    inside = [one for one in _ordering_folders(folder, top=top) if one not in crews]
-    return sorted([*own, *(page for one in inside for page in _pages(one, crews, top=False))])
-
-
-def _ordering_folders(folder: Path, *, top: bool) -> list[Path]:
-    """List the folders in which specialists or crews may lie. Links count if they lead to crews."""
-    return [
-        path
-        for path in sorted(folder.iterdir())
-        if path.is_dir()
-        and path.name[0] != "."
-        and not (top and path.name in BESIDE)
-        and (not path.is_symlink() or (path / crew_file.NAME).exists())
-    ]
-
-
-def _taken_names(folder: Path) -> list[str]:
-    return [name for name in BESIDE if (folder / name / crew_file.NAME).exists()]
 
 
 def _outside(path: str, name: str) -> str:
