@@ -15,9 +15,16 @@ from handoff.engine.nested import SLASH
 from handoff.planning.adhoc import NAME, Allowance
 from handoff.planning.routing import Rule
 from specialists import specialist
-from specialists.loading import crew_checks, crew_file, crew_folders, crew_toolkits, frontmatter
+from specialists.loading import (
+    crew_checks,
+    crew_file,
+    crew_folders,
+    crew_surroundings,
+    crew_toolkits,
+)
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
+from specialists.loading.crew_surroundings import Surroundings
 from specialists.loading.crew_words import NO_WORDS, CrewWords
 from specialists.loading.frontmatter import CrewFault, Page
 from specialists.specialist import Specialist
@@ -25,7 +32,6 @@ from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
 CREWS = Path(__file__).parent / "crews"
-DEPTH_LIMIT = 3
 LEVELS = 3
 """Crews that lie in each other, the outermost counted."""
 CLOSE_SECONDS = 10.0
@@ -39,7 +45,7 @@ A specialist is one Markdown file in the crew's folder, named after it. For exam
 name: translator
 description: Translates given text and keeps its layout.
 cannot: [look anything up]   # or in the description: "Cannot look anything up."
-tools: []              # of those that no other specialist has
+tools: []              # of those that `leadhand check` lists
 model: balanced        # fast, balanced or deep
 fallback: writer       # optional: who takes over where this one fails
 max_turns: 5           # optional: 1 to 50
@@ -80,8 +86,7 @@ class Crew:
     `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `approvals` is what its
     file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts to which something
     private may go without asking anybody. `toolkits` are those that lie in its folder, and for the outermost crew also
-    those that it was loaded with. `house_rules` is the text of `AGENTS.md` and `CLAUDE.md` in its folder, bounded, or
-    of the crew around it; `warnings` are what people should know of its files though it can be used.
+    those that it was loaded with. `warnings` are what people should know of its files though it can be used.
     """
 
     name: str
@@ -102,7 +107,6 @@ class Crew:
     toolkits: tuple[Toolkit, ...] = ()
     words: CrewWords = NO_WORDS
     """What its file says to its supervisor."""
-    house_rules: str = ""
     warnings: tuple[CrewFault, ...] = ()
 
     def within(self, name: str) -> Crew | None:
@@ -110,6 +114,11 @@ class Crew:
         if name == self.path:
             return self
         return next((found for crew in self.crews.values() if (found := crew.within(name))), None)
+
+    @property
+    def house_rules(self) -> str:
+        """The text of `AGENTS.md` and `CLAUDE.md` in its folder, bounded; without any, of the crew around it."""
+        return self.words.house_rules
 
     @property
     def asked(self) -> frozenset[str]:
@@ -157,7 +166,7 @@ def load_crew(
     """Read and check a crew, with the crews inside it.
 
     Args:
-        folder: The crew's folder. Files may lie in folders inside it, `DEPTH_LIMIT` levels in all. One of those that
+        folder: The crew's folder. Files may lie in folders inside it, three levels in all. One of those that
             has a `crew.yml` is a crew of its own, and a member of this one under the folder's name.
         tools: All tools there are besides those of the crew's own toolkits, by name.
         settings: What its toolkits are set up with.
@@ -172,7 +181,7 @@ def load_crew(
         raise CrewError(folder, [CrewFault(folder, 1, f"there is no such folder{hint}")])
     faults: list[CrewFault] = []
     tools = {**tools, **{tool.name: tool for toolkit in around for tool in toolkit.tools}}
-    crew, _ = _read_crew(folder, tools, (), faults, settings)
+    crew, _ = _read_crew(folder, Surroundings(tools, settings), faults)
     crew = replace(crew, toolkits=(*around, *crew.toolkits))
     crew = _with_approvals(crew, NOTHING_SAID, faults)
     if faults:
@@ -196,42 +205,35 @@ def _with_approvals(crew: Crew, around: ApprovalRules, faults: list[CrewFault]) 
     )
 
 
-def _read_crew(
-    folder: Path, tools: Mapping[str, Tool], names: tuple[str, ...], faults: list[CrewFault], settings: ToolSettings
-) -> tuple[Crew, Page]:
+def _read_crew(folder: Path, around: Surroundings, faults: list[CrewFault]) -> tuple[Crew, Page]:
     """Read a crew as far as it can be read, and what it says of itself, whose faults are not added yet.
 
-    `names` are those of the folders that lead to it from the outermost crew's. What is wrong is added to `faults`.
+    What is wrong is added to `faults`.
     """
+    names = around.names
     path = SLASH.join(names)
-    toolkits = crew_toolkits.read(folder, tools, settings, faults)
-    tools = {**tools, **{tool.name: tool for toolkit in toolkits for tool in toolkit.tools}}
+    toolkits = crew_toolkits.read(folder, around.tools, around.settings, faults)
+    around, warnings = crew_surroundings.with_own(folder, around, toolkits)
+    tools = around.tools
     folders = crew_folders.inside(folder)
     if len(names) == LEVELS - 1:
         text = f"more than {LEVELS} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
         faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
         read = []
     else:
-        read = [_read_crew(inner, tools, (*names, inner.name), faults, settings) for inner in folders]
-    faults.extend(crew_folders.faults(folder))
-    files = crew_folders.pages(folder, folders)
-    pages = [frontmatter.read(one) for one in files if _depth(folder, one) <= DEPTH_LIMIT]
-    faults.extend(
-        CrewFault(one, 1, f"the file lies more than {DEPTH_LIMIT} levels deep; move it up")
-        for one in files
-        if _depth(folder, one) > DEPTH_LIMIT
-    )
-    if not files and not folders:
-        faults.append(CrewFault(folder, 1, "the crew is empty; add a specialist"))
+        read = [_read_crew(inner, around.inside(inner), faults) for inner in folders]
+    pages = crew_surroundings.read_pages(folder, folders, around, faults)
     readable = [page for page in pages if not page.faults]
-    found = [specialist.read(page, tools) for page in readable]
+    found = [specialist.read(page, tools, around.skills) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
-    crew_checks.check(readable, about, unread=[page.path.stem for page in pages if page not in readable], tools=tools)
+    crew_checks.check(readable, about, unread=[page.name for page in pages if page not in readable], tools=tools)
     faults.extend(fault for page in (*pages, *about.values()) for fault in page.faults)
-    own = crew_file.read(folder, [*(page.path.stem for page in pages), *about], tools)
+    warnings += [warning for page in pages for warning in page.warnings]
+    own = crew_file.read(folder, [*(page.name for page in pages), *about], tools)
     faults.extend(own.faults)
     crew = _crew(folder, path, found, [crew for crew, _ in read], own, tools)
-    return replace(crew, toolkits=toolkits), _about(own, names)
+    words = replace(crew.words, house_rules=around.house_rules)
+    return replace(crew, toolkits=toolkits, warnings=tuple(warnings), words=words), _about(own, names)
 
 
 def _crew(
@@ -284,10 +286,6 @@ def _about(own: CrewFile, names: tuple[str, ...]) -> Page:
     if fallback is not None and not isinstance(fallback, str):
         page.fault("fallback must be the name of a specialist or a crew beside this one", key="fallback")
     return page
-
-
-def _depth(folder: Path, path: Path) -> int:
-    return len(path.relative_to(folder).parts)
 
 
 # ---------------------------------------------------------------- crews inside the crew

@@ -95,6 +95,10 @@ async def _crew(settings: Settings, crew: Crew) -> AsyncIterator[Verdict]:
     """Who is in the crew, what is odd about its files, and its tools, proved."""
     try:
         yield Verdict("crew", f"{settings.crew}: {', '.join(crew.everyone)}")
+        for name, one in crew.everyone.items():
+            if one.read_as:
+                told = f"{one.read_as}; the planner is told: {one.description}"
+                yield Verdict(f"{name}, an agent of Claude Code", told)
         for warning in crew.every_warning:
             yield Verdict("crew", risk=str(warning))
         note, lines = tool_list.tool_lines(crew)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from specialists.loading.crew_file import NAME
 from specialists.loading.frontmatter import CrewFault
+from specialists.loading.skill_folders import FILE as SKILL
 
 BESIDE = ("demo", "evaluation", "knowledge", "skills", "toolkits")
 """Folders of a crew, beside its specialists, in which no specialist is looked for."""
@@ -27,7 +28,8 @@ def inside(folder: Path, *, top: bool = True) -> list[Path]:
 
 def pages(folder: Path, crews: list[Path], *, top: bool = True) -> list[Path]:
     """List the files of a crew's own specialists, in order, without those of the crews inside it."""
-    own = [one for one in folder.glob("*.md") if one.name[0] != "." and not (top and one.name in NO_SPECIALISTS)]
+    no = (SKILL, *NO_SPECIALISTS) if top else (SKILL,)
+    own = [one for one in folder.glob("*.md") if one.name[0] != "." and one.name not in no]
     others = [one for one in _ordering(folder, top=top) if one not in crews]
     return sorted([*own, *(page for one in others for page in pages(one, crews, top=False))])
 
@@ -45,6 +47,10 @@ def _ordering(folder: Path, *, top: bool) -> list[Path]:
 
 
 def faults(folder: Path) -> list[CrewFault]:
-    """Name the crews that lie in folders which are for other things."""
+    """Name the crews that lie in folders which are for other things, and the skills that lie among specialists."""
     files = (folder / name / NAME for name in BESIDE)
-    return [CrewFault(file, 1, _TAKEN) for file in files if file.exists()]
+    misplaced = [one for one in (*folder.glob(SKILL), *folder.glob(f"*/{SKILL}")) if one.parent.name not in BESIDE]
+    return [
+        *(CrewFault(file, 1, _TAKEN) for file in files if file.exists()),
+        *(CrewFault(one, 1, f"skills lie in skills/NAME/{SKILL}; move this one's folder there") for one in misplaced),
+    ]
