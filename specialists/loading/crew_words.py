@@ -80,7 +80,7 @@ class CrewWords:
 
     @property
     def for_roles(self) -> dict[str, str]:
-        """What each role is told, by its name (the critic the form alone), and the planner's `examples`, a line each."""
+        """What each role is told, by its name (the critic the form), and the planner's `examples`, a line each."""
         said = dict(self.instructions)
         for role in ROLES if self.house_rules else ():
             said[role] = "\n\n".join(filter(None, (said.get(role, ""), self.house_rules)))
