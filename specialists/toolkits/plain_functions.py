@@ -129,7 +129,7 @@ class _Made:
         except (WorkbenchLost, NotKept):
             raise
         except (Exception, SystemExit) as error:
-            _log.exception("the tool %s raised", self.name)
+            _log.warning("the tool %s raised", self.name, exc_info=True)
             if self.writing:  # it may have been carried out: `turns.write_calls` asks people
                 raise RuntimeError(_words(error)) from error
             return ToolOutcome(f"{self.name} failed: {_words(error)}", failed=True)
