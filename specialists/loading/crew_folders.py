@@ -28,8 +28,7 @@ def inside(folder: Path, *, top: bool = True) -> list[Path]:
 
 def pages(folder: Path, crews: list[Path], *, top: bool = True) -> list[Path]:
     """List the files of a crew's own specialists, in order, without those of the crews inside it."""
-    no = (SKILL, *NO_SPECIALISTS) if top else (SKILL,)
-    own = [one for one in folder.glob("*.md") if one.name[0] != "." and one.name not in no]
+    own = [one for one in folder.glob("*.md") if one.name[0] != "." and one.name not in (SKILL, *NO_SPECIALISTS)]
     others = [one for one in _ordering(folder, top=top) if one not in crews]
     return sorted([*own, *(page for one in others for page in pages(one, crews, top=False))])
 

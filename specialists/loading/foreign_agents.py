@@ -1,8 +1,8 @@
 """Reads agents of Claude Code as specialists: their keys, models and tools in our words, before anything is checked.
 
-A file is taken for one of theirs if its `model` is haiku, sonnet, opus or inherit, if one of its tools begins with a
-capital letter, or if it names neither tools nor model. What has no equal here is a warning, and left out: who brings
-such a file wants its work done as far as that goes, and not to rewrite it first.
+A file is taken for one of theirs if its `model` is haiku, sonnet, opus, fable or inherit, if one of its tools begins with
+a capital letter, or if it has no `tools`, and no tier of ours as its `model`. What has no equal here is a warning, and
+left out: who brings such a file wants its work done as far as that goes, and not to rewrite it first.
 """
 
 from __future__ import annotations
@@ -10,14 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from handoff.contracts import Tier
-from specialists.loading.frontmatter import Page
+from handoff.planning.adhoc import NAME
+from specialists.loading.frontmatter import Page, did_you_mean
 from specialists.loading.plain_keys import in_short, read_plainly
 from specialists.toolkits.tool import Tool
 
-TIERS: Mapping[str, Tier] = {"haiku": "fast", "sonnet": "balanced", "opus": "deep", "inherit": "balanced"}
+TIERS: Mapping[str, Tier] = {
+    "haiku": "fast",
+    "sonnet": "balanced",
+    "opus": "deep",
+    "fable": "deep",
+    "inherit": "balanced",
+}
 EQUALS: Mapping[str, str] = {
     "WebSearch": "web_search",
     "WebFetch": "fetch_page",
@@ -53,7 +60,7 @@ def translated(page: Page, tools: Mapping[str, Tool], skills: Collection[str]) -
     model, tier = _tier(own, values)
     mapped = _tools(own, values, tools)
     own.values = {
-        "name": _NO_NAME.sub("-", str(values.get("name") or page.path.stem).strip().lower()).strip("-"),
+        "name": _name(str(values.get("name") or page.path.stem), page.path.stem),
         "description": in_short(str(values.get("description") or ""), DESCRIPTION_LIMIT),
         "tools": list(dict.fromkeys(mapped.values())),
         "model": tier,
@@ -67,7 +74,7 @@ def translated(page: Page, tools: Mapping[str, Tool], skills: Collection[str]) -
     if idle := [key for key in values if key not in {*_OURS, *_THEIRS, *_HARMLESS}]:
         own.warn(f"{', '.join(idle)}: an agent's keys that do nothing here", key=idle[0])
     equal = ", ".join(f"{theirs} is {ours}" for theirs, ours in mapped.items() if theirs != ours)
-    own.read_as = "; ".join(filter(None, (f"model {model}: tier {tier}", equal)))
+    own.read_as = "; ".join(filter(None, (f"{model}: tier {tier}", equal)))
     return own
 
 
@@ -76,7 +83,14 @@ def _is_marked(values: Mapping[str, Any]) -> bool:
 
 
 def _is_bare(values: Mapping[str, Any]) -> bool:
-    return {"name", "description"} <= set(values) <= {"name", "description", "skills", "mcpServers", *_HARMLESS}
+    ours = values.get("model") in get_args(Tier)
+    return not ours and {"name", "description"} <= set(values) <= {*_OURS, *_HARMLESS, "model", "maxTurns"}
+
+
+def _name(given: str, stem: str) -> str:
+    """Return a name of ours for theirs: if that is too long, the one of the file, else what can be made of it."""
+    names = [_NO_NAME.sub("-", one.strip().lower()).strip("-") for one in (given, stem)]
+    return next((one for one in names if NAME.fullmatch(one)), names[0])
 
 
 def _named(values: Mapping[str, Any], key: str) -> list[str]:
@@ -87,12 +101,14 @@ def _named(values: Mapping[str, Any], key: str) -> list[str]:
 
 
 def _tier(page: Page, values: Mapping[str, Any]) -> tuple[str, Tier]:
-    model = str(values.get("model") or "inherit")
+    model = str(values.get("model") or "")
+    if not model:
+        return "no model", "balanced"
     for word, tier in TIERS.items():
         if word in model.lower():
-            return model, tier
+            return f"model {model}", tier
     page.warn(f"the model {model} is not known here; it works on the tier balanced", key="model")
-    return model, "balanced"
+    return f"model {model}", "balanced"
 
 
 def _tools(page: Page, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, str]:
@@ -101,6 +117,7 @@ def _tools(page: Page, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> 
         page.warn("it names no tools, which means all of them in Claude Code and none here; name those it needs")
     refused = {name.partition("(")[0] for name in _named(values, "disallowedTools")}
     found: dict[str, str] = {}
+    lost: list[str] = []
     for name in dict.fromkeys(one.partition("(")[0].strip() for one in _named(values, "tools")):
         ours = name if name in tools else EQUALS.get(name, "")
         if name in refused:
@@ -108,9 +125,11 @@ def _tools(page: Page, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> 
         if ours in tools:
             found[name] = ours
         elif ours:
-            page.warn(f"the tool {name} would be {ours} here, which is not there; it works without", key="tools")
+            lost.append(f"{name} (it would be {ours}, which is not there)")
         else:
-            page.warn(f"unknown tool {name}; it has no equal here, and it works without", key="tools")
+            lost.append(f"{name}{did_you_mean(name.lower(), tools)}")
+    if lost:
+        page.warn(f"no tool here is {', '.join(lost)}; it works without", key="tools")
     return found
 
 

@@ -41,7 +41,10 @@ def _unquoted(text: str) -> str:
 
 
 def in_short(text: str, most: int) -> str:
-    """Return the first sentences of a description, without its examples, within so many characters."""
+    """Return the first sentences of a description, without its examples, within so many characters.
+
+    Where that is less than half of them, the next sentence is cut.
+    """
     line = " ".join(_CASES.sub("", text).replace("\\n", " ").split()) or " ".join(text.split())
     if len(line) <= most:
         return line
@@ -50,4 +53,4 @@ def in_short(text: str, most: int) -> str:
         if len(short) + len(sentence) + 1 > most:
             break
         short = f"{short} {sentence}".strip()
-    return short or f"{line[: most - 1].rstrip()}…"
+    return short if 2 * len(short) >= most else f"{line[: most - 1].rstrip()}…"
