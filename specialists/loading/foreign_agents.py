@@ -1,8 +1,8 @@
 """Reads agents of Claude Code as specialists: their keys, models and tools in our words, before anything is checked.
 
-A file is taken for one of theirs if its `model` is haiku, sonnet, opus, fable or inherit, if one of its tools begins with
-a capital letter, or if it has no `tools`, and no tier of ours as its `model`. What has no equal here is a warning, and
-left out: who brings such a file wants its work done as far as that goes, and not to rewrite it first.
+A file is taken for one of theirs if its `model` is haiku, sonnet, opus, fable or inherit, if one of its tools begins
+with a capital letter, or if it has no `tools`, and no tier of ours as its `model`. What has no equal here is a warning,
+and left out: who brings such a file wants its work done as far as that goes, and not to rewrite it first.
 """
 
 from __future__ import annotations
