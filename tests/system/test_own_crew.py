@@ -18,6 +18,15 @@ from tests.specialists.test_readme_example import files_of_the_page
 from tests.system.brains import connect, plan, provider, result, subtask, tool_call
 from tests.system.scene import Scene, Talk, buttons, shown
 
+AGENT = """---
+name: proof-reader
+description: Reads proofs.
+tools: WebSearch, Write
+model: haiku
+---
+You read proofs.
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -56,13 +65,20 @@ async def click(scene: Scene, talk: Talk, words: str, action: str) -> None:
 
 
 async def test_the_crew_of_the_page_is_listed_with_its_tools(folder: Path) -> None:
+    (folder / "proof-reader.md").write_text(AGENT)
     lines: list[str] = []
     settings = read_settings({"LEADHAND_CREW": str(folder)})
     async for verdict in verdicts(settings):
         lines += str(verdict).splitlines()
         if verdict.what == "tools":
             break
-    assert lines[:2] == [f"ok    crew: {folder}: translator", "ok    tools: 2 held, 1 of them writes"]
+    read_as = "model haiku: tier fast; WebSearch is web_search"
+    assert lines[:4] == [
+        f"ok    crew: {folder}: proof-reader, translator",
+        f"ok    proof-reader, an agent of Claude Code: {read_as}; the planner is told: Reads proofs.",
+        f"warn  crew: {folder}/proof-reader.md:4: no tool here is Write; it works without",
+        "ok    tools: 3 held, 1 of them writes",
+    ]
     assert lines[-3:] == [
         "      toolkits/glossary.py",
         "        look_up_term  read         translator",
