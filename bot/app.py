@@ -48,9 +48,10 @@ from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
 from bot.supervisor.instance_board import InstanceBoard
+from specialists.loading import package_toolkits
 from specialists.registry import CREWS, Crew, CrewError, load_crew
 from specialists.several_crews import Crews
-from specialists.toolkits.catalogue import all_tools
+from specialists.toolkits.catalogue import all_toolkits
 from specialists.toolkits.toolkit import ToolSettings
 
 if TYPE_CHECKING:
@@ -99,11 +100,14 @@ def crew_folder(settings: Settings) -> Path:
 
 def open_crew(settings: Settings) -> Crew:
     """Load the crew of the settings, with its tools. Raises SettingsError naming every fault, by file and line."""
+    setup = ToolSettings(settings.env, settings.data)
+    own = all_toolkits(search_settings(settings), settings=setup)
+    packages, faults = package_toolkits.read({tool.name: tool for kit in own for tool in kit.tools}, setup)
     try:
-        setup = ToolSettings(settings.env, settings.data)
-        return load_crew(crew_folder(settings), all_tools(search_settings(settings), settings=setup), setup)
+        crew = load_crew(crew_folder(settings), {}, setup, around=(*own, *packages))
+        return dataclasses.replace(crew, warnings=(*faults, *crew.warnings))
     except CrewError as error:
-        raise SettingsError(str(error)) from None
+        raise SettingsError("\n".join((str(error), *map(str, faults)))) from None
 
 
 def open_crews(settings: Settings) -> Crews:
@@ -176,6 +180,8 @@ async def running(
     """
     crews = Crews.of([crew]) if isinstance(crew, Crew) else crew or open_crews(settings)
     file = open_channels(settings, crews.names)
+    for warning in (each for one in crews.by_name.values() for each in one.every_warning):
+        log.warning("%s", warning)
     try:
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,19 +16,29 @@ from handoff.planning.adhoc import NAME, Allowance
 from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import Rule
 from specialists import specialist
-from specialists.loading import crew_checks, crew_contact, crew_file, crew_toolkits, frontmatter
+from specialists.loading import (
+    crew_checks,
+    crew_contact,
+    crew_file,
+    crew_folders,
+    crew_surroundings,
+    crew_toolkits,
+)
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
+from specialists.loading.crew_surroundings import Surroundings
+from specialists.loading.crew_words import NO_WORDS, CrewWords
 from specialists.loading.frontmatter import CrewFault, Page
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
 CREWS = Path(__file__).parent / "crews"
-DEPTH_LIMIT = 3
 LEVELS = 3
 """Crews that lie in each other, the outermost counted."""
+CLOSE_SECONDS = 10.0
 _NO_SETTINGS = ToolSettings()
+_log = logging.getLogger(__name__)
 
 _EXAMPLE = """\
 A specialist is one Markdown file in the crew's folder, named after it. For example translator.md:
@@ -35,7 +47,7 @@ A specialist is one Markdown file in the crew's folder, named after it. For exam
 name: translator
 description: Translates given text and keeps its layout.
 cannot: [look anything up]   # or in the description: "Cannot look anything up."
-tools: []              # of those that no other specialist has
+tools: []              # of those that `leadhand check` lists
 model: balanced        # fast, balanced or deep
 fallback: writer       # optional: who takes over where this one fails
 max_turns: 5           # optional: 1 to 50
@@ -76,7 +88,8 @@ class Crew:
     `contact` is whom people are sent to when nothing works: its own or that of the crew around it.
     `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `approvals` is what its
     file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts to which something
-    private may go without asking anybody. `toolkits` are those that lie in its folder.
+    private may go without asking anybody. `toolkits` are those that lie in its folder, and for the outermost crew also
+    those that it was loaded with. `warnings` are what people should know of its files though it can be used.
     """
 
     name: str
@@ -97,12 +110,20 @@ class Crew:
     allow_out: frozenset[str] = frozenset()
     approvals: ApprovalRules = NOTHING_SAID
     toolkits: tuple[Toolkit, ...] = ()
+    words: CrewWords = NO_WORDS
+    """What its file says to its supervisor."""
+    warnings: tuple[CrewFault, ...] = ()
 
     def within(self, name: str) -> Crew | None:
         """Find the crew with that path, at whatever level; None if there is none."""
         if name == self.path:
             return self
         return next((found for crew in self.crews.values() if (found := crew.within(name))), None)
+
+    @property
+    def house_rules(self) -> str:
+        """The text of `AGENTS.md` and `CLAUDE.md` in its folder, bounded; without any, of the crew around it."""
+        return self.words.house_rules
 
     @property
     def asked(self) -> frozenset[str]:
@@ -120,13 +141,19 @@ class Crew:
         inside = {name: one for crew in self.crews.values() for name, one in crew.everyone.items()}
         return {**self.specialists, **inside}
 
+    @property
+    def every_warning(self) -> tuple[CrewFault, ...]:
+        """What people should know of the files of this crew and of all inside it."""
+        return (*self.warnings, *(each for crew in self.crews.values() for each in crew.every_warning))
+
     async def close(self) -> None:
-        """End what the toolkits of this crew and of the crews inside it hold open."""
-        for toolkit in self.toolkits:
-            if toolkit.close is not None:
-                await toolkit.close()
-        for crew in self.crews.values():
-            await crew.close()
+        """End what the toolkits of this crew and of the crews inside it hold open, each in bounded time."""
+        closing = [kit.close() for kit in self.toolkits if kit.close is not None]
+        ends = (asyncio.wait_for(each, CLOSE_SECONDS) for each in closing)
+        ended = await asyncio.gather(*ends, *(crew.close() for crew in self.crews.values()), return_exceptions=True)
+        for error in ended:
+            if isinstance(error, Exception):
+                _log.warning("a toolkit could not be closed: %s: %s", type(error).__name__, error)
 
 
 def available_crews(folder: Path = CREWS) -> tuple[str, ...]:
@@ -134,14 +161,21 @@ def available_crews(folder: Path = CREWS) -> tuple[str, ...]:
     return tuple(sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._"))
 
 
-def load_crew(folder: Path, tools: Mapping[str, Tool], settings: ToolSettings = _NO_SETTINGS) -> Crew:
+def load_crew(
+    folder: Path,
+    tools: Mapping[str, Tool],
+    settings: ToolSettings = _NO_SETTINGS,
+    *,
+    around: tuple[Toolkit, ...] = (),
+) -> Crew:
     """Read and check a crew, with the crews inside it.
 
     Args:
-        folder: The crew's folder. Files may lie in folders inside it, `DEPTH_LIMIT` levels in all. One of those that
+        folder: The crew's folder. Files may lie in folders inside it, three levels in all. One of those that
             has a `crew.yml` is a crew of its own, and a member of this one under the folder's name.
         tools: All tools there are besides those of the crew's own toolkits, by name.
         settings: What its toolkits are set up with.
+        around: Further toolkits, whose tools it may name and which it closes: those of Leadhand and of packages.
 
     Raises:
         CrewError: Anything at all is wrong; it names every fault.
@@ -151,7 +185,9 @@ def load_crew(folder: Path, tools: Mapping[str, Tool], settings: ToolSettings = 
         hint = f"; there are: {others}" if others else ""
         raise CrewError(folder, [CrewFault(folder, 1, f"there is no such folder{hint}")])
     faults: list[CrewFault] = []
-    crew, _ = _read_crew(folder, tools, (), faults, settings)
+    tools = {**tools, **{tool.name: tool for toolkit in around for tool in toolkit.tools}}
+    crew, _ = _read_crew(folder, Surroundings(tools, settings), faults)
+    crew = replace(crew, toolkits=(*around, *crew.toolkits))
     crew = _with_contact(_with_approvals(crew, NOTHING_SAID, faults), "")
     if faults:
         raise CrewError(folder, faults)
@@ -186,41 +222,35 @@ def _with_contact(crew: Crew, around: str) -> Crew:
     )
 
 
-def _read_crew(
-    folder: Path, tools: Mapping[str, Tool], names: tuple[str, ...], faults: list[CrewFault], settings: ToolSettings
-) -> tuple[Crew, Page]:
+def _read_crew(folder: Path, around: Surroundings, faults: list[CrewFault]) -> tuple[Crew, Page]:
     """Read a crew as far as it can be read, and what it says of itself, whose faults are not added yet.
 
-    `names` are those of the folders that lead to it from the outermost crew's. What is wrong is added to `faults`.
+    What is wrong is added to `faults`.
     """
+    names = around.names
     path = SLASH.join(names)
-    toolkits = crew_toolkits.read(folder, tools, settings, faults)
-    tools = {**tools, **{tool.name: tool for toolkit in toolkits for tool in toolkit.tools}}
-    folders = _crew_folders(folder)
+    toolkits = crew_toolkits.read(folder, around.tools, around.settings, faults)
+    around, warnings = crew_surroundings.with_own(folder, around, toolkits)
+    tools = around.tools
+    folders = crew_folders.inside(folder)
     if len(names) == LEVELS - 1:
         text = f"more than {LEVELS} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
         faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
         read = []
     else:
-        read = [_read_crew(inner, tools, (*names, inner.name), faults, settings) for inner in folders]
-    files = [one for one in sorted(folder.rglob("*.md")) if not one.name.startswith(".") and not _lies_in(one, folders)]
-    pages = [frontmatter.read(one) for one in files if _depth(folder, one) <= DEPTH_LIMIT]
-    faults.extend(
-        CrewFault(one, 1, f"the file lies more than {DEPTH_LIMIT} levels deep; move it up")
-        for one in files
-        if _depth(folder, one) > DEPTH_LIMIT
-    )
-    if not files and not folders:
-        faults.append(CrewFault(folder, 1, "the crew is empty; add a specialist"))
+        read = [_read_crew(inner, around.inside(inner), faults) for inner in folders]
+    pages = crew_surroundings.read_pages(folder, folders, around, faults)
     readable = [page for page in pages if not page.faults]
-    found = [specialist.read(page, tools) for page in readable]
+    found = [specialist.read(page, tools, around.skills) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
-    crew_checks.check(readable, about, unread=[page.path.stem for page in pages if page not in readable])
+    crew_checks.check(readable, about, unread=[page.name for page in pages if page not in readable], tools=tools)
     faults.extend(fault for page in (*pages, *about.values()) for fault in page.faults)
-    own = crew_file.read(folder, [*(page.path.stem for page in pages), *about], tools)
+    warnings += [warning for page in pages for warning in page.warnings]
+    own = crew_file.read(folder, [*(page.name for page in pages), *about], tools)
     faults.extend(own.faults)
     crew = _crew(folder, path, found, [crew for crew, _ in read], own, tools)
-    return replace(crew, toolkits=toolkits), _about(own, names)
+    words = replace(crew.words, house_rules=around.house_rules)
+    return replace(crew, toolkits=toolkits, warnings=tuple(warnings), words=words), _about(own, names)
 
 
 def _crew(
@@ -252,6 +282,7 @@ def _crew(
         contact=own.contact,
         make=own.make,
         allow_out=own.allow_out,
+        words=own.words.outside(path),
         lent={name: tools[name] for name in own.make.tools if name in tools} if own.make else {},
         crews={crew.path: crew for crew in inside},
         about=About(
@@ -276,28 +307,7 @@ def _about(own: CrewFile, names: tuple[str, ...]) -> Page:
     return page
 
 
-def _lies_in(path: Path, folders: list[Path]) -> bool:
-    return any(folder in path.parents for folder in folders)
-
-
-def _depth(folder: Path, path: Path) -> int:
-    return len(path.relative_to(folder).parts)
-
-
 # ---------------------------------------------------------------- crews inside the crew
-
-
-def _crew_folders(folder: Path) -> list[Path]:
-    """List the folders inside a crew's that are crews of their own, those with a `crew.yml`, in order.
-
-    Their files are their own. Other folders inside a crew are only there for order.
-    """
-    found: list[Path] = []
-    for path in sorted(folder.iterdir()):
-        if not path.is_dir() or path.name.startswith("."):
-            continue
-        found += [path] if (path / crew_file.NAME).exists() else _crew_folders(path)
-    return found
 
 
 def _outside(path: str, name: str) -> str:

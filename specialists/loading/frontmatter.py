@@ -27,7 +27,11 @@ class CrewFault:
 
 @dataclass(slots=True)
 class Page:
-    """A file's front matter with the line of each key, its body, and what could not be read."""
+    """A file's front matter with the line of each key, its body, and what could not be read.
+
+    `front` is the front matter as it stands there, `unclear` says that it is not valid YAML, `warnings` are what people
+    should know though the file can be used, and `read_as` how a file of other makers was understood.
+    """
 
     path: Path
     values: dict[str, Any] = field(default_factory=dict)
@@ -35,10 +39,23 @@ class Page:
     body: str = ""
     body_line: int = 1
     faults: list[CrewFault] = field(default_factory=list)
+    warnings: list[CrewFault] = field(default_factory=list)
+    front: str = ""
+    unclear: bool = False
+    read_as: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called: by its front matter, else as its file."""
+        return str(self.values.get("name", self.path.stem))
 
     def fault(self, text: str, *, line: int = 0, key: str = "") -> None:
         """Note a fault, at a line or at a key's line; a key that is not there counts as line 1."""
         self.faults.append(CrewFault(self.path, line or self.lines.get(key, 1), text))
+
+    def warn(self, text: str, *, key: str = "") -> None:
+        """Note what people should know, at a key's line."""
+        self.warnings.append(CrewFault(self.path, self.lines.get(key, 1), text))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -68,7 +85,8 @@ def read(path: Path) -> Page:
         page.fault(f"the front matter does not end; close it with a line {FENCE}")
         return page
     page.body, page.body_line = "\n".join(lines[end + 1 :]).strip(), end + 2
-    _read_keys(page, "\n".join(lines[1:end]))
+    page.front = "\n".join(lines[1:end])
+    _read_keys(page, page.front)
     return page
 
 
@@ -104,6 +122,7 @@ def _read_keys(page: Page, text: str) -> None:
 
 
 def _no_yaml(page: Page, error: yaml.YAMLError) -> None:
+    page.unclear = True
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 2 if mark else 2
     page.fault(f"the front matter is not valid YAML: {yaml_fault(error)}", line=line)
