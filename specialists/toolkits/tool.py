@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
@@ -144,6 +144,9 @@ class Tool:
             which nobody need then read as text, and a result for which none was read is sent back once.
         previews: True if it only describes a file. A result of no more than that is sent back once, as it is seldom
             what was asked for.
+        description: What models are told of it, where that is not the docstring of `run`.
+        parameters: The JSON Schema object of its arguments as models see it, where that is not the one of `arguments`:
+            a tool of a server brings its own, and `arguments` checks by it.
     """
 
     name: str
@@ -162,10 +165,14 @@ class Tool:
     query: str = ""
     endings: frozenset[str] = frozenset()
     previews: bool = False
+    description: str = ""
+    parameters: Mapping[str, Any] | None = None
 
     @property
     def spec(self) -> ToolSpec:
         """The tool as a model sees it."""
+        if self.parameters is not None:
+            return ToolSpec(self.name, self._told, dict(self.parameters))
         schema = self.arguments.model_json_schema()
         for name in _NOT_TOLD:
             schema.pop(name, None)
@@ -174,7 +181,11 @@ class Tool:
                 parameter.pop(name, None)
             if not parameter.get("default", True):
                 del parameter["default"]
-        return ToolSpec(self.name, inspect.cleandoc(self.run.__doc__ or ""), schema)
+        return ToolSpec(self.name, self._told, schema)
+
+    @property
+    def _told(self) -> str:
+        return self.description or inspect.cleandoc(self.run.__doc__ or "")
 
     @property
     def faults(self) -> tuple[str, ...]:
