@@ -17,6 +17,7 @@ from specialists.loading import crew_checks, crew_file, crew_toolkits, frontmatt
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.frontmatter import CrewFault, Page
+from specialists.mcp_servers import named_servers
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
@@ -197,6 +198,7 @@ def _read_crew(
     if not files and not folders:
         faults.append(CrewFault(folder, 1, "the crew is empty; add a specialist"))
     readable = [page for page in pages if not page.faults]
+    named_servers.give(readable, tools)
     found = [specialist.read(page, tools) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
     crew_checks.check(readable, about, unread=[page.path.stem for page in pages if page not in readable])

@@ -22,6 +22,7 @@ from specialists.loading import approval_keys, crew_checks
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
 from specialists.loading.frontmatter import Page, did_you_mean
+from specialists.mcp_servers import named_servers
 from specialists.toolkits.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish_tools
 
@@ -36,7 +37,17 @@ ADHOC_TURNS = 8
 
 _TIERS: tuple[str, ...] = get_args(Tier)
 _REQUIRED = ("name", "description", "tools", "model")
-_KEYS = (*_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", "asks", *approval_keys.KEYS)
+_KEYS = (
+    *_REQUIRED,
+    "can",
+    "cannot",
+    "examples",
+    "fallback",
+    "max_turns",
+    "asks",
+    named_servers.KEY,
+    *approval_keys.KEYS,
+)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from specialists.loading.frontmatter import CrewFault
+from specialists.mcp_servers import server_tools
 from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
@@ -21,5 +22,5 @@ def read(
         settings: What toolkits are set up with.
         faults: Where each fault goes, by file and line.
     """
-    del folder, tools, settings, faults
-    return ()
+    del tools
+    return server_tools.read(folder, settings, faults)
