@@ -32,7 +32,8 @@ LONGEST_DESCRIPTION = 1_000
 """Characters of a tool's description that models are told."""
 _LONGEST_NAME = 64
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
-_MODULES = ("mcp", "jsonschema", "referencing")
+MODULES = ("mcp", "jsonschema", "referencing")
+"""What the extra brings."""
 
 
 def read(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
@@ -121,7 +122,7 @@ async def _proved(
     config: ServerConfig, accepted: tuple[LockedTool, ...], connection: ServerConnection
 ) -> tuple[str, ...]:
     """Find out if a server is there and says what was accepted."""
-    if absent := missing("mcp", *_MODULES):
+    if absent := missing("mcp", *MODULES):
         return (absent,)
     try:
         changed, gone, _ = changes(accepted, await connection.tools())
@@ -166,7 +167,7 @@ class _Served:
 
     async def _run(self, arguments: ServerArguments, workbench: Workbench) -> ToolOutcome:
         name = self._named
-        if absent := missing("mcp", *_MODULES):
+        if absent := missing("mcp", *MODULES):
             return ToolOutcome(absent, failed=True)
         try:
             refusal = self._refusal({one.name: one for one in await self.connection.tools()})

@@ -89,7 +89,7 @@ class ToolLock:
         """Return the lock with these tools of a server."""
         return ToolLock({**self.servers, server: tuple(tools)})
 
-    def without(self, keep: Sequence[str]) -> ToolLock:
+    def only(self, keep: Sequence[str]) -> ToolLock:
         """Return the lock without the servers that are not named."""
         return ToolLock({name: tools for name, tools in self.servers.items() if name in keep})
 
