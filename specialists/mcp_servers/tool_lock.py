@@ -15,6 +15,8 @@ from typing import Any
 
 import yaml
 
+from handoff.visible_text import visible
+
 NAME = "mcp.lock"
 LARGEST = 4 * 1024 * 1024
 """Bytes of the file."""
@@ -161,7 +163,8 @@ class _Readable(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    style = '"' if visible(text) != text or "\r" in text else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Readable.add_representer(str, _text)
