@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 from pydantic import JsonValue, RootModel, model_validator
+from pydantic_core import PydanticCustomError
 
+from handoff.visible_text import visible
 from specialists.mcp_servers import safe_schema
 
 LARGEST = 256 * 1024
@@ -27,16 +29,20 @@ class ServerArguments(RootModel[dict[str, JsonValue]]):
     def _by_schema(self) -> Self:
         text = json.dumps(self.root, sort_keys=True, ensure_ascii=False)
         if len(text) > LARGEST:
-            raise ValueError(f"they have {len(text):,} characters, and at most {LARGEST:,} are sent")
+            raise _wrong(f"they have {len(text):,} characters, and at most {LARGEST:,} are sent")
         found = faults(type(self).schema_checked, self.root)
         if found:
-            raise ValueError("; ".join(found))
+            raise _wrong("; ".join(found))
         self.root = json.loads(text)
         return self
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:  # type: ignore[override]  # as any other model gives its fields
         """Give each argument with its value."""
         return iter(self.root.items())
+
+
+def _wrong(text: str) -> PydanticCustomError:
+    return PydanticCustomError("by_schema", "{text}", {"text": visible(text)})
 
 
 def arguments_by(schema: Mapping[str, Any]) -> type[ServerArguments]:
