@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import CallToolResult
 
-CONNECTING = 30.0
+CONNECTING = 25.0
 """Seconds until a server has to be there with its list of tools."""
 CALLING = 60.0
 """Seconds that one call may take."""

@@ -39,6 +39,10 @@ class Harbour:
         """What the crew's tools are set up with: a token of ours is in the environment."""
         return ToolSettings({**PATH, "SLACK_BOT_TOKEN": "xoxb-ours"}, self.folder / "data")
 
+    def tells(self, words: str) -> None:
+        """Have the tool `tides` say this."""
+        Path(self._files[1]).write_text(words, encoding="utf-8")
+
     @property
     def notes(self) -> list[str]:
         """What the server noted."""

@@ -82,6 +82,7 @@ DOES: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
     "junk": junk,
     "environment": lambda _: text(json.dumps(dict(os.environ))),
     "note": lambda arguments: text(f"noted {noted(arguments)}"),
+    "tides": lambda _: text(Path(sys.argv[2]).read_text(encoding="utf-8")),
     "fails": lambda _: text("no such tide", isError=True),
     "pattern": lambda _: text("it is so", structuredContent={"a": "a" * 41 + "!"}),
     "wrong": lambda _: {"content": [{"type": "nonsense"}], "isError": "perhaps"},
