@@ -36,7 +36,7 @@ MOST_TOOLS = 200
 _MOST_PAGES = 20
 _TIMED_OUT, _CLOSED = -32001, -32000
 """The SDK's codes for what no server said."""
-_LOGGED_OUT = 401
+_LOGGED_OUT, _FORGOTTEN = 401, 404
 SIGN_IN = "it wants somebody to sign in, which is not offered; give it a token under headers in .mcp.json"
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -116,6 +116,10 @@ class ServerConnection:
             if error.code == _CLOSED:
                 self._over.set()
                 raise NoAnswer(self._fault() or "the server ended in the middle of it") from None
+            if self._status == _FORGOTTEN:  # a server that was restarted knows no session, and has done nothing
+                self._closing = True
+                self._over.set()
+                raise NotReached("it was restarted and knows us no more; call it again") from None
             raise Refused(SIGN_IN if self._status == _LOGGED_OUT else visible(error.message)) from None
         except (ValidationError, RecursionError):
             raise NoAnswer("the server's answer is not as the protocol has it") from None

@@ -7,6 +7,7 @@ what it offers, how long it took, and if a call did what it should; the exit cod
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from specialists.toolkits.tool import FolderWorkbench, Tool
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 from tests.mcp_servers.empty_bench import bench_in
 
+PORT = 8797
 NPM = ("filesystem", "memory", "everything")
 PIP = {"git": "mcp-server-git", "time": "mcp-server-time", "sqlite": "mcp-server-sqlite"}
 
@@ -85,6 +87,7 @@ def tries(folder: Path) -> list[Try]:
         Try(npm("everything"), "echo", {"message": "High water"}, "High water", {}),
         Try(npm("everything"), "get-tiny-image", {}, "is kept", {"message": 1}),
         Try(npm("everything"), "get-env", {}, "HOME", {}),
+        Try(ServerConfig("http", "http", url=f"http://127.0.0.1:{PORT}/mcp"), "echo", {"message": "tide"}, "tide", {}),
     ]
 
 
@@ -144,6 +147,22 @@ async def main(folder: Path) -> int:
     """Try all. Returns the exit code."""
     installed(folder)
     wrong: list[str] = []
+    served = folder / "npm" / "node_modules" / ".bin" / "mcp-server-everything"
+    over_http = await asyncio.create_subprocess_exec(
+        served,
+        "streamableHttp",
+        env={"PATH": os.environ["PATH"], "PORT": str(PORT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        return await _all_tried(folder, wrong)
+    finally:
+        over_http.terminate()
+        await over_http.wait()
+
+
+async def _all_tried(folder: Path, wrong: list[str]) -> int:
     settings = ToolSettings({"PATH": "/usr/local/bin:/usr/bin:/bin", "SLACK_BOT_TOKEN": "a TOKEN"}, folder / "data")
     for one in tries(folder):
         try:

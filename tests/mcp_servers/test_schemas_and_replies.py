@@ -183,6 +183,8 @@ async def port(request: web.Request) -> web.StreamResponse:
         }
         return answers.get(kind) or web.Response(status=401 if kind == "mcp" else 404)
     message = await request.json()
+    if message.get("method") == "tools/call" and message["params"]["name"] == "restarted":
+        return web.Response(status=404)
     about = {
         "protocolVersion": "2025-11-25",
         "capabilities": {"tools": {}},
@@ -210,6 +212,9 @@ async def test_a_server_over_http_and_what_only_looks_like_one(tmp_path: Path) -
         assert (await good.call("look", {})).content[0].text == "high"
         with pytest.raises(Refused, match="no such method"):
             await good.call("lost", {})
+        with pytest.raises(NotReached, match="call it again"):
+            await good.call("restarted", {})
+        assert (await good.call("look", {})).content[0].text == "high", "at once, on a new connection"
         await good.close()
         wrong = {
             ("/mcp", "other"): "wants somebody to sign in",
