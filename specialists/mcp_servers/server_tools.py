@@ -14,7 +14,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from handoff.visible_text import visible
 from specialists.loading.frontmatter import CrewFault
@@ -30,6 +29,8 @@ from specialists.toolkits.toolkit import Toolkit, ToolSettings
 PREFIX = "mcp__"
 LONGEST_DESCRIPTION = 1_000
 """Characters of a tool's description that models are told."""
+MOST_ASKED = 20_000
+"""Characters of arguments that people can be asked about."""
 _LONGEST_NAME = 64
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 MODULES = ("mcp", "jsonschema", "referencing")
@@ -213,8 +214,9 @@ class _Served:
         return self.config.reaches
 
     def _sends(self, arguments: ServerArguments) -> Sent:
-        text: Any = json.dumps(arguments.root, ensure_ascii=False)
-        return Sent(self.config.reaches, f"{self._named} {text}")
+        text = json.dumps(arguments.root, ensure_ascii=False)
+        # What no window could show whole is not asked about, so that nobody approves what they cannot read.
+        return Sent(self.config.reaches, f"{self._named} {text}", in_arguments=len(text) <= MOST_ASKED)
 
 
 def described(tool: LockedTool) -> str:

@@ -95,12 +95,14 @@ class ToolOutcome:
 class Sent:
     """What a call sends out: `to` a host or a service, as people know it, and the request as it goes on the `wire`.
 
-    `clear` is the same as people read it; empty: as the wire has it, decoded.
+    `clear` is the same as people read it; empty: as the wire has it, decoded. `in_arguments`: all that leaves stands in
+    the call's arguments, so that whoever is asked reads it there, at any length, and not twice.
     """
 
     to: str
     wire: str
     clear: str = ""
+    in_arguments: bool = False
 
 
 @dataclass(frozen=True, slots=True)

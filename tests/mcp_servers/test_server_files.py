@@ -180,6 +180,8 @@ def test_specialists_name_tools_or_servers_and_a_tool_that_writes_has_one_owner(
     assert note.target is not None
     assert note.sends is not None
     assert (note.target(arguments), note.sends(arguments).wire) == ("MCP server port", 'note {"text": "tea"}')
+    long = note.arguments.model_validate({"text": "x" * 30_000})
+    assert (note.sends(arguments).in_arguments, note.sends(long).in_arguments) == (True, False)
     (tmp_path / "reader.md").write_text(PAGE.format(name="reader", more="mcpServers: [port, prot]"))
     with pytest.raises(CrewError, match=r"reader.md:5: unknown server prot \(did you mean port\?\); there are port"):
         load_crew(tmp_path, {}, harbour.settings)
