@@ -27,7 +27,11 @@ class ServerArguments(RootModel[dict[str, JsonValue]]):
 
     @model_validator(mode="after")
     def _by_schema(self) -> Self:
-        text = json.dumps(self.root, sort_keys=True, ensure_ascii=False)
+        try:
+            text = json.dumps(self.root, sort_keys=True, ensure_ascii=False, allow_nan=False)
+            text.encode()
+        except ValueError:
+            raise _wrong("they hold a number or a character that JSON cannot carry") from None
         if len(text) > LARGEST:
             raise _wrong(f"they have {len(text):,} characters, and at most {LARGEST:,} are sent")
         found = faults(type(self).schema_checked, self.root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -36,6 +36,7 @@ class ServerConfig:
         url: Of an `http` server, with the `headers` of each request.
         read_only: The tools that only read, as the operator says: all others write.
         local: True if the operator says that it sends nothing on to anybody.
+        folder: Where the file lies, and where a program starts.
         line: Where it stands in the file.
     """
 
@@ -48,6 +49,7 @@ class ServerConfig:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     read_only: frozenset[str] = frozenset()
     local: bool = False
+    folder: Path | None = None
     line: int = 1
 
     @property
@@ -96,7 +98,7 @@ def read(path: Path, env: Mapping[str, str]) -> ServerList:
     for name, said in servers.items():
         line = _line_of(text, name)
         try:
-            found.append(_server(name, said, env, line))
+            found.append(replace(_server(name, said, env), folder=path.parent, line=line))
         except _Wrong as wrong:
             faults.append((line, f"the server {name[:40]!r}: {wrong}"))
     return ServerList(tuple(found), tuple(faults))
@@ -117,7 +119,7 @@ def _line_of(text: str, name: str) -> int:
     return text.count("\n", 0, at) + 1 if at >= 0 else 1
 
 
-def _server(name: str, said: Any, env: Mapping[str, str], line: int) -> ServerConfig:
+def _server(name: str, said: Any, env: Mapping[str, str]) -> ServerConfig:
     if not _SERVER.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise _Wrong(f"its name must be letters and digits with single - or _, at most {_LONGEST_NAME}; rename it")
     if not isinstance(said, dict):
@@ -133,16 +135,14 @@ def _server(name: str, said: Any, env: Mapping[str, str], line: int) -> ServerCo
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
             raise _Wrong("url must be an http or https address, without a name and password; those go into headers")
         headers = _texts(said, "headers", env)
-        return ServerConfig(name, "http", url=url, headers=headers, read_only=read_only, local=local, line=line)
+        return ServerConfig(name, "http", url=url, headers=headers, read_only=read_only, local=local)
     command, args = _filled(_text(said, "command"), env), said.get("args", [])
     if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
         raise _Wrong("args must be a list of texts")
     filled = tuple(_filled(one, env) for one in args)
     if any("\0" in one for one in (command, *filled)):
         raise _Wrong("there is a NUL character in its command; take it out")
-    return ServerConfig(
-        name, "stdio", command, filled, _texts(said, "env", env), read_only=read_only, local=local, line=line
-    )
+    return ServerConfig(name, "stdio", command, filled, _texts(said, "env", env), read_only=read_only, local=local)
 
 
 def _kind(said: dict[str, Any]) -> Literal["stdio", "http"]:

@@ -135,7 +135,8 @@ class ServerConnection:
             return
         self._closing = True
         self._over.set()
-        await asyncio.wait({held}, timeout=CLOSING)
+        if self._ready is not None and self._ready.done():
+            await asyncio.wait({held}, timeout=CLOSING)
         held.cancel()
         await asyncio.gather(held, return_exceptions=True)
 
@@ -165,11 +166,11 @@ class ServerConnection:
         try:
             await self._connect_and_wait(ready, over)
         except asyncio.CancelledError:
-            # Some of the SDK's transports cancel us when they break; then nobody has asked us to stop.
-            self._broke(ready, "the connection broke")
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
+            # Some of the SDK's transports cancel us when they break: nobody has asked us to stop.
+            self._broke(ready, "the connection broke")
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - not hidden: it is told in words
             self._broke(ready, _reason(error))
         finally:
@@ -246,7 +247,10 @@ async def _listed(client: Client) -> tuple[LockedTool, ...]:
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
             told = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
-            found.append(tool_lock.as_told(told))
+            if all(
+                one.name != tool.name for one in found
+            ):  # what is named twice could be read as one and used as the other
+                found.append(tool_lock.as_told(told))
         cursor = page.next_cursor
         if not cursor or len(found) > MOST_TOOLS:
             break

@@ -29,6 +29,8 @@ from specialists.toolkits.toolkit import Toolkit, ToolSettings
 PREFIX = "mcp__"
 LONGEST_DESCRIPTION = 1_000
 """Characters of a tool's description that models are told."""
+LONGEST_TOOL = 128
+"""Characters of a server's own name for a tool."""
 MOST_ASKED = 20_000
 """Characters of arguments that people can be asked about."""
 _LONGEST_NAME = 64
@@ -100,6 +102,8 @@ def toolkit_of(config: ServerConfig, tools: tuple[LockedTool, ...], settings: To
 
 def unusable(tool: LockedTool) -> str:
     """Say why a tool of a server cannot be offered; empty if it can."""
+    if len(tool.name) > LONGEST_TOOL:
+        return f"its name has more than {LONGEST_TOOL} characters"
     return safe_schema.fault(tool.schema)
 
 

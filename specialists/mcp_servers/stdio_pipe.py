@@ -35,7 +35,7 @@ class StdioPipe:
 
     Attributes:
         config: How it is started.
-        home: Its HOME and the folder in which it works, made if it is not there.
+        home: Its HOME, made if it is not there; and the folder in which it works, unless its configuration names one.
         path: Its PATH.
         over: Set when it has ended or was given up.
         fault: Why the connection ended, if the server is to blame; for people.
@@ -67,7 +67,7 @@ class StdioPipe:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             limit=LONGEST_MESSAGE,
-            cwd=self.home,
+            cwd=self.config.folder or self.home,
             env={"PATH": self.path, "LANG": "C.UTF-8", "HOME": str(self.home), **self.config.env},
             start_new_session=True,
         )
@@ -148,6 +148,8 @@ async def _write(
             process.stdin.write(f"{one.message.model_dump_json(by_alias=True, exclude_unset=True)}\n".encode())
             await process.stdin.drain()
     except (ConnectionError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+        pass
+    finally:
         to_us.close()
 
 

@@ -55,6 +55,8 @@ def fault_of(schema: dict[str, Any], arguments: dict[str, Any]) -> str:
         (of({"a": {"items": {"enum": list(range(500))}}}), {"a": [499] * (MOST_STEPS // 400)}, "takes too long"),
         (of({"a": {"uniqueItems": True}}), {"a": [{"n": n} for n in range(9_000)]}, ""),
         (of({}), {"a": "x" * 300_000}, "at most 262,144 are sent"),
+        (of({}), {"a": float("inf")}, "that JSON cannot carry"),
+        (of({}), {"a": "\ud83d"}, "that JSON cannot carry"),
     ],
 )
 def test_arguments_are_checked_in_bounded_time_whatever_the_schema_is(
