@@ -247,9 +247,8 @@ async def _listed(client: Client) -> tuple[LockedTool, ...]:
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
             told = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
-            if all(
-                one.name != tool.name for one in found
-            ):  # what is named twice could be read as one and used as the other
+            # What is named twice could be accepted as the one and used as the other: the first counts.
+            if all(one.name != tool.name for one in found):
                 found.append(tool_lock.as_told(told))
         cursor = page.next_cursor
         if not cursor or len(found) > MOST_TOOLS:
