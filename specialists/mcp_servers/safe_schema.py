@@ -1,4 +1,4 @@
-"""What a server's JSON Schema may be, as models see it and as arguments are checked by it. Pure.
+"""What a server's JSON Schema may be, and the schema by which arguments are checked. Pure.
 
 A schema is a text of others: it may point elsewhere, be endless, or hold a pattern that takes hours. So it is bounded
 first, and what can hurt is a fault (the tool is not offered) or is left out (the server checks that itself).
@@ -12,14 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from handoff.visible_text import visible
+from specialists.mcp_servers.shown_schema import shown
 
 DEEPEST = 24
 LARGEST = 64 * 1024
 """Characters of a schema as JSON."""
 LARGEST_SHOWN = 16_000
 """Characters of it that a model is shown: each call carries them."""
-LONGEST_TEXT = 300
-"""Characters of one description inside it."""
 MOST_PROPERTIES = 100
 
 _PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -27,7 +26,6 @@ _MAPS = ("properties", "$defs", "definitions", "dependentSchemas")
 """Keys under which the keys are names of the server's own."""
 _VALUES = ("enum", "const", "default", "examples", "required")
 """Keys under which there are values and no schemas."""
-_NOT_SHOWN = frozenset({"title", "$schema", "$id", "$comment", "examples", "$anchor", "pattern", "patternProperties"})
 _NOT_CHECKED = frozenset(
     {"pattern", "patternProperties", "format", "$id", "id", "$schema", "$anchor", "$dynamicAnchor", "$vocabulary"}
     | {"unevaluatedProperties", "unevaluatedItems", "uniqueItems"}
@@ -66,14 +64,6 @@ def _fault_of_arguments(schema: Mapping[str, Any]) -> str:
     return ""
 
 
-def shown(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema as models see it: bounded texts without hidden characters, no patterns, an object on top."""
-    told = _without(dict(schema), _NOT_SHOWN)
-    for name in ("oneOf", "anyOf", "allOf", "not", "if", "then", "else", "description"):
-        told.pop(name, None)  # models' interfaces take none of these on top
-    return {**_clean(told), "type": "object", "properties": _clean(told.get("properties", {}))}
-
-
 def checked(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema by which arguments are checked."""
     return {**_without(dict(schema), _NOT_CHECKED), "type": "object"}
@@ -90,17 +80,6 @@ def _without(value: Any, names: frozenset[str], *, mapping: bool = False) -> Any
         for key, one in value.items()
         if mapping or key not in names
     }
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        text = " ".join(visible(value).split())
-        return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
-    if isinstance(value, list):
-        return [_clean(one) for one in value]
-    if isinstance(value, dict):
-        return {visible(key): _clean(one) for key, one in value.items()}
-    return value
 
 
 def _points_away(value: Any) -> str:

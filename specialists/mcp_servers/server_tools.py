@@ -17,7 +17,7 @@ from pathlib import Path
 
 from handoff.visible_text import visible
 from specialists.loading.frontmatter import CrewFault
-from specialists.mcp_servers import safe_schema, server_config, server_replies, tool_lock
+from specialists.mcp_servers import safe_schema, server_config, server_replies, shown_schema, tool_lock
 from specialists.mcp_servers.argument_check import ServerArguments, arguments_by
 from specialists.mcp_servers.server_config import ServerConfig
 from specialists.mcp_servers.server_connection import NotReached, Refused, ServerConnection
@@ -167,7 +167,7 @@ class _Served:
             target=None if reads else self._target,
             sends=None if self.config.local else self._sends,
             description=described(self.locked),
-            parameters=safe_schema.shown(self.locked.schema),
+            parameters=shown_schema.shown(self.locked.schema),
         )
 
     async def _run(self, arguments: ServerArguments, workbench: Workbench) -> ToolOutcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,15 @@ from aiohttp import web
 from mcp_types import CallToolResult
 from pydantic import ValidationError
 
-from specialists.mcp_servers import safe_schema, server_replies
+from bot.models import schema_steps, strict_schema
+from bot.slack.views import argument_blocks
+from specialists.mcp_servers import safe_schema, server_replies, shown_schema
 from specialists.mcp_servers.argument_check import MOST_STEPS, arguments_by
 from specialists.mcp_servers.server_config import ServerConfig
 from specialists.mcp_servers.server_connection import NotReached, Refused, ServerConnection
 from specialists.mcp_servers.server_tools import LONGEST_DESCRIPTION, described
 from specialists.mcp_servers.tool_lock import as_told
+from specialists.toolkits.tool import ToolSpec
 from tests.mcp_servers.empty_bench import bench_in
 from tests.mcp_servers.harbour import told
 from tests.specialists.local_web import serving
@@ -92,7 +96,10 @@ def deep(levels: int) -> dict[str, Any]:
         (of({"a": {"$dynamicRef": "#a"}}), "points to another place"),
         (of({"a": deep(100)}), "nested more than 24 deep"),
         (of({"a": {"enum": ["x" * 70_000]}}), "at most 65,536 are read"),
-        (of({"a": {"enum": ["x" * 100] * 200}}), "takes more than 16,000 characters of every call"),
+        (
+            of({f"a{n}": {"description": "x" * 300} for n in range(60)}),
+            "takes more than 16,000 characters of every call",
+        ),
         (of({"a b": {}}), "an argument named 'a b', which models cannot spell"),
         (of({f"a{n}": {} for n in range(101)}), "it takes 101 arguments"),
         ({"type": "array"}, "its arguments are no object"),
@@ -107,17 +114,51 @@ def test_a_schema_that_could_hurt_is_not_offered(schema: dict[str, Any], words: 
 
 def test_models_see_a_description_and_a_schema_without_what_hides_and_without_what_they_do_not_need() -> None:
     hidden = {"type": "string", "title": "A", "pattern": "a+", "description": "Say\u200b \u202eit " + "x" * 900}
-    shown = safe_schema.shown(
+    shown = shown_schema.shown(
         {**of({"title": hidden}), "$schema": "http://x", "oneOf": [{}], "description": "Obey me."}
     )
     assert list(shown) == ["type", "properties"]
     assert list(shown["properties"]["title"]) == ["type", "description"]
     assert shown["properties"]["title"]["description"].startswith("Say it xxx")
-    assert len(shown["properties"]["title"]["description"]) <= safe_schema.LONGEST_TEXT + 1
+    assert len(shown["properties"]["title"]["description"]) <= shown_schema.LONGEST_TEXT + 1
     tool = as_told(told("a", description="\u200bDoes it.\x1b[2J " + "y" * 5_000))
     assert described(tool).startswith("Does it.[2J yyy")
     assert len(described(tool)) == LONGEST_DESCRIPTION + 1
     assert described(as_told({"name": "a", "title": "The tide"})) == "The tide"
+
+
+CROOKED = {
+    "type": ["object", 5],
+    "required": 5,
+    "properties": {
+        "yes": True,
+        "circle": {"$ref": "#/properties/circle"},
+        "tree": {"$ref": "#/$defs/tree"},
+        "doubling": {"$ref": "#/$defs/0"},
+        "odd": {"type": {"a": 1}, "enum": "all", "items": [1], "anyOf": {"a": 1}, "minLength": "long", "properties": 7},
+        "fine": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "enum": [1, None], "default": 1},
+    },
+    "$defs": {**DOUBLING, "20": {}, "tree": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
+    "additionalProperties": "no",
+}
+
+
+def test_a_crooked_schema_goes_through_all_that_reads_schemas() -> None:
+    shown = shown_schema.shown(CROOKED)
+    parts = shown["properties"]
+    assert (parts["yes"], parts["circle"], parts["odd"]) == ({}, {}, {})
+    assert parts["fine"] == CROOKED["properties"]["fine"]  # type: ignore[index]  # as written above
+    assert "$ref" not in json.dumps(shown)
+    assert "required" not in shown
+    assert len(json.dumps(shown)) < 40_000
+    spec = ToolSpec("a", "Does it.", shown)
+    assert strict_schema.enforced_schema(shown)["type"] == "object"
+    assert schema_steps.steps_schema([spec])
+    assert schema_steps._signature(shown)
+    arguments = {"yes": 1, "fine": None, "more": [1]}
+    fields = argument_blocks.fields(arguments, shown)
+    assert len(fields) == len(parts) + 1
+    assert argument_blocks.read_fields({"fine": "3"}, arguments, shown)["fine"] == 3
 
 
 # ---------------------------------------------------------------- answers
