@@ -13,7 +13,7 @@ from specialists.mcp_servers import server_config, tool_lock
 from specialists.mcp_servers.lock_difference import difference, plain
 from specialists.mcp_servers.server_config import ServerConfig
 from specialists.mcp_servers.server_connection import NotReached
-from specialists.mcp_servers.server_tools import MODULES, connection_to, name_of, unusable
+from specialists.mcp_servers.server_tools import MODULES, connection_to, name_of, unusable, weight
 from specialists.mcp_servers.tool_lock import LockedTool, LockFault, ToolLock
 from specialists.toolkits.extras import missing
 from specialists.toolkits.toolkit import ToolSettings
@@ -137,6 +137,7 @@ def _told(server: ServerConfig, live: tuple[LockedTool, ...]) -> str:
     writing = [tool for tool in usable if tool.name not in server.read_only]
     hinted = [plain(tool.name) for tool in writing if tool.hinted_read_only]
     lines = [f"{server.name}: accepted, {len(live)} tools; {len(writing)} of them may write, and ask before each call."]
+    lines.append(f"A specialist that has them all carries about {weight(usable):,} tokens of them in each call.")
     if hinted:
         lines.append(f"Its server says that these only read: {', '.join(hinted)}. If you know so too, {_SAY_SO}.")
     return "\n".join(lines)

@@ -11,10 +11,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from handoff.context_budget import tokens
 from handoff.visible_text import visible
 from specialists.loading.frontmatter import CrewFault
 from specialists.mcp_servers import safe_schema, server_config, server_replies, shown_schema, tool_lock
@@ -221,6 +222,12 @@ class _Served:
         text = json.dumps(arguments.root, ensure_ascii=False)
         # What no window could show whole is not asked about, so that nobody approves what they cannot read.
         return Sent(self.config.reaches, f"{self._named} {text}", in_arguments=len(text) <= MOST_ASKED)
+
+
+def weight(tools: Iterable[LockedTool]) -> int:
+    """Count about how many tokens these tools take of each call of a specialist that has them."""
+    told = (f"{one.name} {described(one)} {json.dumps(shown_schema.shown(one.schema))}" for one in tools)
+    return sum(map(tokens, told))
 
 
 def described(tool: LockedTool) -> str:
