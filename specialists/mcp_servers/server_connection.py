@@ -75,7 +75,7 @@ class ServerConnection:
         self._beginning = asyncio.Lock()
         self._live: tuple[LockedTool, ...] = ()
         self._failures, self._not_before, self._why = 0, 0.0, ""
-        self._closing, self._status = False, 0
+        self._closing, self._status, self._flood = False, 0, ""
         self._pipe: StdioPipe | None = None
 
     async def tools(self) -> tuple[LockedTool, ...]:
@@ -195,17 +195,22 @@ class ServerConnection:
 
     async def _transport(self, stack: contextlib.AsyncExitStack, over: asyncio.Event) -> Any:
         logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it quotes servers; what matters we say ourselves
-        self._status = 0
+        self._status, self._flood = 0, ""
         if self.config.kind == "stdio":
             self._pipe = StdioPipe(self.config, self._home, self._path, over)
             return self._pipe.opened()
         from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - heavy
 
-        http = await stack.enter_async_context(http_client(self.config.headers, self._refused_with))
+        http = await stack.enter_async_context(http_client(self.config.headers, self._refused_with, self._flooded))
         return streamable_http_client(self.config.url, http_client=http)
 
     def _refused_with(self, status: int) -> None:
         self._status = status
+
+    def _flooded(self, words: str) -> None:
+        """End a connection over HTTP that brings too much."""
+        self._flood = words
+        self._over.set()
 
     def _broke(self, ready: asyncio.Future[Client], why: str) -> None:
         """Note a failure, so that the next try waits."""
@@ -215,7 +220,7 @@ class ServerConnection:
         _log.warning("the MCP server %s: %s%s", self.config.name, self._why, "" if ready.done() else " (not connected)")
 
     def _fault(self) -> str:
-        return self._pipe.fault if self._pipe is not None else ""
+        return self._flood or (self._pipe.fault if self._pipe is not None else "")
 
     async def _while_connected(self, work: Coroutine[Any, Any, _T], longest: float) -> _T:
         """Do work that needs the connection, no longer than that lasts."""

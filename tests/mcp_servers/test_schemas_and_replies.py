@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import time
 from pathlib import Path
@@ -18,7 +19,7 @@ from bot.slack.views import argument_blocks
 from specialists.mcp_servers import safe_schema, server_replies, shown_schema
 from specialists.mcp_servers.argument_check import MOST_STEPS, arguments_by
 from specialists.mcp_servers.server_config import ServerConfig
-from specialists.mcp_servers.server_connection import NotReached, Refused, ServerConnection
+from specialists.mcp_servers.server_connection import NoAnswer, NotReached, Refused, ServerConnection
 from specialists.mcp_servers.server_tools import LONGEST_DESCRIPTION, described
 from specialists.mcp_servers.tool_lock import as_told
 from specialists.toolkits.tool import ToolSpec
@@ -222,12 +223,19 @@ async def port(request: web.Request) -> web.StreamResponse:
             "packed": web.Response(body=b"x", headers={"Content-Encoding": "gzip", "Content-Type": "application/json"}),
             "away": web.Response(status=307, headers={"Location": "http://evil.example/"}),
             "page": web.Response(text="<html>", content_type="text/html"),
-            "flood": web.Response(body=b" " * 17 * 1024 * 1024, content_type="application/json"),
+            "flood": web.Response(body=b" " * 5 * 1024 * 1024, content_type="application/json"),
         }
         return answers.get(kind) or web.Response(status=401 if kind == "mcp" else 404)
     message = await request.json()
     if message.get("method") == "tools/call" and message["params"]["name"] == "restarted":
         return web.Response(status=404)
+    if message.get("method") == "tools/call" and message["params"]["name"] == "flood":
+        stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await stream.prepare(request)
+        with contextlib.suppress(ConnectionError):
+            while True:
+                await stream.write(b'data: {"jsonrpc":"2.0","method":"notifications/message"}\n\n' * 100)
+        return stream
     about = {
         "protocolVersion": "2025-11-25",
         "capabilities": {"tools": {}},
@@ -258,13 +266,17 @@ async def test_a_server_over_http_and_what_only_looks_like_one(tmp_path: Path) -
         with pytest.raises(NotReached, match="call it again"):
             await good.call("restarted", {})
         assert (await good.call("look", {})).content[0].text == "high", "at once, on a new connection"
+        with pytest.raises(NoAnswer, match="2,000 messages"):
+            await good.call("flood", {})
+        with pytest.raises(NotReached, match="2,000 messages in 10 seconds; it is tried again in 1 s"):
+            await good.call("look", {})
         await good.close()
         wrong = {
             ("/mcp", "other"): "wants somebody to sign in",
             ("/away", "key"): "evil.example/ not followed",
             ("/page", "key"): "Unexpected content type",
             ("/packed", "key"): "packed answers",
-            ("/flood", "key"): "more than 16 MB",
+            ("/flood", "key"): "more than 4 MB",
         }
         for (path, key), words in wrong.items():
             bad = connection(path, key)
