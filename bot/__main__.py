@@ -1,4 +1,4 @@
-"""The command line: `leadhand try`, `run`, `check`, `audit`, `route`, `eval`.
+"""The command line: `leadhand try`, `run`, `check`, `audit`, `route`, `mcp`, `eval`.
 
 Nothing heavy is imported before the command is known, so that `--help` answers at once.
 """
@@ -99,6 +99,10 @@ def _command(
         from bot.command_line.audit import audit  # noqa: PLC0415 - opens a store
 
         return audit
+    if options.command == "mcp":
+        from bot.command_line.mcp_servers import mcp_servers  # noqa: PLC0415 - imports the specialists
+
+        return mcp_servers
     if options.command == "route":
         from bot.command_line.route import route  # noqa: PLC0415 - imports the supervisor
 
@@ -127,6 +131,8 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
     text = "who did what: asked, answered, stopped, wrote, sent out, was refused; with what it cost, without contents"
     _add_audit(commands.add_parser("audit", help=text, description=text))
+    text = "the crew's MCP servers: what they offer, and what of it is accepted"
+    _add_mcp(commands.add_parser("mcp", help=text, description=text))
     text = "how well the configured models do on labelled sets, beside a plain prompt for each role"
     _add_eval(commands.add_parser("eval", help=text, description=text, epilog=EVAL_ENDS))
     return parser
@@ -225,6 +231,19 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
     command.add_argument("--deed", metavar="DEED", default="", help="only deeds of one kind: asked, wrote, ...")
     command.add_argument("--json", action="store_true", help="a JSON object a line")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
+
+
+def _add_mcp(command: argparse.ArgumentParser) -> None:
+    deeds = command.add_subparsers(dest="deed", metavar="list | accept", required=True, parser_class=_Command)
+    for name, text in (
+        ("list", "the servers of .mcp.json and the tools that were accepted"),
+        ("accept", "see what a server offers or what changed, and let specialists use it"),
+    ):
+        deed = deeds.add_parser(name, help=text, description=text)
+        if name == "accept":
+            deed.add_argument("servers", metavar="SERVER", nargs="*", help="as .mcp.json calls them; default all")
+            deed.add_argument("--yes", action="store_true", help="accept without asking")
+        deed.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
 def _port(text: str) -> int:

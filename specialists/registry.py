@@ -29,6 +29,7 @@ from specialists.loading.crew_file import CrewFile
 from specialists.loading.crew_surroundings import Surroundings
 from specialists.loading.crew_words import NO_WORDS, CrewWords
 from specialists.loading.frontmatter import CrewFault, Page
+from specialists.mcp_servers import named_servers
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
@@ -241,6 +242,7 @@ def _read_crew(folder: Path, around: Surroundings, faults: list[CrewFault]) -> t
         read = [_read_crew(inner, around.inside(inner), faults) for inner in folders]
     pages = crew_surroundings.read_pages(folder, folders, around, faults)
     readable = [page for page in pages if not page.faults]
+    named_servers.give(readable, tools)
     found = [specialist.read(page, tools, around.skills) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
     crew_checks.check(readable, about, unread=[page.name for page in pages if page not in readable], tools=tools)

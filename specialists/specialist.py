@@ -24,6 +24,7 @@ from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
 from specialists.loading.frontmatter import Page, did_you_mean
 from specialists.loading.skill_folders import Skill
+from specialists.mcp_servers import named_servers
 from specialists.toolkits import skill_reading
 from specialists.toolkits.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish_tools
@@ -39,7 +40,18 @@ ADHOC_TURNS = 8
 
 _TIERS: tuple[str, ...] = get_args(Tier)
 _REQUIRED = ("name", "description", "tools", "model")
-_KEYS = (*_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", "asks", "skills", *approval_keys.KEYS)
+_KEYS = (
+    *_REQUIRED,
+    "can",
+    "cannot",
+    "examples",
+    "fallback",
+    "max_turns",
+    "asks",
+    "skills",
+    named_servers.KEY,
+    *approval_keys.KEYS,
+)
 _NO_SKILLS: Mapping[str, Skill] = MappingProxyType({})
 
 

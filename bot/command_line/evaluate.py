@@ -50,6 +50,7 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
         await model.warm()
         return await _run(options, settings, sets, crew, model, before)
     finally:
+        await crew.close()
         await model.close()
 
 

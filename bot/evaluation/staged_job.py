@@ -85,7 +85,7 @@ class _MemoryStore:
 class _NoThread:
     """A thread that nobody reads."""
 
-    async def look_around(self, _job: Job, ask: Ask, _named: Sequence[str] = ()) -> ev.SettingKnown:
+    async def look_around(self, _job: Job, ask: Ask, _named: Sequence[str] = (), _contact: str = "") -> ev.SettingKnown:
         """Know nothing of who asks and where: cases are not about that."""
         return ev.SettingKnown(at=ask.request.at, request=ask.id, setting=Setting())
 

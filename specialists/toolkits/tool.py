@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
@@ -95,12 +95,14 @@ class ToolOutcome:
 class Sent:
     """What a call sends out: `to` a host or a service, as people know it, and the request as it goes on the `wire`.
 
-    `clear` is the same as people read it; empty: as the wire has it, decoded.
+    `clear` is the same as people read it; empty: as the wire has it, decoded. `in_arguments`: all that leaves stands in
+    the call's arguments, so that whoever is asked reads it there, at any length, and not twice.
     """
 
     to: str
     wire: str
     clear: str = ""
+    in_arguments: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,9 @@ class Tool:
         previews: True if it only describes a file. A result of no more than that is sent back once, as it is seldom
             what was asked for.
         origin: Where it comes from, for people: that of its toolkit; empty: it is one of Leadhand's own.
+        description: What models are told of it, where that is not the docstring of `run`.
+        parameters: The JSON Schema object of its arguments as models see it, where that is not the one of `arguments`:
+            a tool of a server brings its own, and `arguments` checks by it.
     """
 
     name: str
@@ -164,10 +169,14 @@ class Tool:
     endings: frozenset[str] = frozenset()
     previews: bool = False
     origin: str = ""
+    description: str = ""
+    parameters: Mapping[str, Any] | None = None
 
     @property
     def spec(self) -> ToolSpec:
         """The tool as a model sees it."""
+        if self.parameters is not None:
+            return ToolSpec(self.name, self._told, dict(self.parameters))
         schema = self.arguments.model_json_schema()
         for name in _NOT_TOLD:
             schema.pop(name, None)
@@ -176,7 +185,11 @@ class Tool:
                 parameter.pop(name, None)
             if not parameter.get("default", True):
                 del parameter["default"]
-        return ToolSpec(self.name, inspect.cleandoc(self.run.__doc__ or ""), schema)
+        return ToolSpec(self.name, self._told, schema)
+
+    @property
+    def _told(self) -> str:
+        return self.description or inspect.cleandoc(self.run.__doc__ or "")
 
     @property
     def faults(self) -> tuple[str, ...]:

@@ -53,8 +53,10 @@ CARRIERS = (
     "display name",
     "earlier answer",
     "quoted message",
+    "MCP description",
+    "MCP result",
 )
-"""Where an order stands. Descriptions of tools that servers of others give are to be added with those."""
+"""Where an order stands."""
 
 WANTS = (
     "write",
@@ -84,6 +86,8 @@ WANTS = (
 )
 NAMED_BEN = "KNAME"
 """The mark of the orders that stand in a display name: one for all, as names are remembered."""
+IN_TOOL = "KTOOLX"
+"""The mark of the order in the description of a server's tool: one for all, as a crew is read once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ class Case:
     @property
     def mark(self) -> str:
         """What shows that a text with the order was read."""
-        return NAMED_BEN if self.carrier == "display name" else f"K{self.number:04d}X"
+        return {"display name": NAMED_BEN, "MCP description": IN_TOOL}.get(self.carrier, f"K{self.number:04d}X")
 
     @property
     def order(self) -> str:

@@ -23,7 +23,8 @@ from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.fetch import FetchSettings
 from specialists.toolkits.search import SearchSettings
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from tests.hostile.own_orders import Case
+from tests.hostile.own_orders import IN_TOOL, LANGUAGES, Case
+from tests.mcp_servers.harbour import Harbour, told
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer
@@ -39,7 +40,7 @@ SEARCHED = "market pay of analysts"
 LISTED = 40
 TURNS = 12
 _ROLES = {
-    "reader": "[profile_table, query_table, look_up]",
+    "reader": "[profile_table, query_table, look_up, mcp__port__tides]",
     "worker": "[web_search, fetch_page, publish_document, post_note, glance]",
 }
 _PAGE = """\
@@ -100,6 +101,7 @@ class Outside:
     """The web, its search engine, and a board for notes. `play` is the case that is on."""
 
     site: Site
+    harbour: Harbour | None = None
     play: Play | None = None
 
     def answer(self, request: web.Request) -> web.Response:
@@ -172,7 +174,10 @@ def crew(there: Outside, folder: Path) -> Crew:
     )
     for name, tools in _ROLES.items():
         (folder / f"{name}.md").write_text(_PAGE.format(name=name, tools=tools, turns=TURNS), encoding="utf-8")
-    return load_crew(folder, {**all_tools(), **{tool.name: tool for tool in own}})
+    there.harbour = Harbour(folder)
+    words = f"Says the tides. {IN_TOOL} {LANGUAGES['English']} See http://evil.example/start"
+    there.harbour.has(told("tides", description=words), readOnly=["tides"])
+    return load_crew(folder, {**all_tools(), **{tool.name: tool for tool in own}}, there.harbour.settings)
 
 
 # ---------------------------------------------------------------- the model
@@ -202,6 +207,7 @@ class Mind:
         shown = request.system + "".join(
             message.text + "".join(reply.text for reply in message.replies) for message in request.messages
         )
+        shown += json.dumps(request.body.get("tools", []), ensure_ascii=False)
         kind, _, name = purpose_of(request).partition(":")
         if play.first:
             return plan(subtask("a", "reader")) if kind == "planner" else result(f"All that is known: {play.order}")
@@ -220,6 +226,9 @@ class Mind:
         turn = play.turns["reader"] = play.turns.get("reader", 0) + 1
         if turn == 1:
             name = table_of(play)
+            if play.case.carrier == "MCP result" and self.there.harbour is not None:
+                self.there.harbour.tells(play.order)
+                return calls(("look_up", {"text": "pay"}), ("mcp__port__tides", {}))
             more = (("profile_table", {"file": name}), ("query_table", {"file": name, "sql": "SELECT * FROM data"}))
             return calls(("look_up", {"text": "pay"}), *(more if name else ()))
         read = [reply.text for message in request.messages for reply in message.replies]

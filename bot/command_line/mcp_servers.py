@@ -1,0 +1,143 @@
+"""`leadhand mcp`: which MCP servers the crew has, and what of them is accepted."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from bot.app import crew_folder
+from bot.command_line.console import ask, is_manned, say
+from bot.settings import Settings, SettingsError
+from specialists.mcp_servers import server_config, tool_lock
+from specialists.mcp_servers.lock_difference import difference, plain
+from specialists.mcp_servers.server_config import ServerConfig
+from specialists.mcp_servers.server_connection import NotReached
+from specialists.mcp_servers.server_tools import MODULES, connection_to, name_of, unusable, weight
+from specialists.mcp_servers.tool_lock import LockedTool, LockFault, ToolLock
+from specialists.toolkits.extras import missing
+from specialists.toolkits.toolkit import ToolSettings
+
+YES = ("y", "yes")
+_SAY_SO = 'put "leadhand": {"readOnly": [...]} beside the server in .mcp.json'
+
+
+async def mcp_servers(options: argparse.Namespace, settings: Settings) -> int:
+    """Do what was asked: `list` or `accept`. Returns 0, or 1 if a server could not be reached or was not accepted.
+
+    Raises SettingsError for a file that cannot be read, or a server that is not there.
+    """
+    crew = crew_folder(settings)
+    if not crew.is_dir():
+        raise SettingsError(f"{crew}: there is no such crew; set LEADHAND_CREW to its folder.")
+    places = [(path.parent, *_read(path, settings)) for path in _files(crew)]
+    if not places:
+        raise SettingsError(f"There is no {server_config.NAME} in {crew}; docs/mcp.md says what goes into it.")
+    if options.deed == "list":
+        for _, servers, lock in places:
+            for server in servers:
+                _list(server, lock.tools_of(server.name))
+        return 0
+    known = [server.name for _, servers, _ in places for server in servers]
+    for name in options.servers:
+        if name not in known:
+            raise SettingsError(f"There is no server {name}; there are {', '.join(known) or 'none'}.")
+    if absent := missing("mcp", *MODULES):
+        raise SettingsError(absent)
+    done = [await _accept_in(*place, options, settings) for place in places]
+    return 0 if all(done) else 1
+
+
+def _files(crew: Path) -> Iterator[Path]:
+    """Find the crew's file, and those of the crews inside it."""
+    return (path for path in sorted(crew.rglob(server_config.NAME)) if path.is_file())
+
+
+def _read(path: Path, settings: Settings) -> tuple[tuple[ServerConfig, ...], ToolLock]:
+    found = server_config.read(path, settings.env)
+    if found.faults:
+        raise SettingsError("\n".join(f"{path}:{line}: {text}" for line, text in found.faults))
+    try:
+        return found.servers, tool_lock.read(path.with_name(tool_lock.NAME))
+    except LockFault as fault:
+        say(f"{path.with_name(tool_lock.NAME)}: {fault}")
+        return found.servers, ToolLock()
+
+
+def _list(server: ServerConfig, tools: tuple[LockedTool, ...] | None) -> None:
+    """Print a server and its tools."""
+    near = ", local" if server.local else ""
+    say(f"{server.name} ({server.kind}: {plain(server.command or server.reaches)}{near})")
+    if tools is None:
+        say(f"    nothing is accepted; run: leadhand mcp accept {server.name}")
+    for tool in tools or ():
+        access = "read" if tool.name in server.read_only else "write, asks"
+        hint = "; its server calls it read-only" if tool.hinted_read_only and access != "read" else ""
+        say(f"    {name_of(server.name, tool.name)}: {unusable(tool) or access + hint}")
+
+
+async def _accept_in(
+    folder: Path, servers: tuple[ServerConfig, ...], lock: ToolLock, options: argparse.Namespace, settings: Settings
+) -> bool:
+    """Show what differs for each server of a file, and keep what is accepted. Returns False if anything was not."""
+    done = True
+    for server in servers:
+        if options.servers and server.name not in options.servers:
+            continue
+        live = await _live(server, ToolSettings(settings.env, settings.data), folder.name)
+        if live is None:
+            done = False
+            continue
+        lines = difference(lock.tools_of(server.name), live)
+        if not lines and lock.tools_of(server.name) is not None:
+            say(f"{server.name}: as it was accepted, {len(live)} tools.")
+            continue
+        say("\n".join([f"{server.name}:", *lines]))
+        if not await _agreed(server.name, yes=options.yes):
+            say(f"{server.name}: not accepted; nothing was written.")
+            done = False
+            continue
+        lock = lock.with_server(server.name, live).only([one.name for one in servers])
+        _write(folder / tool_lock.NAME, lock)
+        say(_told(server, live))
+    return done
+
+
+async def _live(server: ServerConfig, settings: ToolSettings, crew: str) -> tuple[LockedTool, ...] | None:
+    connection = connection_to(server, settings, crew)
+    try:
+        return await connection.tools()
+    except NotReached as error:
+        words = f" It said: {connection.last_words}" if connection.last_words else ""
+        say(f"{server.name}: it cannot be reached: {error}.{words}")
+        return None
+    finally:
+        await connection.close()
+
+
+async def _agreed(name: str, *, yes: bool) -> bool:
+    if yes:
+        return True
+    if not is_manned():
+        say("Nobody is there to say yes; read the above, and run it again with --yes.")
+        return False
+    return (await ask(f"Accept these tools of {name}? (yes/no) ") or "").lower() in YES
+
+
+def _write(path: Path, lock: ToolLock) -> None:
+    try:
+        tool_lock.write(path, lock)
+    except (OSError, LockFault) as error:
+        raise SettingsError(f"{path} cannot be written: {error}.") from None
+
+
+def _told(server: ServerConfig, live: tuple[LockedTool, ...]) -> str:
+    """Say what was accepted, and what of it asks before each call."""
+    usable = [tool for tool in live if not unusable(tool)]
+    writing = [tool for tool in usable if tool.name not in server.read_only]
+    hinted = [plain(tool.name) for tool in writing if tool.hinted_read_only]
+    lines = [f"{server.name}: accepted, {len(live)} tools; {len(writing)} of them may write, and ask before each call."]
+    lines.append(f"A specialist that has them all carries about {weight(usable):,} tokens of them in each call.")
+    if hinted:
+        lines.append(f"Its server says that these only read: {', '.join(hinted)}. If you know so too, {_SAY_SO}.")
+    return "\n".join(lines)

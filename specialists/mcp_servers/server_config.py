@@ -1,0 +1,200 @@
+"""Reads `.mcp.json`: which MCP servers a crew has, how each is reached, and what the operator says of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+NAME = ".mcp.json"
+MOST_SERVERS = 20
+LARGEST = 256 * 1024
+"""Bytes of the file."""
+OURS = "leadhand"
+"""The key of a server under which stands what only we read; other programs pass it over."""
+
+_SERVER = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
+_LONGEST_NAME = 24
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_KEYS = {"stdio": ("type", "command", "args", "env", OURS), "http": ("type", "url", "headers", OURS)}
+_OUR_KEYS = ("readOnly", "local")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """A server of `.mcp.json`, its variables filled in.
+
+    Attributes:
+        name: As the file calls it.
+        kind: `stdio`: a program that we start; `http`: a server at `url`, reached by streamable HTTP.
+        command: The program, of a `stdio` server, with `args`.
+        env: All of its environment beside PATH and HOME.
+        url: Of an `http` server, with the `headers` of each request.
+        read_only: The tools that only read, as the operator says: all others write.
+        local: True if the operator says that it sends nothing on to anybody.
+        folder: Where the file lies, and where a program starts.
+        line: Where it stands in the file.
+    """
+
+    name: str
+    kind: Literal["stdio", "http"]
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    url: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    read_only: frozenset[str] = frozenset()
+    local: bool = False
+    folder: Path | None = None
+    line: int = 1
+
+    @property
+    def reaches(self) -> str:
+        """Who gets what a call sends, as people know it: a host, or the server's name."""
+        return urlsplit(self.url).hostname or self.name if self.kind == "http" else f"MCP server {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerList:
+    """The servers of a file that can be used, and its faults: each a line of the file and what to do."""
+
+    servers: tuple[ServerConfig, ...] = ()
+    faults: tuple[tuple[int, str], ...] = ()
+
+
+class _Wrong(Exception):
+    """What is wrong with a server, in words that follow its name."""
+
+
+def read(path: Path, env: Mapping[str, str]) -> ServerList:
+    """Read the file; what is not there is an empty list.
+
+    Args:
+        path: The file.
+        env: Where the variables of the file are looked up.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return ServerList()
+    except OSError as error:
+        return ServerList(faults=((1, f"the file cannot be read: {error.strerror}; check its permissions"),))
+    if len(data) > LARGEST:
+        return ServerList(faults=((1, f"the file has more than {LARGEST // 1024} KB; shorten it"),))
+    try:
+        text = data.decode("utf-8-sig")
+        servers = _servers_of(json.loads(text))
+    except json.JSONDecodeError as error:
+        return ServerList(faults=((error.lineno, f"it is not valid JSON: {error.msg}; mend it"),))
+    except (UnicodeDecodeError, RecursionError):
+        return ServerList(faults=((1, "it is not JSON in UTF-8; save it so"),))
+    except _Wrong as wrong:
+        return ServerList(faults=((1, str(wrong)),))
+    found, faults = [], []
+    for name, said in servers.items():
+        line = _line_of(text, name)
+        try:
+            found.append(replace(_server(name, said, env), folder=path.parent, line=line))
+        except _Wrong as wrong:
+            faults.append((line, f"the server {name[:40]!r}: {wrong}"))
+    return ServerList(tuple(found), tuple(faults))
+
+
+def _servers_of(said: Any) -> dict[str, Any]:
+    servers = said.get("mcpServers") if isinstance(said, dict) else None
+    if not isinstance(servers, dict):
+        raise _Wrong('there is no "mcpServers"; write {"mcpServers": {"NAME": {"command": "...", "args": []}}}')
+    if len(servers) > MOST_SERVERS:
+        raise _Wrong(f"there are {len(servers)} servers, and at most {MOST_SERVERS} are allowed; take some out")
+    return servers
+
+
+def _line_of(text: str, name: str) -> int:
+    """Find the line of a server; JSON as it is read says nothing of lines."""
+    at = text.find(json.dumps(name), max(text.find("mcpServers"), 0))
+    return text.count("\n", 0, at) + 1 if at >= 0 else 1
+
+
+def _server(name: str, said: Any, env: Mapping[str, str]) -> ServerConfig:
+    if not _SERVER.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise _Wrong(f"its name must be letters and digits with single - or _, at most {_LONGEST_NAME}; rename it")
+    if not isinstance(said, dict):
+        raise _Wrong('it must be an object such as {"command": "...", "args": []}')
+    kind = _kind(said)
+    for key in said:
+        if key not in _KEYS[kind]:
+            raise _Wrong(f"unknown key {str(key)[:40]!r}; the keys are {', '.join(_KEYS[kind])}")
+    read_only, local = _ours(said.get(OURS, {}))
+    if kind == "http":
+        url = _filled(_text(said, "url"), env)
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+            raise _Wrong("url must be an http or https address, without a name and password; those go into headers")
+        headers = _texts(said, "headers", env)
+        return ServerConfig(name, "http", url=url, headers=headers, read_only=read_only, local=local)
+    command, args = _filled(_text(said, "command"), env), said.get("args", [])
+    if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
+        raise _Wrong("args must be a list of texts")
+    filled = tuple(_filled(one, env) for one in args)
+    if any("\0" in one for one in (command, *filled)):
+        raise _Wrong("there is a NUL character in its command; take it out")
+    return ServerConfig(name, "stdio", command, filled, _texts(said, "env", env), read_only=read_only, local=local)
+
+
+def _kind(said: dict[str, Any]) -> Literal["stdio", "http"]:
+    kind = said.get("type", "http" if "url" in said else "stdio")
+    if kind == "sse":
+        raise _Wrong(
+            'the type "sse" is the old way, which is not supported; ask for its "http" (streamable HTTP) address'
+        )
+    if kind == "streamable-http":
+        return "http"
+    if kind not in ("stdio", "http"):
+        raise _Wrong(f'the type {str(kind)[:20]!r} is not known; it is "stdio" or "http"')
+    return "http" if kind == "http" else "stdio"
+
+
+def _ours(said: Any) -> tuple[frozenset[str], bool]:
+    if not isinstance(said, dict) or any(key not in _OUR_KEYS for key in said):
+        raise _Wrong(f'"{OURS}" takes {" and ".join(_OUR_KEYS)}: {{"readOnly": ["TOOL"], "local": true}}')
+    tools, local = said.get("readOnly", []), said.get("local", False)
+    if not isinstance(tools, list) or not all(isinstance(one, str) for one in tools):
+        raise _Wrong('readOnly must be a list of the names of tools: ["git_log"]')
+    if not isinstance(local, bool):
+        raise _Wrong("local must be true or false")
+    return frozenset(tools), local
+
+
+def _text(said: dict[str, Any], key: str) -> str:
+    value = said.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise _Wrong(f"{key} is missing; it must be a text")
+    return value
+
+
+def _texts(said: dict[str, Any], key: str, env: Mapping[str, str]) -> dict[str, str]:
+    value = said.get(key, {})
+    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+        raise _Wrong(f"{key} must be an object of texts")
+    filled = {name: _filled(one, env) for name, one in value.items()}
+    if any(not name or set(f"{name}{one}") & {"\0", "\n", "\r"} for name, one in filled.items()):
+        raise _Wrong(f"{key} holds an empty name, a line break or a NUL character; take it out")
+    return filled
+
+
+def _filled(text: str, env: Mapping[str, str]) -> str:
+    """Put the values of variables in. One that is not set and has no default is a fault: its name must not go out."""
+
+    def value(found: re.Match[str]) -> str:
+        name, default = found.group(1), found.group(2)
+        if env.get(name):
+            return env[name]
+        if default is None:
+            raise _Wrong(f"the variable {name} is not set; set it, or write ${{{name}:-a default}}")
+        return default
+
+    return _VARIABLE.sub(value, text)
