@@ -198,7 +198,8 @@ async def running(
     background = register(bolt, service, gate, form, desk)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
-    beside = [asyncio.create_task(model.warm()), asyncio.create_task(forgetting.run())]
+    works = (model.warm(), forgetting.run(), *(begin() for begin in crew.beside))
+    beside = [asyncio.create_task(work) for work in works]
     app = App(bolt, instance, store, model, thread, work)
     try:
         yield app

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,12 @@ class Crew:
         """The specialists of this crew and of all inside it."""
         inside = {name: one for crew in self.crews.values() for name, one in crew.everyone.items()}
         return {**self.specialists, **inside}
+
+    @property
+    def beside(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
+        """What the toolkits of this crew and of the crews inside it do beside the bot while it runs."""
+        own = (kit.beside for kit in self.toolkits if kit.beside is not None)
+        return (*own, *(work for crew in self.crews.values() for work in crew.beside))
 
     async def close(self) -> None:
         """End what the toolkits of this crew and of the crews inside it hold open."""

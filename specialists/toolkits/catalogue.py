@@ -29,6 +29,8 @@ def all_toolkits(
     del settings
     # Imported here, so that what never runs a tool does not pay for defining them.
     from specialists.toolkits import calculate, charts, documents, tables, web  # noqa: PLC0415  # see above
+    from specialists.toolkits.databases import database_tools  # noqa: PLC0415  # the same
+    from specialists.toolkits.knowledge import knowledge_tools  # noqa: PLC0415  # the same
 
     return (
         Toolkit("", web.tools(search, fetch)),
@@ -36,6 +38,8 @@ def all_toolkits(
         Toolkit("", calculate.tools()),
         Toolkit("", charts.tools()),
         Toolkit("", documents.tools()),
+        Toolkit("", knowledge_tools.UNSET),
+        Toolkit("", database_tools.UNSET),
     )
 
 
