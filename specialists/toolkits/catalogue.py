@@ -30,7 +30,7 @@ def all_toolkits(
     # Imported here, so that what never runs a tool does not pay for defining them.
     from specialists.toolkits import calculate, charts, documents, tables, web  # noqa: PLC0415  # see above
     from specialists.toolkits.databases import database_tools  # noqa: PLC0415  # the same
-    from specialists.toolkits.knowledge import knowledge_tools  # noqa: PLC0415  # the same
+    from specialists.toolkits.knowledge import knowledge_toolkit  # noqa: PLC0415  # the same
 
     return (
         Toolkit("", web.tools(search, fetch)),
@@ -38,7 +38,7 @@ def all_toolkits(
         Toolkit("", calculate.tools()),
         Toolkit("", charts.tools()),
         Toolkit("", documents.tools()),
-        Toolkit("", knowledge_tools.UNSET),
+        knowledge_toolkit.named(settings),
         Toolkit("", database_tools.UNSET),
     )
 
