@@ -191,6 +191,10 @@ NAMES: Mapping[str, str] = {
     "materials of a job (its files and their texts; default: as long as the job), and the audit. Default "
     "`jobs 30, questions 180, audit 365`",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
+    "LEADHAND_KNOWLEDGE": "documents that crews search: a folder, or web addresses, fetched once a day, with spaces or "
+    "commas. A crew's own folder `knowledge` comes before it",
+    "LEADHAND_DATABASES": "databases that crews may ask, read-only: `orders=postgresql://reader:password@host/orders`, "
+    "several with commas or new lines; postgresql, mysql or sqlite",
     "BRAVE_API_KEY": "search the web with Brave",
     "TAVILY_API_KEY": "search the web with Tavily",
 }

@@ -32,9 +32,11 @@ LOOKED = 5.0
 """Seconds for which a look at the folder holds: more searches than that look once."""
 EVERY = 60.0
 """Seconds between looks when nobody searches."""
-PATIENCE, FOR_FEW = 0.02, 3.0
-"""Seconds that a search waits for a look to end, and then for a few changed documents to be read."""
-FEW = 50
+SMALL, LARGE = 1.0, 0.02
+"""Seconds that a search waits for a look at the folder to end: of up to `MANY` documents, and of more."""
+MANY = 2_000
+FEW, FOR_FEW = 50, 3.0
+"""Changed documents that a search waits for, and how many seconds."""
 PROVING = 10.0
 """Seconds for which a proof reads what is new; of what comes after, nothing is said yet."""
 _AT_ONCE = 2
@@ -43,16 +45,20 @@ _AT_ONCE = 2
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the index is: documents that can be searched, of so many. `looked`: the folder was looked at."""
+    """How far the index is: documents that can be searched, those that nobody can read, and how many there are.
+
+    `looked` is False until the folder was looked at for the first time.
+    """
 
     indexed: int
+    unread: int
     wanted: int
-    looked: bool = True
+    looked: bool
 
     @property
-    def whole(self) -> bool:
-        """True if all that can be read is there."""
-        return self.looked and self.indexed >= self.wanted
+    def left(self) -> int:
+        """How many are still to be read."""
+        return max(0, self.wanted - self.indexed - self.unread)
 
 
 class Knowledge:
@@ -73,6 +79,7 @@ class Knowledge:
         self._task: asyncio.Task[None] | None = None
         self._walked: asyncio.Event | None = None
         self._next = 0.0
+        self._documents = 0
 
     # ------------------------------------------------------------ searching
 
@@ -94,7 +101,7 @@ class Knowledge:
 
         def read() -> Progress:
             wanted = self._index.fact("wanted")
-            return Progress(self._index.count() + len(self._index.faults()), int(wanted or 0), bool(wanted))
+            return Progress(self._index.count(), len(self._index.faults()), int(wanted or 0), bool(wanted))
 
         return await asyncio.to_thread(read)
 
@@ -151,9 +158,8 @@ class Knowledge:
         if task is None or task.done() or self._walked is None:
             return
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._walked.wait(), PATIENCE)
-            progress = await self.progress()
-            if progress.wanted - progress.indexed <= FEW:
+            await asyncio.wait_for(self._walked.wait(), LARGE if self._documents > MANY else SMALL)
+            if (await self.progress()).left <= FEW:
                 await asyncio.wait({task}, timeout=FOR_FEW)
 
     def _renewing(self) -> asyncio.Task[None]:
@@ -192,6 +198,7 @@ class Knowledge:
     def _compare(self) -> list[FoundFile]:
         """Look at the folder, drop what is gone from the index, and list what is new or changed."""
         found = look(self.folder)
+        self._documents = len(found.files)
         known = self._index.states()
         changed = [one for path, one in found.files.items() if known.get(path) != one.state]
         outdated = [path for path in known if path not in found.files or known[path] != found.files[path].state]

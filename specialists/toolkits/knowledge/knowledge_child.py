@@ -21,6 +21,7 @@ from specialists.toolkits.confine import given, own_stdout
 _FENCE = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.{0,8000}?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _ADDRESS = re.compile(r"https?://[^\s<>\"'|\[\]`\\]{1,2000}", re.IGNORECASE)
 _LINE = re.compile(r"line [\d,]+: ")
+_COUNTED = re.compile(r"(?:page|slide|sheet|line) .*")
 _LONGEST_TITLE = 200
 _MARKDOWN = (".md", ".markdown", ".mdown", ".txt", ".rst", ".adoc")
 
@@ -57,9 +58,15 @@ def _told(one: dict[str, str]) -> dict[str, Any]:
         return told | {"fault": "is damaged; save it anew with the program that made it"}
     link = one["link"] and Path(given(one["link"])).read_bytes()[:4000].decode("utf-8", "replace")
     address = _ADDRESS.search(str(about.get("url") or about.get("link") or link or ""))
-    title = about.get("title") or next((name for name, _ in contents.outline if _LINE.match(name)), "")
-    told |= {"title": _LINE.sub("", str(title))[:_LONGEST_TITLE], "outline": contents.outline}
+    title = about.get("title") or next(filter(None, map(_heading, contents.outline)), "")
+    told |= {"title": str(title)[:_LONGEST_TITLE], "outline": contents.outline}
     return told | {"link": address[0] if address else ""}
+
+
+def _heading(section: tuple[str, int]) -> str:
+    """Return the heading of a section; empty if it only has a number."""
+    name = _LINE.sub("", section[0])
+    return "" if _COUNTED.fullmatch(name) else name
 
 
 def _front_matter(data: bytes) -> tuple[dict[str, Any], bytes]:

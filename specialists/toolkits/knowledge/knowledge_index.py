@@ -46,8 +46,9 @@ JOIN passages p ON p.rowid = f.row JOIN documents d ON d.id = f.row >> {_SHIFT} 
 """  # noqa: S608  # a number of ours
 _HOLDING = "SELECT count(*) FROM (SELECT 1 FROM passages WHERE passages MATCH ? LIMIT ?)"
 _INSERT = "INSERT INTO documents(path, state, title, link, text, outline, fault) VALUES (?, ?, ?, ?, ?, ?, ?)"
-_SECTION = re.compile(r"line [\d,]+: (.+)")
-_HEADED = re.compile(r"((?:page|slide) \d+)\b.*")
+_LINE = re.compile(r"line [\d,]+: ")
+_COUNTED = re.compile(r"(?:page|slide) \d+\b|sheet .+|line [\d,]+$")
+"""Sections that have no name of their own."""
 _WAIT = 10.0
 
 
@@ -239,7 +240,6 @@ def _passages(one: Document) -> Iterator[tuple[str, str, str]]:
 
 def section(name: str) -> str:
     """Word the name of a section as it is cited: `section "Reset"`, `page 3`, `line 120`."""
-    if found := _SECTION.fullmatch(name):
-        return f'section "{found[1]}"'
-    found = _HEADED.fullmatch(name)
-    return found[1] if found else name
+    if found := _COUNTED.match(name):
+        return found[0]
+    return f'section "{_LINE.sub("", name)}"' if name else ""

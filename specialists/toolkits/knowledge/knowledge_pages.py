@@ -56,7 +56,7 @@ class FetchedPages:
                 page = await download(url, self._limits, _refusal, _same_host)
             except FetchFailed as failure:
                 old = "; what was fetched before is searched" if self._kept(name) else ""
-                faults.append(f"{url}: {failure}{old}")
+                faults.append(f"{url}: {str(failure).rstrip('.')}{old}")
                 continue
             await asyncio.to_thread(self._keep, name, page)
         for old_file in self.folder.iterdir():

@@ -115,7 +115,7 @@ async def _found(knowledge: Knowledge, query: str) -> ToolOutcome:
 
 def _missing(progress: Progress) -> str:
     """Say what was not searched, in words that are true for whoever reads them later."""
-    if progress.whole:
+    if progress.looked and not progress.left:
         return ""
     if not progress.looked:
         return "The knowledge was being indexed for the first time when it was searched, and nothing of it was ready."
