@@ -38,7 +38,7 @@ def all_toolkits(
         Toolkit("", charts.tools()),
         Toolkit("", documents.tools()),
         knowledge_toolkit.named(settings),
-        Toolkit("", database_tools.UNSET),
+        database_tools.named(settings),
     )
 
 
