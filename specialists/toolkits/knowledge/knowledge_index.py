@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT);
 """
 _SHIFT = 20
 """A passage's row is its document's, shifted by so many bits, and its own number: so all of a document are a range."""
-_RANKED = 4_000
+_RANKED = 2_500
 """Passages of which the best are chosen, so that a question of common words takes no longer than any other."""
 _SEARCH = f"""
 SELECT d.path, d.title, d.link, p.section, p.text, f.row FROM (

@@ -12,7 +12,7 @@ from bot.trace import steps_of
 from handoff import events as ev
 from handoff.engine.answer import gaps
 from specialists.registry import CREWS, load_crew
-from specialists.toolkits.catalogue import all_tools
+from specialists.toolkits.catalogue import all_toolkits
 from specialists.toolkits.toolkit import ToolSettings
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
@@ -45,7 +45,7 @@ async def at_work(scene: Scene, folder: Path, handbook: Path, **words: Words) ->
     settings = ToolSettings(
         {"LEADHAND_KNOWLEDGE": str(handbook), "LEADHAND_TICKETS": "message:#sales"}, folder / "data"
     )
-    crew = load_crew(SUPPORT, all_tools(settings=settings), settings)
+    crew = load_crew(SUPPORT, {}, settings, around=all_toolkits(settings=settings))
     async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew):
         yield server
 
