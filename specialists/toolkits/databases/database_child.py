@@ -64,7 +64,7 @@ def _engine(url: str, kind: str) -> Engine:
 def _query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
     """Run a statement in a session that only reads, and take its first rows."""
     _only_read(connection, request["kind"], int(request["seconds"]))
-    if request["kind"] == "postgresql":  # what it shows of a statement that streams is a FETCH
+    if request["kind"] == "postgresql":  # for its administrators: of a statement that streams it shows a FETCH
         connection.exec_driver_sql(f"SET application_name = '{request['tag']}'")
     options = {"stream_results": True, "max_row_buffer": 20, "no_parameters": True}
     sql = f"/* {request['tag']} */ {request['sql'].strip().rstrip(';')}"
@@ -89,7 +89,7 @@ def _only_read(connection: Connection, kind: str, seconds: int) -> None:
         _set(
             connection, "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", f"SET statement_timeout = {seconds}000"
         )
-        _try(connection, "SET client_connection_check_interval = 1000")  # from PostgreSQL 14 on
+        _try(connection, "SET client_connection_check_interval = 1000")  # from 14 on: it ends when this process does
         _set(connection, "SET TRANSACTION READ ONLY")
         return
     _set(connection, "SET SESSION TRANSACTION READ ONLY")
@@ -150,13 +150,9 @@ def _links(inspector: Inspector, schema: str | None) -> dict[tuple[Any, ...], st
 
 
 def _stop(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
-    """End the statement with that tag, which another connection of this user runs."""
-    if request["kind"] == "postgresql":
-        ask = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = :tag"
-        return {"stopped": len(connection.execute(text(ask), {"tag": request["tag"]}).all())}
-    pattern = {"tag": f"%/* {request['tag']} */%"}
+    """End the statement with that tag, which another connection of this user runs in a MySQL."""
     ask = "SELECT id FROM information_schema.processlist WHERE info LIKE :tag AND id <> connection_id()"
-    ids = [int(row[0]) for row in connection.execute(text(ask), pattern)]
+    ids = [int(row[0]) for row in connection.execute(text(ask), {"tag": f"%/* {request['tag']} */%"})]
     for one in ids:
         connection.exec_driver_sql(f"KILL QUERY {one}")
     return {"stopped": len(ids)}

@@ -137,19 +137,23 @@ class _Desk:
         if reply.failure:
             self._stop(database, where)
             return _FAILURES[reply.failure]
-        told: dict[str, Any] = json.loads(reply.output)
-        if "away" in told:
-            return _AWAY.format(name=database.name, reason=database.without_password(told["away"]))
-        if "error" in told:
-            return f"{database.name}: {database.without_password(told['error'])}"
-        return told
+        return told(database, json.loads(reply.output))
 
     def _stop(self, database: Database, where: Mapping[str, Any]) -> None:
-        if database.kind == "sqlite":  # it ended with its process
+        if database.kind != "mysql":  # the others notice that the process is gone
             return
         task = asyncio.create_task(_child({**where, "task": "stop"}))
         self._stopping.add(task)
         task.add_done_callback(self._stopping.discard)
+
+
+def told(database: Database, answer: dict[str, Any]) -> dict[str, Any] | str:
+    """Return what the child answered, or in a line why the database did not."""
+    if "away" in answer:
+        return _AWAY.format(name=database.name, reason=database.without_password(answer["away"]))
+    if "error" in answer:
+        return f"{database.name}: {database.without_password(answer['error'])}"
+    return answer
 
 
 async def _child(request: Mapping[str, Any]) -> Any:

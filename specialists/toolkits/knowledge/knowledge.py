@@ -118,10 +118,13 @@ class Knowledge:
     async def keep_new(self) -> None:
         """Make the index, and look for what changed, until it is cancelled."""
         while True:
-            if self._pages is not None:
-                async with self._alone() as alone:
-                    if alone:
-                        await self._pages.renew()
+            try:
+                if self._pages is not None:
+                    async with self._alone() as alone:
+                        if alone:
+                            await self._pages.renew()
+            except OSError as error:
+                log.warning("the pages in %s were not fetched: %s", self.folder, error)
             await self.renew()
             await asyncio.sleep(EVERY)
 

@@ -59,7 +59,7 @@ def _told(one: dict[str, str]) -> dict[str, Any]:
     link = one["link"] and Path(given(one["link"])).read_bytes()[:4000].decode("utf-8", "replace")
     address = _ADDRESS.search(str(about.get("url") or about.get("link") or link or ""))
     title = about.get("title") or next(filter(None, map(_heading, contents.outline)), "")
-    told |= {"title": str(title)[:_LONGEST_TITLE], "outline": contents.outline}
+    told |= {"title": " ".join(str(title).split())[:_LONGEST_TITLE], "outline": contents.outline}
     return told | {"link": address[0] if address else ""}
 
 

@@ -92,7 +92,7 @@ def _walk(root: Path, folder: Path, above: str, depth: int, found: Look) -> Iter
         return
     for entry in entries:
         path = f"{above}{entry.name}"
-        if entry.name.startswith((".", "~$")) or (not above and entry.name == ABOUT):
+        if _is_passed_over(entry.name, above, found):
             continue
         try:
             if entry.is_symlink():
@@ -107,6 +107,12 @@ def _walk(root: Path, folder: Path, above: str, depth: int, found: Look) -> Iter
                 yield Path(entry.path), path, entry.stat()
         except OSError as error:
             found.leave(path, f"cannot be looked at ({error.strerror}); check its rights")
+
+
+def _is_passed_over(name: str, above: str, found: Look) -> bool:
+    if not name.isprintable():
+        found.leave(ascii(f"{above}{name}"), "the name holds signs that cannot be shown; rename it")
+    return not name.isprintable() or name.startswith((".", "~$")) or (not above and name == ABOUT)
 
 
 def _leads_to_file(root: Path, link: Path, path: str, found: Look) -> bool:
