@@ -232,7 +232,8 @@ async def running(
     background = register(bolt, service, gate, form, desk)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
-    beside = [asyncio.create_task(one) for one in (model.warm(), forgetting.run(), board.run())]
+    toolkits = (begin() for one in crews.by_name.values() for begin in one.beside)
+    beside = [asyncio.create_task(one) for one in (model.warm(), forgetting.run(), board.run(), *toolkits)]
     app = App(bolt, instance, store, model, thread, work)
     try:
         yield app

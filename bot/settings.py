@@ -67,6 +67,8 @@ HTTP = Address("127.0.0.1", 3000)
 BUDGETS: Mapping[Scope, str] = {"person": "$10, 5m tokens", "day": "$100, 50m tokens"}
 """Budgets that hold unless others are set, so that nobody finds out by the bill."""
 SECRET = re.compile(r"TOKEN|SECRET|KEY")
+DATABASES = "LEADHAND_DATABASES"
+_PASSWORD = re.compile(r"://[^:/@\s]*:([^@\s]+)@")
 
 
 @dataclass(frozen=True)
@@ -111,12 +113,11 @@ class Settings:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must never be shown: tokens, keys, and the password of the store."""
+        """Texts that must never be shown: tokens, keys, and the passwords of the store and of databases."""
         named = {value for name, value in self.env.items() if name in NAMES and SECRET.search(name)}
-        password = urlsplit(self.redis_url).password or ""
-        return frozenset(
-            {*named, self.bot_token, self.app_token, self.signing_secret, password, unquote(password)} - {""}
-        )
+        passwords = {urlsplit(self.redis_url).password or "", *_PASSWORD.findall(self.env.get(DATABASES, ""))}
+        plain = map(unquote, passwords)
+        return frozenset({*named, self.bot_token, self.app_token, self.signing_secret, *passwords, *plain} - {""})
 
     @property
     def socket_mode(self) -> bool:
@@ -195,6 +196,10 @@ NAMES: Mapping[str, str] = {
     "materials of a job (its files and their texts; default: as long as the job), and the audit. Default "
     "`jobs 30, questions 180, audit 365`",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
+    "LEADHAND_KNOWLEDGE": "documents that crews search: a folder, or web addresses, fetched once a day, with spaces or "
+    "commas. A crew's own folder `knowledge` comes before it",
+    "LEADHAND_DATABASES": "databases that crews may ask, read-only: `orders=postgresql://reader:password@host/orders`, "
+    "several with commas or new lines; postgresql, mysql or sqlite",
     "BRAVE_API_KEY": "search the web with Brave",
     "TAVILY_API_KEY": "search the web with Tavily",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -146,6 +146,12 @@ class Crew:
     def every_warning(self) -> tuple[CrewFault, ...]:
         """What people should know of the files of this crew and of all inside it."""
         return (*self.warnings, *(each for crew in self.crews.values() for each in crew.every_warning))
+
+    @property
+    def beside(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
+        """What the toolkits of this crew and of the crews inside it do beside the bot while it runs."""
+        own = (kit.beside for kit in self.toolkits if kit.beside is not None)
+        return (*own, *(work for crew in self.crews.values() for work in crew.beside))
 
     async def close(self) -> None:
         """End what the toolkits of this crew and of the crews inside it hold open, each in bounded time."""

@@ -97,7 +97,7 @@ async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
 
 
 async def _crew(crew: Crew, word: str, seen: set[tuple[str, Path | None]]) -> AsyncIterator[Verdict]:
-    """Who is in the crew, how it is called, what is odd about its files, and its tools; toolkits that were `seen` once."""
+    """Who is in the crew, how it is called, what is odd about its files, and its tools; no toolkit that was `seen`."""
     try:
         yield Verdict("crew", f"{crew.name}{word}: {', '.join(crew.everyone)}", risk=crowded(crew))
         for name, one in crew.everyone.items():

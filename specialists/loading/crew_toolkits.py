@@ -10,6 +10,7 @@ from pathlib import Path
 from specialists.loading import toolkit_files
 from specialists.loading.frontmatter import CrewFault
 from specialists.mcp_servers import server_tools
+from specialists.toolkits.knowledge import knowledge_toolkit
 from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 from specialists.turns import finish_tools
@@ -23,7 +24,7 @@ LEADHAND = "Leadhand"
 Source = Callable[[Path, ToolSettings, list[CrewFault]], tuple[Toolkit, ...]]
 """Reads toolkits of one kind from a crew's folder: `read(folder, settings, faults)`. None there: an empty tuple."""
 
-SOURCES: tuple[Source, ...] = (toolkit_files.read, server_tools.read)
+SOURCES: tuple[Source, ...] = (toolkit_files.read, server_tools.read, knowledge_toolkit.of_crew)
 
 
 def read(

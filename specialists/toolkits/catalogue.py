@@ -26,9 +26,10 @@ def all_toolkits(
         fetch: The limits of fetching a page.
         settings: What the others are set up with; without, none of those that need some.
     """
-    del settings
     # Imported here, so that what never runs a tool does not pay for defining them.
     from specialists.toolkits import calculate, charts, documents, tables, web  # noqa: PLC0415  # see above
+    from specialists.toolkits.databases import database_tools  # noqa: PLC0415  # the same
+    from specialists.toolkits.knowledge import knowledge_toolkit  # noqa: PLC0415  # the same
 
     return (
         Toolkit("", web.tools(search, fetch)),
@@ -36,6 +37,8 @@ def all_toolkits(
         Toolkit("", calculate.tools()),
         Toolkit("", charts.tools()),
         Toolkit("", documents.tools()),
+        knowledge_toolkit.named(settings),
+        database_tools.named(settings),
     )
 
 

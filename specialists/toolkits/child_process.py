@@ -67,6 +67,8 @@ class Given:
         writes: Other places that it may read and write.
         program: A program that it may start.
         environment: Variables beside the few that every child gets.
+        network: True if it may use the network, as one that asks a server has to. The kernel's walls are in its way, so
+            that such a child has none: it must not be one that reads what people attach.
     """
 
     files: Mapping[str, Path | bytes] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class Given:
     writes: Sequence[Path] = ()
     program: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    network: bool = False
 
 
 _NOTHING = Given()
@@ -128,7 +131,7 @@ async def run_child(
                     "writes": [str(folder / _WORK), *map(str, given.writes)],
                     "program": str(given.program or ""),
                 }
-                told = asdict(limits) | {"wall_seconds": int(deadline) + _LONGER} | places
+                told = asdict(limits) | {"wall_seconds": int(deadline) + _LONGER, "network": given.network} | places
                 boot = (str(_ROOT), module, json.dumps(told))
                 return await _reply(boot, folder / _WORK, given.environment, request, largest_reply)
     except TimeoutError:

@@ -14,7 +14,7 @@ import sys
 from importlib import import_module
 from typing import Any, BinaryIO
 
-from specialists.toolkits.kernel_walls import Wall, put_up
+from specialists.toolkits.kernel_walls import WALLS, Wall, put_up
 
 MEGABYTE = 1024 * 1024
 INPUT = "in"
@@ -27,8 +27,8 @@ def enter(module: str, told: str) -> None:
 
     Args:
         module: dotted name of a module of ours.
-        told: JSON of `memory_mb`, `cpu_seconds`, `file_mb`, `wall_seconds`, `reads`, `writes` and `program`: see
-            `confine` and `kernel_walls.put_up`.
+        told: JSON of `memory_mb`, `cpu_seconds`, `file_mb`, `wall_seconds`, `network`, `reads`, `writes` and
+            `program`: see `confine` and `kernel_walls.put_up`.
     """
     # Python lists the folder that a package lies in, which may be out of reach after this.
     import_module(module.partition(".")[0])
@@ -43,6 +43,7 @@ def confine(
     cpu_seconds: int,
     file_mb: int,
     wall_seconds: int,
+    network: bool = False,
     **places: Any,
 ) -> set[Wall]:
     """Bound this process for good, and say which of the kernel's walls stand round it.
@@ -54,16 +55,18 @@ def confine(
         cpu_seconds: processor time of all threads together, until `limit_processor_from_now` sets it anew.
         file_mb: the largest file it may write, in MB.
         wall_seconds: an alarm that ends it even if its parent is gone.
+        network: it may use the network; then none of the kernel's walls stands.
         places: what it may read, write and run, see `kernel_walls.put_up`.
     """
-    stand = put_up(**places)
+    stand = put_up(() if network else WALLS, **places)
     if sys.platform != "darwin":
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb * MEGABYTE, memory_mb * MEGABYTE))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, 2 * cpu_seconds))
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_mb * MEGABYTE, file_mb * MEGABYTE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.alarm(wall_seconds)
-    sys.addaudithook(_refuse)
+    if not network:
+        sys.addaudithook(_refuse)
     return stand
 
 

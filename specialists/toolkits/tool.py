@@ -142,6 +142,8 @@ class Tool:
             itself said, or material, which has labels of its own.
         query: The name of the argument that holds a query, if there is one: people may look at what was asked.
         finds_urls: True if its replies hold URLs that the web gave, and none of the model's own making.
+        cites: True if the addresses in its replies may be links in answers, as documents of the house gave them. That
+            makes them neither public nor known to tools that ask for a `url`.
         endings: The endings of attached files that it reads, such as `.csv`. It is offered where there is such a file,
             which nobody need then read as text, and a result for which none was read is sent back once.
         previews: True if it only describes a file. A result of no more than that is sent back once, as it is seldom
@@ -165,6 +167,7 @@ class Tool:
     sent_words: str = ""
     public: bool = False
     finds_urls: bool = False
+    cites: bool = False
     query: str = ""
     endings: frozenset[str] = frozenset()
     previews: bool = False

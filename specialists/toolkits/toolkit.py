@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,6 +34,8 @@ class Toolkit:
         prove: Finds out if they would work now, for `leadhand check`. Gives the faults, each in a line that says what
             to do; does not raise for what is to be expected.
         close: Ends what they hold open. The bot calls it once, at its end.
+        beside: Work that goes on beside the bot, such as keeping an index new. It is started with the bot, which does
+            not wait for it, and cancelled at its end.
         path: The file or folder that they were read from, for what is wrong with them; None: none of the crew's.
         lines: The lines in that file at which tools are made, by their names, as far as they are known.
         replaces: True if its tools take the place of those of their names from around the crew. Else that is a fault.
@@ -43,6 +45,7 @@ class Toolkit:
     tools: tuple[Tool, ...] = ()
     prove: Callable[[], Awaitable[tuple[str, ...]]] | None = None
     close: Callable[[], Awaitable[None]] | None = None
+    beside: Callable[[], Coroutine[Any, Any, None]] | None = None
     path: Path | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
     replaces: bool = False

@@ -70,7 +70,7 @@ class EgressGuard:
         allow_out: The tools and hosts that the crew allows.
 
     Attributes:
-        given: The addresses in the replies of the tools that find URLs, word for word.
+        given: The addresses in the replies of the tools that find URLs or cite, word for word.
     """
 
     def __init__(
@@ -114,8 +114,9 @@ class EgressGuard:
             return
         self._has_read = True
         one = self._toolbox.get(tool)
-        if one is not None and one.finds_urls:
+        if one is not None and (one.finds_urls or one.cites):
             self.given |= addresses_in(reply.text)
+        if one is not None and one.finds_urls:
             for url in sorted(urls_in(reply.text)):
                 self._known.add(url)
 

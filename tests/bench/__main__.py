@@ -1,7 +1,7 @@
 """`make bench`: the six-specialist job beside its bars and beside the same calls made by hand, in one run.
 
 Machines are shared and noisy: compare by the ratio within this run, not by
-seconds between runs. `--only calls,walls,cpu,mentions,growth,faults,made,read,tables,start` does a part.
+seconds between runs. `--only PARTS` does some: calls,walls,cpu,mentions,growth,faults,made,read,tables,knowledge,start.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tests.bench.faults import faults
 from tests.bench.growth import growth
 from tests.bench.large_tables import SEED, large_tables
 from tests.bench.made import made_beside_fixed
+from tests.bench.much_knowledge import much_knowledge
 from tests.bench.much_to_read import much_to_read
 from tests.bench.scenario import CALLS, LAYERS
 from tests.bench.stage import Stage, provider, stage
@@ -42,6 +43,7 @@ OF_A_JOB = {
     "made": made_beside_fixed,
     "read": much_to_read,
     "tables": large_tables,
+    "knowledge": much_knowledge,
 }
 PARTS = ("calls", "walls", "cpu", "mentions", *OF_A_JOB, "start")
 

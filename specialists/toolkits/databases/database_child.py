@@ -1,0 +1,166 @@
+"""The process that asks a database: what it gives may be large or hostile, and ends with this process.
+
+In: `{"url", "kind", "task", ...}`: `{"task": "query", "sql", "most", "seconds", "tag"}`, `{"task": "tables", "words"}`,
+or `{"task": "stop", "tag"}`. Out: JSON, `{"columns", "rows", "more"}`, `{"tables"}`, `{"stopped"}`; or `{"away"}` or
+`{"error"}`, what the driver said. `tag` is a comment in a statement, by which another connection can end it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from sqlalchemy import create_engine, inspect, text
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.engine.reflection import Inspector, ObjectKind
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from specialists.toolkits.confine import own_stdout
+from specialists.toolkits.databases import read_only
+from specialists.toolkits.tabular.cells import plain
+
+_CONNECT_SECONDS = 5
+_OWN_SCHEMAS = frozenset({"information_schema", "pg_catalog", "pg_toast", "mysql", "performance_schema", "sys"})
+_MOST_SCHEMAS = 20
+_MOST_CHARACTERS = 200_000
+"""Of all cells: reading stops there."""
+
+
+def main() -> None:
+    """Answer the request on stdin."""
+    request = json.load(sys.stdin)
+    reply = own_stdout()
+    sys.setrecursionlimit(2000)
+    told = _answer(request)
+    with reply:
+        reply.write(json.dumps(told).encode())
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    if request["task"] == "query" and (fault := read_only.fault(request["sql"], request["kind"])):
+        return {"error": fault}
+    try:
+        engine = _engine(request["url"], request["kind"])
+        connection = engine.connect()
+    except (SQLAlchemyError, OSError, ValueError) as error:
+        return {"away": _said(error)}
+    tasks = {"query": _query, "tables": _tables, "stop": _stop}
+    try:
+        with connection:
+            return tasks[request["task"]](connection, request)
+    except (SQLAlchemyError, OSError) as error:
+        return {"error": _said(error)}
+
+
+def _engine(url: str, kind: str) -> Engine:
+    more: dict[str, Any] = {"timeout": _CONNECT_SECONDS} if kind == "sqlite" else {"connect_timeout": _CONNECT_SECONDS}
+    if kind == "mysql":
+        more |= {"charset": "utf8mb4", "local_infile": False}
+    return create_engine(url, poolclass=NullPool, connect_args=more)
+
+
+def _query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
+    """Run a statement in a session that only reads, and take its first rows."""
+    _only_read(connection, request["kind"], int(request["seconds"]))
+    if request["kind"] == "postgresql":  # for its administrators: of a statement that streams it shows a FETCH
+        connection.exec_driver_sql(f"SET application_name = '{request['tag']}'")
+    options = {"stream_results": True, "max_row_buffer": 20, "no_parameters": True}
+    sql = f"/* {request['tag']} */ {request['sql'].strip().rstrip(';')}"
+    result = connection.execution_options(**options).exec_driver_sql(sql)
+    rows: list[list[Any]] = []
+    length, more = 0, False
+    for row in result:
+        if len(rows) == request["most"] or length > _MOST_CHARACTERS:
+            more = True
+            break
+        rows.append([plain(cell) for cell in row])
+        length += sum(len(str(cell)) for cell in rows[-1])
+    return {"columns": [str(key) for key in result.keys()], "rows": rows, "more": more}  # noqa: SIM118 - it is no dict
+
+
+def _only_read(connection: Connection, kind: str, seconds: int) -> None:
+    """Have the server refuse to change anything in this session, and end what takes too long."""
+    if kind == "sqlite":
+        connection.exec_driver_sql("PRAGMA query_only = ON")
+        return
+    if kind == "postgresql":
+        _set(
+            connection, "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", f"SET statement_timeout = {seconds}000"
+        )
+        _try(connection, "SET client_connection_check_interval = 1000")  # from 14 on: it ends when this process does
+        _set(connection, "SET TRANSACTION READ ONLY")
+        return
+    _set(connection, "SET SESSION TRANSACTION READ ONLY")
+    _try(connection, f"SET SESSION max_execution_time = {seconds}000")  # MySQL
+    _try(connection, f"SET SESSION max_statement_time = {seconds}")  # MariaDB
+    connection.rollback()
+    _set(connection, "START TRANSACTION READ ONLY")
+
+
+def _set(connection: Connection, *statements: str) -> None:
+    for one in statements:
+        connection.exec_driver_sql(one)
+    if not statements[-1].endswith("TRANSACTION READ ONLY") or "SESSION" in statements[-1]:
+        connection.commit()
+
+
+def _try(connection: Connection, statement: str) -> None:
+    try:
+        _set(connection, statement)
+    except DBAPIError:
+        connection.rollback()
+
+
+def _tables(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
+    """Give each table and view with its columns, types, keys and what they refer to."""
+    inspector = inspect(connection)
+    usual = inspector.default_schema_name
+    schemas = [None] if request["kind"] != "postgresql" else [usual, *_others(inspector, usual)]
+    tables: dict[str, list[str]] = {}
+    for schema in schemas:
+        keys = inspector.get_multi_pk_constraint(schema=schema)
+        links = _links(inspector, schema)
+        for table, columns in inspector.get_multi_columns(schema=schema, kind=ObjectKind.ANY).items():
+            name = table[1] if schema in (None, usual) else f"{schema}.{table[1]}"
+            key = keys.get(table)
+            primary = set(key["constrained_columns"]) if key else set()
+            words = [
+                f"{one['name']} {str(one['type']).lower()[:40]}"
+                f"{' key' if one['name'] in primary else ''}{links.get((*table, one['name']), '')}"
+                for one in columns
+            ]
+            tables[name] = words
+    return {"tables": tables}
+
+
+def _others(inspector: Inspector, usual: str | None) -> list[str]:
+    found = [one for one in inspector.get_schema_names() if one != usual and one not in _OWN_SCHEMAS]
+    return [one for one in found if not one.startswith("pg_")][:_MOST_SCHEMAS]
+
+
+def _links(inspector: Inspector, schema: str | None) -> dict[tuple[Any, ...], str]:
+    found = {}
+    for table, keys in inspector.get_multi_foreign_keys(schema=schema).items():
+        for key in keys:
+            for column, other in zip(key["constrained_columns"], key["referred_columns"], strict=False):
+                found[(*table, column)] = f" -> {key['referred_table']}.{other}"
+    return found
+
+
+def _stop(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
+    """End the statement with that tag, which another connection of this user runs in a MySQL."""
+    ask = "SELECT id FROM information_schema.processlist WHERE info LIKE :tag AND id <> connection_id()"
+    ids = [int(row[0]) for row in connection.execute(text(ask), {"tag": f"%/* {request['tag']} */%"})]
+    for one in ids:
+        connection.exec_driver_sql(f"KILL QUERY {one}")
+    return {"stopped": len(ids)}
+
+
+def _said(error: Exception) -> str:
+    """Return what the driver said, without the statement that SQLAlchemy adds."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    own = getattr(getattr(cause, "diag", None), "message_primary", None)  # PostgreSQL's, without the statement
+    parts = [str(own)] if own else [str(one) for one in getattr(cause, "args", ())] or [str(cause)]
+    return " ".join(" ".join(parts).split())[:400]

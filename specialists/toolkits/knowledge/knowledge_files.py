@@ -1,0 +1,138 @@
+"""Finds the documents in a folder of knowledge, within limits; what is left out is named in a line for people."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from specialists.reading.reader import LARGEST
+
+MOST_FILES = 20_000
+DEEPEST = 20
+SIDECAR = ".url"
+"""The ending of a file beside a document, `vpn.md.url`, that holds the document's address."""
+ABOUT = "knowledge.yml"
+"""The file at the top of the folder that says where its documents stand on the web."""
+_NO_DOCUMENTS = frozenset(
+    (
+        *(".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".ico", ".bmp", ".tif", ".tiff", ".css", ".js", ".map"),
+        *(".woff", ".woff2", ".ttf", ".otf", ".mp3", ".mp4", ".mov", ".webm", ".wav", ".zip", ".gz", ".tar", ".7z"),
+        *(".exe", ".dll", ".so", ".bin", ".lock", ".tmp", ".swp"),
+    )
+)
+"""Endings of files that stand beside documents and hold no text of their own."""
+_NAMED = 3
+"""Files that a line of faults names; of more, the number."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A document: its place, its path in the folder as people cite it, and what changes when it does."""
+
+    place: Path
+    path: str
+    size: int
+    state: str
+
+
+@dataclass(slots=True)
+class Look:
+    """What a look at the folder found: documents by path, and names of what is left out, by the reason."""
+
+    files: dict[str, FoundFile] = field(default_factory=dict)
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+
+    def leave(self, path: str, why: str) -> None:
+        """Leave a file out."""
+        self.left_out.setdefault(why, []).append(path)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """A line for each reason, with the first of its files."""
+        return tuple(f"{listed(names)}: {why}" for why, names in self.left_out.items())
+
+
+def listed(names: list[str]) -> str:
+    """Name the first few of many."""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def look(folder: Path) -> Look:
+    """Look through the folder. A folder that is not there, or cannot be read, is a line among the faults."""
+    found = Look()
+    root = folder.resolve()
+    sidecars: dict[str, int] = {}
+    for place, path, facts in _walk(root, root, "", 1, found):
+        if path.endswith(SIDECAR):
+            sidecars[path.removesuffix(SIDECAR)] = facts.st_mtime_ns
+        elif len(found.files) >= MOST_FILES:
+            found.leave(path, f"only the first {MOST_FILES:,} documents are indexed; take out what nobody asks for")
+        elif facts.st_size > LARGEST:
+            limit = f"larger than {LARGEST // 2**20} MB, so it is not read; split it, or take it out"
+            found.leave(path, limit)
+        else:
+            state = f"{facts.st_mtime_ns}:{facts.st_size}:{facts.st_ino}"
+            found.files[path] = FoundFile(place, path, facts.st_size, state)
+    for path, changed in sidecars.items():
+        if one := found.files.get(path):
+            found.files[path] = FoundFile(one.place, path, one.size, f"{one.state}:{changed}")
+    return found
+
+
+def _walk(root: Path, folder: Path, above: str, depth: int, found: Look) -> Iterator[tuple[Path, str, os.stat_result]]:
+    """Yield the files of a folder and those below it in the order of their names, as far as they may be read."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda one: one.name)
+    except OSError as error:
+        found.leave(above or str(folder), f"the folder cannot be read ({error.strerror}); check its path and rights")
+        return
+    for entry in entries:
+        path = f"{above}{entry.name}"
+        if _is_passed_over(entry.name, above, found):
+            continue
+        try:
+            if entry.is_symlink():
+                if _leads_to_file(root, Path(entry.path), path, found):
+                    yield Path(entry.path), path, entry.stat()
+            elif entry.is_dir():
+                if depth < DEEPEST:
+                    yield from _walk(root, Path(entry.path), f"{path}/", depth + 1, found)
+                else:
+                    found.leave(path, f"folders more than {DEEPEST} deep are not read; move it up")
+            elif _may_be_document(entry, path, found):
+                yield Path(entry.path), path, entry.stat()
+        except OSError as error:
+            found.leave(path, f"cannot be looked at ({error.strerror}); check its rights")
+
+
+def _is_passed_over(name: str, above: str, found: Look) -> bool:
+    if not name.isprintable():
+        found.leave(ascii(f"{above}{name}"), "the name holds signs that cannot be shown; rename it")
+    return not name.isprintable() or name.startswith((".", "~$")) or (not above and name == ABOUT)
+
+
+def _leads_to_file(root: Path, link: Path, path: str, found: Look) -> bool:
+    """Say if a link leads to a document in the folder. One to a folder is left out: that is read as itself, once."""
+    try:
+        target = link.resolve(strict=True)
+    except (OSError, RuntimeError):
+        found.leave(path, "the link leads nowhere, or in a circle; take it out")
+        return False
+    if not target.is_relative_to(root):
+        found.leave(path, "the link leads out of the folder, so it is not followed; copy what it leads to")
+        return False
+    if target.is_dir():
+        found.leave(path, "the link leads to a folder that is read as itself; take it out")
+        return False
+    return target.is_file() and link.suffix.lower() not in _NO_DOCUMENTS
+
+
+def _may_be_document(entry: os.DirEntry[str], path: str, found: Look) -> bool:
+    if not stat.S_ISREG(entry.stat().st_mode):
+        found.leave(path, "is no file (a pipe, a socket or a device); take it out")
+        return False
+    return os.path.splitext(entry.name)[1].lower() not in _NO_DOCUMENTS  # noqa: PTH122 - a Path for each of 100,000
