@@ -23,9 +23,10 @@ def all_tools(
         fetch: The limits of fetching a page.
         settings: What the others are set up with; without, none of those that need some.
     """
-    del settings
     # Imported here, so that what never runs a tool does not pay for defining them.
-    from specialists.toolkits import calculate, charts, documents, tables, web  # noqa: PLC0415  # see above
+    from specialists.toolkits import calculate, charts, documents, mail, messages, tables, tickets, web  # noqa: PLC0415  # see above
 
-    toolkits = (web.tools(search, fetch), tables.tools(), calculate.tools(), charts.tools(), documents.tools())
+    deeds = (messages.tools(), tickets.tools(settings), mail.tools(settings))
+    reading = (web.tools(search, fetch), tables.tools(), calculate.tools(), charts.tools(), documents.tools())
+    toolkits = (*reading, *deeds)
     return {tool.name: tool for toolkit in toolkits for tool in toolkit}
