@@ -43,6 +43,8 @@ from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import Background, close_client
+from bot.slack.show.directory import Directory
+from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
@@ -168,7 +170,8 @@ async def running(
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=account.user, looks=looks)
     people = People(client, outbox.calls, account.home)
     people.name_groups([*named, *crew.asked])
-    thread = Thread(client, outbox, store, people, model_label=model.label)
+    messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins)
+    thread = Thread(client, outbox, store, people, messengers, model_label=model.label)
     metrics = instruments.metrics if instruments is not None else None
     limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
     note = AuditLog(store).note

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bot.jobs.attempt import run_attempt
+from bot.jobs.attempt import Around, run_attempt
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_texts import handed, load
 from bot.limits.breakers import Breakers
@@ -162,6 +162,7 @@ async def revise_plan(effect: ef.RevisePlan, inputs: Inputs) -> ev.Event:
 async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
     """Have a specialist work on a subtask. One made for this plan leaves no track record: it never works again."""
     services, work = inputs.services, inputs.ask.work[effect.subtask]
+    messengers = services.thread.messengers
     attempt = run_attempt(
         effect,
         inputs.runner,
@@ -169,8 +170,11 @@ async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
         model=inputs.model,
         store=services.store,
         breakers=services.breakers,
-        note=services.note,
-        approvers=await services.approvers_in(inputs.job.place.team, inputs.job.place.channel),
+        around=Around(
+            services.note,
+            await services.approvers_in(inputs.job.place.team, inputs.job.place.channel),
+            messengers.of(inputs.runner.claim, inputs.job, inputs.ask) if messengers is not None else None,
+        ),
     )
     if made_as(plan_around(inputs.ask, work), effect.specialist):
         return await attempt

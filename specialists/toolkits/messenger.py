@@ -14,13 +14,15 @@ from typing import Literal, Protocol
 class Addressee:
     """A channel that the bot is in, or a person: what a name was resolved to.
 
-    `id` is Slack's. `name` is as people know it, `#ops` or `Ana Silva`. `about` says who would read a message there.
+    `id` is Slack's. `name` is as people know it, `#ops` or `Ana Silva`. `about` says who would read a message there;
+    `private`: not everybody in the workspace may.
     """
 
     id: str
     name: str
     kind: Literal["channel", "person"]
     about: str = ""
+    private: bool = True
 
     @property
     def written(self) -> str:

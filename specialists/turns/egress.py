@@ -211,6 +211,8 @@ class EgressGuard:
         return spelt if self._budget.spend(found.bits) else None
 
     def _ask(self, arguments: BaseModel, sends: Sent, why: str) -> Verdict:
+        if sends.in_arguments:
+            return Verdict(arguments, sends.to, asks=Leaving(sends.to, "", f"{why}{_could_see(self._in_view)}"))
         if len(sends.wire) > MOST_SHOWN:
             return Verdict(arguments, sends.to, refused="too_long_to_ask")
         clear = sends.clear or unquote(sends.wire)
