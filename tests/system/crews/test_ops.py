@@ -26,7 +26,9 @@ from tests.system.scene import Json, Scene, Talk, buttons, card_title, rows, sho
 DEMO = CREWS / "ops" / "demo"
 LOG, CUSTOMERS = "nightly-2026-11-20.log", "customers.csv"
 ASK = "Find out why the nightly export failed, how many customers it hit, and draft the note to #sales"
-PLAN = plan(subtask("cause", "code"), subtask("hit", "data"), subtask("note", "comms", ["cause", "hit"]))
+PLAN = plan(
+    subtask("cause", "code"), subtask("hit", "data"), {**subtask("note", "comms", ["cause", "hit"]), "needs": []}
+)
 NEWS = "The code does what it is told: in config/export.yml timeout_seconds is 3."
 SETTING = {
     **subtask(
