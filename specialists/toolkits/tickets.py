@@ -10,6 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 from handoff.visible_text import visible
 from specialists.toolkits.messages import NO_MESSENGER, about
 from specialists.toolkits.messenger import Addressee, DeliveryUnknown, Messenger
+from specialists.toolkits.ticketing.issue_text import defused
 from specialists.toolkits.ticketing.issue_tracker import IssueTracker, NotOpened
 from specialists.toolkits.ticketing.ticket_desk import CONTACT, NAME, TicketDesk, desk_of
 from specialists.toolkits.tool import Prepared, Sent, Tool, ToolOutcome, Workbench
@@ -18,12 +19,16 @@ from specialists.toolkits.toolkit import Toolkit, ToolSettings
 NO_CONTACT = f"No tickets are set up here: whoever runs the bot sets {NAME}, or the crew's contact in crew.yml."
 
 
+LONGEST = 6_000
+"""Characters of a ticket's body."""
+
+
 class OpenTicketArguments(BaseModel):
     """Arguments of open_ticket. `to` is no model's to choose: it is filled in, for people to see."""
 
     to: SkipJsonSchema[str] = ""
     title: str = Field(min_length=1, max_length=200)
-    body: str = Field(min_length=1, max_length=6_000)
+    body: str = Field(min_length=1, max_length=LONGEST)
 
 
 def toolkit(settings: ToolSettings | None = None) -> Toolkit:
@@ -74,6 +79,9 @@ class _Desk:
         if not all(texts.values()):
             return ToolOutcome("The title or the body is empty; give both.", failed=True)
         if self.place.issues:
+            texts["body"] = defused(texts["body"])
+            if len(texts["body"]) > LONGEST:
+                return ToolOutcome(f"The body is too long; {LONGEST:,} characters are allowed.", failed=True)
             why = f"It leaves the workspace: whoever may read {self.place.path} at {self.place.host} can read it."
             return Prepared(arguments.model_copy(update={"to": self.place.written, **texts}), why=why)
         messenger, goes = await self._goes(workbench)

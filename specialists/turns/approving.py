@@ -158,6 +158,13 @@ def shown(arguments: BaseModel) -> dict[str, Any]:
     return arguments.model_dump(mode="json")
 
 
+def _why(ready: Ready, leaving: Leaving | None, *, writes: bool) -> str:
+    """Say why people are asked. Of a call that writes they would be anyway: what its tool tells of it comes first."""
+    if leaving is None or not writes:
+        return leaving.why if leaving else ready.why
+    return f"{ready.why} {leaving.why[:1].upper()}{leaving.why[1:]}.".strip()
+
+
 def _approval(
     ready: Ready, terms: ApprovalTerms | None, leaving: Leaving | None, usual: ApprovalTerms | None
 ) -> Approval:
@@ -172,6 +179,6 @@ def _approval(
         digest=digest_of(tool.name, arguments),
         target=where or (leaving.target if leaving else ""),
         leaves=leaving.leaves if leaving else "",
-        why=leaving.why if leaving else ready.why,
+        why=_why(ready, leaving, writes=terms is not None),
         terms=terms or usual or ASK,
     )

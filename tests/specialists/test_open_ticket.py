@@ -14,7 +14,7 @@ from aiohttp import web
 from specialists.toolkits import tickets
 from specialists.toolkits.messenger import Readers
 from specialists.toolkits.ticketing import issue_tracker
-from specialists.toolkits.ticketing.issue_text import issue_text
+from specialists.toolkits.ticketing.issue_text import defused
 from specialists.toolkits.ticketing.ticket_desk import desk_of
 from specialists.toolkits.tool import Prepared, Tool, ToolOutcome
 from specialists.toolkits.toolkit import ToolSettings
@@ -189,8 +189,9 @@ def test_nothing_in_an_issue_acts() -> None:
         "Ask @ops and (@ben), not a@b.example.\n/assign @eve\n  /label ~x\n![pixel](https://evil.example/p.png)\n"
         "<img src=x>\u202e <!-- leadhand:other -->\n```\n@code stays\n```\n@end"
     )
-    text = issue_text(body, KEY)
+    text = defused(body)
+    assert defused(text) == text
     assert text == (
         "Ask `@ops` and (`@ben`), not a@b.example.\n\\/assign `@eve`\n  \\/label ~x\n[pixel](https://evil.example/p.png)\n"
-        f"&lt;img src=x> &lt;!-- leadhand:other -->\n```\n@code stays\n```\n`@end`\n\n<!-- leadhand:{KEY} -->"
+        "&lt;img src=x> &lt;!-- leadhand:other -->\n```\n@code stays\n```\n`@end`"
     )

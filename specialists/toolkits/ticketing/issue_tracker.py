@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 
-from specialists.toolkits.ticketing.issue_text import issue_text, mark_of
+from specialists.toolkits.ticketing.issue_text import mark_of
 from specialists.toolkits.ticketing.ticket_desk import TicketDesk
 
 SECONDS = 20.0
@@ -39,8 +39,11 @@ class IssueTracker:
         self._body = "body" if github else "description"
 
     async def open(self, title: str, body: str, key: str) -> str:
-        """Open an issue and give its address. Raises NotOpened, and CannotTell if no answer says whether it is."""
-        fields = {"title": title, self._body: issue_text(body, key)}
+        """Open an issue, its body `defused`, and give its address.
+
+        Raises NotOpened, and CannotTell if no answer says whether it is.
+        """
+        fields = {"title": title, self._body: f"{body}\n\n{mark_of(key)}"}
         try:
             status, data = await self._asked("POST", json_body=fields)
         except aiohttp.ClientConnectorError as error:  # nothing was sent
