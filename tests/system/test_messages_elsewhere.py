@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -112,6 +113,10 @@ async def test_an_approved_message_is_posted_once_where_the_card_says(desk: Desk
     assert "<!channel>" not in str(posted["blocks"])
     assert "Sent for Ana Duarte" in shown(posted)
     assert f"Sent to #sales ({sales})." in talk.said()
+    audit = [json.loads(line) async for line in desk.scene.store.audit.read()]
+    told = [(one["deed"], one["user"], one["target"]) for one in audit if one["deed"] in {"approved", "wrote"}]
+    ana = desk.scene.person().id
+    assert sorted(told) == [("approved", ana, "send_message"), ("wrote", ana, "send_message")]
 
 
 async def test_a_bot_that_died_while_it_sent_leaves_one_message(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,3 +196,21 @@ async def test_where_nobody_who_approves_reads_both_nothing_is_asked_or_sent(des
     assert await talk.of(ev.ApprovalAsked) == []
     assert "nobody who may approve it here can read both" in talk.said()
     assert "I am in no channel '#nowhere'" in talk.said()
+
+
+async def test_forgetting_a_job_leaves_what_it_sent_elsewhere(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.jobs.forgetting.SETTLES_IN", 0.3)
+    monkeypatch.setattr("bot.jobs.forgetting.LOOK", 0.1)
+    async with desk.saying({"to": "#general", "text": NOTE}), desk.bot():
+        talk = await desk.ask()
+        await press(desk, talk, await card(talk))
+        await talk.over()
+        ana = desk.scene.person()
+        await desk.scene.command(f"forget {talk.key.job}")
+        view = (await desk.scene.workspace.until(ana.views))[-1]
+        assert await ana.submit(view["id"])
+        bot = desk.scene.workspace.bot_user_id
+        said = lambda: [shown(one) for one in desk.scene.workspace.messages(ana.dm) if one["user"] == bot]  # noqa: E731
+        await desk.scene.workspace.until(lambda: any("Forgotten" in one for one in said()), timeout=20)
+    assert talk.replies() == []
+    assert len(desk.sent("#general")) == 1

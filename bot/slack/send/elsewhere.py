@@ -23,6 +23,8 @@ from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
 
+KEY = "sent-elsewhere:"
+"""The start of an outbox key of what was sent elsewhere: it stays when its job is forgotten."""
 PAUSES = (0.0, 2.0, 5.0)
 """Seconds before each try of a post whose outcome Slack does not tell: a tool's call has no minutes to wait."""
 MOST_PAGES = 20

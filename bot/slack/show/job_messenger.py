@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bot.slack.send.elsewhere import Elsewhere
+from bot.slack.send.elsewhere import KEY, Elsewhere
 from bot.slack.send.lookup import OutcomeUnknown
 from bot.slack.send.outbox import Outbox, Sent
 from bot.slack.send.web_calls import Gone, NoReply, Refused
@@ -25,8 +25,6 @@ from specialists.toolkits.tool import WorkbenchLost
 
 T = TypeVar("T")
 
-KEY = "sent-elsewhere:"
-"""The start of an outbox key of what was sent elsewhere."""
 LONGEST = 11_000
 """Characters of a cleaned text in one message: Slack takes 12,000 of Markdown."""
 PLACES = {
