@@ -15,7 +15,7 @@ class Addressee:
     """A channel that the bot is in, or a person: what a name was resolved to.
 
     `id` is Slack's. `name` is as people know it, `#ops` or `Ana Silva`. `about` says who would read a message there;
-    `private`: not everybody in the workspace may.
+    `private`: not everybody in the workspace may. `shared`: people of another organisation do.
     """
 
     id: str
@@ -23,6 +23,7 @@ class Addressee:
     kind: Literal["channel", "person"]
     about: str = ""
     private: bool = True
+    shared: bool = False
 
     @property
     def written(self) -> str:

@@ -50,6 +50,7 @@ async def test_who_and_what_is_found_and_how_it_is_told(workspace: Workspace, di
     assert (private.id, private.private, private.about) == (leads, True, "a private channel of 4 members")
     northwind = await found("#northwind")
     assert isinstance(northwind, Addressee)
+    assert northwind.shared
     assert "shared with another organisation" in northwind.about
     for to in ("@ben", "Ben Okafor", "@Ben Okafor", ben, f"<@{ben}>", f"Ben Okafor ({ben})"):
         assert await found(to) == Addressee(ben, "Ben Okafor", "person", "one person: nobody else reads it")
@@ -60,7 +61,13 @@ async def test_who_and_what_is_found_and_how_it_is_told(workspace: Workspace, di
     for to in ("#leads", leads, f"#leads ({leads})"):
         assert "I am in no channel" in str(await found(to, cleo))
         assert "members" not in str(await found(to, cleo))
-    assert await found("#general", gus) == "The requester is a guest and not in #general."
+    assert await found("#general", gus) == "The requester is no full member of the workspace, and not in #general."
+    assert "I write to nobody else for them" in str(await found("@ben", gus))
+    assert isinstance(await found("#sales", gus), Addressee)
+    assert isinstance(await found("@gus", gus), Addressee)
+    sol = workspace.person("sol").id
+    assert "no full member" in str(await found("#sales", sol))
+    assert isinstance(await found("#northwind", sol), Addressee)
     assert "Public ones that I am in: #sales" in str(await found("#sale"))
     assert "leads" not in str(await found("#nowhere"))
     for to in ("@sol", "@buildbot", workspace.bot_user_id):

@@ -187,6 +187,28 @@ async def test_what_was_said_in_private_goes_elsewhere_by_the_yes_of_who_reads_b
     assert len(desk.sent("#sales")) == 1
 
 
+async def test_the_like_is_the_same_place_however_it_is_called_and_a_shared_one_always_asks(desk: Desk) -> None:
+    calls = ({"to": "#sales", "text": "One."}, {"to": "sales", "text": "Two."}, {"to": "#northwind", "text": "Three."})
+    async with desk.saying(*calls), desk.bot():
+        talk = await desk.ask()
+        await press(desk, talk, await card(talk), action="alike")
+        second = await card(talk, 2)
+        assert "*To:* #northwind" in shown(second)
+        assert len(desk.sent("#sales")) == 2
+        await press(desk, talk, second)
+        await talk.over()
+    assert len(desk.sent("#northwind")) == 1
+    desk.more = "approve: {send_message: never}\n"
+    async with desk.saying(*calls[1:]), desk.bot():
+        talk = await desk.ask()
+        asked = await card(talk)
+        assert "shared with another organisation" in shown(asked)
+        assert "It may tell #northwind what was said in this thread" in shown(asked)
+        assert len(desk.sent("#sales")) == 3, "the crew asks nobody for what stays here"
+        cleo = desk.scene.person("cleo")
+        assert cleo.id not in (await talk.job()).latest.open_questions["note"].whom
+
+
 async def test_where_nobody_who_approves_reads_both_nothing_is_asked_or_sent(desk: Desk) -> None:
     desk.more = f"approvers: [{desk.scene.person('cleo').id}]\n"
     async with desk.saying({"to": "#sales", "text": NOTE}, {"to": "#nowhere", "text": NOTE}), desk.bot():

@@ -55,9 +55,9 @@ class Directory:
             if named and named[1][0] in "CG":
                 return await self._channel(named[1], requester)
             if named:
-                return await self._person(named[1])
+                return await self._person(named[1], requester)
             if wanted.startswith("@"):
-                return await self._person_called(wanted)
+                return await self._person_called(wanted, requester)
             return await self._channel_called(wanted, requester)
         except NotTold as error:
             return f"{wanted} could not be looked up: {error}."
@@ -78,7 +78,7 @@ class Directory:
         if fit:
             return await self._channel(str(fit[0]["id"]), requester)
         if not wanted.startswith("#"):
-            found = await self._person_called(wanted)
+            found = await self._person_called(wanted, requester)
             if isinstance(found, Addressee):
                 return found
         public = [str(one["name"]) for one in listed if not one.get("is_private", True) and one.get("name")]
@@ -103,9 +103,10 @@ class Directory:
             return f"I am not in {name}, so I cannot post there. Somebody has to invite me first."
         if about.get("is_archived"):
             return f"{name} is archived."
-        if not private and await self._is_guest(requester) and requester not in await self._members(channel):
-            return f"The requester is a guest and not in {name}."
-        return Addressee(channel, name, "channel", _read_by(about, private=private), private=private)
+        if not private and not await self._is_ours(requester) and requester not in await self._members(channel):
+            return f"The requester is no full member of the workspace, and not in {name}."
+        shared = bool(about.get("is_ext_shared"))
+        return Addressee(channel, name, "channel", _read_by(about, private=private), private, shared)
 
     async def _mine(self) -> list[Json]:
         types = "public_channel,private_channel"
@@ -128,7 +129,7 @@ class Directory:
 
     # ------------------------------------------------------------ people
 
-    async def _person_called(self, wanted: str) -> Addressee | str:
+    async def _person_called(self, wanted: str, requester: str) -> Addressee | str:
         name = wanted.removeprefix("@").casefold()
         listed = await self._all(
             "users.list",
@@ -140,9 +141,15 @@ class Directory:
         if len(fit) > 1:
             told = ", ".join(f"{_shown(one)} ({one['id']})" for one in fit[:NAMED])
             return f"Several people are called {wanted!r}: {told}. Name one by the id."
-        return await self._person(str(fit[0]["id"])) if fit else f"I know nobody called {wanted!r} in this workspace."
+        return (
+            await self._person(str(fit[0]["id"]), requester)
+            if fit
+            else f"I know nobody called {wanted!r} in this workspace."
+        )
 
-    async def _person(self, user: str) -> Addressee | str:
+    async def _person(self, user: str, requester: str) -> Addressee | str:
+        if user != requester and not await self._is_ours(requester):
+            return "The requester is no full member of the workspace, so I write to nobody else for them."
         info = await self._ask("users.info", lambda: self._client.users_info(user=user), {"user_not_found"})
         about = (info or {}).get("user") or {}
         facts = facts_of(info or {}, self._people.home)
@@ -151,9 +158,9 @@ class Directory:
         guest = ", a guest of the workspace" if facts.standing == "guest" else ""
         return Addressee(user, _shown(about), "person", f"one person{guest}: nobody else reads it")
 
-    async def _is_guest(self, user: str) -> bool:
+    async def _is_ours(self, user: str) -> bool:
         facts = await self._people.facts(user)
-        return facts is None or facts.standing == "guest"
+        return facts is not None and facts.standing == "ours"
 
     # ------------------------------------------------------------ asking Slack
 

@@ -70,18 +70,21 @@ class JobMessenger:
 
         A person's direct messages have one reader. Whoever approves a message to them has read it whole on its card,
         and counts as a reader there; what was said in a place that the addressee reads anyway crosses nothing.
+        What goes to another organisation too is always for somebody who is there.
         """
         here = await self.parts.people.audience(self.job.place)
         there = Audience(channel=goes.id, kind="direct" if goes.kind == "person" else "")
         said_in = {here, *(one.audience or here for one in material_of(self.job, self.ask))}
         found = [came for came in said_in if not may_go(came, there)]
-        if not found:
+        if not found and not goes.shared:
             return None
-        able = await self._readers(found)
-        if goes.kind == "person" and goes.id in able:
+        able = await self._readers(found) if found else None
+        if goes.kind == "person" and able is not None and goes.id in able:
             return None
-        if goes.private:
-            able &= await self.parts.directory.readers_of(goes.id) or frozenset()
+        if goes.kind == "channel" and (goes.private or goes.shared):
+            members = await self.parts.directory.readers_of(goes.id) or frozenset()
+            able = members if able is None else able & members
+        able = able or frozenset()
         return Readers(able, self.ask.request.user, self.parts.admins & able, PLACES[here.kind], goes.name)
 
     async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> Delivered:
