@@ -32,7 +32,7 @@ def tools() -> tuple[Tool, ...]:
             key="marks",
             look_up=_look_up,
             what=_what,
-            target=lambda arguments: arguments.to,
+            target=_target,
             prepare=prepare,
         ),
     )
@@ -96,6 +96,11 @@ def _told(delivered: Delivered, arguments: SendMessageArguments) -> ToolOutcome:
     if arguments.draft:
         return ToolOutcome(f"The draft for {arguments.to} is in the requester's direct messages. It was not sent on.")
     return ToolOutcome(f"Sent to {arguments.to}.")
+
+
+def _target(arguments: SendMessageArguments) -> str:
+    """Say where it goes: who approves a draft and the like of it has approved nothing that is sent."""
+    return f"the requester, as a draft for {arguments.to}" if arguments.draft else arguments.to
 
 
 def _what(arguments: SendMessageArguments) -> str:

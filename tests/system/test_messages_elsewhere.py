@@ -150,7 +150,7 @@ async def test_an_edited_draft_goes_to_the_requester_alone(desk: Desk) -> None:
         assert await ana.submit(str(view["id"]), {"to": f"Ben Okafor ({ben.id})", "text": "Late.", "draft": "true"})
         await talk.over()
     (draft,) = desk.sent(ana.dm)
-    assert "A draft for Ben Okafor. It was not sent" in shown(draft)
+    assert "A draft for Ben Okafor, for you to send. It was not sent to them." in shown(draft)
     assert "Late." in shown(draft)
     assert desk.sent(ben.dm) == []
     assert "It was not sent on." in talk.said()
@@ -188,18 +188,24 @@ async def test_what_was_said_in_private_goes_elsewhere_by_the_yes_of_who_reads_b
 
 
 async def test_the_like_is_the_same_place_however_it_is_called_and_a_shared_one_always_asks(desk: Desk) -> None:
-    calls = ({"to": "#sales", "text": "One."}, {"to": "sales", "text": "Two."}, {"to": "#northwind", "text": "Three."})
+    calls = (
+        {"to": "#sales", "text": "A.", "draft": True},
+        {"to": "#sales", "text": "One."},
+        {"to": "sales", "text": "Two."},
+        {"to": "#northwind", "text": "Three."},
+    )
     async with desk.saying(*calls), desk.bot():
         talk = await desk.ask()
         await press(desk, talk, await card(talk), action="alike")
-        second = await card(talk, 2)
-        assert "*To:* #northwind" in shown(second)
+        await press(desk, talk, await card(talk, 2), action="alike")  # a yes to drafts is none to what is sent
+        third = await card(talk, 3)
+        assert "*To:* #northwind" in shown(third)
         assert len(desk.sent("#sales")) == 2
-        await press(desk, talk, second)
+        await press(desk, talk, third)
         await talk.over()
     assert len(desk.sent("#northwind")) == 1
     desk.more = "approve: {send_message: never}\n"
-    async with desk.saying(*calls[1:]), desk.bot():
+    async with desk.saying(*calls[2:]), desk.bot():
         talk = await desk.ask()
         asked = await card(talk)
         assert "shared with another organisation" in shown(asked)

@@ -135,7 +135,7 @@ class JobMessenger:
         body = clean_markdown(text, known=known, limit=LONGEST)
         name = clean(await self.parts.people.name(self.ask.request.user) or "somebody", limit=100)
         if draft:
-            above = f"A draft for {clean(to.name, limit=100)}. It was not sent: nobody but you has seen it here."
+            above = f"A draft for {clean(to.name, limit=100)}, for you to send. It was not sent to them."
             return Outgoing(text=above, blocks=(section(above), {"type": "markdown", "text": body}))
         small = f"Sent for {name}, who asked for it. I do not read replies here unless you mention me."
         note = clean(text, known=known, limit=300)
